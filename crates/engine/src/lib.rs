@@ -1,0 +1,18 @@
+//! Every decision of the proxy, made without sockets, clocks, threads or locks.
+//!
+//! The crate takes bytes and events in and gives orders out; `worker` carries them out. Start
+//! reading at [`rows`] for what an operator may configure.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
+
+pub mod config_fault;
+pub mod ids;
+pub mod rows;

@@ -1,0 +1,1 @@
+//! file descriptors, time and threads; knows no MySQL.

@@ -1,0 +1,1 @@
+//! starts real MariaDB and MySQL servers on loopback.

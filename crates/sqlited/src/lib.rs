@@ -1,0 +1,1 @@
+//! an embedded MySQL-protocol server over in-memory SQLite.

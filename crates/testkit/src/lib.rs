@@ -1,0 +1,1 @@
+//! the other ends of our sockets, for tests.

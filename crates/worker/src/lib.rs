@@ -1,0 +1,1 @@
+//! carries out the engine's orders.

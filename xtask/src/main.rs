@@ -1,0 +1,2 @@
+//! The commands behind the Makefile.
+fn main() {}
