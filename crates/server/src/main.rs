@@ -1,2 +1,42 @@
-//! The tidegate binary.
-fn main() {}
+//! The `tidegate` binary: reads the command line and hands over to one module per command.
+//!
+//! It knows which command was asked for and turns its outcome into an exit code (0 done, 1 failed,
+//! 2 wrong usage). What a command does lives in its module.
+#![forbid(unsafe_code)]
+
+mod check;
+mod cli;
+mod config;
+mod demo;
+mod init;
+mod logs;
+mod run;
+mod sandbox;
+mod signals;
+mod threads;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Check { file } => check::run(&file),
+        Command::Init(options) => init::run(&options),
+        Command::Demo { tour_only } => demo::run(tour_only),
+        Command::Sandbox(options) => sandbox::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The command line: which commands there are and what each may be told.
+//!
+//! Only names, defaults and help texts; no command is carried out here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// An SQL-aware load balancer for MySQL and MariaDB.
+#[derive(Parser, Debug)]
+#[command(name = "tidegate", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands, one module each.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Serve clients with a configuration file
+    Run(RunOptions),
+    /// Read a configuration file and show what it would run, or everything that is wrong with it
+    Check {
+        /// File to read
+        file: PathBuf,
+    },
+    /// Ask for the essentials and write a configuration file
+    Init(InitOptions),
+    /// Show Tidegate at work with three embedded servers; needs no database
+    Demo {
+        /// Exit after the tour instead of serving until Ctrl-C
+        #[arg(long)]
+        tour_only: bool,
+    },
+    /// Start real servers (a primary and replicas) on loopback to try things with
+    Sandbox(SandboxOptions),
+}
+
+/// What `tidegate run` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunOptions {
+    /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How sockets are driven; auto is epoll
+    #[arg(long, value_enum, default_value_t = IoChoice::Auto)]
+    pub(crate) io: IoChoice,
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+    /// Least severe level that is logged
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    pub(crate) log_level: LogLevel,
+}
+
+/// What `tidegate init` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InitOptions {
+    /// File to write
+    #[arg(short, long, value_name = "FILE", default_value = "tidegate.toml")]
+    pub(crate) output: PathBuf,
+    /// Overwrite the file when it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What `tidegate sandbox` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SandboxOptions {
+    /// Replicas beside the primary
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub(crate) replicas: u32,
+    /// Directory for the servers' data and the configuration file; without it a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Also run Tidegate in front of the servers
+    #[arg(long)]
+    pub(crate) run: bool,
+}
+
+/// Values of `--io`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IoChoice {
+    /// The driver that our benchmarks favour: epoll for now
+    Auto,
+    /// epoll, available everywhere
+    Epoll,
+    /// io_uring; refuses to start where the kernel or the container denies it
+    Uring,
+}
+
+/// Values of `--log-format`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogFormat {
+    /// A line for people
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// Values of `--log-level`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LogLevel {
+    /// Only what stops something from working
+    Error,
+    /// Also what needs attention
+    Warn,
+    /// Also what an operator wants to see in normal work
+    Info,
+    /// Also a line for each session and server event
+    Debug,
+    /// Everything
+    Trace,
+}
