@@ -1,1 +1,41 @@
-//! SQL text to facts.
+//! SQL text to facts: what a proxy must know of a statement, without understanding all of SQL.
+//!
+//! [`facts`] answers in one pass which kind of statement a text is and what it may leave behind
+//! on a connection; [`parse_set`] reads the assignments of a `SET` that may be replayed on another
+//! connection; [`lexer`] cuts text into tokens for these and for query digests.
+//!
+//! Everything here is conservative: where the server's version, mode or character set decides how
+//! a text is read, an effect is reported rather than left out. The crate knows no connection, no
+//! session and no rule; it never keeps bytes and never fails.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
+
+mod effects;
+mod facts;
+mod set;
+mod verb;
+
+pub use effects::Effects;
+pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
+pub use set::{Assignment, IsolationLevel, Literal, LiteralKind, SetStatement, parse_set};
+pub use verb::Verb;
+
+/// How the session reads text; the default is a server's default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Modes {
+    /// `NO_BACKSLASH_ESCAPES` is in `sql_mode`: a backslash in a string is itself.
+    pub no_backslash_escapes: bool,
+    /// `ANSI_QUOTES` is in `sql_mode`: `"x"` is an identifier.
+    pub ansi_quotes: bool,
+    /// The client's character set has characters whose second byte is ASCII (`big5`, `cp932`,
+    /// `gb18030`, `gbk`, `sjis`), so that a quote or backslash may be half a character.
+    pub wide: bool,
+}

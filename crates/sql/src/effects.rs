@@ -1,0 +1,179 @@
+//! What a statement may leave on a connection, or may read of what earlier ones left there.
+//!
+//! The set says nothing of what to do about it: whether a lane is kept is the engine's decision.
+
+use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
+
+/// A set of effects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Effects(u32);
+
+impl Effects {
+    /// No effect at all.
+    pub const NONE: Self = Self(0);
+    /// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`.
+    pub const LOCKING_READ: Self = Self(1 << 0);
+    /// A `;` followed by more than blanks and comments.
+    pub const MULTI_STATEMENT: Self = Self(1 << 1);
+    /// A user variable `@x` read or written.
+    pub const USER_VARIABLE: Self = Self(1 << 2);
+    /// A system variable `@@x` read or written.
+    pub const SYSTEM_VARIABLE: Self = Self(1 << 3);
+    /// A temporary table created or dropped.
+    pub const TEMPORARY_TABLE: Self = Self(1 << 4);
+    /// `LOCK TABLES`, `FLUSH … WITH READ LOCK`, `FLUSH … FOR EXPORT`, `LOCK INSTANCE`, `BACKUP`.
+    pub const LOCKS_TABLES: Self = Self(1 << 5);
+    /// `UNLOCK TABLES`.
+    pub const UNLOCKS_TABLES: Self = Self(1 << 6);
+    /// `GET_LOCK()` and its family.
+    pub const USER_LOCK: Self = Self(1 << 7);
+    /// `PREPARE x FROM …`.
+    pub const TEXT_PREPARE: Self = Self(1 << 8);
+    /// `EXECUTE x`, `EXECUTE IMMEDIATE`, `DEALLOCATE PREPARE`, `DROP PREPARE`.
+    pub const TEXT_EXECUTE: Self = Self(1 << 9);
+    /// `SQL_CALC_FOUND_ROWS`.
+    pub const CALC_FOUND_ROWS: Self = Self(1 << 10);
+    /// `FOUND_ROWS()`.
+    pub const READS_FOUND_ROWS: Self = Self(1 << 11);
+    /// `ROW_COUNT()`.
+    pub const READS_ROW_COUNT: Self = Self(1 << 12);
+    /// `LAST_INSERT_ID()`, `@@last_insert_id`, `@@identity`, `@@insert_id`.
+    pub const READS_LAST_INSERT_ID: Self = Self(1 << 13);
+    /// `LAST_INSERT_ID(expr)`.
+    pub const SETS_LAST_INSERT_ID: Self = Self(1 << 14);
+    /// Any `XA` statement.
+    pub const XA: Self = Self(1 << 15);
+    /// Any `HANDLER` statement.
+    pub const HANDLER: Self = Self(1 << 16);
+    /// `SAVEPOINT`, `RELEASE SAVEPOINT`, `ROLLBACK TO`.
+    pub const SAVEPOINT: Self = Self(1 << 17);
+    /// Reads the diagnostics of the statement before: `SHOW WARNINGS`, `SHOW ERRORS`,
+    /// `GET DIAGNOSTICS`, `@@warning_count`, `@@error_count`.
+    pub const SHOW_WARNINGS: Self = Self(1 << 18);
+    /// `CONNECTION_ID()`, `@@pseudo_thread_id`, `PS_CURRENT_THREAD_ID()`.
+    pub const CONNECTION_ID: Self = Self(1 << 19);
+    /// `INTO OUTFILE`, `INTO DUMPFILE`.
+    pub const INTO_FILE: Self = Self(1 << 20);
+    /// `SET STATEMENT … FOR …`; the verb is that of the inner statement.
+    pub const SET_STATEMENT: Self = Self(1 << 21);
+    /// `BEGIN`, `START TRANSACTION`, `COMMIT AND CHAIN`.
+    pub const TRANSACTION_START: Self = Self(1 << 22);
+    /// `COMMIT`, `ROLLBACK` (not `ROLLBACK TO`).
+    pub const TRANSACTION_END: Self = Self(1 << 23);
+    /// The server commits before it runs the statement: data definition and administration.
+    pub const IMPLICIT_COMMIT: Self = Self(1 << 24);
+    /// Changes the session in a way no other bit names: `SET ROLE`, `SET PASSWORD`,
+    /// `COMMIT RELEASE`, `DROP DATABASE`, a second statement that is a `SET` or `USE`, ….
+    pub const CHANGES_SESSION: Self = Self(1 << 25);
+    /// `NEXTVAL`, `LASTVAL`, `SETVAL`, `NEXT VALUE FOR`, `PREVIOUS VALUE FOR`.
+    pub const SEQUENCE: Self = Self(1 << 26);
+    /// `LOAD DATA LOCAL`, `LOAD XML LOCAL`.
+    pub const LOAD_LOCAL: Self = Self(1 << 27);
+    /// `CALL`: the procedure may do anything of the above.
+    pub const CALLS_PROCEDURE: Self = Self(1 << 28);
+    /// Not understood, or readable in more than one way: it may do anything of the above.
+    pub const UNCLEAR: Self = Self(1 << 29);
+
+    /// Whether every effect of `other` is in the set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any effect of `other` is in the set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Both sets together.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The set less the effects of `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether the set is empty.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Adds the effects of `other`.
+    pub const fn insert(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// The names of the effects in the set, as written in this module.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().filter(move |(_, bit)| self.contains(*bit)).map(|(name, _)| *name)
+    }
+
+    /// The effect of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, bit)| *bit)
+    }
+}
+
+impl BitOr for Effects {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}
+
+impl BitOrAssign for Effects {
+    fn bitor_assign(&mut self, other: Self) {
+        self.insert(other);
+    }
+}
+
+impl fmt::Debug for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("NONE");
+        }
+        for (i, name) in self.names().enumerate() {
+            if i > 0 {
+                f.write_str("|")?;
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}
+
+const NAMES: [(&str, Effects); 30] = [
+    ("LOCKING_READ", Effects::LOCKING_READ),
+    ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
+    ("USER_VARIABLE", Effects::USER_VARIABLE),
+    ("SYSTEM_VARIABLE", Effects::SYSTEM_VARIABLE),
+    ("TEMPORARY_TABLE", Effects::TEMPORARY_TABLE),
+    ("LOCKS_TABLES", Effects::LOCKS_TABLES),
+    ("UNLOCKS_TABLES", Effects::UNLOCKS_TABLES),
+    ("USER_LOCK", Effects::USER_LOCK),
+    ("TEXT_PREPARE", Effects::TEXT_PREPARE),
+    ("TEXT_EXECUTE", Effects::TEXT_EXECUTE),
+    ("CALC_FOUND_ROWS", Effects::CALC_FOUND_ROWS),
+    ("READS_FOUND_ROWS", Effects::READS_FOUND_ROWS),
+    ("READS_ROW_COUNT", Effects::READS_ROW_COUNT),
+    ("READS_LAST_INSERT_ID", Effects::READS_LAST_INSERT_ID),
+    ("SETS_LAST_INSERT_ID", Effects::SETS_LAST_INSERT_ID),
+    ("XA", Effects::XA),
+    ("HANDLER", Effects::HANDLER),
+    ("SAVEPOINT", Effects::SAVEPOINT),
+    ("SHOW_WARNINGS", Effects::SHOW_WARNINGS),
+    ("CONNECTION_ID", Effects::CONNECTION_ID),
+    ("INTO_FILE", Effects::INTO_FILE),
+    ("SET_STATEMENT", Effects::SET_STATEMENT),
+    ("TRANSACTION_START", Effects::TRANSACTION_START),
+    ("TRANSACTION_END", Effects::TRANSACTION_END),
+    ("IMPLICIT_COMMIT", Effects::IMPLICIT_COMMIT),
+    ("CHANGES_SESSION", Effects::CHANGES_SESSION),
+    ("SEQUENCE", Effects::SEQUENCE),
+    ("LOAD_LOCAL", Effects::LOAD_LOCAL),
+    ("CALLS_PROCEDURE", Effects::CALLS_PROCEDURE),
+    ("UNCLEAR", Effects::UNCLEAR),
+];
