@@ -16,3 +16,4 @@
 pub mod config_fault;
 pub mod ids;
 pub mod rows;
+pub mod rules;
