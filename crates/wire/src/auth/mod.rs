@@ -1,0 +1,50 @@
+//! The password exchanges, for both sides.
+//!
+//! Pure computations over passwords, nonces and stored hashes; which plugin is used, and when,
+//! is decided by the caller. Secrets are compared in constant time.
+
+pub mod native;
+pub mod rsa;
+pub mod sha2;
+
+/// The authentication plugins that are spoken here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Plugin {
+    /// `mysql_native_password`: SHA-1 scramble.
+    NativePassword,
+    /// `caching_sha2_password`: SHA-256 scramble, or the password itself in a safe channel.
+    CachingSha2,
+    /// `mysql_clear_password`: the password itself.
+    ClearPassword,
+    /// Any other.
+    Other,
+}
+
+impl Plugin {
+    /// The plugin called `name`.
+    pub fn from_name(name: &[u8]) -> Self {
+        match name {
+            b"mysql_native_password" => Self::NativePassword,
+            b"caching_sha2_password" => Self::CachingSha2,
+            b"mysql_clear_password" => Self::ClearPassword,
+            _ => Self::Other,
+        }
+    }
+
+    /// The plugin's name on the wire; empty for [`Plugin::Other`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NativePassword => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+            Self::ClearPassword => "mysql_clear_password",
+            Self::Other => "",
+        }
+    }
+}
+
+/// XORs `key` over `data`, repeating it.
+fn xor(data: &mut [u8], key: &[u8]) {
+    for (byte, mask) in data.iter_mut().zip(key.iter().cycle()) {
+        *byte ^= mask;
+    }
+}

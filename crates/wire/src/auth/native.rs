@@ -1,0 +1,67 @@
+//! `mysql_native_password`: `SHA1(p) XOR SHA1(nonce + SHA1(SHA1(p)))`.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+
+use crate::connect::SCRAMBLE_BYTES;
+
+/// A SHA-1 hash.
+pub type Hash = [u8; 20];
+
+/// What a client answers to `nonce`. An empty password is answered by nothing at all, which is
+/// left to the caller.
+pub fn scramble(password: &[u8], nonce: &[u8; SCRAMBLE_BYTES]) -> Hash {
+    scramble_from_sha1(&sha1(&[password]), nonce)
+}
+
+/// The same from `SHA1(password)`.
+pub fn scramble_from_sha1(stage1: &Hash, nonce: &[u8; SCRAMBLE_BYTES]) -> Hash {
+    let mut answer = sha1(&[nonce, &sha1(&[stage1])]);
+    super::xor(&mut answer, stage1);
+    answer
+}
+
+/// `SHA1(SHA1(password))`: what servers store.
+pub fn double_sha1(password: &[u8]) -> Hash {
+    sha1(&[&sha1(&[password])])
+}
+
+/// Whether `response` proves the password that `double` was made of; if so, `SHA1(password)`,
+/// with which a backend can be answered in turn.
+pub fn verify(response: &[u8], nonce: &[u8; SCRAMBLE_BYTES], double: &Hash) -> Option<Hash> {
+    let response: &Hash = response.try_into().ok()?;
+    let mut stage1 = sha1(&[nonce, double]);
+    super::xor(&mut stage1, response);
+    verify_slices_are_equal(&sha1(&[&stage1]), double).ok()?;
+    Some(stage1)
+}
+
+/// The hash in a stored password of the form `*` and 40 hexadecimal digits.
+pub fn parse_stored(stored: &[u8]) -> Option<Hash> {
+    let digits = stored.strip_prefix(b"*")?;
+    if digits.len() != 40 {
+        return None;
+    }
+    let mut hash = Hash::default();
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    digits.iter().all(u8::is_ascii_hexdigit).then_some(hash)
+}
+
+/// The stored form of a hash: `*` and 40 upper-case hexadecimal digits.
+pub fn to_stored(double: &Hash) -> String {
+    use std::fmt::Write;
+    double.iter().fold(String::from("*"), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
+}
+
+fn sha1(parts: &[&[u8]]) -> Hash {
+    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    parts.iter().for_each(|part| context.update(part));
+    let mut hash = Hash::default();
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}

@@ -1,0 +1,92 @@
+//! What server and client say to each other between the handshake response and the OK packet.
+
+use crate::Malformed;
+use crate::connect::SCRAMBLE_BYTES;
+use crate::fault::What;
+use crate::reader::Reader;
+
+/// The server asks for another plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthSwitch<'a> {
+    /// The plugin's name.
+    pub plugin: &'a [u8],
+    /// The plugin's data, a nonce as a rule; without its closing NUL.
+    pub data: &'a [u8],
+}
+
+impl<'a> AuthSwitch<'a> {
+    /// The first byte of the payload.
+    pub const MARKER: u8 = 0xfe;
+
+    /// Reads the payload. A payload of one byte is the request of old servers for the password
+    /// hash of MySQL 3: its plugin is `mysql_old_password`.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut read = Reader::new(payload);
+        read.marker(Self::MARKER)?;
+        if read.is_empty() {
+            return Ok(Self { plugin: b"mysql_old_password", data: &[] });
+        }
+        let plugin = read.nul_bytes_or_rest();
+        let data = read.take_rest();
+        Ok(Self { plugin, data: data.strip_suffix(&[0]).unwrap_or(data) })
+    }
+
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(Self::MARKER);
+        out.extend_from_slice(self.plugin);
+        out.push(0);
+        out.extend_from_slice(self.data);
+        out.push(0);
+    }
+
+    /// The data as the nonce of the password plugins.
+    pub fn scramble(&self) -> Result<[u8; SCRAMBLE_BYTES], Malformed> {
+        self.data.try_into().map_err(|_| Malformed::new(What::Scramble, 2 + self.plugin.len()))
+    }
+}
+
+/// The server's plugin says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthMore<'a> {
+    /// What it says.
+    pub data: &'a [u8],
+}
+
+impl<'a> AuthMore<'a> {
+    /// The byte that servers set before the data.
+    pub const MARKER: u8 = 0x01;
+    /// The data of `caching_sha2_password` when the scramble was right: an OK packet follows.
+    pub const FAST_OK: u8 = 0x03;
+    /// The data of `caching_sha2_password` when the server needs the password itself.
+    pub const FULL_AUTH: u8 = 0x04;
+
+    /// Reads the payload. The marker may be missing, as plugins of old servers leave it out.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
+        match payload.split_first() {
+            None => Err(Malformed::new(What::Empty, 0)),
+            Some((&Self::MARKER, data)) => Ok(Self { data }),
+            Some(_) => Ok(Self { data: payload }),
+        }
+    }
+
+    /// Appends the payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(Self::MARKER);
+        out.extend_from_slice(self.data);
+    }
+}
+
+/// A client of `caching_sha2_password` asks for the server's public key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublicKeyRequest;
+
+impl PublicKeyRequest {
+    /// The whole payload.
+    pub const PAYLOAD: [u8; 1] = [0x02];
+
+    /// Whether a client's payload is the request.
+    pub fn is(payload: &[u8]) -> bool {
+        payload == Self::PAYLOAD
+    }
+}

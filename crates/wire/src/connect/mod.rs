@@ -1,0 +1,17 @@
+//! The packets from the greeting to the first OK, and those of `COM_CHANGE_USER`.
+//!
+//! Both directions, read and written. All types borrow from the payload. Passwords are the
+//! business of [`crate::auth`]; which capabilities are agreed on is decided by the caller.
+
+mod change_user;
+mod exchange;
+mod greeting;
+mod response;
+
+pub use change_user::ChangeUser;
+pub use exchange::{AuthMore, AuthSwitch, PublicKeyRequest};
+pub use greeting::Greeting;
+pub use response::{Attributes, HandshakeResponse, SslRequest};
+
+/// The length of the nonce that both password plugins use.
+pub const SCRAMBLE_BYTES: usize = 20;
