@@ -1,0 +1,62 @@
+//! Every gate in turn, cheapest first.
+//!
+//! Decides the order, the limits and what is skipped where something is not there; each gate's own
+//! module decides whether it is green.
+
+use anyhow::Result;
+
+use crate::gate::{Outcome, Report};
+use crate::step::{cargo, step};
+use crate::{dependencies, licences, menu, tidy, tree};
+
+/// Seeds of the simulator in every run of the gates.
+const SIM_SEEDS: u64 = 1_000;
+
+pub(crate) fn run(fast: bool) -> Result<()> {
+    let mut report = Report::new();
+    report.run("G8 formatting", |_| {
+        Ok(step("fmt", 2, cargo(&["fmt", "--all", "--check"])).run()?.outcome("rustfmt"))
+    })?;
+    tidy::run(&mut report)?;
+    report.run("G8 licences", |_| licences::check())?;
+    report.run("G8 dependencies", |_| dependencies::check())?;
+    report.run("G8 clippy", |_| clippy())?;
+    report.run("G5 documentation builds", |_| documentation())?;
+    report.run("G9 unit and property tests", unit_tests)?;
+    report.run("G10 simulator", |report| menu::sim_gate(report, SIM_SEEDS))?;
+    report.run("G11 generated reference", |_| menu::docs_gate())?;
+    if !fast {
+        report.run("live: servers and drivers", live_tests)?;
+        report.run("M13 instruction counts", |_| menu::icount_gate())?;
+    }
+    report.close()
+}
+
+fn clippy() -> Result<Outcome> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    Ok(step("clippy", 15, cargo(&arguments)).run()?.outcome("no warning"))
+}
+
+fn documentation() -> Result<Outcome> {
+    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    command.env("RUSTDOCFLAGS", "-D warnings -D rustdoc::broken_intra_doc_links");
+    Ok(step("doc", 10, command).run()?.outcome("no broken link"))
+}
+
+/// Everything but the live tests, which need servers and the other profile.
+fn unit_tests(report: &mut Report) -> Result<Outcome> {
+    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    if tree::root().join(menu::LIVE).is_dir() {
+        command.args(["--exclude", menu::LIVE_PACKAGE]);
+    }
+    let ran = step("test", 20, command).run()?;
+    let split = ran.lines.iter().filter(|l| l.starts_with("test ") && l.contains("split")).count();
+    Ok(ran.tests(report, &format!("tests, {split} of them cut streams anywhere")))
+}
+
+fn live_tests(report: &mut Report) -> Result<Outcome> {
+    if !tree::root().join(menu::LIVE).is_dir() {
+        return Ok(Outcome::Skipped("tests/live is not there".into()));
+    }
+    menu::live(report)
+}

@@ -1,0 +1,126 @@
+//! The commands that start something else: simulator, fuzzing, live tests, benchmark, reference.
+//!
+//! Decides only how each is started and how long it may take.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::gate::{Outcome, Report};
+use crate::step::{Ran, cargo, installed, step, target};
+use crate::tree;
+
+/// The folder and the package of the live tests.
+pub(crate) const LIVE: &str = "tests/live";
+pub(crate) const LIVE_PACKAGE: &str = "tidegate-live";
+
+/// Builds the binary that live tests and benchmark run: nearly release, quick to link.
+pub(crate) fn build_binary() -> Result<Ran> {
+    let arguments = ["build", "--locked", "--profile", "fastbuild", "-p", "tidegate"];
+    step("build", 15, cargo(&arguments)).run()
+}
+
+/// Where that binary is.
+pub(crate) fn binary() -> std::path::PathBuf {
+    target().join("fastbuild/tidegate")
+}
+
+fn simulate(seeds: u64) -> Result<Ran> {
+    let mut command = cargo(&["test", "--locked", "-p", "tidegate-testkit", "sim"]);
+    command.args(["--", "--nocapture"]).env("TIDEGATE_SIM_SEEDS", seeds.to_string());
+    step("sim", 120, command).run()
+}
+
+pub(crate) fn sim_gate(report: &mut Report, seeds: u64) -> Result<Outcome> {
+    let ran = simulate(seeds)?;
+    if ran.success && ran.tally.passed == 0 {
+        return Ok(Outcome::Skipped("no simulator yet".into()));
+    }
+    Ok(ran.tests(report, &format!("scenarios over {seeds} seeds")))
+}
+
+pub(crate) fn sim(rest: &[String]) -> Result<()> {
+    let seeds = number(rest, 100_000)?;
+    let ran = simulate(seeds)?;
+    ran.lines.iter().for_each(|line| println!("{line}"));
+    if ran.success { Ok(()) } else { bail!("the simulator found something") }
+}
+
+pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
+    let built = build_binary()?;
+    if !built.success {
+        return Ok(built.outcome("built"));
+    }
+    let mut command = cargo(&["test", "--locked", "-p", LIVE_PACKAGE, "--no-fail-fast"]);
+    command.args(["--", "--nocapture", "--test-threads", "2"]).env("TIDEGATE_BIN", binary());
+    Ok(step("live", 20, command).run()?.tests(report, "tests"))
+}
+
+pub(crate) fn docs_gate() -> Result<Outcome> {
+    Ok(Outcome::Skipped("no registry to generate from yet".into()))
+}
+
+pub(crate) fn docs(_: &[String]) -> Result<()> {
+    println!("cargo doc: target/doc/engine/index.html");
+    foreground(cargo(&["doc", "--workspace", "--no-deps", "--locked"]))
+}
+
+pub(crate) fn icount_gate() -> Result<Outcome> {
+    if !installed("valgrind") {
+        return Ok(Outcome::Skipped("valgrind is not installed".into()));
+    }
+    Ok(Outcome::Skipped("bench/icount is not there yet".into()))
+}
+
+pub(crate) fn icount(_: &[String]) -> Result<()> {
+    bail!("bench/icount is not there yet")
+}
+
+pub(crate) fn bench(rest: &[String]) -> Result<()> {
+    foreground(cargo(&["build", "--locked", "--profile", "fastbuild", "-p", "tidegate"]))?;
+    let mut command = cargo(&["run", "--locked", "--quiet", "-p", "tidegate-bench", "--bin"]);
+    command.args(["macro", "--"]).args(rest).env("TIDEGATE_BIN", binary());
+    foreground(command)
+}
+
+pub(crate) fn lab(rest: &[String]) -> Result<()> {
+    let mut command = cargo(&["run", "--locked", "--profile", "fastbuild", "-p", "tidegate"]);
+    command.args(["--", "sandbox"]).args(rest);
+    foreground(command)
+}
+
+/// Runs every target of `fuzz/` for so many seconds, when cargo-fuzz is installed.
+pub(crate) fn fuzz(rest: &[String]) -> Result<()> {
+    let seconds = number(rest, 60)?;
+    let folder = tree::root().join("fuzz/fuzz_targets");
+    let targets = tree::files_under(&folder, "rs")?;
+    if targets.is_empty() {
+        bail!("no targets in {}", folder.display());
+    }
+    if !installed("cargo-fuzz") {
+        bail!("cargo-fuzz is not installed: `cargo install cargo-fuzz`, with a nightly toolchain");
+    }
+    for path in targets {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        println!("fuzz: {name} for {seconds} s");
+        let mut command = Command::new("cargo");
+        command.current_dir(tree::root()).args(["+nightly", "fuzz", "run", &name, "--"]);
+        command.arg(format!("-max_total_time={seconds}"));
+        foreground(command).with_context(|| format!("target {name}"))?;
+    }
+    Ok(())
+}
+
+fn number(rest: &[String], default: u64) -> Result<u64> {
+    match rest.first() {
+        Some(text) => text.parse().with_context(|| format!("not a number: {text}")),
+        None => Ok(default),
+    }
+}
+
+/// Runs a program on the terminal, as if it had been typed.
+fn foreground(mut command: Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot start {program}"))?;
+    if status.success() { Ok(()) } else { bail!("{program} ended with {status}") }
+}

@@ -1,0 +1,83 @@
+//! Who may stand on whom, as data: the crates, and the modules inside `engine`.
+//!
+//! The only place to edit when a boundary moves; moving one needs an ADR first.
+
+/// A crate's folder, our own crates it may name, and the foreign ones.
+pub(super) struct Row {
+    pub(super) folder: &'static str,
+    pub(super) own: &'static [&'static str],
+    pub(super) foreign: &'static [&'static str],
+    /// Own crates it may name in tests only.
+    pub(super) own_in_tests: &'static [&'static str],
+}
+
+/// A row that holds for every crate that ships.
+const fn row(
+    folder: &'static str,
+    own: &'static [&'static str],
+    foreign: &'static [&'static str],
+    own_in_tests: &'static [&'static str],
+) -> Row {
+    Row { folder, own, foreign, own_in_tests }
+}
+
+/// Every member of the workspace; a member without a row is an error.
+pub(super) const CRATES: &[Row] = &[
+    row("crates/wire", &[], &["aws-lc-rs", "memchr"], &[]),
+    row("crates/sql", &[], &["memchr"], &[]),
+    row("crates/engine", &["wire", "sql"], &["regex-automata", "aho-corasick"], &["testkit"]),
+    row("crates/io", &[], &["libc", "io-uring"], &[]),
+    row("crates/worker", &["engine", "wire", "io"], &[], &["testkit", "sqlited"]),
+    row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
+    row("crates/lab", &[], &["anyhow"], &[]),
+    row(
+        "crates/server",
+        &["wire", "sql", "engine", "io", "worker", "sqlited", "lab"],
+        &[
+            "tracing",
+            "tracing-subscriber",
+            "clap",
+            "serde",
+            "toml",
+            "annotate-snippets",
+            "anyhow",
+            "signal-hook",
+            "mimalloc",
+        ],
+        &["testkit"],
+    ),
+    row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
+    row("xtask", &["engine", "lab"], &["anyhow", "serde_json"], &[]),
+    row(
+        "bench",
+        &["wire", "sql", "engine", "io", "worker", "sqlited", "lab", "testkit"],
+        &["anyhow"],
+        &[],
+    ),
+    row(
+        "tests/live",
+        &["wire", "sql", "engine", "io", "worker", "sqlited", "lab", "testkit"],
+        &["anyhow", "mysql", "serde_json", "toml"],
+        &["wire", "lab", "testkit"],
+    ),
+];
+
+/// The modules of `engine` from the ground up. A module may use those in earlier groups and its
+/// own; those of one group do not know each other.
+pub(super) const ENGINE: &[&[&str]] = &[
+    &["slab"],
+    &["ids", "limits", "config_fault", "rows", "link", "holds"],
+    &["vars"],
+    &["verdict", "error"],
+    &["users", "topology", "rules"],
+    &["snapshot"],
+    &["report"],
+    &["orders"],
+    &["stats"],
+    &["cache", "stmt"],
+    &["backend"],
+    &["lane"],
+    &["pool"],
+    &["session"],
+    &["control", "core"],
+];

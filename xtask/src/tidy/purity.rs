@@ -1,0 +1,116 @@
+//! G2 and G3: the pure crates touch nothing outside their arguments, and nobody keeps state that
+//! is not passed to them.
+//!
+//! Decides by words in non-test code. Clippy's disallowed lists say the same of what they can name.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::{Checked, Finding};
+use crate::rust_text::{line_of, whole_words};
+use crate::tree::Source;
+
+const PURE: [&str; 3] = ["wire", "sql", "engine"];
+
+const OUTSIDE_WORLD: [&str; 16] = [
+    "std::net",
+    "std::fs",
+    "std::thread",
+    "std::process",
+    "std::env",
+    "std::io",
+    "Instant::now",
+    "SystemTime",
+    "println!",
+    "print!",
+    "eprintln!",
+    "eprint!",
+    "dbg!",
+    "rand::rng",
+    "thread_rng",
+    "tracing",
+];
+
+/// Crates that may hold process-wide state, because they are the process or its edge.
+const MAY_HOLD_STATE: [&str; 2] = ["io", "server"];
+
+const INTERIOR: [&str; 9] = [
+    "Atomic", "Mutex", "RwLock", "OnceLock", "LazyLock", "Cell<", "OnceCell", "LazyCell", "Condvar",
+];
+
+pub(super) fn pure_crates(_: &Path, sources: &[Source]) -> Result<Checked> {
+    let mut findings = Vec::new();
+    let mut files = 0;
+    for source in sources.iter().filter(|s| PURE.contains(&s.krate())) {
+        files += 1;
+        for word in OUTSIDE_WORLD {
+            let why = "a pure crate takes this as an argument or gives it as an order";
+            let lines = source.lines_with(word);
+            findings.extend(lines.iter().map(|&l| Finding::new("G2", source, l, word, why)));
+        }
+    }
+    Ok(Checked { detail: format!("{files} files of {}", PURE.join(", ")), findings })
+}
+
+pub(super) fn ambient_state(_: &Path, sources: &[Source]) -> Result<Checked> {
+    let mut findings = Vec::new();
+    let mut files = 0;
+    for source in sources.iter().filter(|s| !s.is_test_file()) {
+        if MAY_HOLD_STATE.contains(&source.krate()) && source.path.starts_with("crates/") {
+            continue;
+        }
+        files += 1;
+        for line in source.lines_with("thread_local!") {
+            let why = "state is passed, never ambient";
+            findings.push(Finding::new("G3", source, line, "thread_local!", why));
+        }
+        findings.extend(mutable_statics(source));
+    }
+    Ok(Checked { detail: format!("{files} files"), findings })
+}
+
+fn mutable_statics(source: &Source) -> Vec<Finding> {
+    let code = &source.code;
+    let declarations = whole_words(code, "static").filter_map(|at| {
+        let is_lifetime = at > 0 && code.as_bytes()[at - 1] == b'\'';
+        let line = line_of(code, at);
+        if is_lifetime || source.is_test_line(line) {
+            return None;
+        }
+        let head = code[at..].split(['=', ';']).next().unwrap_or("");
+        let mutable = head.starts_with("static mut ") || INTERIOR.iter().any(|t| head.contains(t));
+        mutable.then_some((head.split(':').next().unwrap_or(head).trim().to_owned(), line))
+    });
+    let why = "a static that can change belongs to io or server only";
+    declarations.map(|(name, line)| Finding::new("G3", source, line, &name, why)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: &str) -> Source {
+        Source::new(path.into(), text.into())
+    }
+
+    #[test]
+    fn a_clock_in_a_pure_crate_is_found_and_one_in_its_tests_is_not() {
+        let text =
+            "fn f() { Instant::now(); }\n#[cfg(test)]\nmod t { fn g() { Instant::now(); } }\n";
+        let sources = [source("crates/wire/src/a.rs", text), source("crates/io/src/a.rs", text)];
+        let checked = pure_crates(Path::new("."), &sources).expect("reads only its arguments");
+        assert_eq!(checked.findings.len(), 1);
+        assert_eq!(checked.findings[0].at, "crates/wire/src/a.rs:1");
+    }
+
+    #[test]
+    fn a_static_with_interior_mutability_is_found() {
+        let text =
+            "static A: AtomicU64 = x;\nstatic B: &str = y;\nfn f(x: &'static Mutex<u8>) {}\n";
+        let sources = [source("crates/worker/src/a.rs", text)];
+        let checked = ambient_state(Path::new("."), &sources).expect("reads only its arguments");
+        let keys: Vec<_> = checked.findings.iter().map(|f| f.key.as_str()).collect();
+        assert_eq!(keys, ["G3 crates/worker/src/a.rs static A"]);
+    }
+}
