@@ -1,0 +1,64 @@
+//! Rows of the registry: how much is held in memory and how fast it flows.
+//!
+//! Data only; what a row means is in the parent module.
+
+use super::{Effect, Kind, Unit, Variable, int, mysql};
+
+/// The rows.
+pub(super) const ROWS: &[Variable] = &[
+    mysql(
+        "threshold_query_length",
+        int(1024, 1_073_741_824),
+        "524288",
+        "Length of a query above which its connection is not pooled again.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql(
+        "threshold_resultset_size",
+        int(1024, 1_073_741_824),
+        "4194304",
+        "Result bytes held for a slow client before its server is made to wait.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql(
+        "throttle_max_bytes_per_second_to_client",
+        int(0, 2_147_483_647),
+        "0",
+        "Bytes a client gets in a second; 0 sets no limit.",
+    )
+    .unit(Unit::Bytes),
+    mysql(
+        "throttle_ratio_server_to_client",
+        int(0, 100),
+        "0",
+        "Share of that rate at which servers are read.",
+    )
+    .unit(Unit::Percent),
+    mysql(
+        "sessions_sort",
+        Kind::Bool,
+        "true",
+        "Whether sessions nearest to their limits are served first.",
+    ),
+    mysql(
+        "session_idle_ms",
+        int(1, 3_600_000),
+        "1",
+        "Idle time after which a session moves to an idle thread; Tidegate needs none.",
+    )
+    .unit(Unit::Milliseconds),
+    mysql(
+        "session_idle_show_processlist",
+        Kind::Bool,
+        "true",
+        "Whether idle sessions are shown in the process list.",
+    ),
+    mysql(
+        "show_processlist_extended",
+        int(0, 2),
+        "0",
+        "How much the process list tells of each session.",
+    ),
+];

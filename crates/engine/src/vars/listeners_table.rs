@@ -1,0 +1,129 @@
+//! Rows of the registry: listeners, protocol and authentication towards clients.
+//!
+//! Data only; what a row means is in the parent module.
+
+use super::{Effect, Kind, Unit, Variable, int, mysql};
+
+/// The rows.
+pub(super) const ROWS: &[Variable] = &[
+    mysql(
+        "interfaces",
+        Kind::Interfaces,
+        "0.0.0.0:6033",
+        "Addresses and Unix sockets on which clients are served.",
+    )
+    .acts(Effect::Restart),
+    mysql("threads", int(1, 255), "4", "Worker threads; each serves its own share of the clients.")
+        .acts(Effect::Restart),
+    mysql(
+        "stacksize",
+        int(262_144, 4_194_304),
+        "1048576",
+        "Stack of a worker thread; ours need no such choice.",
+    )
+    .unit(Unit::Bytes),
+    mysql(
+        "server_version",
+        Kind::Text,
+        "",
+        "Version told to clients; empty tells the one learned from the servers.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "server_capabilities",
+        int(11, 2_147_483_647),
+        "569867",
+        "Capability bits offered to clients, as one number.",
+    ),
+    mysql(
+        "default_authentication_plugin",
+        Kind::OneOf(&["mysql_native_password", "caching_sha2_password"]),
+        "mysql_native_password",
+        "Authentication method that the greeting proposes to clients.",
+    )
+    .acts(Effect::NewConnections),
+    mysql("have_ssl", Kind::Bool, "true", "Whether clients are offered TLS."),
+    mysql("have_compress", Kind::Bool, "true", "Whether clients are offered protocol compression."),
+    mysql(
+        "enable_client_deprecate_eof",
+        Kind::Bool,
+        "true",
+        "Whether clients may do without EOF packets in results.",
+    ),
+    mysql(
+        "enable_server_deprecate_eof",
+        Kind::Bool,
+        "true",
+        "Whether servers are asked to leave EOF packets out of results.",
+    ),
+    mysql(
+        "max_allowed_packet",
+        int(8192, 1_073_741_824),
+        "67108864",
+        "Longest command a client may send; a longer one gets error 1153.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::NewConnections),
+    mysql(
+        "max_connections",
+        int(1, 1_000_000),
+        "10000",
+        "Most client connections at a time; one more gets error 1040.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "connect_timeout_client",
+        int(500, 3_600_000),
+        "10000",
+        "Time a client has to complete its handshake.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::NewConnections),
+    mysql(
+        "wait_timeout",
+        int(0, 1_728_000_000),
+        "28800000",
+        "Time a client may stay idle before it is disconnected; 0 sets no limit.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
+        "proxy_protocol_networks",
+        Kind::Text,
+        "",
+        "Networks whose connections begin with a PROXY protocol header; * for all.",
+    ),
+    mysql(
+        "client_host_cache_size",
+        int(0, 1_048_576),
+        "0",
+        "Client addresses whose failures are remembered; 0 remembers none.",
+    ),
+    mysql(
+        "client_host_error_counts",
+        int(0, 1_048_576),
+        "0",
+        "Failures after which a remembered client address is turned away.",
+    ),
+    mysql(
+        "use_tcp_keepalive",
+        Kind::Bool,
+        "true",
+        "Whether TCP keepalive is set on client and server sockets.",
+    ),
+    mysql("tcp_keepalive_time", int(0, 7200), "120", "Idle time before the first keepalive probe.")
+        .unit(Unit::Seconds),
+    mysql(
+        "enable_load_data_local_infile",
+        Kind::Bool,
+        "false",
+        "Whether LOAD DATA LOCAL is allowed; Tidegate relays the file from the client.",
+    ),
+    mysql(
+        "default_schema",
+        Kind::Text,
+        "information_schema",
+        "Schema of a session when neither the client nor its user row names one.",
+    )
+    .acts(Effect::NewConnections),
+];

@@ -1,0 +1,243 @@
+//! Names and defaults against the recorded ones, and what each kind accepts.
+
+use super::*;
+
+/// Name to value as ProxySQL 2.7.2 shows them, from the recording.
+fn recorded() -> Vec<(String, String)> {
+    let text = include_str!("../../../../testdata/admin.json");
+    let (_, variables) = text.split_once("\"variables\": {").expect("the recording has variables");
+    let (variables, _) = variables.split_once('}').expect("and they end");
+    let unquote = |text: &str| text.trim().trim_matches(['"', ',']).to_owned();
+    let pair = |line: &str| line.split_once("\": ").map(|(k, v)| (unquote(k), unquote(v)));
+    variables.lines().filter_map(pair).collect()
+}
+
+/// Defaults of ours that differ from the recorded ones, and why.
+const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
+    ("mysql-server_version", "", "clients are told the version their servers really have"),
+    ("admin-telnet_admin_ifaces", "", "an unset text is shown as the empty one, everywhere"),
+    ("admin-telnet_stats_ifaces", "", "an unset text is shown as the empty one, everywhere"),
+];
+
+/// Rows of ours that the recording lacks, and why.
+const NOT_RECORDED: &[(&str, &str)] = &[
+    ("mysql-listen_backlog", "ours: how long the accept queue may get"),
+    ("mysql-shutdown_timeout_ms", "ours: a stop lets transactions end"),
+    ("mysql-session_debug", "known to debug builds only; the recording is of a release build"),
+    ("admin-debug", "known to debug builds only"),
+    ("admin-debug_output", "known to debug builds only"),
+    ("admin-version", "left out of the recording, as it changes with every build"),
+];
+
+#[test]
+fn names_and_defaults_are_the_recorded_ones_except_the_listed() {
+    let recorded = recorded();
+    assert_eq!(recorded.len(), 211);
+    for (name, value) in &recorded {
+        let row = find(name).unwrap_or_else(|| panic!("{name} has no row"));
+        let listed = OTHER_DEFAULTS.iter().find(|(other, ..)| other == name);
+        let expected = listed.map_or(value.as_str(), |(_, own, _)| own);
+        assert_eq!(row.default_value().to_string(), expected, "{name}");
+        assert!(listed.is_none_or(|(_, own, _)| own != value), "{name} is listed but equal");
+    }
+}
+
+#[test]
+fn rows_beyond_the_recorded_names_are_listed_with_a_reason() {
+    let recorded = recorded();
+    let extra: Vec<String> = all()
+        .map(Variable::full_name)
+        .filter(|name| !recorded.iter().any(|(known, _)| known == name))
+        .collect();
+    let mut listed: Vec<&str> = NOT_RECORDED.iter().map(|(name, _)| *name).collect();
+    listed.retain(|name| !extra.iter().any(|known| known == name));
+    assert_eq!(listed, [""; 0], "listed, but recorded or without a row");
+    assert_eq!(extra.len(), NOT_RECORDED.len(), "{extra:?}");
+}
+
+#[test]
+fn every_name_is_unique_and_every_doc_is_one_sentence() {
+    let mut names: Vec<String> = all().map(Variable::full_name).collect();
+    names.sort();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    for row in all() {
+        assert!(row.doc.ends_with('.') && row.doc.len() > 15, "{}: {}", row.name, row.doc);
+        let first = row.doc.chars().next().expect("not empty");
+        assert!(first.is_uppercase() || first.is_ascii_digit(), "{}: {}", row.name, row.doc);
+    }
+}
+
+#[test]
+fn every_default_is_a_value_its_own_row_accepts() {
+    for row in all().filter(|row| row.kind != Kind::ReadOnly) {
+        assert_eq!(row.parse(row.default).map(|v| v.to_string()), Ok(row.default.to_owned()));
+    }
+}
+
+#[test]
+fn a_field_takes_the_whole_range_of_its_variable() {
+    for &name in Vars::FIELDS {
+        let row = find(name).expect("a field's variable has a row");
+        assert_ne!(row.effect, Effect::NotYet, "{name} has a field, so it acts");
+        let bounds = match row.kind {
+            Kind::Int { min, max } => vec![min.to_string(), max.to_string()],
+            Kind::Bool => vec!["true".into(), "false".into()],
+            _ => vec![row.default.to_owned()],
+        };
+        for value in bounds {
+            let vars = Vars::from_pairs(&[(name.to_owned(), value.clone())]).expect("in range");
+            assert_eq!(vars.value(name).map(Value::to_string), Some(value));
+        }
+    }
+}
+
+#[test]
+fn a_variable_that_acts_has_a_field() {
+    for row in all().filter(|row| row.effect != Effect::NotYet) {
+        let name = row.full_name();
+        assert!(Vars::FIELDS.contains(&name.as_str()), "{name} acts, but through nothing");
+    }
+}
+
+#[test]
+fn defaults_reach_the_typed_fields() {
+    let vars = Vars::default();
+    assert_eq!(vars.interfaces, [Interface::parse("0.0.0.0:6033").expect("valid")]);
+    assert_eq!((vars.threads, vars.listen_backlog), (4, 4096));
+    assert_eq!(vars.server_version, "");
+    assert_eq!(vars.default_authentication_plugin, "mysql_native_password");
+    assert_eq!(vars.max_allowed_packet, 67_108_864);
+    assert_eq!(vars.wait_timeout_ms, 28_800_000);
+    assert!(vars.multiplexing);
+    assert_eq!(vars.threshold_resultset_size, 4_194_304);
+}
+
+#[test]
+fn pairs_override_defaults_and_the_last_one_wins() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let vars = Vars::from_pairs(&[
+        pair("mysql-threads", "2"),
+        pair("mysql-interfaces", "127.0.0.1:7001; /run/tidegate.sock"),
+        pair("mysql-multiplexing", "0"),
+        pair("admin-web_port", "7080"),
+        pair("mysql-threads", "3"),
+    ])
+    .expect("all valid");
+    assert_eq!(vars.threads, 3);
+    assert!(!vars.multiplexing);
+    assert_eq!(vars.interfaces.len(), 2);
+    assert_eq!(vars.interfaces[1], Interface::Unix("/run/tidegate.sock".into()));
+    assert_eq!(vars.value("admin-web_port"), Some(&Value::Int(7080)));
+    let idle: Vec<&str> = vars.without_effect().map(|row| row.name).collect();
+    assert_eq!(idle, ["web_port"]);
+}
+
+#[test]
+fn all_faults_are_given_at_once_with_table_column_and_range() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let faults = Vars::from_pairs(&[
+        pair("mysql-threads", "0"),
+        pair("mysql-thraeds", "4"),
+        pair("admin-web_enabled", "yes"),
+        pair("threads", "4"),
+    ])
+    .expect_err("four faults");
+    let shown: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "mysql_variables column threads: 0 is out of range; allowed are 1 to 255",
+            "mysql_variables column thraeds: unknown variable; did you mean `threads`?",
+            "admin_variables column web_enabled: `yes` is not true or false",
+            "global_variables column threads: unknown variable; names begin with `mysql-` or \
+             `admin-`",
+        ]
+    );
+}
+
+#[test]
+fn each_kind_says_what_it_allows() {
+    for (name, text, reason) in [
+        ("mysql-threads", "four", "`four` is not a number; allowed are 1 to 255"),
+        ("mysql-threads", "256", "256 is out of range; allowed are 1 to 255"),
+        (
+            "mysql-default_authentication_plugin",
+            "sha256_password",
+            "`sha256_password` is not allowed; allowed are mysql_native_password, \
+             caching_sha2_password",
+        ),
+        (
+            "mysql-interfaces",
+            "localhost",
+            "`localhost` has no port; write ip:port, [ipv6]:port or /path/of.sock",
+        ),
+        (
+            "mysql-interfaces",
+            "localhost:6033",
+            "`localhost` is not an IP address; write ip:port, [ipv6]:port or /path/of.sock",
+        ),
+        ("mysql-interfaces", "127.0.0.1:70000", "`70000` is not a port; allowed are 0 to 65535"),
+        ("mysql-interfaces", "[::1]:6033;[::1]:6033", "`[::1]:6033` is named twice"),
+        (
+            "admin-admin_credentials",
+            "admin",
+            "account `admin` has no password; write user:password, several separated by ;",
+        ),
+        (
+            "admin-admin_credentials",
+            ":x",
+            "an account has no name; write user:password, several separated by ;",
+        ),
+        ("admin-version", "9", "is read-only"),
+    ] {
+        let fault = parse(name, text).expect_err(name);
+        assert_eq!(fault.reason, reason, "{name}");
+    }
+}
+
+#[test]
+fn spellings_become_canonical() {
+    for (name, text, canonical) in [
+        ("mysql-have_ssl", "TRUE", "true"),
+        ("mysql-have_ssl", "0", "false"),
+        ("mysql-default_session_track_gtids", "own_gtid", "OWN_GTID"),
+        ("mysql-init_connect", "(null)", ""),
+        ("mysql-interfaces", "*:6033; [0:0:0:0:0:0:0:1]:6034 ;", "0.0.0.0:6033;[::1]:6034"),
+    ] {
+        let (_, value) = parse(name, text).expect(name);
+        assert_eq!(value.to_string(), canonical);
+    }
+}
+
+#[test]
+fn a_unix_socket_path_longer_than_the_system_takes_is_refused() {
+    let path = format!("/{}", "x".repeat(107));
+    let reason = Interface::parse(&path).expect_err("108 bytes");
+    assert!(reason.ends_with("has 108 bytes; a Unix socket's may have 107"), "{reason}");
+    assert!(Interface::parse(&path[..107]).is_ok());
+}
+
+#[test]
+fn the_nearest_name_is_offered_only_when_it_is_near() {
+    let names = ["threads", "interfaces", "weight", "wait_timeout"];
+    for (typed, meant) in [
+        ("thread", Some("threads")),
+        ("thraeds", Some("threads")),
+        ("WEIGTH", Some("weight")),
+        ("wait_time", Some("wait_timeout")),
+        ("colour", None),
+        ("", None),
+    ] {
+        assert_eq!(nearest(typed, names), meant, "{typed}");
+    }
+}
+
+#[test]
+fn allowed_values_are_told_with_their_unit() {
+    let allowed = |name: &str| find(name).expect(name).allowed();
+    assert_eq!(allowed("mysql-wait_timeout"), "0 to 1728000000 milliseconds");
+    assert_eq!(allowed("mysql-threads"), "1 to 255");
+    assert_eq!(allowed("mysql-multiplexing"), "true or false");
+}

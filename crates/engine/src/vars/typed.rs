@@ -1,0 +1,202 @@
+//! The variables that the engine looks at, as typed fields; all others are carried as text.
+//!
+//! A field here and the row of its variable in the tables are all that a used variable needs.
+
+use std::collections::BTreeMap;
+
+use super::{Effect, Interface, Value, Variable};
+use crate::config_fault::ConfigFault;
+
+/// Declares [`Vars`]: each field with its type and the variable it is read from.
+macro_rules! vars {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $name:literal,)*) => {
+        /// Every variable's value; those that are acted on are fields.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct Vars {
+            $($(#[$doc])* pub $field: $type,)*
+            /// All variables by full name.
+            values: BTreeMap<String, Value>,
+        }
+
+        impl Vars {
+            /// Full names of the variables that have a field.
+            pub const FIELDS: &'static [&'static str] = &[$($name),*];
+
+            fn from_values(values: BTreeMap<String, Value>) -> Vars {
+                Vars { $($field: <$type>::field(&values, $name),)* values }
+            }
+        }
+    };
+}
+
+vars! {
+    /// Where clients are listened for.
+    interfaces: Vec<Interface> = "mysql-interfaces",
+    /// Worker threads.
+    threads: u32 = "mysql-threads",
+    /// Length of a listening socket's queue of connections not yet accepted.
+    listen_backlog: u32 = "mysql-listen_backlog",
+    /// Version told to clients; empty means the servers' own, see [`Vars::FALLBACK_VERSION`].
+    server_version: String = "mysql-server_version",
+    /// Authentication plugin offered to clients first.
+    default_authentication_plugin: String = "mysql-default_authentication_plugin",
+    /// Longest command a client may send, in bytes.
+    max_allowed_packet: u32 = "mysql-max_allowed_packet",
+    /// Most client connections at a time.
+    max_connections: u32 = "mysql-max_connections",
+    /// Time a client has to complete its handshake.
+    connect_timeout_client_ms: u64 = "mysql-connect_timeout_client",
+    /// Time a client may be idle; 0 for ever.
+    wait_timeout_ms: u64 = "mysql-wait_timeout",
+    /// Time one attempt to connect to a server may take, handshake included.
+    connect_timeout_server_ms: u64 = "mysql-connect_timeout_server",
+    /// Time a query may wait for a backend connection in all.
+    connect_timeout_server_max_ms: u64 = "mysql-connect_timeout_server_max",
+    /// Further attempts to connect for one query.
+    connect_retries_on_failure: u32 = "mysql-connect_retries_on_failure",
+    /// Pause between two attempts.
+    connect_retries_delay_ms: u64 = "mysql-connect_retries_delay",
+    /// Times a query is sent again when its connection broke before any byte of a reply.
+    query_retries_on_failure: u32 = "mysql-query_retries_on_failure",
+    /// Whether backend connections are shared between sessions.
+    multiplexing: bool = "mysql-multiplexing",
+    /// Connect errors within a second that shun a server.
+    shun_on_failures: u32 = "mysql-shun_on_failures",
+    /// Time until a shunned server is tried again.
+    shun_recovery_time_sec: u64 = "mysql-shun_recovery_time_sec",
+    /// Schema when neither client nor user row names one.
+    default_schema: String = "mysql-default_schema",
+    /// Character set assumed when a client asks for none that is known.
+    default_charset: String = "mysql-default_charset",
+    /// Collation assumed with it.
+    default_collation_connection: String = "mysql-default_collation_connection",
+    /// Bytes of a query above which its backend connection is not pooled again.
+    threshold_query_length: u32 = "mysql-threshold_query_length",
+    /// Bytes of a result held for a client that does not take them before the server is paused.
+    threshold_resultset_size: u32 = "mysql-threshold_resultset_size",
+    /// Idle backend connections kept, as a share of a server's `max_connections`.
+    free_connections_pct: u32 = "mysql-free_connections_pct",
+    /// Age at which an idle backend connection is closed; 0 for never.
+    connection_max_age_ms: u64 = "mysql-connection_max_age_ms",
+    /// Time a query may run.
+    default_query_timeout_ms: u64 = "mysql-default_query_timeout",
+    /// Time a transaction may last.
+    max_transaction_time_ms: u64 = "mysql-max_transaction_time",
+    /// Time a session may be idle inside a transaction.
+    max_transaction_idle_time_ms: u64 = "mysql-max_transaction_idle_time",
+    /// Queries for which a connection is kept after it gave out an auto-increment id.
+    auto_increment_delay_multiplex: u32 = "mysql-auto_increment_delay_multiplex",
+    /// Whether a query whose client went away is killed on its server.
+    kill_backend_connection_when_disconnect: bool =
+        "mysql-kill_backend_connection_when_disconnect",
+    /// Longest time a worker's loop sleeps.
+    poll_timeout_ms: u64 = "mysql-poll_timeout",
+    /// Time sessions have to end their transactions at a shutdown.
+    shutdown_timeout_ms: u64 = "mysql-shutdown_timeout_ms",
+}
+
+impl Vars {
+    /// Version told to clients while none is configured and no server has told its own.
+    pub const FALLBACK_VERSION: &'static str = "8.0.11";
+
+    /// Validates `(full name, value)` pairs over the defaults; all faults at once.
+    pub fn from_pairs(pairs: &[(String, String)]) -> Result<Vars, Vec<ConfigFault>> {
+        let mut values = defaults();
+        let mut faults = Vec::new();
+        for (name, text) in pairs {
+            match super::parse(name, text) {
+                Ok((_, value)) => {
+                    values.insert(name.clone(), value);
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(Vars::from_values(values)) } else { Err(faults) }
+    }
+
+    /// The value of any variable, by full name; `None` for an unknown one.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// Every variable with its value, by name.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The variables whose value is not their default and that nothing looks at yet.
+    pub fn without_effect(&self) -> impl Iterator<Item = &'static Variable> {
+        super::all().filter(|variable| {
+            variable.effect == Effect::NotYet
+                && self.values.get(&variable.full_name()) != Some(&variable.default_value())
+        })
+    }
+}
+
+impl Default for Vars {
+    fn default() -> Self {
+        Vars::from_values(defaults())
+    }
+}
+
+fn defaults() -> BTreeMap<String, Value> {
+    super::all().map(|variable| (variable.full_name(), variable.default_value())).collect()
+}
+
+/// How a field is read from a value of its variable.
+trait Field: Sized {
+    /// The value of variable `name`; `None` when it is of another kind or does not fit.
+    fn read(value: &Value) -> Option<Self>;
+
+    fn field(values: &BTreeMap<String, Value>, name: &str) -> Self {
+        values
+            .get(name)
+            .and_then(Self::read)
+            .expect("a test reads every field at its default, its least and its greatest value")
+    }
+}
+
+impl Field for bool {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(value) => Some(*value),
+            Value::Int(_) | Value::Text(_) => None,
+        }
+    }
+}
+
+impl Field for u32 {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Int(value) => u32::try_from(*value).ok(),
+            Value::Bool(_) | Value::Text(_) => None,
+        }
+    }
+}
+
+impl Field for u64 {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Int(value) => u64::try_from(*value).ok(),
+            Value::Bool(_) | Value::Text(_) => None,
+        }
+    }
+}
+
+impl Field for String {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => Some(value.clone()),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}
+
+impl Field for Vec<Interface> {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => Interface::parse_list(value).ok(),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Values of variables: from text to a typed value and back.
+//!
+//! Knows kinds and their bounds; knows no variable by name.
+
+use std::fmt;
+
+use super::{Interface, Kind};
+
+/// A validated value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// Of a [`Kind::Bool`].
+    Bool(bool),
+    /// Of a [`Kind::Int`].
+    Int(i64),
+    /// Of every other kind, in its canonical spelling.
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(value) => value.fmt(f),
+            Value::Int(value) => value.fmt(f),
+            Value::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// Validates `text`; the error says what is wrong and what is allowed.
+pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
+    match kind {
+        Kind::Bool => parse_bool(text).map(Value::Bool),
+        Kind::Int { min, max } => parse_int(text, min, max).map(Value::Int),
+        Kind::Text => Ok(Value::Text(unset_when_null(text).to_owned())),
+        Kind::OneOf(words) => parse_word(text, words).map(|word| Value::Text(word.to_owned())),
+        Kind::Interfaces => parse_interfaces(text).map(Value::Text),
+        Kind::Credentials => parse_credentials(text).map(Value::Text),
+        Kind::ReadOnly => Err("is read-only".to_owned()),
+    }
+}
+
+/// What a kind allows, for people.
+pub(super) fn allowed(kind: Kind) -> String {
+    match kind {
+        Kind::Bool => "true or false".to_owned(),
+        Kind::Int { min, max } => format!("{min} to {max}"),
+        Kind::Text => "text".to_owned(),
+        Kind::OneOf(words) => words
+            .iter()
+            .map(|word| if word.is_empty() { "\"\"" } else { word })
+            .collect::<Vec<_>>()
+            .join(", "),
+        Kind::Interfaces => "ip:port, [ipv6]:port or /path/of.sock, separated by ;".to_owned(),
+        Kind::Credentials => "user:password, separated by ;".to_owned(),
+        Kind::ReadOnly => "nothing (read-only)".to_owned(),
+    }
+}
+
+fn parse_bool(text: &str) -> Result<bool, String> {
+    if text == "1" || text.eq_ignore_ascii_case("true") {
+        Ok(true)
+    } else if text == "0" || text.eq_ignore_ascii_case("false") {
+        Ok(false)
+    } else {
+        Err(format!("`{text}` is not true or false"))
+    }
+}
+
+fn parse_int(text: &str, min: i64, max: i64) -> Result<i64, String> {
+    let Ok(value) = text.parse::<i64>() else {
+        return Err(format!("`{text}` is not a number; allowed are {min} to {max}"));
+    };
+    if (min..=max).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{value} is out of range; allowed are {min} to {max}"))
+    }
+}
+
+fn parse_word(text: &str, words: &'static [&'static str]) -> Result<&'static str, String> {
+    let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| {
+        format!("`{text}` is not allowed; allowed are {}", allowed(Kind::OneOf(words)))
+    })
+}
+
+fn parse_interfaces(text: &str) -> Result<String, String> {
+    let parsed = Interface::parse_list(text)?;
+    Ok(parsed.iter().map(Interface::to_string).collect::<Vec<_>>().join(";"))
+}
+
+fn parse_credentials(text: &str) -> Result<String, String> {
+    for account in text.split(';').filter(|account| !account.is_empty()) {
+        match account.split_once(':') {
+            None => return Err(format!("account `{account}` has no password; {CREDENTIALS}")),
+            Some(("", _)) => return Err(format!("an account has no name; {CREDENTIALS}")),
+            Some(_) => {}
+        }
+    }
+    Ok(text.to_owned())
+}
+
+/// The interface shows an unset text as `(null)`; reading it back means unset again.
+fn unset_when_null(text: &str) -> &str {
+    if text == "(null)" { "" } else { text }
+}
+
+const CREDENTIALS: &str = "write user:password, several separated by ;";
