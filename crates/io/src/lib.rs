@@ -1,1 +1,42 @@
-//! file descriptors, time and threads; knows no MySQL.
+//! How bytes and time reach the proxy: sockets, clocks, timers and wake-ups, on one thread each.
+//!
+//! ```text
+//!   Service  (sessions, admin, probes, test servers: knows MySQL, knows no socket)
+//!      ▲ on_accepted on_connected on_bytes on_gone on_drained on_timer on_mail on_turn_end
+//!      │                                                     │ send queue connect pause …
+//!   Loop  ──────────────── owns ──────────────────────────► Edge
+//!      ▲ events                                               │ sends, interest
+//!   Driver: EpollDriver | UringDriver | SimDriver  ◄──────────┘
+//! ```
+//!
+//! A [`Loop`] is generic over both ends, so that everything between a readiness event and the
+//! service's decision is static calls. One turn: wait for events, deliver them, fire the timers
+//! that are due, hand over mail, let the service finish the turn, flush what it queued.
+//!
+//! **Invariants.** I-IO-1: no callback runs inside another. I-IO-2: nothing is reported for a
+//! [`Sock`] after [`Edge::close`] or after `on_gone`. I-IO-3: bytes leave a socket in the order
+//! in which [`Edge::send`] and [`Edge::queue`] were called. I-IO-4: a socket without unconsumed or
+//! unsent bytes holds no buffer. I-IO-5: a steady request and reply allocate nothing.
+//!
+//! **Not here.** This crate knows no MySQL, decides no policy, and is the only one with `unsafe`
+//! (in `sys` and `driver::uring`).
+
+mod addr;
+mod buffer;
+mod driver;
+mod event_loop;
+mod listen;
+mod mailbox;
+mod micros;
+mod sockets;
+mod sys;
+mod timers;
+
+pub use addr::{Addr, Failure, Op};
+pub use driver::epoll::EpollDriver;
+pub use driver::{Driver, Event, Interest, NoChunk, Started};
+pub use event_loop::{Edge, Loop, LoopStats, Options, Service};
+pub use listen::{bound_to, listen};
+pub use mailbox::{Mailbox, Waker};
+pub use micros::Micros;
+pub use sockets::{Listener, Sock};

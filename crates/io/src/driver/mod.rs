@@ -1,0 +1,141 @@
+//! What a loop needs of the system below it: events in, sends tried at once.
+//! Deliberately knows no buffers and no service; a driver never keeps bytes.
+
+pub(crate) mod epoll;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::addr::Addr;
+use crate::mailbox::Waker;
+use crate::micros::Micros;
+use crate::sockets::{Listener, Sock};
+
+/// What a driver is to report about a socket.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Interest {
+    /// Bytes, the end of the stream, or a failure.
+    pub read: bool,
+    /// That the system takes bytes again, or that a connect completed.
+    pub write: bool,
+}
+
+impl Interest {
+    /// Nothing at all, not even a failure.
+    pub const NONE: Interest = Interest { read: false, write: false };
+    /// What an idle socket wants.
+    pub const READ: Interest = Interest { read: true, write: false };
+    /// What a connecting socket wants.
+    pub const WRITE: Interest = Interest { read: false, write: true };
+}
+
+/// A connect that did not fail at once.
+#[derive(Debug)]
+pub enum Started<H> {
+    /// Connected already.
+    Done(H),
+    /// Connected or failed when the socket becomes writable.
+    Pending(H),
+}
+
+/// Something that happened below.
+pub enum Event<D: Driver> {
+    /// [`Driver::accept`] has something to give.
+    Acceptable(Listener),
+    /// A connection that the driver accepted by itself.
+    Accepted(Listener, D::Handle, Addr),
+    /// Accepting failed; the listener is off until [`Driver::set_accepting`].
+    AcceptFailed(Listener, i32),
+    /// The socket's state changed: [`Driver::recv`] or [`Driver::send`] will tell.
+    Ready {
+        /// The socket.
+        sock: Sock,
+        /// Bytes, the end, or a failure wait to be received.
+        readable: bool,
+        /// The system takes bytes, or a connect completed.
+        writable: bool,
+    },
+    /// Bytes that the driver received by itself.
+    Received(Sock, D::Chunk),
+    /// The end of a stream (0) or its failure, from a driver that receives by itself.
+    Ended(Sock, i32),
+}
+
+impl<D: Driver> fmt::Debug for Event<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Acceptable(on) => write!(f, "Acceptable({on:?})"),
+            Event::Accepted(on, _, from) => write!(f, "Accepted({on:?}, {from})"),
+            Event::AcceptFailed(on, errno) => write!(f, "AcceptFailed({on:?}, {errno})"),
+            Event::Ready { sock, readable, writable } => {
+                write!(f, "Ready({sock:?}, readable: {readable}, writable: {writable})")
+            }
+            Event::Received(sock, chunk) => {
+                write!(f, "Received({sock:?}, {} bytes)", chunk.as_ref().len())
+            }
+            Event::Ended(sock, errno) => write!(f, "Ended({sock:?}, {errno})"),
+        }
+    }
+}
+
+/// The system below a loop. All errors are system error numbers.
+pub trait Driver: Sized {
+    /// What a listener is made of.
+    type Listening;
+    /// What a socket is made of; dropping it closes the socket.
+    type Handle: fmt::Debug;
+    /// Received bytes that lie in the driver's memory.
+    type Chunk: AsRef<[u8]>;
+
+    /// Reads the clock.
+    fn now(&self) -> Micros;
+    /// The bell that ends a wait from other threads.
+    fn waker(&self) -> Arc<Waker>;
+    /// Appends what happened to `events`, waiting for the first of it until `until` (for ever
+    /// when `None`; not at all when that is not after `now`).
+    fn wait(&mut self, now: Micros, until: Option<Micros>, events: &mut Vec<Event<Self>>);
+    /// Takes a chunk's memory back.
+    fn recycle(&mut self, chunk: Self::Chunk);
+
+    /// Takes a listener over; it reports nothing until [`Driver::set_accepting`].
+    fn add_listener(&mut self, listener: Listener, on: Self::Listening);
+    /// Turns reports of a listener on or off.
+    fn set_accepting(&mut self, listener: Listener, accepting: bool) -> Result<(), i32>;
+    /// Takes one waiting connection; `EAGAIN` when there is none.
+    fn accept(&mut self, listener: Listener) -> Result<(Self::Handle, Addr), i32>;
+    /// Starts a connection.
+    fn connect(&mut self, to: &Addr) -> Result<Started<Self::Handle>, i32>;
+    /// Sets the socket's options: small packets at once, and whether vanished ends are noticed.
+    fn tune(&mut self, handle: &Self::Handle, addr: &Addr, keepalive: bool);
+
+    /// Changes what is reported for `sock`; a new socket comes from [`Interest::NONE`].
+    fn set_interest(
+        &mut self,
+        sock: Sock,
+        handle: &Self::Handle,
+        from: Interest,
+        to: Interest,
+    ) -> Result<(), i32>;
+    /// Receives what is there, without waiting; 0 is the end of the stream.
+    fn recv(&mut self, handle: &Self::Handle, into: &mut [u8]) -> Result<usize, i32>;
+    /// Sends what the system takes, without waiting; may take fewer parts than given.
+    fn send(&mut self, handle: &Self::Handle, parts: &[&[u8]]) -> Result<usize, i32>;
+    /// Received bytes that nobody has taken yet.
+    fn unread(&self, handle: &Self::Handle) -> usize;
+    /// The failure a pending connect ended with; 0 when it succeeded.
+    fn pending_error(&self, handle: &Self::Handle) -> i32;
+    /// Announces that nothing more will be sent.
+    fn shutdown_send(&mut self, handle: &Self::Handle);
+    /// Closes a socket; nothing that it reports afterwards is heard.
+    fn close(&mut self, sock: Sock, handle: Self::Handle, interest: Interest);
+}
+
+/// The chunk of drivers that never receive by themselves.
+#[derive(Copy, Clone, Debug)]
+pub enum NoChunk {}
+
+impl AsRef<[u8]> for NoChunk {
+    fn as_ref(&self) -> &[u8] {
+        match *self {}
+    }
+}

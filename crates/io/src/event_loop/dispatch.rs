@@ -1,0 +1,308 @@
+//! From events to callbacks: accepting, receiving, offering kept bytes, reporting ends.
+//! Deliberately sends nothing by itself.
+
+use super::{Loop, Service};
+use crate::addr::{Addr, Failure, Op};
+use crate::buffer::Buffer;
+use crate::driver::{Driver, Event, Interest};
+use crate::sockets::{Listener, Phase, Sock};
+
+/// The least room that a receive behind kept bytes gets.
+const RECV_ROOM_MIN: usize = 8 * 1024;
+/// The most receives that look for last words on a socket that failed to send.
+const LAST_RECVS_MAX: usize = 16;
+
+/// What a receive found.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Found {
+    Bytes,
+    Nothing,
+    End,
+    Failed(i32),
+}
+
+impl<D: Driver, S: Service> Loop<D, S> {
+    pub(super) fn dispatch(&mut self, event: Event<D>) {
+        match event {
+            Event::Acceptable(listener) => self.accept_burst(listener),
+            Event::Accepted(listener, handle, from) => self.accepted(listener, handle, from),
+            Event::AcceptFailed(listener, errno) => {
+                self.edge.listener_went_off(listener);
+                self.accept_failed(errno);
+            }
+            Event::Ready { sock, readable, writable } => self.on_ready(sock, readable, writable),
+            Event::Received(sock, chunk) => {
+                self.on_received(sock, chunk.as_ref());
+                self.edge.driver.recycle(chunk);
+            }
+            Event::Ended(sock, errno) => self.on_ended(sock, errno),
+        }
+    }
+
+    fn accept_burst(&mut self, listener: Listener) {
+        for _ in 0..self.edge.options.accept_burst {
+            if !self.edge.accepts() {
+                return;
+            }
+            match self.edge.driver.accept(listener) {
+                Ok((handle, from)) => self.accepted(listener, handle, from),
+                Err(libc::EAGAIN) => return,
+                Err(errno) => self.accept_failed(errno),
+            }
+        }
+    }
+
+    fn accepted(&mut self, listener: Listener, handle: D::Handle, from: Addr) {
+        if let Some(sock) = self.edge.adopt(handle, &from) {
+            self.service.on_accepted(&mut self.edge, listener, sock, from);
+        }
+    }
+
+    fn accept_failed(&mut self, errno: i32) {
+        match errno {
+            // that one connection was lost before it was taken
+            libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::EPERM => {
+                self.edge.stats.accept_failures += 1;
+            }
+            _ => self.edge.rest_accepting(),
+        }
+    }
+
+    fn on_ready(&mut self, sock: Sock, readable: bool, writable: bool) {
+        let Some(socket) = self.edge.sockets.find(sock) else { return };
+        if socket.phase == Phase::Connecting {
+            if writable {
+                self.finish_connect(sock);
+            }
+            return;
+        }
+        if writable && socket.blocked && self.edge.unblock(sock) {
+            self.service.on_drained(&mut self.edge, sock);
+        }
+        if readable {
+            self.on_readable(sock);
+        }
+    }
+
+    fn on_readable(&mut self, sock: Sock) {
+        let Some(socket) = self.edge.sockets.find(sock) else { return };
+        match socket.phase {
+            Phase::Open => {}
+            Phase::Draining | Phase::Lingering => return self.discard(sock),
+            Phase::Connecting | Phase::Failed | Phase::Ending => return,
+        }
+        if socket.paused {
+            let keeps = !socket.input.is_empty() || self.edge.driver.unread(&socket.handle) > 0;
+            if keeps {
+                // level triggering would report these bytes again and again
+                return self.edge.mute(sock);
+            }
+        }
+        match self.receive(sock) {
+            Found::Bytes | Found::Nothing => {}
+            Found::End => self.report_end(sock, None),
+            Found::Failed(errno) => self.report_end(sock, Some(Failure::new(Op::Recv, errno))),
+        }
+    }
+
+    /// One receive and, when it brought bytes, one offer.
+    fn receive(&mut self, sock: Sock) -> Found {
+        let edge = &mut self.edge;
+        let Some(socket) = edge.sockets.find_mut(sock) else { return Found::Nothing };
+        let behind = !socket.input.is_empty();
+        let result = if behind {
+            let room = socket.input.room(RECV_ROOM_MIN, &mut edge.pool);
+            edge.driver.recv(&socket.handle, room)
+        } else {
+            edge.driver.recv(&socket.handle, &mut self.received)
+        };
+        let count = match result {
+            Ok(0) => return Found::End,
+            Ok(count) => count,
+            Err(libc::EAGAIN | libc::EINTR) => return Found::Nothing,
+            Err(errno) => return Found::Failed(errno),
+        };
+        edge.stats.recvs += 1;
+        edge.stats.bytes_in += count as u64;
+        if behind {
+            socket.input.fill(count);
+            self.offer(sock);
+        } else {
+            let bytes = &self.received[..count];
+            let taken = self.service.on_bytes(&mut self.edge, sock, bytes);
+            keep(&mut self.edge, sock, &bytes[taken.min(count)..]);
+        }
+        Found::Bytes
+    }
+
+    /// Bytes from a driver that receives by itself.
+    fn on_received(&mut self, sock: Sock, bytes: &[u8]) {
+        let Some(socket) = self.edge.sockets.find(sock) else { return };
+        self.edge.stats.recvs += 1;
+        self.edge.stats.bytes_in += bytes.len() as u64;
+        if socket.phase != Phase::Open {
+            return;
+        }
+        let (paused, behind) = (socket.paused, !socket.input.is_empty());
+        if paused || behind {
+            keep(&mut self.edge, sock, bytes);
+            if paused {
+                self.edge.mute(sock);
+            } else {
+                self.offer(sock);
+            }
+        } else {
+            let taken = self.service.on_bytes(&mut self.edge, sock, bytes);
+            keep(&mut self.edge, sock, &bytes[taken.min(bytes.len())..]);
+        }
+    }
+
+    /// The end of a stream from a driver that receives by itself.
+    fn on_ended(&mut self, sock: Sock, errno: i32) {
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        let lingering = socket.phase == Phase::Lingering;
+        socket.ended = Some(errno);
+        match socket.phase {
+            Phase::Open if !socket.paused || socket.input.is_empty() => {
+                self.report_end(sock, failure_of(errno));
+            }
+            Phase::Draining | Phase::Lingering if lingering || errno != 0 => self.edge.close(sock),
+            _ => {}
+        }
+    }
+
+    /// Receives bytes that nobody wants any more.
+    fn discard(&mut self, sock: Sock) {
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        match self.edge.driver.recv(&socket.handle, &mut self.received) {
+            Ok(0) if socket.phase == Phase::Draining => {
+                socket.ended = Some(0);
+                self.edge.mute(sock);
+            }
+            Ok(0) => self.edge.close(sock),
+            Ok(_) | Err(libc::EAGAIN | libc::EINTR) => {}
+            Err(_) => self.edge.close(sock),
+        }
+    }
+
+    /// Offers the kept bytes of a socket, whether it is paused or not.
+    fn offer(&mut self, sock: Sock) {
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        // outside of the table, so that the service may do anything with the socket
+        let mut input = std::mem::take(&mut socket.input);
+        let taken = self.service.on_bytes(&mut self.edge, sock, input.bytes());
+        input.consume(taken, &mut self.edge.pool);
+        self.keep_buffer(sock, input);
+    }
+
+    fn keep_buffer(&mut self, sock: Sock, mut input: Buffer) {
+        match self.edge.sockets.find_mut(sock) {
+            Some(socket) if matches!(socket.phase, Phase::Open | Phase::Failed) => {
+                socket.input = input;
+            }
+            _ => input.clear(&mut self.edge.pool),
+        }
+    }
+
+    /// Works through the sockets that asked for their kept bytes.
+    pub(super) fn offer_again(&mut self) {
+        let mut offers = std::mem::take(&mut self.offers);
+        std::mem::swap(&mut offers, &mut self.edge.offers);
+        for sock in offers.drain(..) {
+            let Some(socket) = self.edge.sockets.find_mut(sock) else { continue };
+            // a pause since then took the request back
+            if !std::mem::take(&mut socket.offered) || socket.phase != Phase::Open {
+                continue;
+            }
+            if !socket.input.is_empty() {
+                self.offer(sock);
+            }
+            let Some(socket) = self.edge.sockets.find(sock) else { continue };
+            if let (Some(errno), false, Phase::Open) = (socket.ended, socket.paused, socket.phase) {
+                self.report_end(sock, failure_of(errno));
+            }
+        }
+        self.offers = offers;
+    }
+
+    pub(super) fn report_connected(&mut self) {
+        // connects made by these reports wait for the next round
+        for sock in std::mem::take(&mut self.edge.connected) {
+            self.finish_connect(sock);
+        }
+    }
+
+    fn finish_connect(&mut self, sock: Sock) {
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        if socket.phase != Phase::Connecting {
+            return;
+        }
+        let errno = self.edge.driver.pending_error(&socket.handle);
+        let result = if errno != 0 {
+            Err(Failure::new(Op::Connect, errno))
+        } else {
+            socket.phase = Phase::Open;
+            let watched = self.edge.watch(sock, Interest::READ);
+            watched.map_err(|errno| Failure::new(Op::Register, errno))
+        };
+        if result.is_err() {
+            self.edge.close(sock);
+        } else if self.edge.backlog(sock) > 0 {
+            self.edge.flush_later(sock);
+        }
+        self.service.on_connected(&mut self.edge, sock, result);
+    }
+
+    pub(super) fn report_ended(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        std::mem::swap(&mut ended, &mut self.edge.ended);
+        for (sock, why) in ended.drain(..) {
+            self.hear_last_words(sock);
+            self.report_end(sock, why);
+        }
+        self.ended = ended;
+    }
+
+    /// A socket that failed to send may still hold what the other side said before it closed.
+    fn hear_last_words(&mut self, sock: Sock) {
+        for _ in 0..LAST_RECVS_MAX {
+            let Some(socket) = self.edge.sockets.find(sock) else { return };
+            if socket.paused || self.receive(sock) != Found::Bytes {
+                return;
+            }
+        }
+    }
+
+    /// Calls `on_gone` and closes, unless the service closed or drains the socket itself.
+    fn report_end(&mut self, sock: Sock, why: Option<Failure>) {
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        if !matches!(socket.phase, Phase::Open | Phase::Failed) {
+            return;
+        }
+        let orderly = why.is_none() && socket.phase == Phase::Open;
+        socket.phase = if orderly { Phase::Ending } else { Phase::Failed };
+        socket.input.clear(&mut self.edge.pool);
+        self.service.on_gone(&mut self.edge, sock, why);
+        if let Some(socket) = self.edge.sockets.find(sock)
+            && matches!(socket.phase, Phase::Ending | Phase::Failed)
+        {
+            self.edge.close(sock);
+        }
+    }
+}
+
+fn failure_of(errno: i32) -> Option<Failure> {
+    (errno != 0).then(|| Failure::new(Op::Recv, errno))
+}
+
+/// Keeps bytes that the service did not take, if the socket still receives.
+fn keep<D: Driver>(edge: &mut super::Edge<D>, sock: Sock, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    if let Some(socket) = edge.sockets.find_mut(sock)
+        && matches!(socket.phase, Phase::Open | Phase::Failed)
+    {
+        socket.input.append(bytes, &mut edge.pool);
+    }
+}

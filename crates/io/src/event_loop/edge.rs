@@ -1,0 +1,271 @@
+//! What a service may ask of its loop. Deliberately never calls the service back: everything a
+//! request causes is reported later in the turn.
+
+use std::collections::VecDeque;
+
+use super::options::{LoopStats, Options};
+use crate::addr::{Addr, Failure, Op};
+use crate::buffer::BufferPool;
+use crate::driver::{Driver, Interest, Started};
+use crate::micros::Micros;
+use crate::sockets::{Ended, Listener, Phase, Sock, Socket, Table};
+use crate::timers::Timers;
+
+/// How long accepting rests when the process has no descriptors or memory left.
+const ACCEPT_REST: Micros = Micros::from_ms(100);
+
+/// The loop as its service sees it: sockets, time, and what to do with them.
+pub struct Edge<D: Driver> {
+    pub(super) driver: D,
+    pub(super) now: Micros,
+    pub(super) sockets: Table<D::Handle>,
+    pub(super) pool: BufferPool,
+    pub(super) timers: Timers,
+    /// Sockets with queued bytes, flushed at the end of the turn.
+    pub(super) dirty: Vec<Sock>,
+    /// Sockets whose kept bytes are to be offered again.
+    pub(super) offers: Vec<Sock>,
+    /// Connects that completed at once and are not reported yet.
+    pub(super) connected: Vec<Sock>,
+    /// Ends that are not reported yet.
+    pub(super) ended: Vec<Ended>,
+    /// When to give up on sockets that drain; all spans are equal, so the list is in order.
+    pub(super) closing: VecDeque<(Micros, Sock)>,
+    pub(super) accepting: Accepting,
+    pub(super) stats: LoopStats,
+    pub(super) stopping: bool,
+    pub(super) options: Options,
+}
+
+/// Which listeners are on, and why not.
+#[derive(Debug)]
+pub(super) struct Accepting {
+    wanted: bool,
+    retry_at: Option<Micros>,
+    on: Vec<bool>,
+}
+
+impl<D: Driver> Edge<D> {
+    pub(super) fn new(driver: D, options: Options) -> Self {
+        Edge {
+            now: driver.now(),
+            driver,
+            sockets: Table::new(),
+            pool: BufferPool::new(options.pooled_bytes_max),
+            timers: Timers::default(),
+            dirty: Vec::new(),
+            offers: Vec::new(),
+            connected: Vec::new(),
+            ended: Vec::new(),
+            closing: VecDeque::new(),
+            accepting: Accepting { wanted: true, retry_at: None, on: Vec::new() },
+            stats: LoopStats::default(),
+            stopping: false,
+            options,
+        }
+    }
+
+    /// The time, read once a turn.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// Starts a connection; [`crate::Service::on_connected`] tells how it ended. Sends before that
+    /// are kept. A connect that fails at once fails here and nothing follows.
+    pub fn connect(&mut self, to: &Addr) -> Result<Sock, Failure> {
+        let started = self.driver.connect(to).map_err(|errno| Failure::new(Op::Connect, errno))?;
+        self.stats.connects += 1;
+        let (handle, done) = match started {
+            Started::Done(handle) => (handle, true),
+            Started::Pending(handle) => (handle, false),
+        };
+        self.driver.tune(&handle, to, self.options.keepalive);
+        let sock = self.sockets.insert(Socket::new(handle, Phase::Connecting, Interest::NONE));
+        if done {
+            self.connected.push(sock);
+        } else if let Err(errno) = self.watch(sock, Interest::WRITE) {
+            self.close(sock);
+            return Err(Failure::new(Op::Register, errno));
+        }
+        Ok(sock)
+    }
+
+    /// Closes at once; what is not sent yet is dropped, and nothing more is reported.
+    pub fn close(&mut self, sock: Sock) {
+        let Some(mut socket) = self.sockets.remove(sock) else { return };
+        socket.input.clear(&mut self.pool);
+        socket.output.clear(&mut self.pool);
+        self.driver.close(sock, socket.handle, socket.interest);
+    }
+
+    /// Stops receiving. What arrived already is kept and not offered until [`Edge::resume`].
+    /// Costs nothing unless bytes do arrive meanwhile, so it may be used freely.
+    pub fn pause(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find_mut(sock) {
+            socket.paused = true;
+            socket.offered = false;
+        }
+    }
+
+    /// Receives again; bytes that were kept are offered again this turn.
+    pub fn resume(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        if !socket.paused {
+            return;
+        }
+        socket.paused = false;
+        if !socket.reports() {
+            return;
+        }
+        if !socket.interest.read && socket.ended.is_none() {
+            let to = Interest { read: true, ..socket.interest };
+            self.watch_or_fail(sock, to);
+        }
+        self.redeliver(sock);
+    }
+
+    /// Offers the kept bytes again this turn, if there are any; also when the socket is paused.
+    pub fn redeliver(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find_mut(sock)
+            && !socket.offered
+        {
+            socket.offered = true;
+            self.offers.push(sock);
+        }
+    }
+
+    /// Calls [`crate::Service::on_timer`] with `key` once, at `at` or soon after. Timers cannot be
+    /// cancelled, and several may have one key: the service checks whether the reason still holds.
+    pub fn set_timer(&mut self, key: u64, at: Micros) {
+        self.timers.set(key, at);
+    }
+
+    /// Stops accepting on all listeners; connections wait in the system's backlog.
+    pub fn pause_accepting(&mut self) {
+        self.accepting.wanted = false;
+        self.refresh_accepting();
+    }
+
+    /// Accepts again.
+    pub fn resume_accepting(&mut self) {
+        self.accepting.wanted = true;
+        self.refresh_accepting();
+    }
+
+    /// Makes the loop return after this turn.
+    pub fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// What the loop has done so far.
+    pub fn stats(&self) -> LoopStats {
+        LoopStats { sockets: self.sockets.len() as u64, ..self.stats }
+    }
+
+    /// How many received bytes of a socket the loop keeps, outside of its `on_bytes`.
+    pub fn kept(&self, sock: Sock) -> usize {
+        self.sockets.find(sock).map_or(0, |socket| socket.input.len())
+    }
+
+    pub(super) fn add_listener(&mut self, on: D::Listening) -> Listener {
+        let listener = Listener(u32::try_from(self.accepting.on.len()).expect("few listeners"));
+        self.accepting.on.push(false);
+        self.driver.add_listener(listener, on);
+        self.refresh_accepting();
+        listener
+    }
+
+    pub(super) fn accepts(&self) -> bool {
+        self.accepting.wanted && self.accepting.retry_at.is_none() && !self.stopping
+    }
+
+    /// The driver turned the listener off, or the process is out of something: rest a while.
+    pub(super) fn rest_accepting(&mut self) {
+        self.stats.accept_failures += 1;
+        self.accepting.retry_at = Some(self.now + ACCEPT_REST);
+        self.refresh_accepting();
+    }
+
+    pub(super) fn listener_went_off(&mut self, listener: Listener) {
+        if let Some(on) = self.accepting.on.get_mut(listener.0 as usize) {
+            *on = false;
+        }
+    }
+
+    pub(super) fn accept_retry_at(&self) -> Option<Micros> {
+        self.accepting.retry_at
+    }
+
+    pub(super) fn end_accept_rest(&mut self) {
+        if self.accepting.retry_at.is_some_and(|at| at <= self.now) {
+            self.accepting.retry_at = None;
+            self.refresh_accepting();
+        }
+    }
+
+    fn refresh_accepting(&mut self) {
+        let wanted = self.accepting.wanted && self.accepting.retry_at.is_none();
+        for (listener, on) in (0_u32..).map(Listener).zip(&mut self.accepting.on) {
+            if *on == wanted {
+                continue;
+            }
+            match self.driver.set_accepting(listener, wanted) {
+                Ok(()) => *on = wanted,
+                Err(_) => {
+                    self.stats.accept_failures += 1;
+                    self.accepting.retry_at = Some(self.now + ACCEPT_REST);
+                }
+            }
+        }
+    }
+
+    /// Registers a freshly accepted socket; `None` when it could not be watched and is closed.
+    pub(super) fn adopt(&mut self, handle: D::Handle, from: &Addr) -> Option<Sock> {
+        self.driver.tune(&handle, from, self.options.keepalive);
+        let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
+        if self.watch(sock, Interest::READ).is_err() {
+            self.stats.accept_failures += 1;
+            self.close(sock);
+            return None;
+        }
+        self.stats.accepts += 1;
+        Some(sock)
+    }
+
+    pub(super) fn watch(&mut self, sock: Sock, to: Interest) -> Result<(), i32> {
+        let Some(socket) = self.sockets.find_mut(sock) else { return Ok(()) };
+        if socket.interest != to {
+            self.driver.set_interest(sock, &socket.handle, socket.interest, to)?;
+            socket.interest = to;
+        }
+        Ok(())
+    }
+
+    pub(super) fn watch_or_fail(&mut self, sock: Sock, to: Interest) {
+        if let Err(errno) = self.watch(sock, to) {
+            self.fail(sock, Failure::new(Op::Register, errno));
+        }
+    }
+
+    /// Stops reports of incoming bytes, for a socket that must not take them now.
+    pub(super) fn mute(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find(sock) {
+            let to = Interest { read: false, ..socket.interest };
+            self.watch_or_fail(sock, to);
+        }
+    }
+
+    /// Remembers that the socket is broken; `on_gone` tells later in the turn.
+    pub(super) fn fail(&mut self, sock: Sock, failure: Failure) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        match socket.phase {
+            Phase::Open | Phase::Connecting => {
+                socket.phase = Phase::Failed;
+                self.ended.push((sock, Some(failure)));
+            }
+            Phase::Failed => {}
+            Phase::Ending => socket.phase = Phase::Failed,
+            Phase::Draining | Phase::Lingering => self.close(sock),
+        }
+    }
+}

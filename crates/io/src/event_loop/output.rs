@@ -1,0 +1,195 @@
+//! The way out of a socket: sends tried at once, backlogs, batches of a turn, and the last bytes
+//! before a close. Deliberately knows nothing of receiving.
+
+use super::Edge;
+use crate::addr::{Failure, Op};
+use crate::driver::{Driver, Interest};
+use crate::micros::Micros;
+use crate::sockets::{Phase, Sock};
+use crate::sys::socket::PARTS_MAX;
+
+/// How long a socket may take to drain.
+const DRAIN_SPAN: Micros = Micros::from_secs(5);
+
+impl<D: Driver> Edge<D> {
+    /// Sends `parts` in order with one system call, behind whatever was queued. What the system
+    /// does not take is copied into the socket's outgoing buffer and follows when it can. Returns
+    /// that backlog in bytes. A failure surfaces as `on_gone` later in the turn.
+    pub fn send(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
+        let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
+        if !socket.takes_output() {
+            return 0;
+        }
+        if socket.blocked || socket.phase == Phase::Connecting {
+            for part in parts {
+                socket.output.append(part, &mut self.pool);
+            }
+            return socket.output.len();
+        }
+        self.send_now(sock, parts)
+    }
+
+    /// Puts `bytes` behind everything sent so far; all that is queued for a socket in a turn goes
+    /// out with one system call at the end of it.
+    pub fn queue(&mut self, sock: Sock, bytes: &[u8]) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        if !socket.takes_output() || bytes.is_empty() {
+            return;
+        }
+        socket.output.append(bytes, &mut self.pool);
+        self.flush_later(sock);
+    }
+
+    /// How many bytes the system has not taken yet.
+    pub fn backlog(&self, sock: Sock) -> usize {
+        self.sockets.find(sock).map_or(0, |socket| socket.output.len())
+    }
+
+    /// Closes once everything is sent, at the latest after 5 seconds; received bytes are dropped
+    /// meanwhile and nothing more is reported. Bytes that the other side sent and nobody read
+    /// would make the system reset the connection and lose our last words; so then the end is
+    /// announced first, and the close follows the other side's.
+    pub fn close_drained(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        match socket.phase {
+            Phase::Connecting | Phase::Failed => return self.close(sock),
+            Phase::Draining | Phase::Lingering => return,
+            Phase::Open => {}
+            // the end of the stream would be reported over and over
+            Phase::Ending => socket.ended = Some(0),
+        }
+        socket.phase = Phase::Draining;
+        socket.paused = false;
+        socket.input.clear(&mut self.pool);
+        let to = Interest { read: socket.ended.is_none(), ..socket.interest };
+        self.watch_or_fail(sock, to);
+        if self.backlog(sock) == 0 {
+            self.finish_draining(sock);
+        }
+        if self.sockets.find(sock).is_some() {
+            self.closing.push_back((self.now + DRAIN_SPAN, sock));
+        }
+    }
+
+    /// The backlog of a draining socket is sent: close, unless that would destroy it.
+    fn finish_draining(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find_mut(sock) else { return };
+        if socket.ended.is_some() || self.driver.unread(&socket.handle) == 0 {
+            return self.close(sock);
+        }
+        socket.phase = Phase::Lingering;
+        self.driver.shutdown_send(&socket.handle);
+    }
+
+    /// Closes sockets that took too long to drain.
+    pub(super) fn end_overdue_drains(&mut self) {
+        while let Some(&(at, sock)) = self.closing.front()
+            && at <= self.now
+        {
+            self.closing.pop_front();
+            self.close(sock);
+        }
+    }
+
+    pub(super) fn flush_later(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find_mut(sock)
+            && !socket.dirty
+            && !socket.blocked
+            && socket.phase != Phase::Connecting
+        {
+            socket.dirty = true;
+            self.dirty.push(sock);
+        }
+    }
+
+    /// One send for each socket with queued bytes.
+    pub(super) fn flush_dirty(&mut self) {
+        // sending never makes another socket dirty
+        for at in 0..self.dirty.len() {
+            let sock = self.dirty[at];
+            let Some(socket) = self.sockets.find_mut(sock) else { continue };
+            socket.dirty = false;
+            let due = matches!(socket.phase, Phase::Open | Phase::Draining);
+            if due && !socket.blocked && !socket.output.is_empty() {
+                self.send_now(sock, &[]);
+                self.drained_while_closing(sock);
+            }
+        }
+        self.dirty.clear();
+    }
+
+    /// The socket is writable: sends the backlog. True when none is left and somebody waits for
+    /// that.
+    pub(super) fn unblock(&mut self, sock: Sock) -> bool {
+        let Some(socket) = self.sockets.find_mut(sock) else { return false };
+        if !socket.blocked {
+            return false;
+        }
+        socket.blocked = false;
+        self.send_now(sock, &[]);
+        let Some(socket) = self.sockets.find(sock) else { return false };
+        if socket.blocked || socket.phase == Phase::Failed {
+            return false;
+        }
+        let to = Interest { write: false, ..socket.interest };
+        self.watch_or_fail(sock, to);
+        self.drained_while_closing(sock);
+        self.sockets.find(sock).is_some_and(|socket| socket.phase == Phase::Open)
+    }
+
+    fn drained_while_closing(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find(sock)
+            && socket.phase == Phase::Draining
+            && socket.output.is_empty()
+        {
+            self.finish_draining(sock);
+        }
+    }
+
+    /// Sends the outgoing buffer and then `parts`; keeps what is not taken.
+    fn send_now(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
+        let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
+        let pending = socket.output.len();
+        let sent = if pending == 0 {
+            if parts.iter().all(|part| part.is_empty()) {
+                return 0;
+            }
+            self.driver.send(&socket.handle, parts)
+        } else {
+            let mut all: [&[u8]; PARTS_MAX] = [&[]; PARTS_MAX];
+            all[0] = socket.output.bytes();
+            let more = parts.len().min(PARTS_MAX - 1);
+            all[1..=more].copy_from_slice(&parts[..more]);
+            self.driver.send(&socket.handle, &all[..=more])
+        };
+        let taken = match sent {
+            Ok(taken) => taken,
+            Err(libc::EAGAIN | libc::EINTR) => 0,
+            Err(errno) => {
+                socket.output.clear(&mut self.pool);
+                self.fail(sock, Failure::new(Op::Send, errno));
+                return 0;
+            }
+        };
+        self.stats.sends += 1;
+        self.stats.bytes_out += taken as u64;
+        socket.output.consume(taken.min(pending), &mut self.pool);
+        let mut skip = taken.saturating_sub(pending);
+        for part in parts {
+            if skip < part.len() {
+                socket.output.append(&part[skip..], &mut self.pool);
+                skip = 0;
+            } else {
+                skip -= part.len();
+            }
+        }
+        let backlog = socket.output.len();
+        if backlog > 0 {
+            socket.blocked = true;
+            self.stats.sends_blocked += 1;
+            let to = Interest { write: true, ..socket.interest };
+            self.watch_or_fail(sock, to);
+        }
+        backlog
+    }
+}
