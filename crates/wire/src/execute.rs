@@ -1,6 +1,8 @@
 //! The parameters of `COM_STMT_EXECUTE`, for who executes statements instead of relaying them.
 
 use crate::Malformed;
+use crate::fault::What;
+use crate::reader::Reader;
 use crate::reply::ColumnKind;
 use crate::value::Value;
 
@@ -40,7 +42,40 @@ impl<'a> Params<'a> {
         known: &[ParamType],
         is_long: impl Fn(u16) -> bool,
     ) -> Result<Self, Malformed> {
-        let _ = (rest, count, known, is_long(0));
-        unimplemented!()
+        let mut read = Reader::new(rest);
+        let _iterations = read.u32()?;
+        if count == 0 {
+            return Ok(Self { types: Vec::new(), values: Vec::new() });
+        }
+        let nulls = read.bytes(usize::from(count).div_ceil(8))?;
+        let types = match read.u8()? {
+            1 => read_types(&mut read, count)?,
+            _ => known.to_vec(),
+        };
+        if types.len() != usize::from(count) {
+            return Err(read.fault(What::ParameterType));
+        }
+        let mut values = Vec::with_capacity(types.len());
+        for (at, of) in (0..count).zip(&types) {
+            let byte = nulls.get(usize::from(at / 8)).copied().unwrap_or(0);
+            values.push(match byte >> (at % 8) & 1 {
+                1 => Value::Null,
+                _ if is_long(at) => Value::Bytes(&[]),
+                _ => Value::read(&mut read, of.kind, of.unsigned)?,
+            });
+        }
+        Ok(Self { types, values })
     }
 }
+
+fn read_types(read: &mut Reader<'_>, count: u16) -> Result<Vec<ParamType>, Malformed> {
+    (0..count)
+        .map(|_| {
+            let [kind, flags] = read.array()?;
+            Ok(ParamType { kind: ColumnKind(kind), unsigned: flags & 0x80 != 0 })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

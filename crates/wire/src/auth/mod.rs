@@ -3,7 +3,9 @@
 //! Pure computations over passwords, nonces and stored hashes; which plugin is used, and when,
 //! is decided by the caller. Secrets are compared in constant time.
 
+mod crypt;
 pub mod native;
+mod pem;
 pub mod rsa;
 pub mod sha2;
 

@@ -65,3 +65,50 @@ fn sha1(parts: &[&[u8]]) -> Hash {
     hash.copy_from_slice(context.finish().as_ref());
     hash
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stored_passwords_are_those_of_the_servers() {
+        let stored = b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+        assert_eq!(to_stored(&double_sha1(b"password")).as_bytes(), stored);
+        assert_eq!(parse_stored(stored), Some(double_sha1(b"password")));
+    }
+
+    #[test]
+    fn broken_stored_passwords_are_refused() {
+        assert_eq!(parse_stored(b""), None);
+        assert_eq!(parse_stored(b"*2470C0"), None);
+        assert_eq!(parse_stored(b"2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"), None);
+        assert_eq!(parse_stored(b"*+470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn mysql_common_scrambles_the_same(
+            password in "[ -~]{1,40}",
+            nonce in any::<[u8; 20]>(),
+        ) {
+            let theirs = mysql_common::auth::plugins::mysql_native_password::scramble_native(&nonce, password.as_bytes());
+            let ours = scramble(password.as_bytes(), &nonce);
+            prop_assert_eq!(Some(ours), theirs);
+        }
+
+        #[test]
+        fn the_right_password_is_verified_and_no_other(
+            password in any::<Vec<u8>>(),
+            other in any::<Vec<u8>>(),
+            nonce in any::<[u8; 20]>(),
+        ) {
+            let response = scramble(&password, &nonce);
+            let stage1 = verify(&response, &nonce, &double_sha1(&password)).unwrap();
+            prop_assert_eq!(scramble_from_sha1(&stage1, &nonce), response);
+            let fooled = verify(&response, &nonce, &double_sha1(&other)).is_some();
+            prop_assert_eq!(fooled, password == other);
+            prop_assert_eq!(verify(&response[1..], &nonce, &double_sha1(&password)), None);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
 
+use crate::auth::crypt;
 use crate::connect::SCRAMBLE_BYTES;
 
 /// A SHA-256 hash.
@@ -44,20 +45,124 @@ pub fn verify_cached(response: &[u8], nonce: &[u8; SCRAMBLE_BYTES], double: &Has
 /// Whether `stored`, in the form `$A$005$…` of MySQL's `authentication_string`, was made of
 /// `password`. Takes thousands of hash rounds: about a millisecond.
 pub fn verify_stored(password: &[u8], stored: &[u8]) -> bool {
-    let _ = (password, stored);
-    unimplemented!()
+    let Some((rounds, salt, hash)) = split_stored(stored) else { return false };
+    let made = crypt::sha256_crypt(password, salt, rounds);
+    verify_slices_are_equal(&made, hash).is_ok()
 }
 
-/// The stored form of a password: `$A$005$`, the salt, and the hash.
-pub fn make_stored_hash(password: &[u8], salt: &[u8; 20]) -> Vec<u8> {
-    let _ = (password, salt);
-    unimplemented!()
+/// The stored form of a password: `$A$005$`, the salt, and the hash. The salt must not hold a NUL
+/// or a `$`; [`to_salt`] makes one of random bytes.
+pub fn make_stored_hash(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
+    let mut stored = STORED_PREFIX.to_vec();
+    stored.extend_from_slice(salt);
+    stored.extend_from_slice(&crypt::sha256_crypt(password, salt, 5 * ROUNDS_FACTOR));
+    stored
 }
 
-fn sha256(parts: &[&[u8]]) -> Hash {
+/// A salt of random bytes: seven bits of each, without NUL and `$`.
+pub fn to_salt(random: &[u8; SALT_BYTES]) -> [u8; SALT_BYTES] {
+    random.map(|byte| match byte & 0x7f {
+        0 | b'$' => b'x',
+        letter => letter,
+    })
+}
+
+/// The rounds, the salt and the hash in a stored password. The three digits of the rounds are
+/// hexadecimal.
+fn split_stored(stored: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+    let (digits, rest) = stored.strip_prefix(b"$A$")?.split_at_checked(3)?;
+    let rounds = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    let (salt, hash) = rest.strip_prefix(b"$")?.split_at_checked(SALT_BYTES)?;
+    (rounds > 0).then_some((rounds * ROUNDS_FACTOR, salt, hash))
+}
+
+/// The length of the salt in a stored password.
+pub const SALT_BYTES: usize = 20;
+const ROUNDS_FACTOR: u32 = 1000;
+const STORED_PREFIX: &[u8] = b"$A$005$";
+
+pub(super) fn sha256(parts: &[&[u8]]) -> Hash {
     let mut context = Context::new(&SHA256);
     parts.iter().for_each(|part| context.update(part));
     let mut hash = Hash::default();
     hash.copy_from_slice(context.finish().as_ref());
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unhex(text: &str) -> Vec<u8> {
+        let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        (0..text.len()).step_by(2).map(digit).collect()
+    }
+
+    /// The example of hash mode 7401 in hashcat's documentation; the password is "hashcat".
+    fn published() -> Vec<u8> {
+        let mut stored = b"$A$005$".to_vec();
+        stored.extend(unhex("F9CC98CE08892924F50A213B6BC571A2C11778C5"));
+        stored.extend(unhex(concat!(
+            "625479393559393965414D45316477456B484F41316E64484742577A2E31",
+            "62785353526B7554584647562F"
+        )));
+        stored
+    }
+
+    #[test]
+    fn a_published_stored_hash_is_verified() {
+        assert!(verify_stored(b"hashcat", &published()));
+        assert!(!verify_stored(b"hashcaT", &published()));
+    }
+
+    #[test]
+    fn a_stored_hash_is_made_as_published() {
+        let stored = published();
+        let salt: [u8; 20] = stored[7..27].try_into().unwrap();
+        assert_eq!(make_stored_hash(b"hashcat", &salt), stored);
+    }
+
+    #[test]
+    fn broken_stored_hashes_verify_nothing() {
+        let stored = published();
+        assert!(!verify_stored(b"hashcat", b""));
+        assert!(!verify_stored(b"hashcat", b"$A$000$"));
+        assert!(!verify_stored(b"hashcat", &stored[..stored.len() - 1]));
+        assert!(!verify_stored(b"hashcat", &stored[1..]));
+    }
+
+    #[test]
+    fn salts_hold_neither_nul_nor_dollar() {
+        let salt =
+            to_salt(&[0, b'$', 0x80, 0xa4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255]);
+        assert_eq!(&salt[..5], b"xxxx\x01");
+        assert_eq!(salt[19], 0x7f);
+    }
+
+    proptest! {
+        #[test]
+        fn mysql_common_scrambles_the_same(
+            password in "[ -~]{1,40}",
+            nonce in any::<[u8; 20]>(),
+        ) {
+            let theirs = mysql_common::auth::plugins::caching_sha2_password::scramble_sha256(&nonce, password.as_bytes());
+            let ours = scramble(password.as_bytes(), &nonce);
+            prop_assert_eq!(Some(ours), theirs);
+        }
+
+        #[test]
+        fn the_right_password_is_verified_and_no_other(
+            password in any::<Vec<u8>>(),
+            other in any::<Vec<u8>>(),
+            nonce in any::<[u8; 20]>(),
+        ) {
+            let response = scramble(&password, &nonce);
+            prop_assert!(verify_fast(&response, &nonce, &password));
+            prop_assert_eq!(verify_fast(&response, &nonce, &other), password == other);
+            prop_assert!(!verify_fast(&response[1..], &nonce, &password));
+            let stage1 = verify_cached(&response, &nonce, &double_sha256(&password)).unwrap();
+            prop_assert_eq!(scramble_from_sha256(&stage1, &nonce), response);
+        }
+    }
 }

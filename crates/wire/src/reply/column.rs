@@ -1,6 +1,7 @@
 //! Column definitions: what the columns of a result are called and of which type they are.
 
-use crate::{Caps, Malformed};
+use crate::reader::Reader;
+use crate::{Caps, Malformed, lenenc};
 
 /// The definition of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,14 +154,49 @@ impl<'a> ColumnDef<'a> {
         }
     }
 
-    /// Reads the payload.
+    /// Reads the payload. `caps` are those of the connection.
     pub fn parse(payload: &'a [u8], caps: Caps) -> Result<Self, Malformed> {
-        let _ = (payload, caps);
-        unimplemented!()
+        let mut read = Reader::new(payload);
+        let _catalog = read.lenenc_bytes()?;
+        let schema = read.lenenc_bytes()?;
+        let table = read.lenenc_bytes()?;
+        let org_table = read.lenenc_bytes()?;
+        let name = read.lenenc_bytes()?;
+        let org_name = read.lenenc_bytes()?;
+        if caps.contains(Caps::MARIADB_EXTENDED_METADATA) {
+            let _type_and_format = read.lenenc_bytes()?;
+        }
+        let _fixed_len = read.lenenc()?;
+        Ok(Self {
+            schema,
+            table,
+            org_table,
+            name,
+            org_name,
+            collation: read.u16()?,
+            length: read.u32()?,
+            kind: ColumnKind(read.u8()?),
+            flags: ColumnFlags(read.u16()?),
+            decimals: read.u8()?,
+        })
     }
 
     /// Appends the payload.
     pub fn encode(&self, caps: Caps, out: &mut Vec<u8>) {
-        let _ = (caps, out);
+        for text in [b"def", self.schema, self.table, self.org_table, self.name, self.org_name] {
+            lenenc::write_bytes(out, text);
+        }
+        if caps.contains(Caps::MARIADB_EXTENDED_METADATA) {
+            lenenc::write_bytes(out, &[]);
+        }
+        out.push(FIXED_LEN);
+        out.extend_from_slice(&self.collation.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.push(self.kind.0);
+        out.extend_from_slice(&self.flags.0.to_le_bytes());
+        out.extend_from_slice(&[self.decimals, 0, 0]);
     }
 }
+
+/// The length of what follows the names.
+const FIXED_LEN: u8 = 12;

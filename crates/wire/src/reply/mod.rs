@@ -14,6 +14,9 @@ pub use err::ErrPacket;
 pub use ok::{EofPacket, OkPacket};
 pub use session_track::{SessionChange, SessionTrack};
 pub use writer::{
-    ResultWriter, RowForm, write_auth_more, write_auth_switch, write_eof, write_err, write_infile,
-    write_ok, write_prepare_ok, write_text_result,
+    ResultWriter, write_auth_more, write_auth_switch, write_cursor, write_eof, write_err,
+    write_infile, write_ok, write_prepare_ok, write_text_result,
 };
+
+#[cfg(test)]
+mod tests;

@@ -3,10 +3,31 @@
 //! A [`ReplyTracker`] looks at frame headers and at the first bytes of packets, takes bytes as
 //! they come, keeps none of them and allocates nothing. It does not decode rows, and it does not
 //! know who asked or where the bytes go.
+//!
+//! A reply is made of these parts; `*` marks EOF packets that [`crate::Caps::DEPRECATE_EOF`] leaves
+//! out or turns into OK packets:
+//!
+//! ```text
+//! Result, Execute   OK | ERR | file request, then OK or ERR | column count, definitions, EOF*,
+//!                   rows, EOF*; and again while the status says MORE_RESULTS. An EOF* after the
+//!                   definitions that says CURSOR_EXISTS ends an Execute.
+//! Prepare           ERR | header, parameter definitions, EOF*, column definitions, EOF*
+//! Fetch, FieldList  rows or definitions, EOF* | ERR
+//! ```
+//!
+//! Where OK may stand, so may ERR; where a packet may stand, so may a progress report.
+
+mod packets;
+mod tracker;
+
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
-use crate::{Caps, Fault, PeerFault, Side, Status};
+use crate::Status;
+
+pub use tracker::ReplyTracker;
 
 /// The longest packet that must be read whole: OK, ERR, EOF, and the first packet of a reply.
 pub const WHOLE_BYTES_MAX: usize = 1 << 20;
@@ -32,16 +53,6 @@ pub enum ReplyKind {
     None,
     /// An authentication until OK or ERR: `COM_CHANGE_USER`.
     Auth,
-}
-
-/// Follows one reply to its end.
-#[derive(Debug, Clone)]
-pub struct ReplyTracker {
-    kind: ReplyKind,
-    caps: Caps,
-    tally: End,
-    seq: u8,
-    started: bool,
 }
 
 /// What [`ReplyTracker::feed`] made of some bytes.
@@ -122,41 +133,4 @@ pub struct End {
     pub session_track: Option<Range<usize>>,
     /// Whether the whole reply was one OK (or EOF) packet.
     pub ok_only: bool,
-}
-
-impl ReplyTracker {
-    /// Before the first byte of a reply of that kind. `caps` are those agreed with the server.
-    pub fn new(kind: ReplyKind, caps: Caps) -> Self {
-        Self { kind, caps, tally: End::default(), seq: 0, started: false }
-    }
-
-    /// Takes what can be taken of `bytes`. Rows and column definitions are taken as they come;
-    /// OK, ERR, EOF and first packets only when they are whole.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, PeerFault> {
-        if self.kind == ReplyKind::None {
-            return Ok(Fed { consumed: 0, event: Event::End(self.tally.clone()) });
-        }
-        let _ = (bytes, self.caps);
-        Err(PeerFault { side: Side::Backend, fault: Fault::TooLong { len: 0 } })
-    }
-
-    /// The kind of reply.
-    pub const fn kind(&self) -> ReplyKind {
-        self.kind
-    }
-
-    /// Whether any byte was taken.
-    pub const fn started(&self) -> bool {
-        self.started
-    }
-
-    /// The rows that began so far.
-    pub const fn rows(&self) -> u64 {
-        self.tally.rows
-    }
-
-    /// The sequence number of the last frame seen.
-    pub const fn last_seq(&self) -> u8 {
-        self.seq
-    }
 }
