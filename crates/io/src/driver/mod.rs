@@ -2,6 +2,7 @@
 //! Deliberately knows no buffers and no service; a driver never keeps bytes.
 
 pub(crate) mod epoll;
+pub(crate) mod sim;
 
 use std::fmt;
 use std::sync::Arc;

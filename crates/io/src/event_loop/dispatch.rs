@@ -126,7 +126,12 @@ impl<D: Driver, S: Service> Loop<D, S> {
         edge.stats.bytes_in += count as u64;
         if behind {
             socket.input.fill(count);
-            self.offer(sock);
+            if !socket.paused {
+                self.offer(sock);
+            }
+        } else if socket.paused {
+            // it was the end that was expected here; bytes came first
+            keep(&mut self.edge, sock, &self.received[..count]);
         } else {
             let bytes = &self.received[..count];
             let taken = self.service.on_bytes(&mut self.edge, sock, bytes);

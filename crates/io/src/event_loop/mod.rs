@@ -121,6 +121,15 @@ impl<D: Driver, S: Service> Loop<D, S> {
         self.edge.stats()
     }
 
+    pub(crate) fn driver(&self) -> &D {
+        &self.edge.driver
+    }
+
+    /// Whether the service asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.edge.stopping
+    }
+
     /// Whether the next turn would find something to do without waiting for the driver.
     pub(crate) fn has_work(&self) -> bool {
         let edge = &self.edge;

@@ -1,0 +1,570 @@
+//! The simulated network's state: ends of connections, what is on its way between them, and who
+//! listens. Deliberately knows no loops: owners are numbers.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::faults::{Dice, Faults};
+use crate::addr::Addr;
+use crate::driver::Interest;
+use crate::micros::Micros;
+use crate::sockets::{Listener, Sock};
+
+/// Bytes on their way or arrived.
+#[derive(Debug)]
+struct Segment {
+    at: Micros,
+    bytes: Vec<u8>,
+    /// How many of the bytes were received.
+    taken: usize,
+}
+
+impl Segment {
+    fn len(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+}
+
+/// Where an end stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The answer to the connect arrives at the moment: 0 or a failure.
+    Connecting(Micros, i32),
+    Open,
+    Closed,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+struct End {
+    stage: Stage,
+    /// The driver and its name for the socket, once it is registered.
+    owner: usize,
+    sock: Option<Sock>,
+    interest: Interest,
+    other: usize,
+    /// The address of the listener that this connection goes to.
+    to: Addr,
+    inbox: VecDeque<Segment>,
+    inbox_bytes: usize,
+    window: usize,
+    /// When the stream ends, with 0 or the failure that ends it.
+    end: Option<(Micros, i32)>,
+    /// It announced that it sends nothing more.
+    shut: bool,
+    slow: bool,
+    rests_until: Micros,
+}
+
+/// A place where somebody listens.
+#[derive(Debug)]
+struct Place {
+    owner: usize,
+    listener: Option<Listener>,
+    on: bool,
+    addr: Addr,
+    queue: VecDeque<(Micros, usize)>,
+}
+
+/// What an operation would do now or later.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum When {
+    Now,
+    At(Micros),
+    Never,
+}
+
+impl When {
+    fn arrived(at: Micros, now: Micros) -> When {
+        if at <= now { When::Now } else { When::At(at) }
+    }
+
+    fn or(self, other: When) -> When {
+        match (self, other) {
+            (When::Now, _) | (_, When::Now) => When::Now,
+            (When::At(one), When::At(two)) => When::At(one.min(two)),
+            (When::Never, when) | (when, When::Never) => when,
+        }
+    }
+}
+
+/// Something a driver would report.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Sign {
+    Acceptable(Listener),
+    Ready { sock: Sock, readable: bool, writable: bool },
+}
+
+/// What belongs to one driver.
+#[derive(Debug, Default)]
+struct Reach {
+    ends: BTreeSet<usize>,
+    /// When its next sign comes; unknown after anything of its ends changed.
+    first: Option<When>,
+}
+
+/// Everything between the loops.
+#[derive(Debug)]
+pub(super) struct Wires {
+    pub(super) now: Micros,
+    pub(super) dice: Dice,
+    pub(super) faults: Faults,
+    drivers: Vec<Reach>,
+    ends: BTreeMap<usize, End>,
+    places: BTreeMap<usize, Place>,
+    stalls: Vec<(Addr, Micros)>,
+    stopped: Vec<Addr>,
+    made: usize,
+}
+
+impl Wires {
+    pub(super) fn new(seed: u64, faults: Faults) -> Self {
+        Wires {
+            now: Micros(1_000_000),
+            dice: Dice::new(seed),
+            faults,
+            drivers: Vec::new(),
+            ends: BTreeMap::new(),
+            places: BTreeMap::new(),
+            stalls: Vec::new(),
+            stopped: Vec::new(),
+            made: 0,
+        }
+    }
+
+    pub(super) fn add_driver(&mut self) -> usize {
+        self.drivers.push(Reach::default());
+        self.drivers.len() - 1
+    }
+
+    /// Something about an end changed: what its driver and the other's would report is unknown.
+    fn touch(&mut self, id: usize) {
+        let Some(end) = self.ends.get(&id) else { return };
+        let other = self.ends.get(&end.other).map(|end| end.owner);
+        for owner in [Some(end.owner), other].into_iter().flatten() {
+            self.touch_driver(owner);
+        }
+    }
+
+    fn touch_driver(&mut self, owner: usize) {
+        if let Some(reach) = self.drivers.get_mut(owner) {
+            reach.first = None;
+        }
+    }
+
+    fn touch_place(&mut self, id: usize) {
+        if let Some(owner) = self.places.get(&id).map(|place| place.owner) {
+            self.touch_driver(owner);
+        }
+    }
+
+    fn touch_all(&mut self) {
+        self.drivers.iter_mut().for_each(|reach| reach.first = None);
+    }
+
+    fn fresh(&mut self) -> usize {
+        self.made += 1;
+        self.made
+    }
+
+    fn delay(&mut self) -> Micros {
+        Micros(self.dice.within(&self.faults.delay_us))
+    }
+
+    // ---- places ----
+
+    pub(super) fn listen(&mut self, addr: &Addr) -> usize {
+        let id = self.fresh();
+        let place = Place {
+            owner: usize::MAX,
+            listener: None,
+            on: false,
+            addr: addr.clone(),
+            queue: VecDeque::new(),
+        };
+        self.places.insert(id, place);
+        id
+    }
+
+    pub(super) fn own_place(&mut self, id: usize, owner: usize, listener: Listener) {
+        if let Some(place) = self.places.get_mut(&id) {
+            place.owner = owner;
+            place.listener = Some(listener);
+        }
+        self.touch_place(id);
+    }
+
+    pub(super) fn set_accepting(&mut self, id: usize, on: bool) {
+        if let Some(place) = self.places.get_mut(&id) {
+            place.on = on;
+        }
+        self.touch_place(id);
+    }
+
+    pub(super) fn close_place(&mut self, id: usize) {
+        self.touch_place(id);
+        if let Some(place) = self.places.remove(&id) {
+            for (_, end) in place.queue {
+                self.close(end);
+            }
+        }
+    }
+
+    pub(super) fn set_stopped(&mut self, addr: &Addr, stopped: bool) {
+        self.stopped.retain(|at| at != addr);
+        if stopped {
+            self.stopped.push(addr.clone());
+        }
+    }
+
+    pub(super) fn accept(&mut self, id: usize) -> Result<(usize, Addr), i32> {
+        let now = self.now;
+        self.touch_place(id);
+        let Some(place) = self.places.get_mut(&id) else { return Err(libc::EBADF) };
+        if place.queue.front().is_none_or(|&(at, _)| at > now) {
+            return Err(libc::EAGAIN);
+        }
+        let Some((_, end)) = place.queue.pop_front() else { return Err(libc::EAGAIN) };
+        let from = match &place.addr {
+            Addr::Tcp(_) => {
+                let port = 1024 + (end % 60_000) as u16;
+                Addr::Tcp(std::net::SocketAddr::from(([127, 0, 0, 1], port)))
+            }
+            Addr::Unix(_) => Addr::Unix(std::path::PathBuf::new()),
+        };
+        Ok((end, from))
+    }
+
+    // ---- connections ----
+
+    pub(super) fn connect(&mut self, owner: usize, to: &Addr) -> usize {
+        let (client, server) = (self.fresh(), self.fresh());
+        let open: Vec<usize> = if self.stopped.contains(to) {
+            Vec::new()
+        } else {
+            self.places.iter().filter(|(_, at)| at.addr == *to).map(|(id, _)| *id).collect()
+        };
+        let arrives = self.now + self.delay();
+        let answered = arrives + self.delay();
+        let refused = open.is_empty() || self.dice.percent(self.faults.refuse_percent);
+        let errno = if refused { libc::ECONNREFUSED } else { 0 };
+        let stage = Stage::Connecting(answered, errno);
+        self.add_end(client, owner, server, to, stage);
+        if !refused {
+            self.add_end(server, usize::MAX, client, to, Stage::Open);
+            let chosen = open[self.dice.below(open.len() as u64) as usize];
+            if let Some(place) = self.places.get_mut(&chosen) {
+                place.queue.push_back((arrives, server));
+            }
+            self.touch_place(chosen);
+        }
+        client
+    }
+
+    fn add_end(&mut self, id: usize, owner: usize, other: usize, to: &Addr, stage: Stage) {
+        let range = &self.faults.window_bytes;
+        let window = self.dice.within(&(*range.start() as u64..=*range.end() as u64)) as usize;
+        let slow = self.dice.percent(self.faults.slow_percent);
+        let end = End {
+            stage,
+            owner,
+            sock: None,
+            interest: Interest::NONE,
+            other,
+            to: to.clone(),
+            inbox: VecDeque::new(),
+            inbox_bytes: 0,
+            window: window.max(1),
+            end: None,
+            shut: false,
+            slow,
+            rests_until: Micros(0),
+        };
+        self.ends.insert(id, end);
+    }
+
+    pub(super) fn register(&mut self, id: usize, owner: usize, sock: Sock, interest: Interest) {
+        if let Some(end) = self.ends.get_mut(&id) {
+            end.owner = owner;
+            end.sock = Some(sock);
+            end.interest = interest;
+        }
+        if let Some(reach) = self.drivers.get_mut(owner) {
+            reach.ends.insert(id);
+        }
+        self.touch(id);
+    }
+
+    /// The failure a connect ended with; completes a connect that succeeded.
+    pub(super) fn pending_error(&mut self, id: usize) -> i32 {
+        self.touch(id);
+        let Some(end) = self.ends.get_mut(&id) else { return libc::ECONNRESET };
+        if let Stage::Connecting(_, errno) = end.stage {
+            if errno == 0 {
+                end.stage = Stage::Open;
+            }
+            return errno;
+        }
+        0
+    }
+
+    pub(super) fn recv(&mut self, id: usize, into: &mut [u8]) -> Result<usize, i32> {
+        match self.readable(id) {
+            When::Now => {}
+            _ => return Err(libc::EAGAIN),
+        }
+        let now = self.now;
+        self.touch(id);
+        let cut = self.dice.percent(self.faults.cut_percent);
+        let Some(end) = self.ends.get_mut(&id) else { return Err(libc::EBADF) };
+        let there: usize = end.inbox.iter().filter(|s| s.at <= now).map(Segment::len).sum();
+        if there == 0 {
+            let errno = end.end.map_or(0, |(_, errno)| errno);
+            return if errno == 0 { Ok(0) } else { Err(errno) };
+        }
+        let mut count = there.min(into.len());
+        if end.slow {
+            count = count.min(self.faults.slow_bytes.max(1));
+            end.rests_until = now + Micros(self.faults.slow_rest_us);
+        }
+        if cut {
+            count = self.dice.part(count);
+        }
+        let mut filled = 0;
+        while filled < count
+            && let Some(segment) = end.inbox.front_mut()
+        {
+            let taken = segment.len().min(count - filled);
+            let from = &segment.bytes[segment.taken..segment.taken + taken];
+            into[filled..filled + taken].copy_from_slice(from);
+            segment.taken += taken;
+            filled += taken;
+            if segment.len() == 0 {
+                end.inbox.pop_front();
+            }
+        }
+        end.inbox_bytes -= filled;
+        Ok(filled)
+    }
+
+    pub(super) fn send(&mut self, id: usize, parts: &[&[u8]]) -> Result<usize, i32> {
+        if self.dice.per_million(self.faults.kill_per_million) {
+            self.break_connection(id);
+        }
+        let now = self.now;
+        let Some(end) = self.ends.get(&id) else { return Err(libc::EBADF) };
+        if let Some((at, errno)) = end.end
+            && at <= now
+            && errno != 0
+        {
+            return Err(errno);
+        }
+        if end.shut {
+            return Err(libc::EPIPE);
+        }
+        let other = end.other;
+        let whole: usize = parts.iter().map(|part| part.len()).sum();
+        let Some(receiver) = self.ends.get(&other).filter(|end| end.stage != Stage::Closed) else {
+            // as with real sockets, the first bytes to a closed end are taken and answered by a
+            // reset
+            let at = now + self.delay();
+            self.set_end(id, at, libc::ECONNRESET);
+            return Ok(whole);
+        };
+        let room = receiver.window.saturating_sub(receiver.inbox_bytes);
+        if room == 0 {
+            return Err(libc::EAGAIN);
+        }
+        let mut count = whole.min(room);
+        if self.dice.percent(self.faults.short_send_percent) {
+            count = self.dice.part(count);
+        }
+        let mut bytes = Vec::with_capacity(count);
+        for part in parts {
+            bytes.extend_from_slice(&part[..part.len().min(count - bytes.len())]);
+        }
+        self.carry(other, bytes);
+        Ok(count)
+    }
+
+    fn carry(&mut self, to: usize, bytes: Vec<u8>) {
+        let at = self.now + self.delay();
+        self.touch(to);
+        let Some(end) = self.ends.get_mut(&to) else { return };
+        if bytes.is_empty() || end.end.is_some() {
+            return;
+        }
+        // bytes never overtake
+        let at = end.inbox.back().map_or(at, |last| at.max(last.at));
+        end.inbox_bytes += bytes.len();
+        end.inbox.push_back(Segment { at, bytes, taken: 0 });
+    }
+
+    /// Ends a stream once everything sent before has arrived, unless it has ended already.
+    fn set_end(&mut self, id: usize, at: Micros, errno: i32) {
+        self.touch(id);
+        let Some(end) = self.ends.get_mut(&id) else { return };
+        let at = end.inbox.back().map_or(at, |last| at.max(last.at));
+        match end.end {
+            Some((_, before)) if before != 0 || errno == 0 => {}
+            _ => end.end = Some((at, errno)),
+        }
+    }
+
+    pub(super) fn shutdown_send(&mut self, id: usize) {
+        let at = self.now + self.delay();
+        let Some(end) = self.ends.get_mut(&id) else { return };
+        end.shut = true;
+        let other = end.other;
+        self.set_end(other, at, 0);
+    }
+
+    /// Closes an end. Bytes it had not read make the other end see a reset, as the system does.
+    pub(super) fn close(&mut self, id: usize) {
+        let at = self.now + self.delay();
+        let now = self.now;
+        let Some(end) = self.ends.get_mut(&id) else { return };
+        if end.stage == Stage::Closed {
+            return;
+        }
+        if let Some(reach) = self.drivers.get_mut(end.owner) {
+            reach.ends.remove(&id);
+        }
+        end.stage = Stage::Closed;
+        end.sock = None;
+        let unread = end.inbox.iter().any(|segment| segment.at <= now);
+        end.inbox.clear();
+        end.inbox_bytes = 0;
+        let other = end.other;
+        self.set_end(other, at, if unread { libc::ECONNRESET } else { 0 });
+        if self.ends.get(&other).is_none_or(|end| end.stage == Stage::Closed) {
+            self.ends.remove(&other);
+            self.ends.remove(&id);
+        }
+    }
+
+    /// Breaks a connection: both ends see a reset; what was on its way arrives or not.
+    fn break_connection(&mut self, id: usize) {
+        let now = self.now;
+        let lose = self.dice.percent(50);
+        self.touch(id);
+        let Some(other) = self.ends.get(&id).map(|end| end.other) else { return };
+        for id in [id, other] {
+            let Some(end) = self.ends.get_mut(&id) else { continue };
+            if lose {
+                end.inbox.retain(|segment| segment.at <= now);
+                end.inbox_bytes = end.inbox.iter().map(Segment::len).sum();
+            }
+            let at = end.inbox.back().map_or(now, |last| now.max(last.at));
+            end.end = Some((at, libc::ECONNRESET));
+            if let Stage::Connecting(at, _) = end.stage {
+                end.stage = Stage::Connecting(at, libc::ECONNRESET);
+            }
+        }
+    }
+
+    /// Breaks all connections to `to`; says how many.
+    pub(super) fn kill(&mut self, to: &Addr) -> usize {
+        let clients: Vec<usize> = self
+            .ends
+            .iter()
+            .filter(|(id, end)| end.to == *to && **id < end.other && end.stage != Stage::Closed)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &clients {
+            self.break_connection(*id);
+        }
+        clients.len()
+    }
+
+    pub(super) fn stall(&mut self, to: &Addr, until: Micros) {
+        self.stalls.retain(|(addr, _)| addr != to);
+        self.stalls.push((to.clone(), until));
+        self.touch_all();
+    }
+
+    // ---- readiness ----
+
+    fn stalled(&self, end: &End) -> Option<Micros> {
+        let found = self.stalls.iter().find(|(addr, until)| *addr == end.to && *until > self.now);
+        found.map(|&(_, until)| until)
+    }
+
+    fn readable(&self, id: usize) -> When {
+        let Some(end) = self.ends.get(&id) else { return When::Never };
+        if end.stage != Stage::Open {
+            return When::Never;
+        }
+        if let Some(until) = self.stalled(end) {
+            return When::At(until);
+        }
+        let bytes = end.inbox.front().map(|segment| segment.at.max(end.rests_until));
+        let closing = end.end.filter(|_| end.inbox.is_empty()).map(|(at, _)| at);
+        match bytes.or(closing) {
+            Some(at) => When::arrived(at, self.now),
+            None => When::Never,
+        }
+    }
+
+    fn writable(&self, end: &End) -> When {
+        if let Stage::Connecting(at, _) = end.stage {
+            let at = self.stalled(end).map_or(at, |until| until.max(at));
+            return When::arrived(at, self.now);
+        }
+        let broken = match end.end {
+            Some((at, errno)) if errno != 0 => When::arrived(at, self.now),
+            _ => When::Never,
+        };
+        let room = self.ends.get(&end.other).is_none_or(|receiver| {
+            receiver.stage == Stage::Closed || receiver.inbox_bytes < receiver.window
+        });
+        if room { When::Now } else { broken }
+    }
+
+    pub(super) fn unread(&self, id: usize) -> usize {
+        let Some(end) = self.ends.get(&id) else { return 0 };
+        end.inbox.iter().filter(|s| s.at <= self.now).map(Segment::len).sum()
+    }
+
+    /// When a driver's next sign comes.
+    pub(super) fn first_sign(&mut self, owner: usize) -> When {
+        let known = self.drivers.get(owner).and_then(|reach| reach.first);
+        match known {
+            Some(When::At(at)) => When::arrived(at, self.now),
+            Some(when) => when,
+            None => {
+                let first = self.signs(owner, &mut Vec::new());
+                if let Some(reach) = self.drivers.get_mut(owner) {
+                    reach.first = Some(first);
+                }
+                first
+            }
+        }
+    }
+
+    /// What a driver would report, and when the first of it happens.
+    pub(super) fn signs(&self, owner: usize, signs: &mut Vec<Sign>) -> When {
+        let mut first = When::Never;
+        for place in self.places.values().filter(|place| place.owner == owner && place.on) {
+            if let (Some(&(at, _)), Some(listener)) = (place.queue.front(), place.listener) {
+                let when = When::arrived(at, self.now);
+                first = first.or(when);
+                if when == When::Now {
+                    signs.push(Sign::Acceptable(listener));
+                }
+            }
+        }
+        let owned = self.drivers.get(owner).map(|reach| &reach.ends);
+        for id in owned.into_iter().flatten() {
+            let Some(end) = self.ends.get(id) else { continue };
+            let Some(sock) = end.sock else { continue };
+            let read = if end.interest.read { self.readable(*id) } else { When::Never };
+            let write = if end.interest.write { self.writable(end) } else { When::Never };
+            first = first.or(read).or(write);
+            if read == When::Now || write == When::Now {
+                let (readable, writable) = (read == When::Now, write == When::Now);
+                signs.push(Sign::Ready { sock, readable, writable });
+            }
+        }
+        first
+    }
+}
