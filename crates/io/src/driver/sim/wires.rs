@@ -422,6 +422,7 @@ impl Wires {
     pub(super) fn close(&mut self, id: usize) {
         let at = self.now + self.delay();
         let now = self.now;
+        self.touch(id);
         let Some(end) = self.ends.get_mut(&id) else { return };
         if end.stage == Stage::Closed {
             return;

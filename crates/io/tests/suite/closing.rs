@@ -1,0 +1,142 @@
+//! Ends: drained closes, refusals, what comes before an end and that nothing comes after.
+
+use io::{Failure, Op};
+
+use super::recorder::{Habit, Seen, noise};
+use super::talking::pair;
+use super::world::World;
+
+pub fn everything_sent_before_close_drained_arrives<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    let bytes = noise(5, 3 << 20);
+    let (_, io) = pair.server.parts_mut();
+    io.send(server_sock, &[&bytes]);
+    io.queue(server_sock, b"last");
+    io.close_drained(server_sock);
+    // nothing more is taken
+    assert!(io.send(server_sock, &[b"too late"]) == 0);
+    world.until(&mut pair.server, &mut pair.client, "the end", |_, client| {
+        client.service().gone(sock).is_some()
+    });
+    let received = pair.client.service().received(sock);
+    assert!(received[..bytes.len()] == bytes && received[bytes.len()..] == *b"last");
+    assert_eq!(pair.client.service().gone(sock), Some(None));
+    world.settle(&mut pair.server, &mut pair.client);
+    assert_eq!(pair.server.stats().sockets, 0);
+    assert_eq!(pair.server.service().gone(server_sock), None);
+}
+
+pub fn a_drained_close_survives_unread_bytes<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Leave);
+    pair.server.service_mut().pauses_accepted = true;
+    let (sock, server_sock) = pair.connect(world);
+    pair.send(sock, &noise(6, 1 << 20));
+    world.settle(&mut pair.server, &mut pair.client);
+    let (_, io) = pair.server.parts_mut();
+    io.send(server_sock, &[b"go away"]);
+    io.close_drained(server_sock);
+    pair.client_has(world, sock, 7);
+    assert_eq!(pair.client.service().received(sock), b"go away");
+    world.until(&mut pair.server, &mut pair.client, "both closed", |server, client| {
+        server.stats().sockets + client.stats().sockets == 0
+    });
+}
+
+pub fn a_refused_connect_is_reported_once<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let sock = pair.client.parts_mut().1.connect(&world.nowhere()).unwrap();
+    world.until(&mut pair.server, &mut pair.client, "the refusal", |_, client| {
+        !client.service().seen.is_empty()
+    });
+    world.settle(&mut pair.server, &mut pair.client);
+    let refused = Failure::new(Op::Connect, 111);
+    assert_eq!(refused.to_string(), "connect: Connection refused (111)");
+    assert_eq!(pair.client.service().seen, [Seen::Connected(sock, Err(refused))]);
+    assert_eq!(pair.client.stats().sockets, 0);
+}
+
+pub fn bytes_before_the_end_come_before_the_end<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    let bytes = noise(7, 500_000);
+    let (_, io) = pair.client.parts_mut();
+    io.send(sock, &[&bytes]);
+    io.close_drained(sock);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
+    assert!(pair.server.service().received(server_sock) == bytes);
+    assert_eq!(pair.server.stats().sockets, 0);
+}
+
+pub fn a_closed_socket_reports_nothing_more<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    for _ in 0..20 {
+        pair.send(sock, &noise(8, 10_000));
+    }
+    pair.server.parts_mut().1.close(server_sock);
+    // the recorder panics when it hears of a closed socket
+    pair.server.service_mut().closed.insert(server_sock);
+    pair.server.parts_mut().1.set_timer(1, io::Micros(0));
+    world.until(&mut pair.server, &mut pair.client, "the reset", |server, client| {
+        client.service().gone(sock).is_some() && server.service().seen.contains(&Seen::Timer(1))
+    });
+    assert_eq!(pair.server.service().gone(server_sock), None);
+}
+
+pub fn the_end_of_a_paused_socket_waits_for_its_bytes<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    pair.server.service_mut().pauses_accepted = true;
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.client.parts_mut();
+    io.send(sock, &[b"before the end"]);
+    io.close_drained(sock);
+    world.settle(&mut pair.server, &mut pair.client);
+    assert_eq!(pair.server.service().received(server_sock), b"");
+    assert_eq!(pair.server.service().gone(server_sock), None);
+    pair.server.parts_mut().1.resume(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    assert_eq!(pair.server.service().received(server_sock), b"before the end");
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
+}
+
+pub fn a_socket_that_fails_to_send_is_reported_gone_once<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    pair.client.parts_mut().1.close(sock);
+    // sends in one turn, before the loop can have heard of the end
+    for _ in 0..3 {
+        let (_, io) = pair.server.parts_mut();
+        for _ in 0..3 {
+            io.send(server_sock, &[b"anybody there?"]);
+        }
+        world.settle(&mut pair.server, &mut pair.client);
+    }
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    let gone = |seen: &&Seen| matches!(seen, Seen::Gone(..));
+    assert_eq!(pair.server.service().seen.iter().filter(gone).count(), 1);
+    assert_eq!(pair.server.stats().sockets, 0);
+}
+
+pub fn names_of_closed_sockets_are_never_reused<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Echo);
+    let mut names = std::collections::HashSet::new();
+    for round in 0..50 {
+        let (sock, server_sock) = pair.connect(world);
+        assert!(names.insert(sock), "{sock:?} named a socket before");
+        pair.send(sock, &noise(round, 20));
+        pair.client_has(world, sock, 20);
+        pair.client.parts_mut().1.close(sock);
+        world.until(&mut pair.server, &mut pair.client, "closed", |server, _| {
+            server.service().gone(server_sock).is_some()
+        });
+    }
+    assert!(names.iter().all(|sock| sock.index() < 50));
+}

@@ -1,0 +1,52 @@
+//! One suite for all drivers: each scenario is generic over the [`World`] it runs in.
+#![allow(dead_code, unreachable_pub, missing_docs)]
+
+pub mod closing;
+pub mod flow;
+pub mod recorder;
+pub mod talking;
+pub mod waking;
+pub mod world;
+
+/// Makes a test of each scenario for one world.
+#[macro_export]
+macro_rules! suite {
+    ($world:expr => $($group:ident :: $scenario:ident),* $(,)?) => {$(
+        #[test]
+        fn $scenario() {
+            if let Some(world) = $world {
+                $crate::suite::$group::$scenario(&world);
+            }
+        }
+    )*};
+}
+
+/// Every scenario that runs in all worlds.
+#[macro_export]
+macro_rules! every_scenario {
+    ($world:expr) => {
+        $crate::suite! { $world =>
+            talking::what_is_sent_comes_back,
+            talking::frames_cut_anywhere_are_offered_until_whole,
+            talking::many_sockets_talk_at_once,
+            talking::parts_and_queued_bytes_keep_their_order,
+            talking::sends_before_the_connect_completes_are_kept,
+            flow::a_slow_reader_bounds_what_the_relay_holds,
+            flow::a_paused_socket_delivers_only_after_resume,
+            flow::kept_bytes_are_offered_on_redeliver_even_when_paused,
+            flow::a_paused_and_flooded_socket_does_not_spin,
+            closing::everything_sent_before_close_drained_arrives,
+            closing::a_drained_close_survives_unread_bytes,
+            closing::a_refused_connect_is_reported_once,
+            closing::bytes_before_the_end_come_before_the_end,
+            closing::a_closed_socket_reports_nothing_more,
+            closing::the_end_of_a_paused_socket_waits_for_its_bytes,
+            closing::a_socket_that_fails_to_send_is_reported_gone_once,
+            closing::names_of_closed_sockets_are_never_reused,
+            waking::timers_fire_in_order_and_not_early,
+            waking::mail_is_delivered_in_order,
+            waking::paused_accepting_leaves_connections_waiting,
+            waking::a_stopped_loop_says_so,
+        }
+    };
+}
