@@ -1,8 +1,13 @@
 //! What one pass over a text tells.
+//!
+//! This file holds the answer and its callers' questions; reading is done by `reader` (effects
+//! that a word has wherever it stands) and `statement` (effects of a statement as a whole).
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::reader::Reader;
 use crate::{Effects, Modes, Verb};
 
 /// What the proxy must know of a text.
@@ -17,16 +22,20 @@ pub struct Facts {
 }
 
 /// The facts of `text`, read as a server's default modes read it.
+///
+/// A text that was cut short gives the facts of what is there; the caller knows that it was cut.
 pub fn facts(text: &[u8]) -> Facts {
     facts_in(text, Modes::default())
 }
 
 /// The facts of `text`, read as `modes` say.
-pub fn facts_in(_text: &[u8], _modes: Modes) -> Facts {
-    Facts { effects: Effects::UNCLEAR, ..Facts::default() }
+pub fn facts_in(text: &[u8], modes: Modes) -> Facts {
+    Reader::new(text, modes).read()
 }
 
 /// Whether the text only reads: it may be sent once more, to another server, after a failure.
+///
+/// Stored functions are not seen.
 pub fn is_read_only(facts: &Facts) -> bool {
     let reads = matches!(
         facts.verb,
@@ -36,6 +45,47 @@ pub fn is_read_only(facts: &Facts) -> bool {
 }
 
 /// The schema of a text that is one `USE x` and nothing else.
-pub fn parse_use(_text: &[u8]) -> Option<Cow<'_, [u8]>> {
-    None
+pub fn parse_use(text: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let mut lexer = Lexer::new(text, Modes::default());
+    let verb = lexer.next_token()?;
+    if verb.kind != TokenKind::Word || !lexer.slice(verb).eq_ignore_ascii_case(b"USE") {
+        return None;
+    }
+    let name = lexer.next_token()?;
+    while let Some(token) = lexer.next_token() {
+        if token.kind != TokenKind::Punct(b';') {
+            return None;
+        }
+    }
+    let schema = schema_name(&lexer, name)?;
+    if lexer.is_ambiguous() { None } else { Some(schema) }
 }
+
+fn schema_name<'a>(lexer: &Lexer<'a>, name: Token) -> Option<Cow<'a, [u8]>> {
+    match name.kind {
+        TokenKind::Word => Some(Cow::Borrowed(lexer.slice(name))),
+        TokenKind::Quoted if lexer.is_closed(name) => Some(undoubled(lexer.unquoted(name), b'`')),
+        _ => None,
+    }
+}
+
+/// `body` with every two quotes made one.
+pub(crate) fn undoubled(body: &[u8], quote: u8) -> Cow<'_, [u8]> {
+    if !body.contains(&quote) {
+        return Cow::Borrowed(body);
+    }
+    let mut out = Vec::with_capacity(body.len());
+    let mut bytes = body.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(byte);
+        if byte == quote {
+            bytes.next();
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod corpus_table;
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,12 @@
 
 mod effects;
 mod facts;
+mod keyword;
+mod keyword_table;
+pub mod lexer;
+mod reader;
 mod set;
+mod statement;
 mod verb;
 
 pub use effects::Effects;

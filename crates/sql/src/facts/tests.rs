@@ -1,0 +1,306 @@
+//! Facts of known statements, and what must hold for any text.
+
+use proptest::prelude::*;
+
+use super::corpus_table::CORPUS;
+use super::*;
+
+fn effects_named(names: &str) -> Effects {
+    names.split_whitespace().fold(Effects::NONE, |all, name| {
+        all | Effects::from_name(name).unwrap_or_else(|| panic!("no effect {name}"))
+    })
+}
+
+#[test]
+fn tells_the_facts_of_every_statement_of_the_corpus() {
+    let mut wrong = Vec::new();
+    for (text, verb, effects) in CORPUS {
+        let found = facts(text.as_bytes());
+        if found.verb.name() != *verb || found.effects != effects_named(effects) {
+            wrong.push(format!("{text:?}: {} {:?}", found.verb.name(), found.effects));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(CORPUS.len() >= 250, "the corpus has only {} statements", CORPUS.len());
+}
+
+#[test]
+fn skipping_dull_tokens_changes_nothing() {
+    for (text, _, _) in CORPUS {
+        let thorough = Reader::new(text.as_bytes(), Modes::default()).read_all::<false>();
+        assert_eq!(facts(text.as_bytes()), thorough, "{text}");
+    }
+}
+
+#[test]
+fn gives_the_same_facts_in_lower_and_upper_case() {
+    for (text, _, _) in CORPUS {
+        let found = facts(text.as_bytes());
+        for cased in [text.to_ascii_lowercase(), text.to_ascii_uppercase()] {
+            // `\n`, `0X` and `/*m!` are not `\N`, `0x` and `/*M!`
+            if !["\\", "0x", "/*M!"].iter().any(|cased| text.contains(cased)) {
+                assert_eq!(facts(cased.as_bytes()), found, "{cased}");
+            }
+        }
+    }
+}
+
+#[test]
+fn finds_the_schema_of_use() {
+    for (text, schema) in [
+        ("USE db", Some("db")),
+        (" use /* x */ `my db` ; ", Some("my db")),
+        ("USE db; SELECT 1", Some("db")),
+        ("USE `a``b`", None),
+        ("USE my-db", None),
+        ("USE", None),
+        ("SELECT 1", None),
+    ] {
+        let found = facts(text.as_bytes()).schema.map(|range| &text[range]);
+        assert_eq!(found, schema, "{text}");
+    }
+}
+
+#[test]
+fn parses_a_lone_use_only() {
+    let parsed = |text: &'static str| parse_use(text.as_bytes());
+    assert_eq!(parsed("USE db").as_deref(), Some(&b"db"[..]));
+    assert_eq!(parsed("/* a */ use `x``y` -- z\n;").as_deref(), Some(&b"x`y"[..]));
+    for text in ["USE db; SELECT 1", "USE a.b", "USE 'a'", "USE `a", "USE", "/*M! USE a */", ""] {
+        assert_eq!(parsed(text), None, "{text}");
+    }
+}
+
+#[test]
+fn reads_a_backslash_as_the_modes_say() {
+    let text = br"SELECT '\', GET_LOCK('a', 1), '";
+    assert_eq!(facts(text).effects, Effects::NONE);
+    let modes = Modes { no_backslash_escapes: true, ..Modes::default() };
+    assert_eq!(facts_in(text, modes).effects, Effects::USER_LOCK);
+
+    let text = br#"SELECT "\", GET_LOCK('a', 1), ""#;
+    assert_eq!(facts(text).effects, Effects::NONE);
+    let modes = Modes { ansi_quotes: true, ..Modes::default() };
+    assert_eq!(facts_in(text, modes).effects, Effects::USER_LOCK);
+}
+
+#[test]
+fn reads_half_characters_as_the_character_set_says() {
+    let wide = Modes { wide: true, ..Modes::default() };
+    // a character of gbk whose second byte is a backslash, closing quote behind it
+    let text = b"SELECT '\xe5\x5c', GET_LOCK('a', 1), '";
+    assert_eq!(facts(text).effects, Effects::NONE);
+    assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
+    // the first byte is a character of its own in cp932
+    let text = b"SELECT '\xb1\x5c', GET_LOCK('a', 1), '";
+    assert!(facts_in(text, wide).effects.contains(Effects::UNCLEAR));
+    // a quote is never half a character
+    let text = b"SELECT '\xb1', GET_LOCK('a', 1)";
+    assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
+}
+
+#[test]
+fn takes_invalid_utf8_for_letters() {
+    let found = facts(b"SELECT \xff\xfe, '\xc3' FROM t\x80 FOR UPDATE");
+    assert_eq!(found.verb, Verb::SelectForUpdate);
+}
+
+#[test]
+fn calls_only_plain_reads_read_only() {
+    let read_only = |text: &str| is_read_only(&facts(text.as_bytes()));
+    for text in [
+        "SELECT 1",
+        "TABLE t",
+        "SELECT @@hostname",
+        "SHOW TABLES",
+        "SHOW TABLE STATUS",
+        "DESC t",
+        "EXPLAIN UPDATE t SET a=1",
+        "ANALYZE SELECT 1",
+        "SELECT 1;",
+    ] {
+        assert!(read_only(text), "{text}");
+    }
+    for text in [
+        "SELECT 1; SELECT 2",
+        "SELECT 1 FOR UPDATE",
+        "SELECT @x",
+        "SELECT GET_LOCK('a', 1)",
+        "SELECT NEXTVAL(s)",
+        "SELECT 1 INTO OUTFILE 'x'",
+        "SELECT LAST_INSERT_ID()",
+        "SHOW WARNINGS",
+        "ANALYZE UPDATE t SET a=1",
+        "INSERT INTO t VALUES (1)",
+        "SET a=1",
+        "USE db",
+        "CALL p()",
+        "DO SLEEP(1)",
+        "WITH a AS (SELECT 1) DELETE FROM t",
+        "",
+    ] {
+        assert!(!read_only(text), "{text}");
+    }
+}
+
+#[test]
+fn names_every_verb_once_and_in_order() {
+    for (i, verb) in Verb::ALL.iter().enumerate() {
+        assert_eq!(verb.index(), i);
+        let same = Verb::ALL.iter().filter(|other| other.name() == verb.name()).count();
+        assert_eq!(same, if verb.name() == "UNKNOWN" { 2 } else { 1 }, "{verb:?}");
+    }
+}
+
+/// The tokens of `text` with `between` put before, between and behind those that it may part.
+fn spaced(text: &str, between: &str) -> Vec<u8> {
+    let mut lexer = Lexer::new(text.as_bytes(), Modes::default());
+    let mut out = between.as_bytes().to_vec();
+    while let Some(token) = lexer.next_token() {
+        out.extend_from_slice(lexer.slice(token));
+        if !matches!(token.kind, TokenKind::At | TokenKind::SystemAt) {
+            out.extend_from_slice(between.as_bytes());
+        }
+    }
+    out
+}
+
+/// Texts whose tokens lose nothing when they are parted: without code comments, and whole.
+fn partable() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    CORPUS.iter().filter(|(text, _, _)| {
+        !text.contains("/*!")
+            && !text.contains("/*M!")
+            && !text.contains("unterminated")
+            && !text.contains("\\N")
+    })
+}
+
+#[test]
+fn comments_between_tokens_change_nothing() {
+    for (text, _, _) in partable() {
+        let found = facts(text.as_bytes());
+        for between in ["/* ' */", " ", "\n", "-- \"\n", "#x\n", "/**/", "/*+ h */", "/* ; */"] {
+            let spaced = spaced(text, between);
+            let other = facts(&spaced);
+            let shown = String::from_utf8_lossy(&spaced);
+            assert_eq!((other.verb, other.effects), (found.verb, found.effects), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn code_comments_around_words_change_nothing() {
+    for (text, _, _) in partable().filter(|(text, _, _)| !text.contains('@')) {
+        let found = facts(text.as_bytes());
+        let mut lexer = Lexer::new(text.as_bytes(), Modes::default());
+        let mut out = Vec::new();
+        while let Some(token) = lexer.next_token() {
+            out.extend_from_slice(b"/*!50000 ");
+            out.extend_from_slice(lexer.slice(token));
+            out.extend_from_slice(b"*/");
+        }
+        let other = facts(&out);
+        assert_eq!((other.verb, other.effects), (found.verb, found.effects), "{text}");
+    }
+}
+
+#[test]
+fn a_second_statement_adds_its_effects() {
+    for (text, _, _) in partable() {
+        let alone = facts(text.as_bytes());
+        if alone.verb == Verb::Unknown {
+            continue;
+        }
+        let both = facts(format!("SELECT 1;{text}").as_bytes());
+        let added = alone.effects | Effects::MULTI_STATEMENT;
+        assert!(both.effects.contains(added), "{text}: {:?}", both.effects);
+    }
+}
+
+fn any_modes() -> impl Strategy<Value = Modes> {
+    any::<(bool, bool, bool)>().prop_map(|(no_backslash_escapes, ansi_quotes, wide)| Modes {
+        no_backslash_escapes,
+        ansi_quotes,
+        wide,
+    })
+}
+
+/// Texts made of what lexers stumble on.
+fn scraps() -> impl Strategy<Value = Vec<u8>> {
+    const SCRAPS: [&str; 32] = [
+        "'",
+        "\"",
+        "`",
+        "\\",
+        "/*",
+        "*/",
+        "/*!",
+        "/*!50000",
+        "/*M!",
+        "--",
+        "-- ",
+        "#",
+        "\n",
+        ";",
+        "(",
+        ")",
+        "@",
+        "@@",
+        ":=",
+        ".",
+        "1",
+        "0x",
+        "e",
+        "SELECT",
+        "SET",
+        "USE",
+        "FOR",
+        "UPDATE",
+        "LAST_INSERT_ID",
+        "$$",
+        " ",
+        "x",
+    ];
+    prop::collection::vec(prop::sample::select(&SCRAPS[..]), 0..40)
+        .prop_map(|scraps| scraps.concat().into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn takes_any_bytes(text in prop::collection::vec(any::<u8>(), 0..300), modes in any_modes()) {
+        let found = facts_in(&text, modes);
+        if let Some(range) = found.schema {
+            prop_assert!(text.get(range).is_some());
+        }
+        let _ = parse_use(&text);
+        let _ = crate::parse_set(&text);
+    }
+
+    #[test]
+    fn takes_any_scraps(text in scraps(), modes in any_modes()) {
+        let found = facts_in(&text, modes);
+        if let Some(range) = found.schema {
+            prop_assert!(text.get(range).is_some());
+        }
+        let _ = parse_use(&text);
+        let _ = crate::parse_set(&text);
+    }
+
+    #[test]
+    fn skipping_dull_tokens_loses_nothing(text in scraps(), modes in any_modes()) {
+        for text in [text.clone(), [b"SELECT ", &text[..]].concat()] {
+            let thorough = Reader::new(&text, modes).read_all::<false>();
+            prop_assert_eq!(facts_in(&text, modes), thorough);
+        }
+    }
+
+    #[test]
+    fn tokens_are_in_order_and_not_empty(text in scraps(), modes in any_modes()) {
+        let mut lexer = Lexer::new(&text, modes);
+        let mut at = 0;
+        while let Some(token) = lexer.next_lexeme() {
+            prop_assert!(at <= token.start && token.start < token.end && token.end <= text.len());
+            at = token.end;
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Cuts a text into tokens with spans, in one pass, without allocating and without ever failing.
+//!
+//! The rules are those of the lexers of MySQL and MariaDB, including their corners: `1FOR` is a
+//! word, `1e5FOR` is a number and a word, `--1` is no comment, `/*!50000 x */` is `x`. Any byte
+//! from 0x80 up belongs to a word, so invalid UTF-8 needs no special care. What tokens mean
+//! together is not known here.
+
+use memchr::{memchr, memchr2, memmem};
+
+use crate::Modes;
+
+/// Kind of a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenKind {
+    /// A bare word: keyword or identifier.
+    Word,
+    /// An identifier in back quotes, or in double quotes under `ANSI_QUOTES`.
+    Quoted,
+    /// A string.
+    Text,
+    /// A decimal number, without a sign.
+    Number,
+    /// A hexadecimal or bit literal: `0x1f`, `x'1f'`, `0b01`, `b'01'`.
+    Bits,
+    /// `@`.
+    At,
+    /// `@@`.
+    SystemAt,
+    /// `:=`.
+    Assign,
+    /// A comment that is not code.
+    Comment,
+    /// Any other byte.
+    Punct(u8),
+}
+
+/// A piece of the text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Offset of its first byte.
+    pub start: usize,
+    /// Offset after its last byte.
+    pub end: usize,
+}
+
+/// Gives the tokens of a text one after the other.
+#[derive(Clone, Debug)]
+pub struct Lexer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    modes: Modes,
+    code_depth: u32,
+    ambiguous: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// A lexer at the beginning of `bytes`.
+    pub fn new(bytes: &'a [u8], modes: Modes) -> Self {
+        Self { bytes, at: 0, modes, code_depth: 0, ambiguous: false }
+    }
+
+    /// The next token that is not a comment.
+    pub fn next_token(&mut self) -> Option<Token> {
+        loop {
+            let token = self.next_lexeme()?;
+            if token.kind != TokenKind::Comment {
+                return Some(token);
+            }
+        }
+    }
+
+    /// The next token, comments included. The marks of code comments are never seen.
+    pub fn next_lexeme(&mut self) -> Option<Token> {
+        loop {
+            let start = self.at;
+            let byte = *self.bytes.get(start)?;
+            let kind = match class(byte) {
+                Class::Blank => {
+                    self.at += 1;
+                    continue;
+                }
+                Class::Letter => self.word(start, byte),
+                Class::Digit => self.number_or_word(start),
+                Class::Quote => self.quoted(byte),
+                Class::Special => match self.special(start, byte) {
+                    Some(kind) => kind,
+                    None => continue,
+                },
+                Class::Other => {
+                    self.at += 1;
+                    TokenKind::Punct(byte)
+                }
+            };
+            return Some(Token { kind, start, end: self.at });
+        }
+    }
+
+    /// Goes past tokens that say nothing outside a statement's head: words and quoted text that
+    /// `dull` calls so, numbers, and all marks but `;` and `@`. Whether there were any.
+    pub(crate) fn skip_dull(&mut self, dull: impl Fn(&[u8]) -> bool) -> bool {
+        let mut skipped = false;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            let start = self.at;
+            match class(byte) {
+                Class::Blank => {
+                    self.at += 1;
+                    continue;
+                }
+                Class::Letter => {
+                    self.word(start, byte);
+                    let word = self.bytes.get(start..self.at).unwrap_or_default();
+                    if byte == b'$' || !dull(word) {
+                        self.at = start;
+                        return skipped;
+                    }
+                }
+                Class::Digit => {
+                    self.number_or_word(start);
+                }
+                Class::Quote => {
+                    let kind = self.quoted(byte);
+                    if !dull(self.unquoted(Token { kind, start, end: self.at })) {
+                        self.at = start;
+                        return skipped;
+                    }
+                }
+                Class::Special if byte == b'@' => return skipped,
+                Class::Special => match self.special(start, byte) {
+                    None | Some(TokenKind::Comment) => continue,
+                    Some(_) => {}
+                },
+                Class::Other if byte == b';' => return skipped,
+                Class::Other => self.at += 1,
+            }
+            skipped = true;
+        }
+        skipped
+    }
+
+    /// The bytes of a token of this text.
+    pub fn slice(&self, token: Token) -> &'a [u8] {
+        self.bytes.get(token.start..token.end).unwrap_or_default()
+    }
+
+    /// What stands between the quotes of a [`TokenKind::Quoted`] or [`TokenKind::Text`] token.
+    pub fn unquoted(&self, token: Token) -> &'a [u8] {
+        let slice = self.slice(token);
+        let inner = slice.get(1..).unwrap_or_default();
+        match (slice.first(), inner.split_last()) {
+            (Some(open), Some((close, body))) if open == close => body,
+            _ => inner,
+        }
+    }
+
+    /// Whether a quoted token ends with its quote, and not with the text.
+    pub fn is_closed(&self, token: Token) -> bool {
+        match self.slice(token) {
+            [open, body @ .., close] if open == close => {
+                body.iter().filter(|b| *b == open).count() % 2 == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether something was seen that servers read differently: a comment that is code for some
+    /// only (`/*M! */`, or `/*!nnnnn */` with a version above that of the oldest server still
+    /// about), or a backslash that may be half a character.
+    pub fn is_ambiguous(&self) -> bool {
+        self.ambiguous
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn word(&mut self, start: usize, first: u8) -> TokenKind {
+        if self.peek(1) == b'\'' {
+            match first {
+                b'x' | b'X' | b'b' | b'B' => {
+                    self.at += 1;
+                    self.quoted(b'\'');
+                    return TokenKind::Bits;
+                }
+                b'n' | b'N' => {
+                    self.at += 1;
+                    self.quoted(b'\'');
+                    return TokenKind::Text;
+                }
+                _ => {}
+            }
+        }
+        if self.modes.wide {
+            self.wide_word();
+        } else {
+            let rest = self.bytes.get(start..).unwrap_or_default();
+            let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+            self.at = start + len.max(1);
+        }
+        TokenKind::Word
+    }
+
+    fn wide_word(&mut self) {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !is_word(byte) {
+                break;
+            }
+            self.at += 1 + usize::from(self.is_pair(byte));
+        }
+    }
+
+    /// Whether `byte`, the one at hand, and the next are one character of a wide character set.
+    fn is_pair(&mut self, byte: u8) -> bool {
+        let next = self.peek(1);
+        let pair = byte > 0x80 && next >= SMALLEST_TRAIL;
+        // a character of its own in some of these character sets, half of one in the others
+        self.ambiguous |= pair && (0xa1..=0xdf).contains(&byte) && !is_word(next);
+        pair
+    }
+
+    fn number_or_word(&mut self, start: usize) -> TokenKind {
+        if self.peek(0) == b'0' && self.bits(start) {
+            return TokenKind::Bits;
+        }
+        self.digits();
+        let next = self.peek(0);
+        if next == b'.' {
+            self.at += 1;
+            self.fraction();
+            return TokenKind::Number;
+        }
+        if matches!(next, b'e' | b'E') && self.exponent() {
+            return TokenKind::Number;
+        }
+        if is_word(next) {
+            return self.word_from_digits();
+        }
+        TokenKind::Number
+    }
+
+    fn word_from_digits(&mut self) -> TokenKind {
+        let at = self.at;
+        self.word(at, 0)
+    }
+
+    /// `0x…` and `0b…` when nothing of a word follows.
+    fn bits(&mut self, start: usize) -> bool {
+        let digits = self.bytes.get(start + 2..).unwrap_or_default();
+        let len = match self.peek(1) {
+            b'x' => digits.iter().position(|b| !b.is_ascii_hexdigit()),
+            b'b' => digits.iter().position(|b| !matches!(b, b'0' | b'1')),
+            _ => return false,
+        }
+        .unwrap_or(digits.len());
+        if len == 0 || digits.get(len).is_some_and(|b| is_word(*b)) {
+            return false;
+        }
+        self.at = start + 2 + len;
+        true
+    }
+
+    fn digits(&mut self) {
+        while self.peek(0).is_ascii_digit() {
+            self.at += 1;
+        }
+    }
+
+    /// Digits and an exponent after the point.
+    fn fraction(&mut self) {
+        self.digits();
+        if matches!(self.peek(0), b'e' | b'E') {
+            self.exponent();
+        }
+    }
+
+    /// Takes `e5`, `e+5` or `e-5`, or nothing.
+    fn exponent(&mut self) -> bool {
+        let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
+        if !self.peek(1 + sign).is_ascii_digit() {
+            return false;
+        }
+        self.at += 1 + sign;
+        self.digits();
+        true
+    }
+
+    /// From an opening quote to its closing one, or to the end.
+    fn quoted(&mut self, quote: u8) -> TokenKind {
+        let name = quote == b'`' || (quote == b'"' && self.modes.ansi_quotes);
+        let escapes = !name && !self.modes.no_backslash_escapes;
+        self.at += 1;
+        if self.modes.wide {
+            self.wide_quoted(quote, escapes);
+        } else {
+            self.narrow_quoted(quote, escapes);
+        }
+        if name { TokenKind::Quoted } else { TokenKind::Text }
+    }
+
+    fn narrow_quoted(&mut self, quote: u8, escapes: bool) {
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let found = if escapes { memchr2(quote, b'\\', rest) } else { memchr(quote, rest) };
+            let Some(found) = found else {
+                self.at = self.bytes.len();
+                return;
+            };
+            let byte = rest.get(found).copied().unwrap_or(quote);
+            let doubled = rest.get(found + 1) == Some(&quote);
+            if byte == quote && !doubled {
+                self.at += found + 1;
+                return;
+            }
+            self.at = (self.at + found + 2).min(self.bytes.len());
+        }
+    }
+
+    fn wide_quoted(&mut self, quote: u8, escapes: bool) {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            let pair = self.is_pair(byte)
+                || (byte == quote && self.peek(1) == quote)
+                || (escapes && byte == b'\\');
+            self.at = (self.at + 1 + usize::from(pair)).min(self.bytes.len());
+            if byte == quote && !pair {
+                return;
+            }
+        }
+    }
+
+    /// Bytes that may begin something longer; `None` when it was nothing to report.
+    fn special(&mut self, start: usize, byte: u8) -> Option<TokenKind> {
+        let next = self.peek(1);
+        match (byte, next) {
+            (b'/', b'*') => return self.long_comment(start),
+            (b'*', b'/') if self.code_depth > 0 => {
+                self.code_depth -= 1;
+                self.at += 2;
+                return None;
+            }
+            (b'#', _) => return Some(self.line_comment()),
+            (b'-', b'-') if ends_dashes(self.bytes.get(start + 2).copied()) => {
+                return Some(self.line_comment());
+            }
+            (b'@', b'@') => {
+                self.at += 2;
+                return Some(TokenKind::SystemAt);
+            }
+            (b'@', _) => {
+                self.at += 1;
+                return Some(TokenKind::At);
+            }
+            (b':', b'=') => {
+                self.at += 2;
+                return Some(TokenKind::Assign);
+            }
+            (b'.', b'0'..=b'9') => {
+                self.at += 1;
+                self.fraction();
+                return Some(TokenKind::Number);
+            }
+            _ => {}
+        }
+        self.at += 1;
+        Some(TokenKind::Punct(byte))
+    }
+
+    fn line_comment(&mut self) -> TokenKind {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += memchr(b'\n', rest).map_or(rest.len(), |found| found + 1);
+        TokenKind::Comment
+    }
+
+    fn long_comment(&mut self, start: usize) -> Option<TokenKind> {
+        let rest = self.bytes.get(start + 2..).unwrap_or_default();
+        let mark = match rest {
+            [b'!', ..] => 1,
+            [b'M', b'!', ..] => 2,
+            _ => {
+                let end = memmem::find(rest, b"*/").map_or(rest.len(), |found| found + 2);
+                self.at = start + 2 + end;
+                return Some(TokenKind::Comment);
+            }
+        };
+        let digits = rest.get(mark..).unwrap_or_default().iter().take(6);
+        let digits = digits.take_while(|b| b.is_ascii_digit());
+        let (len, version) =
+            digits.fold((0, 0), |(len, v), b| (len + 1, v * 10 + u32::from(*b - b'0')));
+        let versioned = len >= 5;
+        self.ambiguous |= mark == 2 || (versioned && version > NEWEST_FOR_ALL);
+        self.code_depth = self.code_depth.saturating_add(1);
+        self.at = start + 2 + mark + if versioned { len } else { 0 };
+        None
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Blank,
+    Letter,
+    Digit,
+    Quote,
+    Special,
+    Other,
+}
+
+/// No second byte of a character is smaller, so it is never a quote other than the back quote.
+const SMALLEST_TRAIL: u8 = 0x30;
+
+/// MariaDB runs no `/*!nnnnn` from here to 99999, whatever its own version.
+const NEWEST_FOR_ALL: u32 = 50_699;
+
+const CLASSES: [Class; 256] = classes();
+
+#[allow(clippy::cast_possible_truncation, clippy::indexing_slicing)] // runs at compile time only
+const fn classes() -> [Class; 256] {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r' => Class::Blank,
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'$' | 0x80.. => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b'\'' | b'"' | b'`' => Class::Quote,
+            b'/' | b'*' | b'#' | b'-' | b'@' | b':' | b'.' => Class::Special,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+}
+
+fn class(byte: u8) -> Class {
+    const { &CLASSES }.get(usize::from(byte)).copied().unwrap_or(Class::Other)
+}
+
+fn is_word(byte: u8) -> bool {
+    matches!(class(byte), Class::Letter | Class::Digit)
+}
+
+/// Two dashes begin a comment only before a blank, a control character or the end.
+fn ends_dashes(next: Option<u8>) -> bool {
+    next.is_none_or(|b| b == b' ' || b.is_ascii_control())
+}
+
+#[cfg(test)]
+mod tests;

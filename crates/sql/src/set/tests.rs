@@ -1,0 +1,238 @@
+//! Which `SET` statements are understood, and as what.
+
+use super::*;
+
+fn one(text: &'static str) -> Assignment<'static> {
+    let set = parse_set(text.as_bytes()).unwrap_or_else(|| panic!("not understood: {text}"));
+    assert_eq!(set.assignments.len(), 1, "{text}");
+    set.assignments[0]
+}
+
+fn variable(name: &'static str, kind: LiteralKind, raw: &'static str) -> Assignment<'static> {
+    let literal = Literal { kind, raw: raw.as_bytes() };
+    Assignment::Variable { name: name.as_bytes(), literal }
+}
+
+#[test]
+fn understands_names() {
+    let plain = Assignment::Names { charset: b"utf8mb4", collation: None };
+    for text in [
+        "SET NAMES utf8mb4",
+        "set names 'utf8mb4'",
+        "SET NAMES \"utf8mb4\";",
+        "/* x */ SET /* y */ NAMES utf8mb4 -- z",
+        "/*!40101 SET NAMES utf8mb4 */;",
+        "/*! SET NAMES utf8mb4 */",
+    ] {
+        assert_eq!(one(text), plain, "{text}");
+    }
+    let collated =
+        Assignment::Names { charset: b"utf8mb4", collation: Some(b"utf8mb4_unicode_ci") };
+    for text in [
+        "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci",
+        "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_unicode_ci'",
+    ] {
+        assert_eq!(one(text), collated, "{text}");
+    }
+}
+
+#[test]
+fn understands_character_set() {
+    for text in [
+        "SET CHARACTER SET latin1",
+        "SET CHAR SET latin1",
+        "SET CHARSET latin1",
+        "SET CHARSET 'latin1'",
+    ] {
+        assert_eq!(one(text), Assignment::CharacterSet { charset: b"latin1" }, "{text}");
+    }
+}
+
+#[test]
+fn understands_autocommit_in_every_spelling() {
+    for text in [
+        "SET autocommit=1",
+        "SET AUTOCOMMIT = ON",
+        "SET autocommit='on'",
+        "SET autocommit = true",
+        "SET SESSION autocommit=1",
+        "SET LOCAL autocommit=1",
+        "SET @@autocommit=1",
+        "SET @@session.autocommit := 1",
+        "SET @@local.`autocommit` = 1",
+        "SET `autocommit`=1",
+        "SET @@session . autocommit=1",
+    ] {
+        assert_eq!(one(text), Assignment::Autocommit(true), "{text}");
+    }
+    for text in ["SET autocommit=0", "SET autocommit=OFF", "SET @@autocommit=FALSE"] {
+        assert_eq!(one(text), Assignment::Autocommit(false), "{text}");
+    }
+}
+
+#[test]
+fn understands_variables_with_literals() {
+    use LiteralKind::{Null, Number, Text, Word};
+    for (text, expected) in [
+        ("SET sql_mode=''", variable("sql_mode", Text, "''")),
+        ("SET sql_mode=\"ANSI\"", variable("sql_mode", Text, "\"ANSI\"")),
+        ("SET sql_mode=ANSI", variable("sql_mode", Word, "ANSI")),
+        ("SET SESSION wait_timeout=28800", variable("wait_timeout", Number, "28800")),
+        ("SET long_query_time=0.5", variable("long_query_time", Number, "0.5")),
+        ("SET x=-1", variable("x", Number, "-1")),
+        ("SET x=+1.5e3", variable("x", Number, "+1.5e3")),
+        ("SET character_set_results=NULL", variable("character_set_results", Null, "NULL")),
+        ("SET time_zone='+00:00'", variable("time_zone", Text, "'+00:00'")),
+        ("SET time_zone=SYSTEM", variable("time_zone", Word, "SYSTEM")),
+        ("SET @@session.foreign_key_checks=OFF", variable("foreign_key_checks", Word, "OFF")),
+        (
+            "SET SESSION transaction_isolation='READ-COMMITTED'",
+            variable("transaction_isolation", Text, "'READ-COMMITTED'"),
+        ),
+        ("SET tx_isolation='SERIALIZABLE'", variable("tx_isolation", Text, "'SERIALIZABLE'")),
+    ] {
+        assert_eq!(one(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn understands_the_characteristics_of_the_session() {
+    for (text, level) in [
+        ("READ UNCOMMITTED", IsolationLevel::ReadUncommitted),
+        ("READ COMMITTED", IsolationLevel::ReadCommitted),
+        ("REPEATABLE READ", IsolationLevel::RepeatableRead),
+        ("SERIALIZABLE", IsolationLevel::Serializable),
+    ] {
+        let text = format!("SET SESSION TRANSACTION ISOLATION LEVEL {text}");
+        let set = parse_set(text.as_bytes()).expect("understood");
+        assert_eq!(set.assignments, [Assignment::SessionIsolation(level)], "{text}");
+    }
+    assert_eq!(one("SET SESSION TRANSACTION READ ONLY"), Assignment::SessionReadOnly(true));
+    assert_eq!(one("set local transaction read write"), Assignment::SessionReadOnly(false));
+    let text = b"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY";
+    let set = parse_set(text).expect("understood");
+    assert_eq!(
+        set.assignments,
+        [
+            Assignment::SessionIsolation(IsolationLevel::Serializable),
+            Assignment::SessionReadOnly(true)
+        ]
+    );
+}
+
+#[test]
+fn understands_lists() {
+    let text = b"SET NAMES utf8mb4 COLLATE utf8mb4_bin, autocommit=1, @@session.sql_mode:='a,b', \
+        SESSION wait_timeout = 5;";
+    let set = parse_set(text).expect("understood");
+    assert_eq!(
+        set.assignments,
+        [
+            Assignment::Names { charset: b"utf8mb4", collation: Some(b"utf8mb4_bin") },
+            Assignment::Autocommit(true),
+            variable("sql_mode", LiteralKind::Text, "'a,b'"),
+            variable("wait_timeout", LiteralKind::Number, "5"),
+        ]
+    );
+}
+
+#[test]
+fn gives_values_without_quotes() {
+    for (text, value) in [
+        ("SET x='it''s'", "it's"),
+        ("SET x=\"a\"\"b\"", "a\"b"),
+        ("SET x=''", ""),
+        ("SET x=''''", "'"),
+        ("SET x=ON", "ON"),
+        ("SET x=-5", "-5"),
+    ] {
+        let Assignment::Variable { literal, .. } = one(text) else { panic!("{text}") };
+        assert_eq!(literal.value(), value.as_bytes(), "{text}");
+    }
+}
+
+#[test]
+fn understands_nothing_else() {
+    for text in [
+        "",
+        "SET",
+        "SET ;",
+        "SELECT 1",
+        "SET @x=1",
+        "SET @x=1, autocommit=1",
+        "SET autocommit=1, @x=1",
+        "SET GLOBAL x=1",
+        "SET @@global.x=1",
+        "SET PERSIST x=1",
+        "SET PERSIST_ONLY x=1",
+        "SET @@persist.x=1",
+        "SET x=DEFAULT",
+        "SET NAMES DEFAULT",
+        "SET NAMES utf8 COLLATE DEFAULT",
+        "SET CHARACTER SET DEFAULT",
+        "SET NAMES",
+        "SET NAMES = utf8",
+        "SET NAMES 'utf8",
+        "SET NAMES @x",
+        "SET NAMES 'a b'",
+        "SET x=1+1",
+        "SET x=(1)",
+        "SET x=NOW()",
+        "SET x=CURRENT_TIMESTAMP",
+        "SET x=localtime",
+        "SET x=@@x",
+        "SET x=@y",
+        "SET x=(SELECT 1)",
+        "SET x=CONCAT(@@sql_mode, ',ANSI')",
+        "SET x=READ-COMMITTED",
+        "SET x='a' 'b'",
+        "SET x='a\\'b'",
+        "SET x='\u{e9}'",
+        "SET x='a",
+        "SET x='a''",
+        "SET x=_utf8'a'",
+        "SET x=N'a'",
+        "SET x=0x41",
+        "SET x=--1",
+        "SET x=-'1'",
+        "SET x=",
+        "SET x",
+        "SET x 1",
+        "SET =1",
+        "SET 'x'=1",
+        "SET x.y=1",
+        "SET @@session.x.y=1",
+        "SET @@session=1",
+        "SET autocommit=2",
+        "SET autocommit='1'",
+        "SET autocommit=DEFAULT",
+        "SET autocommit=1,",
+        "SET autocommit=1; SELECT 1",
+        "SET autocommit=1 SELECT",
+        "SET last_insert_id=5",
+        "SET insert_id=5",
+        "SET @@identity=5",
+        "SET rand_seed1=5",
+        "SET gtid_next='AUTOMATIC'",
+        "SET PASSWORD='x'",
+        "SET PASSWORD FOR u='x'",
+        "SET ROLE admin",
+        "SET DEFAULT ROLE r TO u",
+        "SET RESOURCE GROUP g",
+        "SET STATEMENT max_statement_time=1 FOR SELECT 1",
+        "SET TRANSACTION READ ONLY",
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET GLOBAL TRANSACTION READ ONLY",
+        "SET SESSION TRANSACTION READ",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ",
+        "SET SESSION TRANSACTION READ ONLY, autocommit=1",
+        "SET @@transaction_isolation='READ-COMMITTED'",
+        "SET @@tx_read_only=1",
+        "/*!80000 SET autocommit=1 */",
+        "/*M! SET autocommit=1 */",
+        "SET autocommit=1 /*!99999 , x=1 */",
+        "SET autocommit=/*!99999 0 */1",
+    ] {
+        assert_eq!(parse_set(text.as_bytes()), None, "{text}");
+    }
+}

@@ -1,0 +1,31 @@
+//! Reading takes time in proportion to the text, whatever the text.
+//!
+//! Clocks belong to no unit test of the crate, hence this file of its own.
+
+#![allow(clippy::disallowed_types)] // time is what is asserted
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Eight times the text may take eight times as long, with room for noise; each of these would
+/// take 64 times as long if some part of a text were looked at again and again.
+#[test]
+fn takes_time_in_proportion_to_the_text() {
+    for unit in ["(", "'", "/*!", "EXPLAIN ", "SET STATEMENT a=1 FOR ", "SELECT 1;", "@@", "- "] {
+        let short = unit.repeat(20_000);
+        let long = unit.repeat(160_000);
+        let fastest = |text: &str| {
+            (0..5)
+                .map(|_| {
+                    let begun = Instant::now();
+                    black_box(sql::facts(text.as_bytes()));
+                    black_box(sql::parse_set(text.as_bytes()));
+                    begun.elapsed()
+                })
+                .min()
+                .unwrap_or_default()
+        };
+        let (short, long) = (fastest(&short), fastest(&long));
+        assert!(long < short * 40 + Duration::from_millis(20), "{unit}: {long:?}");
+    }
+}
