@@ -69,7 +69,8 @@ pub(crate) struct InitOptions {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SandboxOptions {
     /// Replicas beside the primary
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=16))]
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=16))]
     pub(crate) replicas: u32,
     /// Directory for the servers' data and the configuration file; without it a temporary one
     #[arg(long, value_name = "DIR")]

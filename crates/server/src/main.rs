@@ -13,6 +13,7 @@ mod logs;
 mod run;
 mod sandbox;
 mod signals;
+mod summary;
 mod threads;
 
 use std::process::ExitCode;

@@ -1,11 +1,56 @@
 //! `tidegate run`: loads, reports, serves until told to stop.
 
-use crate::cli::RunOptions;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crate::cli::{IoChoice, RunOptions};
+use crate::config::{self, Loaded};
+use crate::signals::Workers;
+use crate::{logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
 pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
-    crate::logs::start(options.log_format, options.log_level);
-    let loaded = crate::config::load(&crate::config::find(options.config.as_deref())?)?;
-    let running = crate::threads::start(&loaded, options.io)?;
-    crate::signals::serve(running)
+    logs::start(options.log_format, options.log_level);
+    let file = config::find(options.config.as_deref())?;
+    serve(&file, options.io)
+}
+
+/// Serves what `file` says until a signal ends it; logging has been started.
+pub(crate) fn serve(file: &Path, io: IoChoice) -> anyhow::Result<()> {
+    let loaded = config::load(file)?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        config = %loaded.origin.display(),
+        "tidegate starts"
+    );
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let (sender, notices) = channel();
+    signals::watch(sender.clone())?;
+    let running = threads::start(&loaded, io, &sender)?;
+    report(&loaded, &running);
+    let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
+    signals::serve(&running, &notices, drain_for)
+}
+
+/// Logs what now runs.
+fn report(loaded: &Loaded, running: &threads::Running) {
+    let rows = &loaded.draft;
+    for listener in running.listeners() {
+        tracing::info!(%listener, "listening");
+    }
+    let (driver, why) = running.driver();
+    tracing::info!(workers = running.count(), io = driver, why, "workers started");
+    for (hostgroup, servers) in summary::hostgroups(&rows.servers) {
+        for row in servers {
+            tracing::info!(hostgroup, server = %summary::server(row), "server");
+        }
+    }
+    for row in rows.users.iter().filter(|row| row.active != 0) {
+        tracing::info!(user = %summary::user(row), "user");
+    }
+    let active = rows.rules.iter().filter(|row| row.active != 0).count();
+    tracing::info!(active, all = rows.rules.len(), "query rules");
 }

@@ -1,0 +1,121 @@
+//! The corpus of wrong files: each with the exact text an operator gets to see.
+
+use super::*;
+
+/// Compares every case of one file of the corpus: `=== name`, the file, `---`, the text shown.
+/// With `TIDEGATE_BLESS=1` the texts are written anew, to be read before they are committed.
+fn check_corpus(file: &str) -> usize {
+    let path = format!("{}/../../testdata/config/faults/{file}", env!("CARGO_MANIFEST_DIR"));
+    let corpus = std::fs::read_to_string(&path).expect(&path);
+    let mut rewritten = String::new();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for case in corpus.split("=== ").skip(1) {
+        let (name, rest) = case.split_once('\n').expect("a name ends its line");
+        let (input, expected) = rest.split_once("---\n").expect(name);
+        let shown = match read(input) {
+            Ok((_, _, warnings)) => {
+                let mut shown = fault::render_each(&warnings, input, "tidegate.toml");
+                shown.push("valid".to_owned());
+                shown.join("\n\n")
+            }
+            Err(faults) => fault::render(&faults, input, "tidegate.toml"),
+        };
+        rewritten += &format!("=== {name}\n{input}---\n{shown}\n\n");
+        if shown != expected.trim_end() {
+            wrong.push(format!("== {name} ==\n{shown}\n-- instead of --\n{expected}"));
+        }
+        count += 1;
+    }
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(&path, rewritten.trim_end().to_owned() + "\n").expect(&path);
+    } else {
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+    count
+}
+
+#[test]
+fn wrong_servers_are_shown_in_place() {
+    assert_eq!(check_corpus("servers.txt"), 16);
+}
+
+#[test]
+fn wrong_users_are_shown_in_place() {
+    assert_eq!(check_corpus("users.txt"), 12);
+}
+
+#[test]
+fn wrong_rules_are_shown_in_place() {
+    assert_eq!(check_corpus("rules.txt"), 12);
+}
+
+#[test]
+fn wrong_variables_are_shown_in_place() {
+    assert_eq!(check_corpus("variables.txt"), 16);
+}
+
+#[test]
+fn wrong_files_are_shown_in_place() {
+    assert_eq!(check_corpus("files.txt"), 12);
+}
+
+#[test]
+fn odd_but_valid_files_are_warned_about() {
+    assert_eq!(check_corpus("warnings.txt"), 6);
+}
+
+#[test]
+fn every_column_reaches_its_field() {
+    let text = include_str!("../../../../testdata/config/every-column.toml");
+    let (draft, snapshot, _) = read(text).expect("valid");
+    let server = &draft.servers[0];
+    assert_eq!((server.hostgroup_id, server.hostname.as_str(), server.port), (7, "db1", 3307));
+    assert_eq!(
+        (server.gtid_port, server.status.as_str(), server.weight),
+        (3308, "offline_soft", 5)
+    );
+    assert_eq!((server.compression, server.max_connections), (1, 50));
+    assert_eq!((server.max_replication_lag, server.max_latency_ms), (10, 20));
+    assert_eq!((server.use_ssl, server.comment.as_str()), (0, "a server"));
+    assert_eq!((draft.servers[1].hostname.as_str(), draft.servers[1].port), ("/run/db.sock", 0));
+    assert_eq!(draft.servers[1].hostgroup_id, 8);
+    let user = &draft.users[0];
+    assert_eq!((user.username.as_str(), user.password.as_slice()), ("ann", &b"secret"[..]));
+    assert_eq!((user.active, user.use_ssl, user.default_hostgroup), (0, 0, 7));
+    assert_eq!((user.default_schema.as_deref(), user.schema_locked), (Some("shop"), 1));
+    assert_eq!((user.transaction_persistent, user.fast_forward), (0, 1));
+    assert_eq!((user.backend, user.frontend, user.max_connections), (1, 1, 9));
+    assert_eq!((user.attributes.as_str(), user.comment.as_str()), ("{}", "a user"));
+    assert_eq!(draft.users[1].password, b"\x00\xffab");
+    let rule = &draft.rules[0];
+    assert_eq!((rule.rule_id, rule.active, rule.negate_match_pattern), (3, 1, 1));
+    assert_eq!((rule.username.as_deref(), rule.schemaname.as_deref()), (Some("ann"), Some("shop")));
+    assert_eq!((rule.match_pattern.as_deref(), rule.apply), (Some("^SELECT"), 1));
+    assert_eq!((rule.destination_hostgroup, rule.comment.as_deref()), (Some(8), Some("a rule")));
+    assert_eq!((snapshot.vars.threads, snapshot.vars.max_connections), (2, 32));
+    assert!(!snapshot.vars.multiplexing);
+}
+
+#[test]
+fn an_empty_file_is_all_defaults() {
+    let (draft, snapshot, warnings) = read("").expect("valid");
+    assert!(draft.servers.is_empty() && draft.users.is_empty() && draft.rules.is_empty());
+    assert_eq!(*snapshot.vars, engine::vars::Vars::default());
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn a_file_that_is_no_text_is_named_with_the_place() {
+    let shown = fault::not_utf8(b"a = 1\nb = \"\xff\"\n", "x.toml");
+    assert_eq!(shown, "x.toml:2:6: the file is not UTF-8 text");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = load(Path::new("/nonexistent/tidegate.toml")).err().expect("no such file");
+    assert_eq!(
+        format!("{error:#}"),
+        "cannot read /nonexistent/tidegate.toml: No such file or directory (os error 2)"
+    );
+}

@@ -1,0 +1,220 @@
+//! The binary from outside: exit codes, what goes to which stream, files written.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn tidegate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    ended(tidegate(arguments).output().expect("the binary starts"))
+}
+
+fn run_with_input(arguments: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = tidegate(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut pipe = child.stdin.take().expect("it is piped");
+    // The command may end before it has read everything; what it says then is what counts.
+    drop(pipe.write_all(input.as_bytes()));
+    drop(pipe);
+    ended(child.wait_with_output().expect("it ends"))
+}
+
+fn ended(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is text");
+    (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
+}
+
+/// A directory of its own for a test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("tidegate-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("the temporary directory is writable");
+        Self(dir)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a plain path").to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let file = self.file(name);
+        std::fs::write(&file, text).expect("it is writable");
+        file
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+const VALID: &str = r#"
+[mysql_variables]
+interfaces = "127.0.0.1:7001;/tmp/tidegate-check.sock"
+threads = 2
+
+[[mysql_servers]]
+hostgroup_id = 0
+hostname = "db1"
+
+[[mysql_servers]]
+hostgroup_id = 1
+hostname = "db2"
+weight = 3
+status = "offline_soft"
+
+[[mysql_users]]
+username = "app"
+password = "app"
+
+[[mysql_users]]
+username = "ff"
+fast_forward = 1
+active = 0
+
+[[mysql_query_rules]]
+rule_id = 2
+active = 1
+match_pattern = '^SELECT'
+destination_hostgroup = 1
+apply = 1
+
+[[mysql_query_rules]]
+rule_id = 1
+active = 0
+username = "app"
+destination_hostgroup = 0
+"#;
+
+#[test]
+fn check_prints_what_would_run() {
+    let scratch = Scratch::new("check");
+    let file = scratch.write("valid.toml", VALID);
+    let (code, out, err) = run(&["check", &file]);
+    let expected = format!(
+        "workers: 2
+listeners:
+  tcp 127.0.0.1:7001
+  unix /tmp/tidegate-check.sock
+hostgroup 0:
+  db1:3306  ONLINE, weight 1, max_connections 1000
+hostgroup 1:
+  db2:3306  OFFLINE_SOFT, weight 3, max_connections 1000
+users:
+  app  hostgroup 0
+  ff  hostgroup 0, fast forward, no password, INACTIVE
+query rules:
+  1  user app -> hostgroup 0, INACTIVE
+  2  /^SELECT/ -> hostgroup 1, then no more rules
+{file} is valid
+"
+    );
+    assert_eq!((code, out, err), (0, expected, String::new()));
+}
+
+#[test]
+fn check_shows_every_error_on_standard_error_and_exits_1() {
+    let scratch = Scratch::new("errors");
+    let file = scratch.write("bad.toml", "[mysql_variables]\nthreads = 0\nthreds = 1\n");
+    let (code, out, err) = run(&["check", &file]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("error: mysql_variables.threads: 0 is out of range"), "{err}");
+    assert!(err.contains(&format!("{file}:3:1")), "{err}");
+    assert!(err.contains("did you mean `threads`?"), "{err}");
+    assert!(err.ends_with(&format!("{file}: 2 errors\n")), "{err}");
+}
+
+#[test]
+fn check_warns_and_exits_0() {
+    let scratch = Scratch::new("warnings");
+    let file = scratch.write("odd.toml", "[mysql_variables]\nquery_cache_size_MB = 1\n");
+    let (code, out, err) = run(&["check", &file]);
+    assert_eq!(code, 0);
+    assert!(err.contains("warning: mysql_variables.query_cache_size_MB: accepted, but"), "{err}");
+    assert!(out.ends_with(&format!("{file} is valid, with 1 warning\n")), "{out}");
+}
+
+#[test]
+fn a_missing_file_and_a_missing_configuration_exit_1() {
+    let scratch = Scratch::new("missing");
+    let (code, _, err) = run(&["check", &scratch.file("no.toml")]);
+    assert_eq!(code, 1);
+    assert!(err.starts_with("cannot read "), "{err}");
+    let (code, _, err) = run(&["run", "--config", &scratch.file("no.toml")]);
+    assert_eq!(code, 1);
+    assert!(err.contains("No such file or directory"), "{err}");
+}
+
+#[test]
+fn run_refuses_a_wrong_configuration_before_it_serves() {
+    let scratch = Scratch::new("run");
+    let file = scratch.write("bad.toml", "[[mysql_servers]]\nhostname = 1\n");
+    let (code, out, err) = run(&["run", "--config", &file]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.ends_with(&format!("{file}: 2 errors\n")), "{err}");
+}
+
+#[test]
+fn init_writes_a_file_that_check_accepts_and_overwrites_only_when_forced() {
+    let scratch = Scratch::new("init");
+    let file = scratch.file("tidegate.toml");
+    let defaults = "\n".repeat(30);
+    let (code, out, err) = run_with_input(&["init", "--output", &file], &defaults);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains(&format!("wrote {file}")), "{out}");
+    let (code, out, err) = run(&["check", &file]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+
+    let (code, _, err) = run_with_input(&["init", "--output", &file], &defaults);
+    assert_eq!((code, err), (1, format!("{file} exists; --force overwrites it\n")));
+    let before = std::fs::read_to_string(&file).expect("it is there");
+    let answers = format!("127.0.0.1:7009\n{defaults}");
+    let (code, ..) = run_with_input(&["init", "--force", "--output", &file], &answers);
+    assert_eq!(code, 0);
+    let after = std::fs::read_to_string(&file).expect("it is there");
+    assert_ne!(before, after);
+    assert!(after.contains("interfaces = \"127.0.0.1:7009\""));
+}
+
+#[test]
+fn init_without_answers_writes_nothing_and_exits_1() {
+    let scratch = Scratch::new("noinput");
+    let file = scratch.file("tidegate.toml");
+    let (code, _, err) = run(&["init", "--output", &file]);
+    assert_eq!(code, 1);
+    assert_eq!(err, "the input ended before the question: Address for clients over TCP\n");
+    assert!(!Path::new(&file).exists());
+}
+
+#[test]
+fn help_and_version_exit_0_and_wrong_usage_exits_2() {
+    let (code, out, _) = run(&["--version"]);
+    assert_eq!((code, out), (0, format!("tidegate {}\n", env!("CARGO_PKG_VERSION"))));
+    let (code, out, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    for command in ["run", "check", "init", "demo", "sandbox"] {
+        assert!(out.contains(&format!("\n  {command}")), "{out}");
+    }
+    for wrong in [
+        &["serve"][..],
+        &["check"],
+        &["run", "--io", "kqueue"],
+        &["run", "--log-level", "loud"],
+        &["sandbox", "--replicas", "99"],
+        &[],
+    ] {
+        assert_eq!(run(wrong).0, 2, "{wrong:?}");
+    }
+}
