@@ -1,7 +1,8 @@
 //! Throughput, latency and CPU per query of Tidegate beside a direct connection and HAProxy.
 //!
-//! Decides the order of the runs: every target is measured in every round, so that a slow minute of
-//! the machine hits all of them. It judges nothing: ratios and their spread are printed as they are.
+//! Decides the order of the runs: every target is measured in every round, so that a slow minute
+//! of the machine hits all of them. It judges nothing: ratios and their spread are printed as they
+//! are.
 #![forbid(unsafe_code)]
 
 mod figures;

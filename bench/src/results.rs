@@ -16,10 +16,10 @@ const INTRODUCTION: &str = "\
 
 Written by `make bench`; do not edit. Load, servers and proxy share one machine, so only the ratios
 within one run mean anything. Every target runs in every round, in turn; figures are medians over
-the rounds, ratios are taken within a round and shown as median (smallest–largest). Every proxy has one
-thread and reaches the same two replicas. CPU is the proxy's own, for a query. `direct`
-is sysbench spreading its connections over the replicas itself. `added latency` is what a target adds to
-the average of `direct`, divided by what HAProxy adds, between medians. Read-only runs without
+the rounds, ratios are taken within a round and shown as median (smallest–largest). Every proxy has
+one thread and reaches the same two replicas. CPU is the proxy's own, for a query. `direct` is
+sysbench spreading its connections over the replicas itself. `added latency` is what a target adds
+to the average of `direct`, divided by what HAProxy adds, between medians. Read-only runs without
 transactions; its latencies are those of fourteen queries.
 ";
 

@@ -6,10 +6,12 @@
 mod ci;
 mod dependencies;
 mod gate;
+mod icount;
 mod licences;
 mod manifests;
 mod menu;
 mod packages;
+mod reference;
 mod rust_text;
 mod step;
 mod tidy;
@@ -61,7 +63,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
         "packages" => packages::ensure(),
         "sim" => menu::sim(rest),
         "fuzz" => menu::fuzz(rest),
-        "icount" => menu::icount(rest),
+        "icount" => icount::run(rest),
         "bench" => menu::bench(rest),
         "lab" => menu::lab(rest),
         "docs" => menu::docs(rest),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::gate::{Outcome, Report};
 use crate::step::{Ran, cargo, installed, step, target};
-use crate::tree;
+use crate::{reference, tree};
 
 /// The folder and the package of the live tests.
 pub(crate) const LIVE: &str = "tests/live";
@@ -56,24 +56,18 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
     Ok(step("live", 20, command).run()?.tests(report, "tests"))
 }
 
-pub(crate) fn docs_gate() -> Result<Outcome> {
-    Ok(Outcome::Skipped("no registry to generate from yet".into()))
-}
-
-pub(crate) fn docs(_: &[String]) -> Result<()> {
-    println!("cargo doc: target/doc/engine/index.html");
-    foreground(cargo(&["doc", "--workspace", "--no-deps", "--locked"]))
-}
-
-pub(crate) fn icount_gate() -> Result<Outcome> {
-    if !installed("valgrind") {
-        return Ok(Outcome::Skipped("valgrind is not installed".into()));
+/// The generated pages, then the API documentation.
+pub(crate) fn docs(rest: &[String]) -> Result<()> {
+    if rest.iter().any(|a| a == "--check") {
+        return match reference::check()? {
+            Outcome::Red(stale) => bail!("{}", stale.join("\n")),
+            _ => Ok(()),
+        };
     }
-    Ok(Outcome::Skipped("bench/icount is not there yet".into()))
-}
-
-pub(crate) fn icount(_: &[String]) -> Result<()> {
-    bail!("bench/icount is not there yet")
+    reference::write()?;
+    foreground(cargo(&["doc", "--workspace", "--no-deps", "--locked"]))?;
+    println!("API documentation: {}", target().join("doc/engine/index.html").display());
+    Ok(())
 }
 
 pub(crate) fn bench(rest: &[String]) -> Result<()> {

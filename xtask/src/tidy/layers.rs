@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::layers_table::{CRATES, ENGINE, Row};
+use super::layers_table::{CRATES, ENGINE, Row, TOGETHER};
 use super::{Checked, Finding};
 use crate::manifests::{self, Manifest, Section};
 use crate::rust_text::{is_word, line_of};
@@ -70,7 +70,11 @@ fn check_engine(sources: &[Source], findings: &mut Vec<Finding>) -> usize {
             continue;
         };
         for (used, line) in used_modules(source) {
-            let allowed = used == module || rank(&used).is_some_and(|r| r < own_rank);
+            let together = TOGETHER
+                .iter()
+                .any(|&(a, b)| (a == module && b == used) || (b == module && a == used));
+            let below = rank(&used).is_some_and(|r| r < own_rank);
+            let allowed = used == module || together || below;
             if !allowed {
                 let why = format!("engine::{module} may only use modules before it");
                 findings.push(Finding::new("G1", source, line, &used, &why));

@@ -36,8 +36,7 @@ const RIGHT: [(&str, &str); 3] = [
 ];
 
 /// Names that say where something was put rather than what it is.
-const NOT_MODULES: [&str; 7] =
-    ["utils", "util", "common", "helpers", "manager", "misc", "functions"];
+const NOT_MODULES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "misc"];
 
 pub(super) fn check(_: &Path, sources: &[Source]) -> Result<Checked> {
     let mut findings = Vec::new();

@@ -1,0 +1,10 @@
+//! Scenarios of the hot path without sockets: what `cargo xtask icount` counts instructions over
+//! and what the allocation test watches.
+//!
+//! Decides what stands for a typical exchange. It measures nothing itself, and its figures leave
+//! out the kernel, which costs most of a query.
+#![forbid(unsafe_code)]
+
+pub mod packets;
+pub mod scenario;
+pub mod world;

@@ -1,0 +1,73 @@
+//! The bytes that scenarios send: commands of a client and replies of a server.
+//!
+//! Decides their sizes, which are those of sysbench's point selects and range selects.
+
+use wire::command::write_query;
+use wire::frame::{write_packet, write_with};
+use wire::reply::{ColumnDef, OkPacket, write_ok, write_text_result};
+use wire::{Caps, Status};
+
+/// What both sides of the scenarios agree on: a current client and MariaDB 10.11.
+pub const CAPS: Caps = Caps::PROTOCOL_41
+    .union(Caps::SECURE_CONNECTION)
+    .union(Caps::PLUGIN_AUTH)
+    .union(Caps::PLUGIN_AUTH_LENENC)
+    .union(Caps::CONNECT_ATTRS)
+    .union(Caps::CONNECT_WITH_DB)
+    .union(Caps::TRANSACTIONS)
+    .union(Caps::MULTI_RESULTS)
+    .union(Caps::PS_MULTI_RESULTS)
+    .union(Caps::SESSION_TRACK)
+    .union(Caps::DEPRECATE_EOF);
+
+/// The text of a point select.
+pub const POINT_SELECT: &[u8] = b"SELECT c FROM sbtest1 WHERE id=5012";
+
+/// A text long enough to show what a byte of it costs.
+pub const LONG_SELECT: &[u8] = b"SELECT /* list of orders */ o.id, o.created_at, \
+    c.name AS customer, SUM(l.amount * l.price) AS total, COUNT(*) FROM orders o \
+    JOIN customers c ON c.id = o.customer_id LEFT JOIN order_lines l ON l.order_id = o.id \
+    WHERE o.status IN ('new', 'paid', 'it''s sent') AND \
+    o.created_at BETWEEN '2024-01-01 00:00:00' AND '2024-12-31 23:59:59' AND \
+    c.country = \"DE\" GROUP BY o.id, o.created_at, c.name HAVING total > 100.50 \
+    ORDER BY o.created_at DESC LIMIT 50 OFFSET 100";
+
+/// A `COM_QUERY` as it comes from a client.
+pub fn query(text: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    write_query(&mut payload, text);
+    packet(&payload)
+}
+
+/// A payload framed as the first packet of a command.
+pub fn packet(payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_packet(&mut out, &mut 0, payload);
+    out
+}
+
+/// A server's result of so many rows of one column with 119 bytes, sysbench's `c`.
+pub fn result(rows: usize) -> Vec<u8> {
+    let value: Vec<u8> = (0..119u8).map(|n| b'0' + n % 10).collect();
+    let row: &[Option<&[u8]>] = &[Some(&value)];
+    let rows = vec![row; rows];
+    let mut out = Vec::new();
+    let columns = [ColumnDef::text(b"c")];
+    write_text_result(&mut out, &mut 1, CAPS, &columns, &rows, Status::AUTOCOMMIT);
+    out
+}
+
+/// A server's OK to anything.
+pub fn ok(mut seq: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
+    write_ok(&mut out, &mut seq, CAPS, &ok);
+    out
+}
+
+/// A payload framed with this sequence number.
+pub fn framed(mut seq: u8, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_with(&mut out, &mut seq, fill);
+    out
+}

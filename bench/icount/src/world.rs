@@ -1,0 +1,234 @@
+//! One worker's proxy with a client and a server made of bytes.
+//!
+//! Decides how the two behave: the client logs in and asks, the server agrees to everything. What
+//! is in between is the real engine, and its orders are carried out as a worker would.
+
+use std::sync::Arc;
+
+use engine::ids::{ConnectionId, LaneId, SessionId};
+use engine::orders::{End, Order};
+use engine::proxy::{Arrival, Offer, Proxy};
+use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::snapshot::{Draft, Snapshot};
+use wire::Status;
+use wire::auth::native;
+use wire::auth::rsa::ServerKey;
+use wire::connect::{Greeting, HandshakeResponse};
+use wire::frame::{Framed, Packet, next_packet};
+use wire::reply::{ColumnDef, write_prepare_ok};
+
+use crate::packets::{self, CAPS};
+
+/// The engine and what lies in its sockets.
+pub struct World {
+    proxy: Proxy,
+    lane: Option<LaneId>,
+    to_client: Vec<u8>,
+    to_server: Vec<u8>,
+    dialling: Option<LaneId>,
+    logging_in: bool,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    /// A read/write split over one writer and one reader, and nobody there yet.
+    pub fn new() -> Self {
+        let Ok(snapshot) = Snapshot::compile(&draft()) else {
+            unreachable!("the scenario's configuration is valid")
+        };
+        let offer = Offer {
+            server_version: b"10.11.0-tidegate".to_vec(),
+            caps: CAPS,
+            key: ServerKey::generate().expect("the system has random bytes"),
+        };
+        Self {
+            proxy: Proxy::new(Arc::new(snapshot), Arc::new(offer), 1),
+            lane: None,
+            to_client: Vec::with_capacity(1 << 20),
+            to_server: Vec::with_capacity(1 << 16),
+            dialling: None,
+            logging_in: false,
+        }
+    }
+
+    /// A client arrives and authenticates with `mysql_native_password`.
+    pub fn log_in(&mut self) -> SessionId {
+        let session = self.proxy.on_accepted(Arrival {
+            client: "127.0.0.1".into(),
+            local: false,
+            connection: ConnectionId(7),
+            random: *b"abcdefghijklmnopqrst",
+            admitted: true,
+        });
+        self.carry_out(&[]);
+        let packet = first_packet(&self.to_client);
+        let greeting = Greeting::parse(packet.payload).expect("the proxy greets");
+        let response = HandshakeResponse {
+            caps: CAPS,
+            max_packet: 1 << 24,
+            collation: 45,
+            user: b"app",
+            auth_response: &native::scramble(b"app", &greeting.scramble),
+            schema: None,
+            plugin: Some(b"mysql_native_password"),
+            attributes: &[],
+        };
+        let bytes = packets::framed(1, |out| response.encode(out));
+        self.to_client.clear();
+        self.from_client(session, &bytes);
+        self.serve(&[]);
+        session
+    }
+
+    /// A client closes.
+    pub fn leave(&mut self, session: SessionId) {
+        self.proxy.on_client_gone(session);
+        self.carry_out(&[]);
+        self.to_client.clear();
+    }
+
+    /// One command and its reply; returns how many bytes of it reached the client.
+    pub fn exchange(&mut self, session: SessionId, command: &[u8], reply: &[u8]) -> usize {
+        self.to_client.clear();
+        self.from_client(session, command);
+        self.serve(reply);
+        self.to_client.len()
+    }
+
+    /// Prepares a statement; returns the command that executes it with one number.
+    pub fn prepare(&mut self, session: SessionId, text: &[u8]) -> Vec<u8> {
+        let mut payload = vec![0x16];
+        payload.extend_from_slice(text);
+        let columns = [ColumnDef::text(b"c")];
+        let params = [ColumnDef::integer(b"?")];
+        let mut reply = Vec::new();
+        write_prepare_ok(&mut reply, &mut 1, CAPS, 3, &params, &columns);
+        self.exchange(session, &packets::packet(&payload), &reply);
+        let told = first_packet(&self.to_client);
+        let id: Vec<u8> = told.payload[1..5].to_vec();
+        let mut execute = vec![0x17];
+        execute.extend_from_slice(&id);
+        execute.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 3, 0, 7, 0, 0, 0]);
+        packets::packet(&execute)
+    }
+
+    fn from_client(&mut self, session: SessionId, bytes: &[u8]) {
+        let taken = self.proxy.on_client_bytes(session, bytes);
+        self.carry_out(bytes);
+        assert_eq!(taken, bytes.len(), "whole commands are taken whole");
+    }
+
+    /// The server accepts whoever dials and answers: selects and what is prepared with `reply`,
+    /// everything else with OK.
+    fn serve(&mut self, reply: &[u8]) {
+        loop {
+            if let Some(lane) = self.dialling.take() {
+                self.lane = Some(lane);
+                self.logging_in = true;
+                self.proxy.on_dialed(lane, Ok(()));
+                self.carry_out(&[]);
+                self.from_server(&greeting());
+            }
+            let Framed::Packet(Packet { payload, len, .. }) = next_packet(&self.to_server) else {
+                return;
+            };
+            let asks = is_for_reply(payload);
+            self.to_server.drain(..len);
+            if std::mem::take(&mut self.logging_in) {
+                self.from_server(&packets::ok(2));
+            } else if asks {
+                self.from_server(reply);
+            } else {
+                self.from_server(&packets::ok(1));
+            }
+        }
+    }
+
+    fn from_server(&mut self, bytes: &[u8]) {
+        let lane = self.lane.expect("the server only answers on a lane");
+        let taken = self.proxy.on_lane_bytes(lane, bytes);
+        self.carry_out(bytes);
+        assert_eq!(taken, bytes.len(), "whole replies are taken whole");
+    }
+
+    fn carry_out(&mut self, received: &[u8]) {
+        let mut orders = std::mem::take(&mut self.proxy.orders);
+        for order in &orders.list {
+            match order {
+                Order::Relay { to, range } => {
+                    self.socket(*to).extend_from_slice(&received[range.clone()]);
+                }
+                Order::Send { to, range } => {
+                    self.socket(*to).extend_from_slice(&orders.made[range.clone()]);
+                }
+                Order::SendKept { session, .. } => {
+                    self.to_server.extend_from_slice(self.proxy.kept(*session));
+                }
+                Order::Dial { lane, .. } => self.dialling = Some(*lane),
+                _ => {}
+            }
+        }
+        orders.clear();
+        self.proxy.orders = orders;
+    }
+
+    fn socket(&mut self, end: End) -> &mut Vec<u8> {
+        match end {
+            End::Client(_) => &mut self.to_client,
+            End::Lane(_) => &mut self.to_server,
+        }
+    }
+}
+
+fn greeting() -> Vec<u8> {
+    let greeting = Greeting {
+        server_version: b"10.11.19-MariaDB",
+        connection_id: 42,
+        scramble: *b"ABCDEFGHIJKLMNOPQRST",
+        caps: CAPS,
+        collation: 45,
+        status: Status::AUTOCOMMIT,
+        plugin: b"mysql_native_password",
+    };
+    packets::framed(0, |out| greeting.encode(out))
+}
+
+/// Whether a command is a select, a prepare or an execute.
+fn is_for_reply(payload: &[u8]) -> bool {
+    payload.starts_with(b"\x03SELECT") || matches!(payload.first(), Some(0x16 | 0x17))
+}
+
+fn first_packet(bytes: &[u8]) -> Packet<'_> {
+    match next_packet(bytes) {
+        Framed::Packet(packet) => packet,
+        _ => unreachable!("a whole packet was sent"),
+    }
+}
+
+fn draft() -> Draft {
+    let server = |hostgroup_id| ServerRow {
+        hostgroup_id,
+        hostname: "127.0.0.1".into(),
+        ..ServerRow::default()
+    };
+    let rule = |rule_id, pattern: &str, hostgroup| RuleRow {
+        rule_id,
+        active: 1,
+        match_pattern: Some(pattern.into()),
+        destination_hostgroup: Some(hostgroup),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let user = UserRow { username: "app".into(), password: b"app".to_vec(), ..UserRow::default() };
+    Draft {
+        servers: vec![server(0), server(1)],
+        users: vec![user],
+        rules: vec![rule(1, "^SELECT.*FOR UPDATE", 0), rule(2, "^SELECT", 1)],
+        variables: Vec::new(),
+    }
+}
