@@ -49,6 +49,8 @@ fn unit_tests(report: &mut Report) -> Result<Outcome> {
     if tree::root().join(menu::LIVE).is_dir() {
         command.args(["--exclude", menu::LIVE_PACKAGE]);
     }
+    // Tests that could not run here say so on their output.
+    command.args(["--", "--show-output"]);
     let ran = step("test", 20, command).run()?;
     let split = ran.lines.iter().filter(|l| l.starts_with("test ") && l.contains("split")).count();
     Ok(ran.tests(report, &format!("tests, {split} of them cut streams anywhere")))

@@ -47,7 +47,7 @@ impl World {
             key: ServerKey::generate().expect("the system has random bytes"),
         };
         Self {
-            proxy: Proxy::new(Arc::new(snapshot), Arc::new(offer), 1),
+            proxy: Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [7; 32]),
             lane: None,
             to_client: Vec::with_capacity(1 << 20),
             to_server: Vec::with_capacity(1 << 16),
