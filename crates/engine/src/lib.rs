@@ -13,7 +13,23 @@
     )
 )]
 
+pub mod backend;
 pub mod config_fault;
+pub mod error;
+pub mod holds;
 pub mod ids;
+pub mod lane;
+pub mod link;
+pub mod orders;
+pub mod pool;
+pub mod proxy;
+pub mod report;
 pub mod rows;
 pub mod rules;
+pub mod session;
+pub mod slab;
+pub mod snapshot;
+pub mod stats;
+pub mod topology;
+pub mod users;
+pub mod vars;

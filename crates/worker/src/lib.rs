@@ -1,1 +1,108 @@
-//! carries out the engine's orders.
+//! Carries out the engine's orders on a loop: sockets by session and lane, bytes, timers, mail.
+//!
+//! A [`Worker`] decides nothing. It tells its [`engine::proxy::Proxy`] what happened and does what
+//! the proxy orders; the simulator runs the very same code on another driver.
+#![forbid(unsafe_code)]
+
+mod mail;
+mod orders;
+mod places;
+mod service;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use engine::ids::ConnectionId;
+use engine::orders::End;
+use engine::proxy::Proxy;
+use engine::report::LogEvent;
+use io::Mailbox;
+
+pub use mail::Mail;
+pub use places::Places;
+
+/// What all workers of a process count together.
+pub struct Shared {
+    clients: AtomicU32,
+    clients_max: u32,
+    next_connection: AtomicU32,
+}
+
+impl Shared {
+    /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
+    pub fn new(clients_max: u32) -> Self {
+        let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
+        Self { clients, clients_max, next_connection }
+    }
+
+    /// Client connections now.
+    pub fn clients(&self) -> u32 {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Counts a client in; `false` when the process is full.
+    fn admit(&self) -> bool {
+        self.clients.fetch_add(1, Ordering::Relaxed) < self.clients_max
+    }
+
+    fn leave(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn next_connection(&self) -> ConnectionId {
+        ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// What a worker needs from outside, so that nothing in it is left to chance in the simulator.
+pub struct Outside {
+    /// What is counted together with the other workers.
+    pub shared: Arc<Shared>,
+    /// Where servers are.
+    pub places: Arc<Places>,
+    /// Gives random bytes.
+    pub random: Box<dyn FnMut() -> [u8; 20] + Send>,
+    /// Takes what is worth a log line.
+    pub log: Box<dyn FnMut(&LogEvent) + Send>,
+}
+
+/// One worker: a proxy and the sockets that its sessions and lanes are.
+pub struct Worker {
+    proxy: Proxy,
+    outside: Outside,
+    peers: Vec<Mailbox<Mail>>,
+    /// What a socket is, by its index.
+    ends: Vec<Option<End>>,
+    clients: Vec<Option<io::Sock>>,
+    lanes: Vec<Option<io::Sock>>,
+    /// Receivers whose senders are paused.
+    congested: Vec<End>,
+    /// Received bytes for a receiver beyond which its sender is paused.
+    backlog_max: usize,
+    draining: bool,
+    /// Orders being carried out; swapped with the proxy's so that both keep their memory.
+    orders: engine::orders::Orders,
+}
+
+impl Worker {
+    /// A worker with nothing accepted yet.
+    pub fn new(proxy: Proxy, outside: Outside, backlog_max: usize) -> Self {
+        Self {
+            proxy,
+            outside,
+            peers: Vec::new(),
+            ends: Vec::new(),
+            clients: Vec::new(),
+            lanes: Vec::new(),
+            congested: Vec::new(),
+            backlog_max,
+            draining: false,
+            orders: engine::orders::Orders::default(),
+        }
+    }
+
+    /// What it decides with.
+    pub fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+}

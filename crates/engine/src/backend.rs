@@ -1,0 +1,325 @@
+//! Logging in to a server: greeting, response, authentication, until the connection is ready.
+//!
+//! A pure machine: packets in, bytes to send out. Who dials, when and why is not known here.
+
+use std::sync::Arc;
+
+use wire::auth::{Plugin, native, rsa, sha2};
+use wire::connect::{
+    Attributes, AuthMore, AuthSwitch, Greeting, HandshakeResponse, PublicKeyRequest, SCRAMBLE_BYTES,
+};
+use wire::frame::{self, Packet};
+use wire::reply::{ErrPacket, OkPacket};
+use wire::{Caps, Status};
+
+use crate::link::{Charset, LinkState};
+use crate::topology::LastFault;
+use crate::users::{Account, Credential, Learned};
+
+/// Capabilities that change what the bytes on a connection look like or mean; a session may only
+/// use a lane that has exactly those its client negotiated.
+pub const CLASS: Caps = Caps::FOUND_ROWS
+    .union(Caps::NO_SCHEMA)
+    .union(Caps::LOCAL_FILES)
+    .union(Caps::IGNORE_SPACE)
+    .union(Caps::INTERACTIVE)
+    .union(Caps::MULTI_STATEMENTS)
+    .union(Caps::MULTI_RESULTS)
+    .union(Caps::PS_MULTI_RESULTS)
+    .union(Caps::SESSION_TRACK)
+    .union(Caps::DEPRECATE_EOF)
+    .union(Caps::MARIADB_PROGRESS)
+    .union(Caps::MARIADB_BULK)
+    .union(Caps::MARIADB_EXTENDED_METADATA)
+    .union(Caps::MARIADB_CACHE_METADATA)
+    .union(Caps::MARIADB_BULK_UNIT_RESULTS);
+
+/// Of those, the ones that a server must have, or replies could not be relayed as they are.
+const FRAMING: Caps = Caps::SESSION_TRACK.union(Caps::DEPRECATE_EOF).union(Caps::MARIADB_ALL);
+
+const ALWAYS: Caps = Caps::PROTOCOL_41
+    .union(Caps::SECURE_CONNECTION)
+    .union(Caps::PLUGIN_AUTH)
+    .union(Caps::CONNECT_ATTRS)
+    .union(Caps::TRANSACTIONS)
+    .union(Caps::LONG_FLAG);
+
+const MAX_PACKET: u32 = 1 << 30;
+
+enum Stage {
+    ExpectGreeting,
+    ExpectResult { plugin: Plugin, scramble: [u8; SCRAMBLE_BYTES] },
+    ExpectKey { scramble: [u8; SCRAMBLE_BYTES] },
+    Over,
+}
+
+/// What to log in as, and how far it is.
+pub struct BackendLogin {
+    account: Arc<Account>,
+    class: Caps,
+    schema: Option<Arc<[u8]>>,
+    collation: u8,
+    /// A Unix socket: clear text does not leave the machine.
+    local: bool,
+    caps: Caps,
+    thread_id: u32,
+    stage: Stage,
+}
+
+/// What a packet led to.
+#[derive(PartialEq, Eq, Debug)]
+pub enum LoginStep {
+    /// More packets are awaited.
+    Wait,
+    /// The connection is ready.
+    Ready {
+        /// What was negotiated.
+        caps: Caps,
+        /// The server's id of the connection.
+        thread_id: u32,
+        /// The server's status flags.
+        status: Status,
+    },
+    /// It will not be.
+    Failed {
+        /// Why, in short.
+        fault: LastFault,
+        /// The server's error, when it sent one.
+        said: Option<(u16, [u8; 5], Vec<u8>)>,
+    },
+}
+
+fn failed(fault: LastFault) -> LoginStep {
+    LoginStep::Failed { fault, said: None }
+}
+
+/// The secret that can be shown to a server.
+enum Secret<'a> {
+    Empty,
+    Clear(&'a [u8]),
+    Sha1(&'a [u8; 20]),
+    Unknown,
+}
+
+impl Account {
+    fn secret(&self) -> Secret<'_> {
+        match (&self.credential, self.learned.get()) {
+            (Credential::Empty, _) => Secret::Empty,
+            (Credential::Clear { password, .. }, _) => Secret::Clear(password),
+            (_, Some(Learned::Clear(password))) => Secret::Clear(password),
+            (_, Some(Learned::Sha1(sha1))) => Secret::Sha1(sha1),
+            (_, None) => Secret::Unknown,
+        }
+    }
+}
+
+impl BackendLogin {
+    /// A login of `account` with the capability class of a client.
+    pub fn new(
+        account: Arc<Account>,
+        class: Caps,
+        schema: Option<Arc<[u8]>>,
+        collation: u8,
+        local: bool,
+    ) -> Self {
+        let stage = Stage::ExpectGreeting;
+        Self { account, class, schema, collation, local, caps: Caps::NONE, thread_id: 0, stage }
+    }
+
+    /// Whose login it is.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// The capability class it was made for.
+    pub fn class(&self) -> Caps {
+        self.class
+    }
+
+    /// The state that the connection will have, as far as it is known before.
+    pub fn state(&self) -> LinkState {
+        LinkState {
+            schema: self.schema.clone(),
+            charset: Charset::Collation(u16::from(self.collation)),
+            autocommit: true,
+        }
+    }
+
+    /// Takes a whole packet and appends what is to be sent.
+    pub fn on_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<u8>) -> LoginStep {
+        if ErrPacket::is(packet.payload) {
+            return refused(packet.payload);
+        }
+        let seq = packet.seq.wrapping_add(1);
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::ExpectGreeting => self.on_greeting(packet.payload, seq, out),
+            Stage::ExpectResult { plugin, scramble } => {
+                self.on_result(packet.payload, seq, plugin, scramble, out)
+            }
+            Stage::ExpectKey { scramble } => self.on_key(packet.payload, seq, scramble, out),
+            Stage::Over => failed(LastFault::Protocol),
+        }
+    }
+
+    fn on_greeting(&mut self, payload: &[u8], mut seq: u8, out: &mut Vec<u8>) -> LoginStep {
+        let Ok(greeting) = Greeting::parse(payload) else { return failed(LastFault::Protocol) };
+        let class = self.class.intersect(CLASS);
+        if !greeting.caps.contains(class.intersect(FRAMING)) {
+            return failed(LastFault::Capability);
+        }
+        let mut caps = class.union(ALWAYS).intersect(greeting.caps.union(Caps::CONNECT_ATTRS));
+        if !greeting.caps.contains(Caps::CONNECT_ATTRS) {
+            caps = caps.without(Caps::CONNECT_ATTRS);
+        }
+        if !class.intersects(Caps::MARIADB_ALL) {
+            caps = caps.union(Caps::MYSQL);
+        }
+        if self.schema.is_some() {
+            caps = caps.union(Caps::CONNECT_WITH_DB);
+        }
+        let plugin = match Plugin::from_name(greeting.plugin) {
+            Plugin::CachingSha2 if !matches!(self.account.secret(), Secret::Sha1(_)) => {
+                Plugin::CachingSha2
+            }
+            _ => Plugin::NativePassword,
+        };
+        let Some(auth) = self.response(plugin, &greeting.scramble) else {
+            return failed(LastFault::NoPassword);
+        };
+        let mut attributes = Vec::new();
+        Attributes::push(&mut attributes, b"_client_name", b"tidegate");
+        Attributes::push(&mut attributes, b"program_name", b"tidegate");
+        let response = HandshakeResponse {
+            caps,
+            max_packet: MAX_PACKET,
+            collation: self.collation,
+            user: self.account.name.as_bytes(),
+            auth_response: &auth,
+            schema: self.schema.as_deref(),
+            plugin: Some(plugin.name().as_bytes()),
+            attributes: &attributes,
+        };
+        frame::write_with(out, &mut seq, |payload| response.encode(payload));
+        self.caps = caps;
+        self.thread_id = greeting.connection_id;
+        self.stage = Stage::ExpectResult { plugin, scramble: greeting.scramble };
+        LoginStep::Wait
+    }
+
+    /// The answer to a plugin's challenge; `None` when the secret for it is not known.
+    fn response(&self, plugin: Plugin, scramble: &[u8; SCRAMBLE_BYTES]) -> Option<Vec<u8>> {
+        match (plugin, self.account.secret()) {
+            (_, Secret::Unknown) => None,
+            (_, Secret::Empty) => Some(Vec::new()),
+            (Plugin::NativePassword, Secret::Clear(password)) => {
+                Some(native::scramble(password, scramble).to_vec())
+            }
+            (Plugin::NativePassword, Secret::Sha1(sha1)) => {
+                Some(native::scramble_from_sha1(sha1, scramble).to_vec())
+            }
+            (Plugin::CachingSha2, Secret::Clear(password)) => {
+                Some(sha2::scramble(password, scramble).to_vec())
+            }
+            (Plugin::ClearPassword, Secret::Clear(password)) if self.local => {
+                Some([password, &[0]].concat())
+            }
+            _ => None,
+        }
+    }
+
+    fn on_result(
+        &mut self,
+        payload: &[u8],
+        mut seq: u8,
+        plugin: Plugin,
+        scramble: [u8; SCRAMBLE_BYTES],
+        out: &mut Vec<u8>,
+    ) -> LoginStep {
+        match payload.first() {
+            Some(&OkPacket::MARKER) => self.on_ok(payload),
+            Some(&AuthSwitch::MARKER) => {
+                let Ok(switch) = AuthSwitch::parse(payload) else {
+                    return failed(LastFault::Protocol);
+                };
+                let plugin = Plugin::from_name(switch.plugin);
+                let scramble = switch.scramble().unwrap_or(scramble);
+                let Some(auth) = self.response(plugin, &scramble) else {
+                    return failed(LastFault::NoPassword);
+                };
+                frame::write_packet(out, &mut seq, &auth);
+                self.stage = Stage::ExpectResult { plugin, scramble };
+                LoginStep::Wait
+            }
+            Some(&AuthMore::MARKER) if plugin == Plugin::CachingSha2 => {
+                self.on_more(payload, seq, scramble, out)
+            }
+            _ => failed(LastFault::Protocol),
+        }
+    }
+
+    fn on_more(
+        &mut self,
+        payload: &[u8],
+        mut seq: u8,
+        scramble: [u8; SCRAMBLE_BYTES],
+        out: &mut Vec<u8>,
+    ) -> LoginStep {
+        let plugin = Plugin::CachingSha2;
+        match AuthMore::parse(payload).map(|more| more.data.first().copied()) {
+            Ok(Some(AuthMore::FAST_OK)) => {
+                self.stage = Stage::ExpectResult { plugin, scramble };
+                LoginStep::Wait
+            }
+            Ok(Some(AuthMore::FULL_AUTH)) => {
+                let Secret::Clear(password) = self.account.secret() else {
+                    return failed(LastFault::NoPassword);
+                };
+                if self.local {
+                    frame::write_packet(out, &mut seq, &[password, &[0]].concat());
+                    self.stage = Stage::ExpectResult { plugin, scramble };
+                } else {
+                    frame::write_packet(out, &mut seq, &PublicKeyRequest::PAYLOAD);
+                    self.stage = Stage::ExpectKey { scramble };
+                }
+                LoginStep::Wait
+            }
+            _ => failed(LastFault::Protocol),
+        }
+    }
+
+    fn on_key(
+        &mut self,
+        payload: &[u8],
+        mut seq: u8,
+        scramble: [u8; SCRAMBLE_BYTES],
+        out: &mut Vec<u8>,
+    ) -> LoginStep {
+        let Secret::Clear(password) = self.account.secret() else {
+            return failed(LastFault::NoPassword);
+        };
+        let encrypted = AuthMore::parse(payload)
+            .ok()
+            .and_then(|more| rsa::encrypt_password(more.data, password, &scramble));
+        let Some(encrypted) = encrypted else { return failed(LastFault::Protocol) };
+        frame::write_packet(out, &mut seq, &encrypted);
+        self.stage = Stage::ExpectResult { plugin: Plugin::CachingSha2, scramble };
+        LoginStep::Wait
+    }
+
+    fn on_ok(&mut self, payload: &[u8]) -> LoginStep {
+        match OkPacket::parse(payload, self.caps) {
+            Ok(ok) => {
+                LoginStep::Ready { caps: self.caps, thread_id: self.thread_id, status: ok.status }
+            }
+            Err(_) => failed(LastFault::Protocol),
+        }
+    }
+}
+
+fn refused(payload: &[u8]) -> LoginStep {
+    let Ok(err) = ErrPacket::parse(payload) else { return failed(LastFault::Protocol) };
+    LoginStep::Failed {
+        fault: LastFault::Server(u32::from(err.code)),
+        said: Some((err.code, err.sqlstate, err.message.to_vec())),
+    }
+}

@@ -1,0 +1,129 @@
+//! The errors Tidegate itself gives to clients: code, SQLSTATE and wording in one place.
+//!
+//! Errors of servers are passed on as they are and never come through here. When an error is due is
+//! decided elsewhere; this module only says it.
+
+use std::fmt;
+
+use crate::ids::HostgroupId;
+
+/// An error for a client, ready to be written as an ERR packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SqlError {
+    /// MySQL or ProxySQL error number.
+    pub code: u16,
+    /// SQLSTATE, five characters.
+    pub sqlstate: [u8; 5],
+    /// The sentence.
+    pub message: String,
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = String::from_utf8_lossy(&self.sqlstate);
+        write!(f, "{} ({state}): {}", self.code, self.message)
+    }
+}
+
+fn error(code: u16, sqlstate: [u8; 5], message: String) -> SqlError {
+    SqlError { code, sqlstate, message }
+}
+
+/// MySQL 1040, sent in place of a greeting.
+pub fn too_many_connections() -> SqlError {
+    error(1040, *b"08004", "Too many connections".into())
+}
+
+/// MySQL 1045, in MySQL's words.
+pub fn access_denied(user: &[u8], client: &str, with_password: bool) -> SqlError {
+    let user = String::from_utf8_lossy(user);
+    let using = if with_password { "YES" } else { "NO" };
+    error(
+        1045,
+        *b"28000",
+        format!("Access denied for user '{user}'@'{client}' (using password: {using})"),
+    )
+}
+
+/// MySQL 1043, for a login that does not follow the protocol.
+pub fn bad_handshake(why: &str) -> SqlError {
+    error(1043, *b"08S01", format!("Bad handshake: {why}"))
+}
+
+/// MySQL 1047, for a command that is not known or not possible here.
+pub fn unknown_command(name: &str) -> SqlError {
+    error(1047, *b"08S01", format!("Unknown command: {name}"))
+}
+
+/// MySQL 1835, for bytes that are no command.
+pub fn malformed_packet(why: &str) -> SqlError {
+    error(1835, *b"HY000", format!("Malformed communication packet: {why}"))
+}
+
+/// MySQL 1156, for a packet that does not continue the numbering.
+pub fn packets_out_of_order() -> SqlError {
+    error(1156, *b"08S01", "Got packets out of order".into())
+}
+
+/// MySQL 1153 with ProxySQL's limit.
+pub fn packet_too_large() -> SqlError {
+    error(1153, *b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes".into())
+}
+
+/// MySQL 1226 for the limit of one account.
+pub fn too_many_user_connections(user: &str, current: u32) -> SqlError {
+    error(
+        1226,
+        *b"42000",
+        format!(
+            "User '{user}' has exceeded the 'max_user_connections' resource \
+             (current value: {current})"
+        ),
+    )
+}
+
+/// MySQL 1243 for an execute of a statement that does not exist.
+pub fn unknown_statement(id: u32, command: &str) -> SqlError {
+    error(1243, *b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+}
+
+/// MySQL 2013 for a connection to a server that broke while it worked for this client.
+pub fn lost_connection(server: &str, why: &str) -> SqlError {
+    error(
+        2013,
+        *b"HY000",
+        format!("Lost connection to MySQL server during query (server {server}: {why})"),
+    )
+}
+
+/// MySQL 1053, when Tidegate stops.
+pub fn shutting_down() -> SqlError {
+    error(1053, *b"08S01", "Server shutdown in progress".into())
+}
+
+/// MySQL 1317, for a query that was killed.
+pub fn query_interrupted() -> SqlError {
+    error(1317, *b"70100", "Query execution was interrupted".into())
+}
+
+/// 9001 when waiting cannot help: nothing in the hostgroup may be used.
+pub fn no_server(hostgroup: HostgroupId, why: &str) -> SqlError {
+    error(9001, *b"HY000", format!("No server available in hostgroup {hostgroup}: {why}"))
+}
+
+/// 9001 after the configured wait, with the words dashboards look for in front.
+pub fn connect_timeout(hostgroup: HostgroupId, waited_ms: u64, why: &str) -> SqlError {
+    error(
+        9001,
+        *b"HY000",
+        format!(
+            "Max connect timeout reached while reaching hostgroup {hostgroup} \
+             after {waited_ms}ms: {why}"
+        ),
+    )
+}
+
+/// An internal fault: a state that must not occur. The session ends with it.
+pub fn internal(what: &str) -> SqlError {
+    error(1105, *b"HY000", format!("Internal error: {what}"))
+}

@@ -1,0 +1,221 @@
+//! Why a session keeps a lane after a reply, and what becomes of the lane when it lets go.
+//!
+//! A hold is a named reason; nothing keeps a lane without one. Where queries go while a lane is
+//! held is `session::place`; this module only names and judges.
+
+use sql::{Effects, Verb};
+
+/// A set of reasons.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Holds(u32);
+
+impl Holds {
+    /// No reason.
+    pub const NONE: Self = Self(0);
+    /// A transaction is open.
+    pub const TRANSACTION: Self = Self(1);
+    /// User variables were set or read.
+    pub const USER_VARIABLE: Self = Self(1 << 1);
+    /// Temporary tables may exist.
+    pub const TEMPORARY_TABLE: Self = Self(1 << 2);
+    /// Tables or the instance are locked.
+    pub const LOCK_TABLES: Self = Self(1 << 3);
+    /// Named locks may be held.
+    pub const GET_LOCK: Self = Self(1 << 4);
+    /// Statements were prepared by text.
+    pub const TEXT_PREPARE: Self = Self(1 << 5);
+    /// Statements of the binary protocol are prepared on this lane.
+    pub const PREPARED_STATEMENT: Self = Self(1 << 6);
+    /// The next statement may ask for the rows found.
+    pub const FOUND_ROWS: Self = Self(1 << 7);
+    /// The next statement may ask for the warnings.
+    pub const WARNINGS: Self = Self(1 << 8);
+    /// A `SET` that is not replayed was executed.
+    pub const SET: Self = Self(1 << 9);
+    /// A distributed transaction.
+    pub const XA: Self = Self(1 << 10);
+    /// A `HANDLER` may be open.
+    pub const HANDLER: Self = Self(1 << 11);
+    /// A procedure ran, which may have left anything behind.
+    pub const PROCEDURE: Self = Self(1 << 12);
+    /// The session used sequences; `LASTVAL` refers to the connection.
+    pub const SEQUENCE: Self = Self(1 << 13);
+    /// A statement that is not understood.
+    pub const NOT_UNDERSTOOD: Self = Self(1 << 14);
+    /// Parameter data was sent ahead of its execute.
+    pub const LONG_DATA: Self = Self(1 << 15);
+    /// A cursor is open.
+    pub const CURSOR: Self = Self(1 << 16);
+    /// Multi-statements were switched on or off.
+    pub const OPTION: Self = Self(1 << 17);
+    /// `LAST_INSERT_ID(expr)` or `ROW_COUNT()` tie the session to its connection.
+    pub const LAST_INSERT_ID: Self = Self(1 << 18);
+    /// Multiplexing is switched off.
+    pub const NO_MULTIPLEX: Self = Self(1 << 19);
+
+    /// Reasons for which all later queries must go to the same lane, whatever the rules say.
+    pub const PINNING: Self = Self(
+        Self::USER_VARIABLE.0
+            | Self::TEMPORARY_TABLE.0
+            | Self::LOCK_TABLES.0
+            | Self::GET_LOCK.0
+            | Self::TEXT_PREPARE.0
+            | Self::SET.0
+            | Self::XA.0
+            | Self::HANDLER.0
+            | Self::PROCEDURE.0
+            | Self::SEQUENCE.0
+            | Self::NOT_UNDERSTOOD.0
+            | Self::OPTION.0
+            | Self::LAST_INSERT_ID.0,
+    );
+
+    /// Reasons that end with the next statement.
+    pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
+
+    /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
+    const CLEAN: Self = Self(
+        Self::PREPARED_STATEMENT.0 | Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0,
+    );
+
+    /// Both sets together.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The set less the reasons of `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether any reason of `other` is in the set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there is no reason.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Adds or removes the reasons of `other`.
+    pub const fn set(&mut self, other: Self, on: bool) {
+        *self = if on { self.union(other) } else { self.without(other) };
+    }
+
+    /// Whether a session that ends may hand the lane back instead of closing it, once it has
+    /// closed its prepared statements there.
+    pub const fn leave_it_clean(self) -> bool {
+        self.without(Self::CLEAN).is_empty()
+    }
+
+    /// The names of the reasons, as shown in statistics.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().filter(move |(bit, _)| self.intersects(*bit)).map(|(_, name)| *name)
+    }
+}
+
+impl std::fmt::Debug for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+const NAMES: [(Holds, &str); 20] = [
+    (Holds::TRANSACTION, "transaction"),
+    (Holds::USER_VARIABLE, "user_variable"),
+    (Holds::TEMPORARY_TABLE, "temporary_table"),
+    (Holds::LOCK_TABLES, "lock_tables"),
+    (Holds::GET_LOCK, "get_lock"),
+    (Holds::TEXT_PREPARE, "text_prepare"),
+    (Holds::PREPARED_STATEMENT, "prepared_statement"),
+    (Holds::FOUND_ROWS, "found_rows"),
+    (Holds::WARNINGS, "has_warnings"),
+    (Holds::SET, "set"),
+    (Holds::XA, "xa"),
+    (Holds::HANDLER, "handler"),
+    (Holds::PROCEDURE, "procedure"),
+    (Holds::SEQUENCE, "sequence"),
+    (Holds::NOT_UNDERSTOOD, "not_understood"),
+    (Holds::LONG_DATA, "long_data"),
+    (Holds::CURSOR, "cursor"),
+    (Holds::OPTION, "option"),
+    (Holds::LAST_INSERT_ID, "last_insert_id"),
+    (Holds::NO_MULTIPLEX, "no_multiplex"),
+];
+
+/// The reasons a statement gives once it has been executed, by what its text may do.
+///
+/// `replayed` tells that a `SET` was understood whole and is replayed where it is needed.
+pub fn of_statement(verb: Verb, effects: Effects, replayed: bool) -> Holds {
+    let mut holds = Holds::NONE;
+    for (effect, hold) in BY_EFFECT {
+        holds.set(hold, effects.intersects(effect) || holds.intersects(hold));
+    }
+    if verb == Verb::Set && !replayed {
+        holds.set(Holds::SET, true);
+    }
+    holds
+}
+
+const BY_EFFECT: [(Effects, Holds); 14] = [
+    (Effects::USER_VARIABLE, Holds::USER_VARIABLE),
+    (Effects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLE),
+    (Effects::LOCKS_TABLES, Holds::LOCK_TABLES),
+    (Effects::USER_LOCK, Holds::GET_LOCK),
+    (Effects::TEXT_PREPARE, Holds::TEXT_PREPARE),
+    (Effects::TEXT_EXECUTE, Holds::TEXT_PREPARE),
+    (Effects::CALC_FOUND_ROWS, Holds::FOUND_ROWS),
+    (Effects::XA, Holds::XA),
+    (Effects::HANDLER, Holds::HANDLER),
+    (Effects::CALLS_PROCEDURE, Holds::PROCEDURE),
+    (Effects::SEQUENCE, Holds::SEQUENCE),
+    (Effects::SETS_LAST_INSERT_ID, Holds::LAST_INSERT_ID),
+    (Effects::CHANGES_SESSION, Holds::SET),
+    (Effects::UNCLEAR, Holds::NOT_UNDERSTOOD),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_effect_that_stays_on_a_connection_has_its_reason() {
+        let table: &[(&str, &[&str])] = &[
+            ("SELECT 1", &[]),
+            ("SELECT a FROM t FOR UPDATE", &[]),
+            ("SELECT @a := 1", &["user_variable"]),
+            ("CREATE TEMPORARY TABLE t (a int)", &["temporary_table"]),
+            ("LOCK TABLES t READ", &["lock_tables"]),
+            ("SELECT GET_LOCK('x', 1)", &["get_lock"]),
+            ("PREPARE s FROM 'SELECT 1'", &["text_prepare"]),
+            ("SELECT SQL_CALC_FOUND_ROWS a FROM t", &["found_rows"]),
+            ("XA START 'a'", &["xa"]),
+            ("HANDLER t OPEN", &["handler"]),
+            ("CALL p()", &["procedure"]),
+            ("SET long_query_time = 0.5", &["set"]),
+            ("SET ROLE admin", &["set"]),
+        ];
+        for (text, reasons) in table {
+            let facts = sql::facts(text.as_bytes());
+            let holds = of_statement(facts.verb, facts.effects, false);
+            let names: Vec<_> = holds.names().collect();
+            assert_eq!(&names, reasons, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_replayed_set_holds_nothing() {
+        let facts = sql::facts(b"SET NAMES utf8mb4");
+        assert!(of_statement(facts.verb, facts.effects, true).is_empty());
+    }
+
+    #[test]
+    fn only_what_can_be_taken_away_leaves_a_lane_clean() {
+        assert!(Holds::PREPARED_STATEMENT.union(Holds::WARNINGS).leave_it_clean());
+        assert!(!Holds::PREPARED_STATEMENT.union(Holds::TRANSACTION).leave_it_clean());
+        for (hold, name) in NAMES {
+            assert!(!(hold.intersects(Holds::PINNING) && hold.leave_it_clean()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What a client asked of its connection and what a server's connection has, and how to get from
+//! one to the other.
+//!
+//! The plan is computed, never sent here. What is not in [`LinkState`] cannot be replayed yet and
+//! holds the lane instead (`holds`).
+
+use std::sync::Arc;
+
+use wire::collation_table as collation;
+
+/// Character sets of a connection, as far as a proxy can move them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Charset {
+    /// A collation by its id, as in a handshake or `SET NAMES x COLLATE y`.
+    Collation(u16),
+    /// `SET NAMES x`: the server's default collation of that character set.
+    Named(&'static str),
+}
+
+impl Charset {
+    /// The charset of a `SET NAMES` with known names.
+    pub fn named(charset: &[u8], collation: Option<&[u8]>) -> Option<Self> {
+        let canonical = collation::find_charset_default(charset)?.charset;
+        let Some(collation) = collation else { return Some(Self::Named(canonical)) };
+        let found = collation::find_name(collation)?;
+        (found.charset == canonical).then_some(Self::Collation(found.id))
+    }
+
+    /// The statement that gives a connection this charset; `None` for an id nobody knows.
+    fn statement(self) -> Option<String> {
+        match self {
+            Self::Named(charset) => Some(format!("SET NAMES {charset}")),
+            Self::Collation(id) => {
+                let known = collation::find_id(id)?;
+                Some(format!("SET NAMES {} COLLATE {}", known.charset, known.name))
+            }
+        }
+    }
+}
+
+/// The state of a connection that can be moved to another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkState {
+    /// Current schema.
+    pub schema: Option<Arc<[u8]>>,
+    /// Character sets.
+    pub charset: Charset,
+    /// `autocommit`.
+    pub autocommit: bool,
+}
+
+/// What has to ride in front of a command. Empty for a lane that fits.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Plan {
+    /// `COM_INIT_DB` with this schema. Its answer must be awaited: the schema may be gone.
+    pub schema: Option<Arc<[u8]>>,
+    /// Text of a `SET` whose failure would be noticed only after the command ran: awaited too.
+    pub charset: Option<String>,
+    /// Text of a `SET` that cannot fail.
+    pub autocommit: Option<&'static str>,
+}
+
+impl Plan {
+    /// Whether nothing has to be done.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl LinkState {
+    /// How to bring a connection in state `have` into this state; `None` when there is no way.
+    pub fn plan(&self, have: &Self) -> Option<Plan> {
+        let mut plan = Plan::default();
+        if self == have {
+            return Some(plan);
+        }
+        if self.schema != have.schema {
+            plan.schema = Some(self.schema.clone()?);
+        }
+        if self.charset != have.charset {
+            plan.charset = Some(self.charset.statement()?);
+        }
+        if self.autocommit != have.autocommit {
+            let text = if self.autocommit { "SET autocommit=1" } else { "SET autocommit=0" };
+            plan.autocommit = Some(text);
+        }
+        Some(plan)
+    }
+
+    /// How many steps the way from `have` takes; `None` when there is no way.
+    pub fn distance(&self, have: &Self) -> Option<u32> {
+        if self == have {
+            return Some(0);
+        }
+        let mut steps = 0;
+        if self.schema != have.schema {
+            self.schema.as_ref()?;
+            steps += 1;
+        }
+        if self.charset != have.charset {
+            if let Charset::Collation(id) = self.charset {
+                collation::find_id(id)?;
+            }
+            steps += 1;
+        }
+        Some(steps + u32::from(self.autocommit != have.autocommit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(schema: Option<&str>, charset: Charset, autocommit: bool) -> LinkState {
+        LinkState { schema: schema.map(|s| s.as_bytes().into()), charset, autocommit }
+    }
+
+    const GENERAL: Charset = Charset::Collation(45);
+
+    #[test]
+    fn equal_states_need_nothing() {
+        let a = state(Some("a"), GENERAL, true);
+        assert_eq!(a.plan(&a.clone()), Some(Plan::default()));
+    }
+
+    #[test]
+    fn each_difference_has_its_step_and_the_distance_counts_them() {
+        let want = state(Some("b"), Charset::Named("latin1"), false);
+        let have = state(Some("a"), GENERAL, true);
+        let plan = want.plan(&have).unwrap();
+        assert_eq!(plan.schema.as_deref(), Some(b"b".as_slice()));
+        assert_eq!(plan.charset.as_deref(), Some("SET NAMES latin1"));
+        assert_eq!(plan.autocommit, Some("SET autocommit=0"));
+        assert_eq!(want.distance(&have), Some(3));
+    }
+
+    #[test]
+    fn a_schema_cannot_be_unset_nor_an_unknown_collation_named() {
+        let have = state(Some("a"), GENERAL, true);
+        assert_eq!(state(None, GENERAL, true).plan(&have), None);
+        assert_eq!(state(None, GENERAL, true).distance(&have), None);
+        let odd = state(Some("a"), Charset::Collation(9999), true);
+        assert_eq!(odd.plan(&have), None);
+        assert_eq!(odd.distance(&have), None);
+    }
+
+    #[test]
+    fn names_are_checked_against_each_other() {
+        assert_eq!(
+            Charset::named(b"utf8mb4", Some(b"utf8mb4_general_ci")),
+            Some(Charset::Collation(45))
+        );
+        assert_eq!(Charset::named(b"UTF8MB4", None), Some(Charset::Named("utf8mb4")));
+        assert_eq!(Charset::named(b"latin1", Some(b"utf8mb4_general_ci")), None);
+        assert_eq!(Charset::named(b"klingon", None), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the engine asks of the world, as data, in the order in which it must happen.
+//!
+//! This module decides nothing. Adding an order is an architectural change: whoever carries orders
+//! out (`worker`, the simulator) has one arm for each.
+
+use std::ops::Range;
+
+use crate::ids::{LaneId, SessionId};
+use crate::report::LogEvent;
+use crate::topology::ServerRef;
+
+/// One side of the proxy: a socket as the engine names it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// The client of a session.
+    Client(SessionId),
+    /// A backend connection.
+    Lane(LaneId),
+}
+
+/// One effect.
+#[derive(Debug)]
+pub enum Order {
+    /// Bytes `range` of what was just received go to `to` as they are.
+    Relay {
+        /// Receiver.
+        to: End,
+        /// Range in the bytes of the call that gave this order.
+        range: Range<usize>,
+    },
+    /// Bytes the engine made, `range` of [`Orders::made`], go to `to`.
+    Send {
+        /// Receiver.
+        to: End,
+        /// Range in [`Orders::made`].
+        range: Range<usize>,
+    },
+    /// The command that a session keeps (`Proxy::kept`) goes to a lane.
+    SendKept {
+        /// Whose command.
+        session: SessionId,
+        /// Receiver.
+        lane: LaneId,
+    },
+    /// Opens a socket to a server for a lane; the answer is `Proxy::on_dialed`.
+    Dial {
+        /// The lane that will be known by that socket.
+        lane: LaneId,
+        /// Where to.
+        server: ServerRef,
+    },
+    /// Stops reading from a socket.
+    Pause(End),
+    /// Reads again; bytes not taken so far are offered again.
+    Resume(End),
+    /// Offers the bytes not taken so far again.
+    Redeliver(End),
+    /// Calls `Proxy::on_deadline` with this end at this time (µs); an earlier one may still fire.
+    Deadline {
+        /// Whose deadline.
+        end: End,
+        /// When, in microseconds.
+        at: u64,
+    },
+    /// Closes a socket: after what was sent to it is out for a client, at once for a lane.
+    Close(End),
+    /// Hands a request to the worker that owns a connection id.
+    Kill(KillRequest),
+    /// Something worth a log line.
+    Report(LogEvent),
+}
+
+/// A client's `KILL`, on its way to the worker whose session it names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KillRequest {
+    /// The connection id the client named.
+    pub connection: u32,
+    /// `true` for `KILL QUERY`, which leaves the session alive.
+    pub query_only: bool,
+    /// Only sessions of this user are touched.
+    pub user: Vec<u8>,
+}
+
+/// The orders of one call, with the bytes that they send.
+#[derive(Default)]
+pub struct Orders {
+    /// What is to be done, first to last.
+    pub list: Vec<Order>,
+    /// Bytes made by the engine, by range.
+    pub made: Vec<u8>,
+}
+
+impl Orders {
+    /// Adds an order.
+    pub fn push(&mut self, order: Order) {
+        self.list.push(order);
+    }
+
+    /// Sends what `write` appends.
+    pub fn send(&mut self, to: End, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.made.len();
+        write(&mut self.made);
+        let range = start..self.made.len();
+        if !range.is_empty() {
+            self.list.push(Order::Send { to, range });
+        }
+    }
+
+    /// Relays a range of what was received, joined with the order before where it continues it.
+    pub fn relay(&mut self, to: End, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        if let Some(Order::Relay { to: last, range: before }) = self.list.last_mut()
+            && *last == to
+            && before.end == range.start
+        {
+            before.end = range.end;
+            return;
+        }
+        self.list.push(Order::Relay { to, range });
+    }
+
+    /// Tells a log line.
+    pub fn report(&mut self, event: LogEvent) {
+        self.list.push(Order::Report(event));
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.made.clear();
+    }
+}

@@ -1,0 +1,264 @@
+//! The pool of one worker: which lane a command gets, or where to dial, or why there is none.
+//!
+//! The pool owns no connection; it knows which lanes are idle and which sessions wait. A lane
+//! changes hands only by being given: to the first waiter it fits, else to the idle ones.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use wire::Caps;
+
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::Lane;
+use crate::link::LinkState;
+use crate::slab::Slab;
+use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
+use crate::users::Account;
+
+/// How many idle lanes of a server are looked at for the one that fits best.
+const SCAN: usize = 16;
+
+/// What a command needs of a lane.
+#[derive(Clone, Copy)]
+pub struct Need<'a> {
+    /// Hostgroup it goes to.
+    pub hostgroup: HostgroupId,
+    /// Whose login.
+    pub account: &'a Arc<Account>,
+    /// Capability class.
+    pub class: Caps,
+    /// State to arrive at.
+    pub want: &'a LinkState,
+    /// Index of the server that just failed: another one is preferred.
+    pub avoid: Option<usize>,
+}
+
+/// What a checkout came to.
+pub enum Checkout {
+    /// This idle lane, out of the pool now.
+    Lane(LaneId),
+    /// A new connection to this server; its permit is taken.
+    Dial(ServerRef),
+    /// First close this idle lane of somebody else, then dial its server; the permit passes on.
+    Replace(LaneId, ServerRef),
+    /// All servers are busy or shunned: wait.
+    Wait,
+    /// Waiting cannot help.
+    Refuse,
+}
+
+/// Idle lanes by server and waiting sessions by hostgroup.
+pub struct PoolShard {
+    idle: Vec<Vec<LaneId>>,
+    waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
+    random: u64,
+}
+
+impl PoolShard {
+    /// An empty pool for the servers of a topology.
+    pub fn new(topology: &Topology, seed: u64) -> Self {
+        let idle = topology.servers().iter().map(|_| Vec::new()).collect();
+        Self { idle, waiters: HashMap::new(), random: seed | 1 }
+    }
+
+    /// Finds a lane for a command.
+    pub fn checkout(
+        &mut self,
+        need: &Need<'_>,
+        topology: &Topology,
+        lanes: &Slab<LaneId, Lane>,
+        now_us: u64,
+    ) -> Checkout {
+        let servers = topology.hostgroup(need.hostgroup);
+        let mut tried = 0_u64;
+        let mut wait = false;
+        while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
+            wait = true;
+            if let Some(lane) = self.take_idle(server, need, lanes) {
+                return Checkout::Lane(lane);
+            }
+            if server.gauge.take_permit(server.max_connections) {
+                return Checkout::Dial(server.clone());
+            }
+            if let Some(other) = self.idle.get_mut(server.index).and_then(Vec::pop) {
+                return Checkout::Replace(other, server.clone());
+            }
+            tried |= bit(servers, server);
+        }
+        if wait || servers.iter().any(|server| may_recover(server)) {
+            return Checkout::Wait;
+        }
+        Checkout::Refuse
+    }
+
+    /// A server by weight among those that are usable and not tried yet.
+    fn pick<'s>(
+        &mut self,
+        servers: &'s [ServerRef],
+        tried: u64,
+        avoid: Option<usize>,
+        now_us: u64,
+    ) -> Option<&'s ServerRef> {
+        let usable = |server: &&ServerRef| {
+            server.status == Status::Online
+                && server.weight > 0
+                && server.max_connections > 0
+                && tried & bit(servers, server) == 0
+                && server.gauge.shunned_until_us(now_us) == 0
+        };
+        let total: u64 = servers.iter().filter(usable).map(|s| u64::from(s.weight)).sum();
+        let spared =
+            avoid.and_then(|index| servers.iter().filter(usable).find(|s| s.index == index));
+        let spared_weight = spared.map_or(0, |server| u64::from(server.weight));
+        if total == 0 {
+            return None;
+        }
+        if total == spared_weight {
+            return spared;
+        }
+        let mut left = self.next_random() % (total - spared_weight);
+        servers.iter().filter(usable).find(|server| {
+            if Some(server.index) == spared.map(|s| s.index) {
+                return false;
+            }
+            let weight = u64::from(server.weight);
+            let here = left < weight;
+            left = left.saturating_sub(weight);
+            here
+        })
+    }
+
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// The idle lane of a server that needs the least aligning, latest used first.
+    fn take_idle(
+        &mut self,
+        server: &Server,
+        need: &Need<'_>,
+        lanes: &Slab<LaneId, Lane>,
+    ) -> Option<LaneId> {
+        let idle = self.idle.get_mut(server.index)?;
+        let mut best: Option<(u32, usize)> = None;
+        for (position, id) in idle.iter().enumerate().rev().take(SCAN) {
+            let Some(lane) = lanes.get(*id) else { continue };
+            let Some(steps) = fits(lane, need) else { continue };
+            if best.is_none_or(|(least, _)| steps < least) {
+                best = Some((steps, position));
+            }
+            if steps == 0 {
+                break;
+            }
+        }
+        let (_, position) = best?;
+        (position < idle.len()).then(|| idle.remove(position))
+    }
+
+    /// Puts a lane among the idle ones.
+    pub fn put_idle(&mut self, server: &Server, lane: LaneId) {
+        if let Some(idle) = self.idle.get_mut(server.index) {
+            idle.push(lane);
+        }
+    }
+
+    /// Takes a lane out of the idle ones; `false` when it was not there.
+    pub fn remove_idle(&mut self, server: &Server, lane: LaneId) -> bool {
+        let Some(idle) = self.idle.get_mut(server.index) else { return false };
+        let before = idle.len();
+        idle.retain(|id| *id != lane);
+        idle.len() < before
+    }
+
+    /// The idle lanes of a server, longest idle first.
+    pub fn idle_of(&self, server: &Server) -> &[LaneId] {
+        self.idle.get(server.index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts a session at the end of a hostgroup's queue.
+    pub fn enqueue(&mut self, hostgroup: HostgroupId, session: SessionId) {
+        self.waiters.entry(hostgroup).or_default().push_back(session);
+    }
+
+    /// Takes a session out of a hostgroup's queue.
+    pub fn forget_waiter(&mut self, hostgroup: HostgroupId, session: SessionId) {
+        if let Some(queue) = self.waiters.get_mut(&hostgroup) {
+            queue.retain(|waiting| *waiting != session);
+        }
+    }
+
+    /// The sessions that wait for a hostgroup, first come first.
+    pub fn waiters(&self, hostgroup: HostgroupId) -> impl Iterator<Item = SessionId> + '_ {
+        self.waiters.get(&hostgroup).into_iter().flatten().copied()
+    }
+
+    /// Whether no session waits for a hostgroup.
+    pub fn has_no_waiters(&self, hostgroup: HostgroupId) -> bool {
+        self.waiters.get(&hostgroup).is_none_or(VecDeque::is_empty)
+    }
+}
+
+/// How many steps a lane is away from a need; `None` when it can never serve it.
+pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
+    if !Arc::ptr_eq(&lane.account, need.account) || lane.class != need.class {
+        return None;
+    }
+    need.want.distance(&lane.state)
+}
+
+fn bit(servers: &[ServerRef], server: &Server) -> u64 {
+    let position = servers.iter().position(|s| s.index == server.index).unwrap_or(0);
+    1 << position.min(63)
+}
+
+/// Whether time alone may make a server usable.
+fn may_recover(server: &Server) -> bool {
+    server.status == Status::Online && server.weight > 0 && server.max_connections > 0
+}
+
+/// What became of each server of a hostgroup, for whoever has to explain an error.
+pub fn explain(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> String {
+    let servers = topology.hostgroup(hostgroup);
+    if servers.is_empty() {
+        return "it has no servers".into();
+    }
+    let plural = if servers.len() == 1 { "" } else { "s" };
+    let mut text = format!("{} server{plural}: ", servers.len());
+    for (position, server) in servers.iter().enumerate() {
+        if position > 0 {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "{server} {}", why_not(server, now_us));
+    }
+    text
+}
+
+fn why_not(server: &Server, now_us: u64) -> String {
+    let fault = server.gauge.last_fault();
+    let shunned = server.gauge.shunned_until_us(now_us);
+    if server.status != Status::Online {
+        return server.status.name().into();
+    }
+    if server.weight == 0 {
+        return "has weight 0".into();
+    }
+    if server.max_connections == 0 {
+        return "has max_connections 0".into();
+    }
+    if shunned != 0 {
+        let seconds = (shunned - now_us).div_ceil(1_000_000);
+        return format!("shunned for {seconds} s more: {fault}");
+    }
+    if fault != LastFault::None {
+        return format!("failed: {fault}");
+    }
+    let used = server.gauge.used();
+    if used >= server.max_connections {
+        return format!("has all {} connections in use", server.max_connections);
+    }
+    format!("online, {used} of {} connections in use", server.max_connections)
+}

@@ -1,0 +1,320 @@
+//! One worker's whole proxying state: its sessions, its lanes, its pool; and the doors by which
+//! the world comes in.
+//!
+//! Every `on_…` takes an event, changes state and leaves orders in [`Proxy::orders`]; none blocks,
+//! asks the time or touches a socket. What a session does with its events is in `session`.
+
+use std::sync::Arc;
+
+use wire::auth::rsa::ServerKey;
+use wire::{Caps, PeerFault};
+
+use crate::ids::{ConnectionId, LaneId, SessionId};
+use crate::lane::{Lane, Lease};
+use crate::orders::{End, KillRequest, Order, Orders};
+use crate::pool::PoolShard;
+use crate::report::LogEvent;
+use crate::rules::RuleScratch;
+use crate::session::{Phase, Session};
+use crate::slab::Slab;
+use crate::snapshot::Snapshot;
+use crate::stats::Counters;
+use crate::topology::LastFault;
+
+/// What the process offers to every client, found out at start.
+pub struct Offer {
+    /// Version in the greeting.
+    pub server_version: Vec<u8>,
+    /// Capabilities in the greeting.
+    pub caps: Caps,
+    /// For full `caching_sha2_password` authentication without TLS.
+    pub key: ServerKey,
+}
+
+/// A client that was just accepted.
+pub struct Arrival {
+    /// Its address without the port; `localhost` for a Unix socket.
+    pub client: Arc<str>,
+    /// Whether it came through a Unix socket.
+    pub local: bool,
+    /// Its connection id.
+    pub connection: ConnectionId,
+    /// Twenty random bytes.
+    pub random: [u8; 20],
+    /// Whether the process has room for it.
+    pub admitted: bool,
+}
+
+/// Everything one worker decides with.
+pub struct Proxy {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) offer: Arc<Offer>,
+    pub(crate) sessions: Slab<SessionId, Session>,
+    pub(crate) lanes: Slab<LaneId, Lane>,
+    pub(crate) pool: PoolShard,
+    pub(crate) rules: RuleScratch,
+    pub(crate) now_us: u64,
+    pub(crate) draining: bool,
+    /// Buffers for commands, so that none is allocated for the next one.
+    pub(crate) spare: Vec<Vec<u8>>,
+    /// Schemas that logins have seen to exist.
+    pub(crate) schemas_seen: Vec<Arc<[u8]>>,
+    /// What challenges after the first one are made of.
+    pub(crate) secret: [u8; 32],
+    /// What happened so far.
+    pub stats: Counters,
+    /// What the world is asked to do; whoever calls an `on_…` carries it out and clears it.
+    pub orders: Orders,
+}
+
+impl Proxy {
+    /// An empty worker. `seed` only spreads queries over servers; `secret` is random bytes.
+    pub fn new(snapshot: Arc<Snapshot>, offer: Arc<Offer>, seed: u64, secret: [u8; 32]) -> Self {
+        Self {
+            pool: PoolShard::new(&snapshot.topology, seed),
+            rules: snapshot.rules.scratch(),
+            snapshot,
+            offer,
+            sessions: Slab::default(),
+            lanes: Slab::default(),
+            now_us: 0,
+            draining: false,
+            spare: Vec::new(),
+            schemas_seen: Vec::new(),
+            secret,
+            stats: Counters::default(),
+            orders: Orders::default(),
+        }
+    }
+
+    /// Tells the time, in microseconds; before every other call of a turn.
+    pub fn set_now(&mut self, now_us: u64) {
+        self.now_us = now_us;
+    }
+
+    /// A client was accepted.
+    pub fn on_accepted(&mut self, arrival: Arrival) -> SessionId {
+        self.stats.clients_created += 1;
+        let now_us = self.now_us;
+        let scramble = crate::session::scramble_of(arrival.random);
+        let id = self.sessions.insert_with(|_| {
+            let Arrival { client, local, connection, .. } = arrival;
+            Session::new(connection, client, local, scramble, now_us)
+        });
+        if arrival.admitted {
+            self.greet(id, scramble);
+        } else {
+            self.turn_away(id);
+        }
+        id
+    }
+
+    /// Bytes of a client that were not taken before. Returns how many were taken now.
+    pub fn on_client_bytes(&mut self, id: SessionId, bytes: &[u8]) -> usize {
+        let taken = self.client_bytes(id, bytes);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.input_waits = taken < bytes.len();
+        }
+        self.check_invariants(id);
+        taken
+    }
+
+    /// Bytes of a server that were not taken before. Returns how many were taken now.
+    pub fn on_lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+            let rest = bytes.get(taken..).unwrap_or_default();
+            if lane.login.is_some() {
+                match self.on_login_bytes(id, rest) {
+                    0 => return taken,
+                    more => taken += more,
+                }
+                continue;
+            }
+            if let Lease::Relay(session) = lane.lease {
+                self.orders.relay(End::Client(session), taken..bytes.len());
+                return bytes.len();
+            }
+            let Some((head, tracker)) = lane.head() else {
+                self.on_unasked(id);
+                return bytes.len();
+            };
+            match tracker.feed(rest) {
+                Ok(fed) => {
+                    let end = taken + fed.consumed;
+                    let more = matches!(fed.event, wire::result::Event::More);
+                    self.on_reply_part(id, head, taken..end, fed.event, bytes);
+                    taken = end;
+                    if more {
+                        return taken;
+                    }
+                }
+                Err(fault) => {
+                    self.on_server_fault(id, fault);
+                    return bytes.len();
+                }
+            }
+        }
+        taken
+    }
+
+    /// A server sent something nobody asked for: usually its goodbye.
+    fn on_unasked(&mut self, id: LaneId) {
+        self.lose_lane(id, LastFault::Os(0));
+    }
+
+    fn on_server_fault(&mut self, id: LaneId, fault: PeerFault) {
+        self.stats.server_faults += 1;
+        if let Some(lane) = self.lanes.get(id) {
+            let server = lane.server.clone();
+            self.orders.report(LogEvent::ServerFault { server, fault: fault.to_string() });
+        }
+        self.lose_lane(id, LastFault::Protocol);
+    }
+
+    /// A dial ended: connected, or with the errno that says why not.
+    pub fn on_dialed(&mut self, id: LaneId, result: Result<(), i32>) {
+        if let Err(errno) = result {
+            let errno = u32::try_from(errno).unwrap_or(0);
+            self.fail_dial(id, LastFault::Os(errno), None, false);
+        }
+    }
+
+    /// A client closed, or its socket failed. Nothing more is sent to it.
+    pub fn on_client_gone(&mut self, id: SessionId) {
+        self.end_session(id, false);
+    }
+
+    /// A backend connection closed or failed.
+    pub fn on_lane_gone(&mut self, id: LaneId, errno: i32) {
+        let errno = u32::try_from(errno).unwrap_or(0);
+        self.lose_lane_closed(id, LastFault::Os(errno));
+    }
+
+    /// More bytes wait for a receiver than it takes: its sender is to be paused.
+    pub fn on_congested(&mut self, end: End) {
+        let source = self.source_of(end);
+        if let Some(source) = source {
+            self.stats.pauses += 1;
+            if let End::Client(session) = source
+                && let Some(session) = self.sessions.get_mut(session)
+            {
+                session.paused = true;
+            }
+            self.orders.push(Order::Pause(source));
+        }
+    }
+
+    /// A receiver took everything that waited for it.
+    pub fn on_drained(&mut self, end: End) {
+        let source = self.source_of(end);
+        if let Some(source) = source {
+            if let End::Client(session) = source
+                && let Some(session) = self.sessions.get_mut(session)
+            {
+                session.paused = false;
+            }
+            self.orders.push(Order::Resume(source));
+        }
+    }
+
+    /// Whose bytes go to this end now.
+    fn source_of(&self, end: End) -> Option<End> {
+        match end {
+            End::Client(id) => match &self.sessions.get(id)?.phase {
+                Phase::Running(running) => Some(End::Lane(running.lane)),
+                Phase::Relaying(lane) => Some(End::Lane(*lane)),
+                _ => None,
+            },
+            End::Lane(id) => match self.lanes.get(id)?.lease {
+                Lease::Exclusive(session) | Lease::Relay(session) => Some(End::Client(session)),
+                _ => None,
+            },
+        }
+    }
+
+    /// A deadline that was ordered has come; it may be out of date.
+    pub fn on_deadline(&mut self, end: End) {
+        match end {
+            End::Client(id) => self.on_session_deadline(id),
+            End::Lane(id) => self.on_lane_deadline(id),
+        }
+    }
+
+    /// Once a second: idle lanes that are too many or too old are closed.
+    pub fn on_tick(&mut self) {
+        self.trim_idle();
+    }
+
+    /// Another worker's client asked for a session of this worker to be killed.
+    pub fn on_kill(&mut self, request: &KillRequest) {
+        self.kill(request);
+    }
+
+    /// From now on sessions end as soon as they have no transaction open.
+    pub fn drain(&mut self) {
+        self.draining = true;
+        for id in self.sessions.keys() {
+            self.end_if_drained(id);
+        }
+    }
+
+    /// Ends every session at once.
+    pub fn close_all(&mut self) {
+        for id in self.sessions.keys() {
+            self.close_session(id, Some(crate::error::shutting_down()));
+        }
+    }
+
+    /// How many sessions there are.
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many backend connections there are.
+    pub fn lane_count(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The command that a session keeps, for [`Order::SendKept`].
+    pub fn kept(&self, id: SessionId) -> &[u8] {
+        self.sessions.get(id).map_or(&[], |session| &session.kept)
+    }
+
+    /// Every session, for the process list and the simulator.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.sessions.iter()
+    }
+
+    /// Every backend connection.
+    pub fn lanes(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes.iter()
+    }
+
+    /// What must always hold of a session and its lanes.
+    pub fn check_invariants(&self, id: SessionId) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let Some(session) = self.sessions.get(id) else { return };
+        for held in &session.held {
+            let lane = self.lanes.get(held.lane);
+            debug_assert!(lane.is_some(), "I-SESSION-1: a held lane exists");
+            if let Some(lane) = lane {
+                lane.check_invariants();
+                debug_assert_eq!(
+                    lane.lease,
+                    Lease::Exclusive(id),
+                    "I-SESSION-2: a held lane is leased to its session"
+                );
+            }
+        }
+        if let Phase::Running(running) = &session.phase {
+            debug_assert!(
+                session.held.iter().any(|held| held.lane == running.lane),
+                "I-SESSION-3: a command runs on a lane that the session holds"
+            );
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What is worth a line in the log, as data; the text is made where logs are written.
+//!
+//! There is no event per query. Whether a line is shown is the edge's decision, by [`Level`].
+
+use std::fmt;
+
+use crate::error::SqlError;
+use crate::ids::{ConnectionId, HostgroupId};
+use crate::topology::{LastFault, ServerRef};
+
+/// How much attention a line deserves.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// Of interest when looking for something.
+    Debug,
+    /// A change of state.
+    Info,
+    /// An operator should know.
+    Warn,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub enum LogEvent {
+    /// A client was refused before or during login.
+    LoginRefused {
+        /// Its connection id.
+        connection: ConnectionId,
+        /// Where it came from.
+        client: String,
+        /// What it was told.
+        error: SqlError,
+    },
+    /// A client broke the protocol; its session ended.
+    ClientFault {
+        /// Its connection id.
+        connection: ConnectionId,
+        /// Where it came from.
+        client: String,
+        /// Phase the session was in.
+        phase: &'static str,
+        /// What was wrong.
+        fault: String,
+    },
+    /// A server broke the protocol; that backend connection is closed.
+    ServerFault {
+        /// Which server.
+        server: ServerRef,
+        /// What was wrong.
+        fault: String,
+    },
+    /// A connect to a server failed.
+    ConnectFailed {
+        /// Which server.
+        server: ServerRef,
+        /// Why, in short.
+        fault: LastFault,
+        /// What the server said, if it said something.
+        said: String,
+    },
+    /// Failures in one second reached the limit: the server is left out for a while.
+    Shunned {
+        /// Which server.
+        server: ServerRef,
+        /// The failure that tipped it.
+        fault: LastFault,
+        /// For how long.
+        for_ms: u64,
+    },
+    /// A backend connection broke while a command was on it.
+    LaneLost {
+        /// Which server.
+        server: ServerRef,
+        /// The session that used it.
+        connection: ConnectionId,
+        /// Whether the command is tried again elsewhere.
+        retried: bool,
+    },
+    /// No connection to a hostgroup could be had.
+    NoConnection {
+        /// Which hostgroup.
+        hostgroup: HostgroupId,
+        /// The session that wanted it.
+        connection: ConnectionId,
+        /// What it was told.
+        error: SqlError,
+    },
+    /// A state that must not occur was met; the session ended.
+    Broken {
+        /// Its connection id.
+        connection: ConnectionId,
+        /// Which state.
+        what: String,
+    },
+}
+
+impl LogEvent {
+    /// How much attention it deserves.
+    pub fn level(&self) -> Level {
+        match self {
+            Self::LoginRefused { .. } | Self::ClientFault { .. } => Level::Info,
+            _ => Level::Warn,
+        }
+    }
+}
+
+impl fmt::Display for LogEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LoginRefused { connection, client, error } => {
+                write!(f, "client {client} (connection {}) refused: {error}", connection.0)
+            }
+            Self::ClientFault { connection, client, phase, fault } => write!(
+                f,
+                "client {client} (connection {}) broke the protocol while {phase}: {fault}",
+                connection.0
+            ),
+            Self::ServerFault { server, fault } => {
+                write!(f, "server {server} broke the protocol: {fault}")
+            }
+            Self::ConnectFailed { server, fault, said } => {
+                write!(f, "connect to server {server} failed: {fault}")?;
+                if !said.is_empty() {
+                    write!(f, ": {said}")?;
+                }
+                Ok(())
+            }
+            Self::Shunned { server, fault, for_ms } => write!(
+                f,
+                "server {server} in hostgroup {} shunned for {for_ms} ms: {fault}",
+                server.hostgroup
+            ),
+            Self::LaneLost { server, connection, retried } => {
+                let then = if *retried { "retried elsewhere" } else { "not retried" };
+                write!(
+                    f,
+                    "connection to server {server} lost under connection {}, {then}",
+                    connection.0
+                )
+            }
+            Self::NoConnection { hostgroup, connection, error } => {
+                write!(f, "connection {} got none to hostgroup {hostgroup}: {error}", connection.0)
+            }
+            Self::Broken { connection, what } => {
+                write!(f, "connection {} ended by an internal error: {what}", connection.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Getting a lane for a command: checkout, dial, wait, give up with a reason.
+//!
+//! Which lane fits best is `pool`; what happens on it is `run`.
+
+use std::sync::Arc;
+
+use crate::backend::BackendLogin;
+use crate::error::{self, SqlError};
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Lane, Lease};
+use crate::link::Charset;
+use crate::orders::{End, Order};
+use crate::pool::{self, Checkout, Need};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::{Held, Job, Phase, Waiting, What};
+use crate::slab::Slab;
+use crate::topology::{LastFault, ServerRef};
+
+/// How long a session without a dial of its own waits before it looks at the pool again. Lanes
+/// that come free on this worker are given at once; this is for what other workers do.
+const LOOK_AGAIN_US: u64 = 100_000;
+
+impl Proxy {
+    /// Gets a lane of the job's hostgroup and runs the kept command on it.
+    pub(crate) fn acquire(&mut self, id: SessionId, job: Job) {
+        match self.checkout(id, job.hostgroup, None) {
+            Checkout::Lane(lane) => {
+                self.stats.checkouts_idle += 1;
+                self.take(id, lane, job);
+            }
+            Checkout::Refuse => {
+                let why = pool::explain(&self.snapshot.topology, job.hostgroup, self.now_us);
+                self.give_up(id, &job, error::no_server(job.hostgroup, &why));
+            }
+            found => {
+                let wait_us = self.snapshot.vars.connect_timeout_server_max_ms * 1000;
+                let waiting = Waiting {
+                    job,
+                    since_us: self.now_us,
+                    deadline_us: self.now_us.saturating_add(wait_us),
+                    dialing: None,
+                    attempts: 0,
+                    avoid: None,
+                    said: None,
+                };
+                self.stats.checkouts_waited += 1;
+                self.set_phase(id, Phase::Waiting(waiting));
+                self.pool.enqueue(job.hostgroup, id);
+                self.pursue(id, found);
+            }
+        }
+    }
+
+    fn set_phase(&mut self, id: SessionId, phase: Phase) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = phase;
+        }
+    }
+
+    fn checkout(
+        &mut self,
+        id: SessionId,
+        hostgroup: HostgroupId,
+        avoid: Option<usize>,
+    ) -> Checkout {
+        let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
+        let Some(account) = &session.account else { return Checkout::Refuse };
+        let need = Need { hostgroup, account, class: session.class, want: &session.want, avoid };
+        self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
+    }
+
+    /// What a waiting session does with the outcome of a checkout that gave it no lane.
+    fn pursue(&mut self, id: SessionId, found: Checkout) {
+        match found {
+            Checkout::Dial(server) => self.dial_for(id, server),
+            Checkout::Replace(lane, server) => {
+                // the closed lane's permit is taken over
+                self.drop_lane(lane);
+                if server.gauge.take_permit(server.max_connections) {
+                    self.dial_for(id, server);
+                } else {
+                    self.look_again_later(id);
+                }
+            }
+            _ => self.look_again_later(id),
+        }
+    }
+
+    fn look_again_later(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Phase::Waiting(waiting) = &session.phase else { return };
+        let at = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
+        self.orders.push(Order::Deadline { end: End::Client(id), at });
+    }
+
+    fn dial_for(&mut self, id: SessionId, server: ServerRef) {
+        let lane = self.dial(id, server, Lease::Dialing(Some(id)));
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Phase::Waiting(waiting) = &mut session.phase {
+            waiting.dialing = lane;
+            waiting.attempts += 1;
+            let at = waiting.deadline_us;
+            self.orders.push(Order::Deadline { end: End::Client(id), at });
+        }
+    }
+
+    /// Opens a connection with the login and the state of a session; its permit is taken already.
+    pub(crate) fn dial(
+        &mut self,
+        id: SessionId,
+        server: ServerRef,
+        lease: Lease,
+    ) -> Option<LaneId> {
+        let session = self.sessions.get(id)?;
+        let account = session.account.clone()?;
+        let collation = match session.want.charset {
+            Charset::Collation(id) => u8::try_from(id).unwrap_or(45),
+            Charset::Named(name) => collation_of(name),
+        };
+        let (class, schema) = (session.class, session.want.schema.clone());
+        Some(dial(
+            &mut self.lanes,
+            &mut self.orders,
+            Dial {
+                server,
+                account,
+                class,
+                schema,
+                collation,
+                lease,
+                now_us: self.now_us,
+                timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
+            },
+        ))
+    }
+
+    /// Gives a free lane to a session that runs its command on it.
+    pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.lease = Lease::Exclusive(id);
+        }
+        session.held.push(Held { hostgroup: job.hostgroup, lane, why: Holds::NONE });
+        self.run(id, lane, job);
+    }
+
+    /// Takes a session out of its wait; what it waited for is returned.
+    fn stop_waiting(&mut self, id: SessionId) -> Option<Waiting> {
+        let session = self.sessions.get_mut(id)?;
+        if !matches!(session.phase, Phase::Waiting(_)) {
+            return None;
+        }
+        let Phase::Waiting(waiting) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return None;
+        };
+        self.pool.forget_waiter(waiting.job.hostgroup, id);
+        if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane)) {
+            lane.lease = Lease::Dialing(None);
+        }
+        Some(waiting)
+    }
+
+    /// Forgets a session that waits, because it ends.
+    pub(crate) fn abandon_wait(&mut self, id: SessionId) -> bool {
+        self.stop_waiting(id).is_some()
+    }
+
+    /// A lane is free: the first waiter it fits gets it, else it becomes idle.
+    pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        lane.lease = Lease::Idle;
+        lane.used_us = self.now_us;
+        let hostgroup = lane.server.hostgroup;
+        if self.pool.has_no_waiters(hostgroup) {
+            self.pool.put_idle(&lane.server.clone(), lane_id);
+            return;
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let fitting = self.pool.waiters(hostgroup).find(|waiter| {
+            self.sessions.get(*waiter).is_some_and(|session| {
+                let Some(account) = &session.account else { return false };
+                let (class, want) = (session.class, &session.want);
+                let need = Need { hostgroup, account, class, want, avoid: None };
+                pool::fits(lane, &need).is_some()
+            })
+        });
+        let server = lane.server.clone();
+        if let Some(waiter) = fitting
+            && let Some(waiting) = self.stop_waiting(waiter)
+        {
+            return self.take(waiter, lane_id, waiting.job);
+        }
+        self.pool.put_idle(&server, lane_id);
+        // it fits nobody who waits: whoever has no dial under way looks again, and may replace it
+        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
+        if let Some(waiter) = first {
+            self.look_again(waiter);
+        }
+    }
+
+    fn has_no_dial(&self, id: SessionId) -> bool {
+        let phase = self.sessions.get(id).map(|session| &session.phase);
+        matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
+    }
+
+    /// A waiting session looks at the pool once more, or gives up when its time is over.
+    pub(crate) fn look_again(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Phase::Waiting(waiting) = &session.phase else { return };
+        if self.now_us >= waiting.deadline_us {
+            return self.time_out(id);
+        }
+        if waiting.dialing.is_some() {
+            return;
+        }
+        let (job, avoid) = (waiting.job, waiting.avoid);
+        match self.checkout(id, job.hostgroup, avoid) {
+            Checkout::Lane(lane) => {
+                self.stop_waiting(id);
+                self.take(id, lane, job);
+            }
+            Checkout::Refuse => self.time_out(id),
+            found => self.pursue(id, found),
+        }
+    }
+
+    fn time_out(&mut self, id: SessionId) {
+        let Some(waiting) = self.stop_waiting(id) else { return };
+        let hostgroup = waiting.job.hostgroup;
+        let mut why = pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
+        if let Some(said) = &waiting.said {
+            why = format!("{why} (last answer: {said})");
+        }
+        let waited_ms = self.now_us.saturating_sub(waiting.since_us) / 1000;
+        let error = error::connect_timeout(hostgroup, waited_ms, &why);
+        self.give_up(id, &waiting.job, error);
+    }
+
+    /// The command cannot be served: the client is told why.
+    pub(crate) fn give_up(&mut self, id: SessionId, job: &Job, error: SqlError) {
+        self.stats.checkouts_failed += 1;
+        if let Some(session) = self.sessions.get(id) {
+            let (hostgroup, connection) = (job.hostgroup, session.connection);
+            let error = error.clone();
+            self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
+        }
+        self.fail_job(id, job, &error);
+    }
+
+    /// A dial failed: its waiter tries elsewhere, or gives up.
+    pub(crate) fn fail_dial(
+        &mut self,
+        lane_id: LaneId,
+        fault: LastFault,
+        said: Option<SqlError>,
+        open: bool,
+    ) {
+        let Some(lane) = self.lanes.remove(lane_id) else { return };
+        if open {
+            self.orders.push(Order::Close(End::Lane(lane_id)));
+        }
+        let server = lane.server.clone();
+        server.gauge.give_permit();
+        self.note_fault(&server, fault, said.as_ref());
+        match lane.lease {
+            Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
+            Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
+            _ => {}
+        }
+    }
+
+    /// Counts a failed connect against its server.
+    fn note_fault(&mut self, server: &ServerRef, fault: LastFault, said: Option<&SqlError>) {
+        self.stats.lanes_failed += 1;
+        let vars = &self.snapshot.vars;
+        let limit = vars.shun_on_failures.min(vars.connect_retries_on_failure.saturating_add(1));
+        let recovery_us = vars.shun_recovery_time_sec * 1_000_000;
+        // a server that waits shunned for longer than queries wait would never be tried again
+        let longest_us = (vars.connect_timeout_server_max_ms * 1000).max(1_000_000);
+        let recovery_us = recovery_us.min(longest_us);
+        let shunned = server.gauge.on_fault(fault, self.now_us, limit, recovery_us);
+        let (to, said) = (server.clone(), said.map(|s| s.message.clone()).unwrap_or_default());
+        self.orders.report(LogEvent::ConnectFailed { server: to, fault, said });
+        if shunned {
+            self.stats.shuns += 1;
+            let (server, for_ms) = (server.clone(), recovery_us / 1000);
+            self.orders.report(LogEvent::Shunned { server, fault, for_ms });
+        }
+    }
+
+    fn dial_again(
+        &mut self,
+        id: SessionId,
+        server: &ServerRef,
+        fault: LastFault,
+        said: Option<SqlError>,
+    ) {
+        let retries = self.snapshot.vars.connect_retries_on_failure;
+        let delay_us = self.snapshot.vars.connect_retries_delay_ms * 1000;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        waiting.dialing = None;
+        waiting.avoid = Some(server.index);
+        waiting.said = said.or(waiting.said.take());
+        let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
+        if waiting.job.what == What::LoginSchema || attempts > retries {
+            return self.time_out(id);
+        }
+        if fault.is_final() && self.only_server(id, server) {
+            return self.time_out(id);
+        }
+        let at = deadline_us.min(self.now_us + delay_us);
+        self.orders.push(Order::Deadline { end: End::Client(id), at });
+    }
+
+    /// Whether no other server of the hostgroup could do better.
+    fn only_server(&self, id: SessionId, failed: &ServerRef) -> bool {
+        let Some(session) = self.sessions.get(id) else { return true };
+        let Phase::Waiting(waiting) = &session.phase else { return true };
+        self.snapshot
+            .topology
+            .hostgroup(waiting.job.hostgroup)
+            .iter()
+            .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
+    }
+}
+
+/// What a dial needs to know.
+pub(crate) struct Dial {
+    pub server: ServerRef,
+    pub account: Arc<crate::users::Account>,
+    pub class: wire::Caps,
+    pub schema: Option<Arc<[u8]>>,
+    pub collation: u8,
+    pub lease: Lease,
+    pub now_us: u64,
+    pub timeout_us: u64,
+}
+
+/// Makes a lane and orders its socket.
+pub(crate) fn dial(
+    lanes: &mut Slab<LaneId, Lane>,
+    orders: &mut crate::orders::Orders,
+    dial: Dial,
+) -> LaneId {
+    let Dial { server, account, class, schema, collation, lease, now_us, timeout_us } = dial;
+    let local = server.is_local_socket();
+    let login = BackendLogin::new(account, class, schema, collation, local);
+    let to = server.clone();
+    let id = lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
+    orders.push(Order::Dial { lane: id, server: to });
+    orders.push(Order::Deadline { end: End::Lane(id), at: now_us + timeout_us });
+    id
+}
+
+fn collation_of(charset: &str) -> u8 {
+    wire::collation_table::find_charset_default(charset.as_bytes())
+        .and_then(|collation| u8::try_from(collation.id).ok())
+        .unwrap_or(45)
+}

@@ -1,0 +1,283 @@
+//! A client's bytes become commands: framing, limits, and which file serves which command.
+//!
+//! Nothing is decided about lanes here.
+
+use wire::command::Command;
+use wire::frame::{self, Framed, HEADER_BYTES, Header, Span};
+use wire::result::ReplyKind;
+
+use crate::error;
+use crate::holds::Holds;
+use crate::ids::SessionId;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::{Phase, Stage};
+
+/// Bytes of a client that may wait while its session serves a command, before it is not read from.
+const INPUT_BYTES_MAX: usize = 1 << 16;
+
+/// Longest packet before a login is complete.
+const LOGIN_BYTES_MAX: usize = 1 << 16;
+
+impl Proxy {
+    /// Serves what can be served of a client's bytes; returns how many were taken.
+    pub(crate) fn client_bytes(&mut self, id: SessionId, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        loop {
+            let rest = bytes.get(taken..).unwrap_or_default();
+            if rest.is_empty() {
+                return taken;
+            }
+            let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
+            let step = match &mut session.phase {
+                Phase::Idle => self.next_command(id, rest),
+                Phase::Greeting { .. } | Phase::Login(_) => self.next_login_packet(id, rest),
+                Phase::Running(running) => {
+                    let sent = matches!(running.stage, Stage::Sent);
+                    if let Stage::Infile(_) = running.stage {
+                        self.infile_bytes(id, taken, rest)
+                    } else if running.job.upload.is_some() && sent {
+                        self.upload_bytes(id, taken, rest)
+                    } else {
+                        self.hold_input(id, rest)
+                    }
+                }
+                Phase::Waiting(_) | Phase::Dialing { .. } => self.hold_input(id, rest),
+                Phase::Relaying(lane) => {
+                    self.orders.relay(End::Lane(*lane), taken..bytes.len());
+                    rest.len()
+                }
+                Phase::Skipping { span, .. } => {
+                    let fed = span.feed(rest);
+                    if fed.done {
+                        self.skipped(id);
+                    }
+                    fed.consumed
+                }
+                Phase::Closing => rest.len(),
+            };
+            if step == 0 {
+                return taken;
+            }
+            taken += step;
+        }
+    }
+
+    /// Leaves bytes where they are until the session can serve them.
+    fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        if rest.len() > INPUT_BYTES_MAX && !session.paused {
+            session.paused = true;
+            self.orders.push(Order::Pause(End::Client(id)));
+        }
+        0
+    }
+
+    fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        match frame::next_packet(rest) {
+            Framed::Need(_) if rest.len() <= LOGIN_BYTES_MAX => 0,
+            Framed::Packet(packet) if packet.len <= LOGIN_BYTES_MAX => {
+                let Some(session) = self.sessions.get(id) else { return rest.len() };
+                match session.phase {
+                    Phase::Greeting { scramble } => self.on_handshake(id, &packet, scramble),
+                    _ => self.on_login_packet(id, &packet),
+                }
+                packet.len
+            }
+            _ => {
+                self.client_fault(id, "a packet of the handshake is too long");
+                self.send_error(id, 1, &error::bad_handshake("a packet is too long"));
+                self.close_session(id, None);
+                rest.len()
+            }
+        }
+    }
+
+    fn next_command(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        let Some(header) = Header::parse(rest) else { return 0 };
+        if header.seq != 0 {
+            let fault = format!("a command begins with sequence number {}", header.seq);
+            self.client_fault(id, &fault);
+            self.send_error(id, header.seq.wrapping_add(1), &error::packets_out_of_order());
+            self.close_session(id, None);
+            return rest.len();
+        }
+        let max = self.snapshot.vars.max_allowed_packet as usize;
+        let whole = self.snapshot.vars.threshold_query_length as usize;
+        if header.len > max {
+            return self.skip_packet(id, rest);
+        }
+        match frame::next_packet(rest) {
+            Framed::Packet(packet) => {
+                let raw = rest.get(..packet.len).unwrap_or_default();
+                self.on_command(id, raw, packet.payload, None);
+                packet.len
+            }
+            _ if rest.len() > whole.max(HEADER_BYTES) => {
+                let mut span = Span::begin();
+                let fed = span.feed(rest);
+                let raw = rest.get(..fed.consumed).unwrap_or_default();
+                let first = raw.len().min(HEADER_BYTES + header.len);
+                let payload = raw.get(HEADER_BYTES..first).unwrap_or_default();
+                self.on_command(id, raw, payload, Some(span).filter(|_| !fed.done));
+                fed.consumed
+            }
+            _ => 0,
+        }
+    }
+
+    fn skip_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        let mut span = Span::begin();
+        let fed = span.feed(rest);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Skipping { span, error: error::packet_too_large() };
+        }
+        if fed.done {
+            self.skipped(id);
+        }
+        fed.consumed
+    }
+
+    /// The end of a packet that was too long: now the client may be told.
+    fn skipped(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Skipping { span, error } = std::mem::replace(&mut session.phase, Phase::Idle)
+        else {
+            return;
+        };
+        self.stats.queries += 1;
+        self.stats.err += 1;
+        self.send_error(id, span.last_seq().wrapping_add(1), &error);
+    }
+
+    /// A whole command, or the beginning of one whose rest `upload` follows.
+    ///
+    /// `raw` is what was received of it, headers included; `payload` is what its first frame says.
+    fn on_command(&mut self, id: SessionId, raw: &[u8], payload: &[u8], upload: Option<Span>) {
+        let command = Command::parse(payload);
+        if !matches!(command.reply_kind(), Some(ReplyKind::None)) {
+            self.stats.queries += 1;
+        }
+        match command {
+            Command::Query(text) => self.on_query(id, raw, text, upload),
+            Command::StmtPrepare(text) => self.on_prepare(id, raw, text, upload),
+            Command::StmtExecute { id: stmt, .. } | Command::StmtBulkExecute { id: stmt, .. } => {
+                self.on_execute(id, raw, stmt, upload);
+            }
+            Command::SendLongData { id: stmt, .. } => self.on_long_data(id, raw, stmt, upload),
+            _ if upload.is_some() => self.too_long_for(id, &command, upload),
+            Command::StmtClose(stmt) => self.on_stmt_close(id, stmt),
+            Command::StmtReset(stmt) | Command::StmtFetch { id: stmt, .. } => {
+                self.on_stmt_other(id, raw, &command, stmt);
+            }
+            Command::InitDb(_) => self.on_init_db(id, raw),
+            Command::FieldList { .. } | Command::ProcessInfo | Command::Debug => {
+                self.on_plain(id, raw, &command);
+            }
+            Command::SetOption(option) => self.on_set_option(id, raw, option),
+            Command::Quit => self.end_session(id, true),
+            Command::Ping => self.answer_ok(id),
+            Command::Statistics => self.answer_statistics(id),
+            Command::ProcessKill(connection) => self.answer_kill(id, connection, false),
+            Command::ResetConnection => self.on_reset(id),
+            Command::ChangeUser(_) => self.on_change_user_command(id, payload),
+            Command::BinlogDump(_) | Command::BinlogDumpGtid(_) | Command::RegisterReplica(_) => {
+                self.on_replication(id, raw);
+            }
+            Command::Unknown(code) => {
+                let name = format!("0x{code:02x}");
+                self.answer_error(id, &error::unknown_command(&name));
+            }
+        }
+    }
+
+    fn too_long_for(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) {
+        let fault = format!("{} of that length", command.name());
+        let error = error::malformed_packet(&fault);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(span) = upload {
+            // it is counted when its end has been seen
+            self.stats.queries -= 1;
+            session.phase = Phase::Skipping { span, error };
+        }
+    }
+
+    /// Passes on the rest of a long command.
+    fn upload_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
+        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Phase::Running(running) = &mut session.phase else { return 0 };
+        let Some(span) = &mut running.job.upload else { return 0 };
+        let fed = span.feed(rest);
+        let lane = running.lane;
+        let silent = running.job.reply == ReplyKind::None;
+        if fed.done {
+            running.job.upload = None;
+        }
+        self.orders.relay(End::Lane(lane), taken..taken + fed.consumed);
+        if fed.done && silent {
+            self.finish_silent(id);
+        }
+        fed.consumed
+    }
+
+    /// Passes on a file.
+    fn infile_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
+        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Phase::Running(running) = &mut session.phase else { return 0 };
+        let Stage::Infile(scan) = &mut running.stage else { return 0 };
+        let (bytes, over) = scan.feed(rest);
+        if over {
+            running.stage = Stage::Sent;
+        }
+        self.orders.relay(End::Lane(running.lane), taken..taken + bytes);
+        bytes
+    }
+
+    /// Keeps a command until its reply begins.
+    pub(crate) fn keep(&mut self, id: SessionId, raw: &[u8]) {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(raw);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.kept = buffer;
+        }
+    }
+
+    /// Gives back the buffer of a command that is not needed any more.
+    pub(crate) fn drop_kept(&mut self, id: SessionId) {
+        const SPARE_BUFFERS: usize = 1024;
+        const SPARE_BYTES: usize = 1 << 14;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let buffer = std::mem::take(&mut session.kept);
+        if (1..=SPARE_BYTES).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Notes that a client broke the protocol.
+    pub(crate) fn client_fault(&mut self, id: SessionId, fault: &str) {
+        self.stats.client_faults += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        self.orders.report(LogEvent::ClientFault {
+            connection: session.connection,
+            client: session.client.to_string(),
+            phase: session.doing(),
+            fault: fault.into(),
+        });
+    }
+
+    /// `COM_SET_OPTION`: multi-statements on (0) or off (1).
+    fn on_set_option(&mut self, id: SessionId, raw: &[u8], option: u16) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.held.is_empty() {
+            return self.on_pinning(id, raw, Holds::OPTION);
+        }
+        match option {
+            0 => session.class = session.class.union(wire::Caps::MULTI_STATEMENTS),
+            1 => session.class = session.class.without(wire::Caps::MULTI_STATEMENTS),
+            _ => return self.answer_error(id, &error::unknown_command("COM_SET_OPTION")),
+        }
+        self.answer_eof(id);
+    }
+}

@@ -1,0 +1,480 @@
+//! How sessions and their commands end when it is not by a reply: errors, quits, kills, resets,
+//! deadlines, and what becomes of the lanes they held.
+
+use wire::command;
+use wire::frame::Span;
+use wire::reply::ErrPacket;
+use wire::result::ReplyKind;
+
+use crate::backend::CLASS;
+use crate::error::{self, SqlError};
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Lane, Lease, Owner};
+use crate::orders::{End, KillRequest, Order};
+use crate::pool::{self, Checkout, Need};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::acquire::{Dial, dial};
+use crate::session::{Job, Phase, Session, What};
+use crate::topology::{LastFault, ServerRef, Status};
+
+impl Proxy {
+    /// A command ends with an error of the proxy's own; the session lives on.
+    pub(crate) fn fail_job(&mut self, id: SessionId, job: &Job, error: &SqlError) {
+        if job.what == What::LoginSchema {
+            // whether the schema exists will be seen by the first query
+            return self.login_unchecked(id);
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.idle_since_us = self.now_us;
+        session.phase = match job.upload {
+            Some(span) => Phase::Skipping { span, error: error.clone() },
+            None => Phase::Idle,
+        };
+        if let What::Prepare(stmt) = job.what {
+            self.prepare_failed(id, stmt);
+        }
+        self.let_go_of_empty(id);
+        self.drop_kept(id);
+        if job.upload.is_some() {
+            // counted and told when the rest of the command has been read
+            self.stats.queries -= u64::from(job.reply != ReplyKind::None);
+        } else if job.reply != ReplyKind::None {
+            self.answer_error(id, error);
+        }
+        self.after_command(id);
+    }
+
+    /// Checks in every lane that is held for no reason any more.
+    fn let_go_of_empty(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let free: Vec<_> =
+            session.held.iter().filter(|h| h.why.is_empty()).map(|h| h.lane).collect();
+        for lane in free {
+            self.let_go(id, lane);
+        }
+    }
+
+    /// A command is refused before anything was done about it.
+    pub(crate) fn refuse_command(&mut self, id: SessionId, upload: Option<Span>, error: SqlError) {
+        let Some(span) = upload else { return self.answer_error(id, &error) };
+        self.stats.queries -= 1;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Skipping { span, error };
+        }
+    }
+
+    /// A command without an answer is thrown away.
+    pub(crate) fn swallow(&mut self, id: SessionId, upload: Option<Span>) {
+        let Some(span) = upload else { return };
+        let error = error::malformed_packet("long data for an unknown statement");
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Skipping { span, error };
+        }
+    }
+
+    /// A state that must not occur: the session ends, its lanes with it.
+    pub(crate) fn break_session(&mut self, id: SessionId, what: &str) {
+        if let Some(session) = self.sessions.get(id) {
+            let (connection, what) = (session.connection, what.to_string());
+            self.orders.report(LogEvent::Broken { connection, what });
+        }
+        self.close_session(id, Some(error::internal(what)));
+    }
+
+    /// The proxy ends a session: after the bytes sent so far, and an error if there is one to tell.
+    pub(crate) fn close_session(&mut self, id: SessionId, error: Option<SqlError>) {
+        if let Some(error) = &error
+            && let Some(session) = self.sessions.get(id)
+            && matches!(session.phase, Phase::Idle)
+        {
+            self.send_error(id, 0, error);
+        }
+        if self.sessions.get(id).is_some() {
+            self.orders.push(Order::Close(End::Client(id)));
+            self.end_session(id, true);
+        }
+    }
+
+    /// A session is over: its client quit, went away, or was closed.
+    pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let answers = match &session.phase {
+            Phase::Waiting(waiting) => waiting.job.reply != ReplyKind::None,
+            Phase::Running(running) => running.job.reply != ReplyKind::None,
+            _ => false,
+        };
+        let counts = answers && !self.is_login(id);
+        self.stats.killed += u64::from(counts);
+        self.stats.clients_aborted += u64::from(!orderly);
+        let was_open = !matches!(session.phase, Phase::Closing);
+        self.abandon_wait(id);
+        self.kill_running(id);
+        self.release_all(id);
+        self.leave_account(id);
+        self.drop_kept(id);
+        if was_open && orderly {
+            self.orders.push(Order::Close(End::Client(id)));
+        }
+        self.sessions.remove(id);
+    }
+
+    fn is_login(&self, id: SessionId) -> bool {
+        match self.sessions.get(id).map(|session| &session.phase) {
+            Some(Phase::Waiting(waiting)) => waiting.job.what == What::LoginSchema,
+            Some(Phase::Running(running)) => running.job.what == What::LoginSchema,
+            _ => false,
+        }
+    }
+
+    /// The account has one client less.
+    pub(crate) fn leave_account(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(account) = session.account.take() {
+            account.leave();
+        }
+    }
+
+    /// Gives up every lane of a session: back to the pool what is clean, closed what is not.
+    pub(crate) fn release_all(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Phase::Relaying(lane) | Phase::Dialing { lane } = session.phase {
+            self.drop_lane(lane);
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let held = std::mem::take(&mut session.held);
+        let stmts = session.stmts.take();
+        for held in held {
+            let quiet = self.lanes.get(held.lane).is_some_and(Lane::is_quiet);
+            if !quiet || !held.why.leave_it_clean() {
+                self.stats.lanes_dropped += 1;
+                self.drop_lane(held.lane);
+                continue;
+            }
+            for stmt in stmts.iter().flat_map(|stmts| stmts.server_ids_on(held.lane)) {
+                self.send_close(held.lane, stmt);
+            }
+            self.offer_lane(held.lane);
+        }
+    }
+
+    /// Closes a backend connection, telling the server where nothing is on its way.
+    pub(crate) fn drop_lane(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let end = End::Lane(lane_id);
+        if lane.login.is_none() && lane.is_quiet() {
+            self.orders.send(end, |out| command::write(out, command::code::QUIT, &[]));
+        }
+        self.orders.push(Order::Close(end));
+        self.forget(lane_id);
+    }
+
+    /// Forgets a backend connection whose socket is closed or about to be.
+    pub(crate) fn forget(&mut self, lane_id: LaneId) {
+        if let Some(lane) = self.lanes.remove(lane_id) {
+            self.pool.remove_idle(&lane.server, lane_id);
+            lane.server.gauge.give_permit();
+        }
+    }
+
+    /// `COM_RESET_CONNECTION`: the session is as after its login.
+    pub(crate) fn on_reset(&mut self, id: SessionId) {
+        self.release_all(id);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.want = session.first.clone();
+        session.class = session.caps.intersect(CLASS);
+        session.last_insert_id = 0;
+        session.row_count = 0;
+        session.found_rows = 0;
+        self.answer_ok(id);
+    }
+
+    /// `COM_CHANGE_USER`.
+    pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
+        self.stats.ok += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        let scramble = super::login::scramble_after(session.scramble, &self.secret);
+        self.on_change_user(id, payload, scramble);
+    }
+
+    /// Checks at login that the schema the client named exists.
+    pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
+        let mut raw = Vec::new();
+        command::write(&mut raw, command::code::INIT_DB, schema);
+        self.keep(id, &raw);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.login_seq = seq;
+        }
+        let reply = ReplyKind::Simple;
+        self.begin_simple(id, What::LoginSchema, reply, Holds::NONE, true);
+    }
+
+    /// The schema exists: the login is complete.
+    pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
+        const SEEN: usize = 256;
+        self.stats.ok -= 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        if let Some(schema) = &session.want.schema
+            && self.schemas_seen.len() < SEEN
+        {
+            self.schemas_seen.push(schema.clone());
+        }
+        self.drop_kept(id);
+        self.let_go(id, lane_id);
+        self.login_unchecked(id);
+    }
+
+    /// The schema does not exist: the login fails as it would on the server itself.
+    pub(crate) fn schema_missing(&mut self, id: SessionId, payload: &[u8]) {
+        let error = ErrPacket::parse(payload).map_or_else(
+            |_| error::internal("an error packet that cannot be read"),
+            |err| SqlError {
+                code: err.code,
+                sqlstate: err.sqlstate,
+                message: String::from_utf8_lossy(err.message).into_owned(),
+            },
+        );
+        self.refuse_login(id, error);
+    }
+
+    fn refuse_login(&mut self, id: SessionId, error: SqlError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.phase = Phase::Closing;
+        let seq = session.login_seq;
+        self.send_error(id, seq, &error);
+        self.orders.push(Order::Close(End::Client(id)));
+        self.end_session(id, true);
+    }
+
+    fn login_unchecked(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.phase = Phase::Idle;
+        session.idle_since_us = self.now_us;
+        let seq = session.login_seq;
+        self.drop_kept(id);
+        self.let_go_of_empty(id);
+        self.welcome(id, seq);
+        self.after_command(id);
+    }
+
+    /// A server to open a new connection to; its permit is taken.
+    pub(crate) fn checkout_new(
+        &mut self,
+        id: SessionId,
+        hostgroup: HostgroupId,
+    ) -> Option<ServerRef> {
+        let session = self.sessions.get(id)?;
+        let account = session.account.as_ref()?;
+        let (class, want) = (session.class, &session.want);
+        let need = Need { hostgroup, account, class, want, avoid: session.relay_avoid };
+        let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
+        let lane_id = match found {
+            Checkout::Dial(server) => return Some(server),
+            Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
+            Checkout::Wait | Checkout::Refuse => return None,
+        };
+        // a pooled lane has a history: it stays there, or makes room for a fresh one
+        let server = self.lanes.get(lane_id)?.server.clone();
+        if server.gauge.take_permit(server.max_connections) {
+            self.pool.put_idle(&server, lane_id);
+            return Some(server);
+        }
+        self.drop_lane(lane_id);
+        server.gauge.take_permit(server.max_connections).then_some(server)
+    }
+
+    /// The lane of a fast-forward session stands.
+    pub(crate) fn relay_ready(&mut self, id: SessionId, lane: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.drop_lane(lane) };
+        session.phase = Phase::Relaying(lane);
+        let seq = session.login_seq;
+        self.drop_kept(id);
+        self.welcome(id, seq);
+        self.resume_input(id);
+    }
+
+    /// The lane of a fast-forward session could not be opened.
+    pub(crate) fn relay_failed(
+        &mut self,
+        id: SessionId,
+        server: &ServerRef,
+        _fault: LastFault,
+        said: Option<SqlError>,
+    ) {
+        const ATTEMPTS: u32 = 3;
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.relay_avoid = Some(server.index);
+        session.relay_attempts += 1;
+        let again = session.relay_attempts < ATTEMPTS && said.is_none();
+        let (seq, hostgroup) = (session.login_seq, server.hostgroup);
+        if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
+            return self.begin_relay(id, seq);
+        }
+        let error = said.filter(|said| said.code == 1049).unwrap_or_else(|| {
+            let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
+            error::no_server(hostgroup, &why)
+        });
+        self.refuse_login(id, error);
+    }
+
+    /// A deadline of a session.
+    pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
+        let now_us = self.now_us;
+        let vars = self.snapshot.vars.clone();
+        let Some(session) = self.sessions.get(id) else { return };
+        match &session.phase {
+            Phase::Greeting { .. } | Phase::Login(_) => {
+                let fault = "the handshake was not completed in time";
+                self.client_fault(id, fault);
+                self.close_session(id, None);
+            }
+            Phase::Waiting(_) => self.look_again(id),
+            Phase::Idle | Phase::Relaying(_) => {
+                let mut limit_us = vars.wait_timeout_ms * 1000;
+                if session.in_transaction() {
+                    limit_us = limit_us.min(vars.max_transaction_idle_time_ms * 1000);
+                }
+                let relaying = matches!(session.phase, Phase::Relaying(_));
+                let at = session.idle_since_us.saturating_add(limit_us);
+                if limit_us > 0 && now_us >= at && !relaying {
+                    return self.close_session(id, None);
+                }
+                let at = at.max(now_us + 1_000_000);
+                self.orders.push(Order::Deadline { end: End::Client(id), at });
+            }
+            Phase::Running(running) => {
+                let limit_us = vars.default_query_timeout_ms.saturating_mul(1000);
+                let at = running.started_us.saturating_add(limit_us);
+                if now_us >= at {
+                    self.kill_running(id);
+                } else {
+                    self.orders.push(Order::Deadline { end: End::Client(id), at });
+                }
+            }
+            Phase::Dialing { .. } | Phase::Skipping { .. } | Phase::Closing => {}
+        }
+    }
+
+    /// A deadline of a lane: its login took too long.
+    pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        if lane.login.is_some() {
+            self.fail_dial(id, LastFault::Timeout, None, true);
+        } else if matches!(lane.lease, Lease::Errand(_)) {
+            self.drop_lane(id);
+        }
+    }
+
+    /// Closes idle lanes that are too old, or too many and long unused.
+    pub(crate) fn trim_idle(&mut self) {
+        const UNUSED_US: u64 = 10_000_000;
+        let vars = self.snapshot.vars.clone();
+        let topology = self.snapshot.topology.clone();
+        for server in topology.servers() {
+            let share = u64::from(server.max_connections) * u64::from(vars.free_connections_pct);
+            let keep = usize::try_from(share / 100).unwrap_or(usize::MAX).max(1);
+            let idle = self.pool.idle_of(server);
+            let surplus = idle.len().saturating_sub(keep);
+            let max_age_us = vars.connection_max_age_ms * 1000;
+            let online = server.status == Status::Online;
+            let old: Vec<_> = idle
+                .iter()
+                .enumerate()
+                .filter(|(position, id)| {
+                    let Some(lane) = self.lanes.get(**id) else { return false };
+                    let age_us = self.now_us.saturating_sub(lane.born_us);
+                    let unused_us = self.now_us.saturating_sub(lane.used_us);
+                    !online
+                        || (max_age_us > 0 && age_us > max_age_us)
+                        || (*position < surplus && unused_us > UNUSED_US)
+                })
+                .map(|(_, id)| *id)
+                .collect();
+            for id in old {
+                self.drop_lane(id);
+            }
+        }
+    }
+
+    /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.
+    pub(crate) fn end_if_drained(&mut self, id: SessionId) -> bool {
+        let Some(session) = self.sessions.get(id) else { return true };
+        let done = match session.phase {
+            Phase::Idle => !session.in_transaction(),
+            Phase::Greeting { .. } | Phase::Login(_) => true,
+            _ => false,
+        };
+        if done {
+            self.close_session(id, None);
+        }
+        done
+    }
+
+    /// Carries out a client's `KILL` on a session of this worker.
+    pub(crate) fn kill(&mut self, request: &KillRequest) {
+        let is_meant = |session: &Session| {
+            session.connection.0 == request.connection && session.user().as_bytes() == request.user
+        };
+        let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);
+        let Some(id) = found else { return };
+        if !request.query_only {
+            return self.close_session(id, None);
+        }
+        if let Some(session) = self.sessions.get(id)
+            && let Phase::Waiting(waiting) = &session.phase
+        {
+            let job = waiting.job;
+            self.abandon_wait(id);
+            return self.fail_job(id, &job, &error::query_interrupted());
+        }
+        self.kill_running(id);
+    }
+
+    /// Kills, on its server, the query that a session runs.
+    pub(crate) fn kill_running(&mut self, id: SessionId) {
+        let wanted = self.snapshot.vars.kill_backend_connection_when_disconnect;
+        let Some(running) = self.running(id) else { return };
+        if running.killed || !wanted {
+            return;
+        }
+        running.killed = true;
+        let lane_id = running.lane;
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        if lane.is_quiet() {
+            return;
+        }
+        self.stats.kills_sent += 1;
+        let errand = Dial {
+            server: lane.server.clone(),
+            account: lane.account.clone(),
+            class: lane.class,
+            schema: None,
+            collation: 45,
+            lease: Lease::Errand(lane.thread_id),
+            now_us: self.now_us,
+            timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
+        };
+        // a kill must get through when the server is full for queries: it needs no permit
+        let _ = lane.server.gauge.take_permit(u32::MAX);
+        dial(&mut self.lanes, &mut self.orders, errand);
+    }
+
+    /// The connection for a kill stands.
+    pub(crate) fn run_errand(&mut self, id: LaneId, thread_id: u32) {
+        let text = format!("KILL QUERY {thread_id}");
+        self.orders.send(End::Lane(id), |out| command::write_query(out, text.as_bytes()));
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.enqueue(Owner::Nobody, ReplyKind::Result);
+        }
+    }
+
+    /// A reply that nobody waits for has ended: an errand is over.
+    pub(crate) fn errand_done(&mut self, id: LaneId) {
+        let errand = self.lanes.get(id).is_some_and(|lane| matches!(lane.lease, Lease::Errand(_)));
+        if errand {
+            self.drop_lane(id);
+        }
+    }
+}

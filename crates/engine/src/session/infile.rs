@@ -1,0 +1,50 @@
+//! Follows the file that a client sends for `LOAD DATA LOCAL INFILE`: packets until an empty one.
+//!
+//! Only lengths are looked at; the bytes go to the server as they come.
+
+use wire::frame::Span;
+
+/// How far the file is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InfileScan {
+    span: Span,
+}
+
+impl InfileScan {
+    /// Before the first packet.
+    pub(crate) fn begin() -> Self {
+        Self { span: Span::begin() }
+    }
+
+    /// Takes what belongs to the file; tells whether it ended.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let mut taken = 0;
+        loop {
+            let fed = self.span.feed(bytes.get(taken..).unwrap_or_default());
+            taken += fed.consumed;
+            if !fed.done {
+                return (taken, false);
+            }
+            if self.span.payload_bytes() == 0 {
+                return (taken, true);
+            }
+            self.span = Span::begin();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_ends_with_an_empty_packet_wherever_the_bytes_are_cut() {
+        let bytes = [3, 0, 0, 2, b'a', b'b', b'c', 1, 0, 0, 3, b'd', 0, 0, 0, 4, 9, 9];
+        for cut in 0..=bytes.len() {
+            let mut scan = InfileScan::begin();
+            let (first, over) = scan.feed(&bytes[..cut]);
+            let (rest, over) = if over { (0, true) } else { scan.feed(&bytes[first..]) };
+            assert_eq!((first + rest, over), (16, true), "cut at {cut}");
+        }
+    }
+}

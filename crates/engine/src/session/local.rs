@@ -1,0 +1,186 @@
+//! Answers that need no server: OK, errors, and statements about the proxy's own connection.
+
+use sql::{Effects, Facts, Verb};
+use wire::reply::{
+    ColumnDef, EofPacket, ErrPacket, OkPacket, write_eof, write_err, write_ok, write_text_result,
+};
+use wire::{Status, frame};
+
+use crate::error::SqlError;
+use crate::holds::Holds;
+use crate::ids::SessionId;
+use crate::orders::{End, KillRequest, Order};
+use crate::proxy::Proxy;
+use crate::session::Session;
+
+/// The status flags a session shows when the proxy answers.
+fn status_of(session: &Session) -> Status {
+    let mut status = Status::default();
+    if session.want.autocommit {
+        status = status.union(Status::AUTOCOMMIT);
+    }
+    if session.in_transaction() {
+        status = status.union(Status::IN_TRANS);
+    }
+    status
+}
+
+impl Proxy {
+    /// An OK packet.
+    pub(crate) fn send_ok(&mut self, id: SessionId, mut seq: u8) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let ok = OkPacket { status: status_of(session), ..OkPacket::default() };
+        let caps = session.caps;
+        self.orders.send(End::Client(id), |out| write_ok(out, &mut seq, caps, &ok));
+    }
+
+    /// An ERR packet.
+    pub(crate) fn send_error(&mut self, id: SessionId, mut seq: u8, error: &SqlError) {
+        self.stats.errors_generated += 1;
+        let packet = ErrPacket {
+            code: error.code,
+            sqlstate: error.sqlstate,
+            message: error.message.as_bytes(),
+        };
+        self.orders.send(End::Client(id), |out| write_err(out, &mut seq, &packet));
+    }
+
+    /// Answers a command with OK.
+    pub(crate) fn answer_ok(&mut self, id: SessionId) {
+        self.stats.ok += 1;
+        self.send_ok(id, 1);
+    }
+
+    /// Answers a command with an EOF, or the OK that stands for it.
+    pub(crate) fn answer_eof(&mut self, id: SessionId) {
+        self.stats.ok += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        let eof = EofPacket { warnings: 0, status: status_of(session) };
+        let caps = session.caps;
+        self.orders.send(End::Client(id), |out| write_eof(out, &mut 1, caps, eof));
+    }
+
+    /// Answers a command with an error.
+    pub(crate) fn answer_error(&mut self, id: SessionId, error: &SqlError) {
+        self.stats.err += 1;
+        self.send_error(id, 1, error);
+    }
+
+    /// Answers `COM_STATISTICS`.
+    pub(crate) fn answer_statistics(&mut self, id: SessionId) {
+        self.stats.ok += 1;
+        let (threads, questions) = (self.sessions.len(), self.stats.queries);
+        let text = format!("Threads: {threads}  Questions: {questions}");
+        self.orders.send(End::Client(id), |out| {
+            frame::write_packet(out, &mut 1, text.as_bytes());
+        });
+    }
+
+    /// Answers with a result of one row, or of none.
+    fn answer_row(&mut self, id: SessionId, columns: &[&[u8]], row: Option<&[u8]>) {
+        self.stats.ok += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        let (caps, status) = (session.caps, status_of(session));
+        let columns: Vec<_> = columns.iter().map(|name| ColumnDef::text(name)).collect();
+        let cells = [row];
+        let rows: &[&[Option<&[u8]>]] = if row.is_some() { &[&cells] } else { &[] };
+        self.orders.send(End::Client(id), |out| {
+            write_text_result(out, &mut 1, caps, &columns, rows, status);
+        });
+    }
+
+    /// Passes a kill on to whichever worker has the session, and answers OK.
+    pub(crate) fn answer_kill(&mut self, id: SessionId, connection: u32, query_only: bool) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let user = session.user().as_bytes().to_vec();
+        self.orders.push(Order::Kill(KillRequest { connection, query_only, user }));
+        self.answer_ok(id);
+    }
+
+    /// Answers a text that is about the proxy's own connection; `false` when it is not.
+    pub(crate) fn answered_locally(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> bool {
+        const ASKS: Effects = Effects::CONNECTION_ID
+            .union(Effects::READS_ROW_COUNT)
+            .union(Effects::READS_FOUND_ROWS)
+            .union(Effects::SHOW_WARNINGS);
+        if facts.effects == Effects::TRANSACTION_END {
+            return self.answer_needless_end(id);
+        }
+        if facts.verb == Verb::Kill {
+            return self.answer_kill_text(id, text);
+        }
+        if !facts.effects.intersects(ASKS) {
+            return false;
+        }
+        let Some(session) = self.sessions.get(id) else { return false };
+        let is = |what: &[u8]| bare(text).eq_ignore_ascii_case(what);
+        if is(b"select connection_id()") {
+            let value = session.connection.0.to_string();
+            self.answer_row(id, &[b"CONNECTION_ID()"], Some(value.as_bytes()));
+            return true;
+        }
+        if session.held_for(Holds::PINNING).is_some() {
+            return false;
+        }
+        if is(b"select row_count()") {
+            let value = session.row_count.to_string();
+            self.answer_row(id, &[b"ROW_COUNT()"], Some(value.as_bytes()));
+        } else if is(b"select found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
+            let value = session.found_rows.to_string();
+            self.answer_row(id, &[b"FOUND_ROWS()"], Some(value.as_bytes()));
+        } else if is(b"show warnings") && session.held_for(Holds::WARNINGS).is_none() {
+            self.answer_row(id, &[b"Level", b"Code", b"Message"], None);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// `COMMIT` or `ROLLBACK` with nothing to end needs no server.
+    fn answer_needless_end(&mut self, id: SessionId) -> bool {
+        let Some(session) = self.sessions.get(id) else { return false };
+        if session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some() {
+            return false;
+        }
+        self.answer_ok(id);
+        true
+    }
+
+    fn answer_kill_text(&mut self, id: SessionId, text: &[u8]) -> bool {
+        let Some((connection, query_only)) = parse_kill(bare(text)) else { return false };
+        self.answer_kill(id, connection, query_only);
+        true
+    }
+}
+
+/// A text without blanks around it and without its final semicolon.
+fn bare(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii();
+    text.strip_suffix(b";").map_or(text, <[u8]>::trim_ascii_end)
+}
+
+/// `KILL [CONNECTION|QUERY] id`: the id, and whether only its query is meant.
+fn parse_kill(text: &[u8]) -> Option<(u32, bool)> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut words = text.split_ascii_whitespace().skip(1).peekable();
+    let query = words.next_if(|word| word.eq_ignore_ascii_case("query")).is_some();
+    if !query {
+        words.next_if(|word| word.eq_ignore_ascii_case("connection"));
+    }
+    let id = words.next()?.parse().ok()?;
+    words.next().is_none().then_some((id, query))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kill_is_understood_in_its_three_spellings_only() {
+        assert_eq!(parse_kill(b"KILL 12"), Some((12, false)));
+        assert_eq!(parse_kill(b"kill connection 7"), Some((7, false)));
+        assert_eq!(parse_kill(b"KILL QUERY 9"), Some((9, true)));
+        assert_eq!(parse_kill(b"KILL HARD 9"), None);
+        assert_eq!(parse_kill(b"KILL QUERY ID 9"), None);
+    }
+}

@@ -1,0 +1,364 @@
+//! A client logs in: greeting, handshake response, authentication, and `COM_CHANGE_USER` later.
+//!
+//! What passwords look like on the wire is `wire::auth`; which accounts there are is `users`.
+
+use std::sync::Arc;
+
+use wire::auth::{Plugin, native, sha2};
+use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{PublicKeyRequest, SslRequest};
+use wire::frame::Packet;
+use wire::reply::{write_auth_more, write_auth_switch};
+use wire::{Caps, Malformed, Status, frame};
+
+use crate::error::{self, SqlError};
+use crate::ids::SessionId;
+use crate::link::{Charset, LinkState};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::Phase;
+use crate::users::{Account, Credential, Learned};
+
+/// What is being waited for in the middle of an authentication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expect {
+    /// The response of the plugin that was switched to.
+    Response,
+    /// Full authentication: the request for the key, or clear text on a Unix socket.
+    Password,
+    /// The password, encrypted with the key.
+    Encrypted,
+}
+
+/// An authentication under way.
+pub(crate) struct Login {
+    scramble: [u8; 20],
+    user: Box<[u8]>,
+    account: Option<Arc<Account>>,
+    first: LinkState,
+    /// The client itself named the schema, so that its absence is an error.
+    schema_named: bool,
+    with_password: bool,
+    plugin: Plugin,
+    expect: Expect,
+    seq: u8,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let user = String::from_utf8_lossy(&self.user);
+        write!(f, "Login({user}, {:?}, {:?})", self.plugin, self.expect)
+    }
+}
+
+enum Check {
+    Accept,
+    Deny,
+    Switch(Plugin),
+    Full,
+}
+
+/// Makes a scramble of random bytes: no zero, and no `$`, which some clients treat as an end.
+pub(crate) fn scramble_of(random: [u8; 20]) -> [u8; 20] {
+    random.map(|byte| match byte & 0x7f {
+        0 => b'a',
+        b'$' => b'b',
+        other => other,
+    })
+}
+
+/// The next challenge on the same connection, which only who knows the secret can foretell.
+pub(crate) fn scramble_after(last: [u8; 20], secret: &[u8; 32]) -> [u8; 20] {
+    scramble_of(native::double_sha1(&[last.as_slice(), secret].concat()))
+}
+
+impl Proxy {
+    /// Sends the greeting.
+    pub(crate) fn greet(&mut self, id: SessionId, scramble: [u8; 20]) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let vars = &self.snapshot.vars;
+        let greeting = Greeting {
+            server_version: &self.offer.server_version,
+            connection_id: session.connection.0,
+            scramble,
+            caps: self.offer.caps,
+            collation: 45,
+            status: Status::AUTOCOMMIT,
+            plugin: vars.default_authentication_plugin.as_bytes(),
+        };
+        let at = self.now_us + vars.connect_timeout_client_ms * 1000;
+        let end = End::Client(id);
+        self.orders.send(end, |out| {
+            frame::write_with(out, &mut 0, |payload| greeting.encode(payload));
+        });
+        self.orders.push(Order::Deadline { end, at });
+    }
+
+    /// The process is full: an error in place of the greeting, as MySQL does.
+    pub(crate) fn turn_away(&mut self, id: SessionId) {
+        self.stats.denied_max_connections += 1;
+        self.refuse(id, 0, error::too_many_connections());
+    }
+
+    fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
+        if let Some(session) = self.sessions.get(id) {
+            let (connection, client) = (session.connection, session.client.to_string());
+            let error = error.clone();
+            self.orders.report(LogEvent::LoginRefused { connection, client, error });
+        }
+        self.send_error(id, seq, &error);
+        self.close_session(id, None);
+    }
+
+    /// The handshake response.
+    pub(crate) fn on_handshake(&mut self, id: SessionId, packet: &Packet<'_>, scramble: [u8; 20]) {
+        let seq = packet.seq.wrapping_add(1);
+        if SslRequest::parse(packet.payload).is_some() {
+            let why = "TLS was asked for but not offered";
+            return self.refuse(id, seq, error::bad_handshake(why));
+        }
+        let response = match HandshakeResponse::parse(packet.payload) {
+            Ok(response) => response,
+            Err(malformed) => return self.bad_handshake(id, seq, malformed),
+        };
+        let caps = response.caps.intersect(self.offer.caps);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.caps = caps;
+        session.class = caps.intersect(crate::backend::CLASS);
+        let account = self.snapshot.users.find(response.user).cloned();
+        let named = response.schema.filter(|schema| !schema.is_empty());
+        let first = self.first_state(account.as_deref(), named, u16::from(response.collation));
+        let plugin = match response.plugin {
+            Some(name) if caps.contains(Caps::PLUGIN_AUTH) => Plugin::from_name(name),
+            _ => Plugin::NativePassword,
+        };
+        let login = Login {
+            scramble,
+            user: response.user.into(),
+            account,
+            first,
+            schema_named: named.is_some(),
+            with_password: !response.auth_response.is_empty(),
+            plugin,
+            expect: Expect::Response,
+            seq,
+        };
+        let auth = response.auth_response.to_vec();
+        self.judge(id, Box::new(login), &auth);
+    }
+
+    /// The state a session of this account begins with.
+    fn first_state(
+        &self,
+        account: Option<&Account>,
+        schema: Option<&[u8]>,
+        collation: u16,
+    ) -> LinkState {
+        let default = account.and_then(|account| account.default_schema.as_deref());
+        let fallback = Some(self.snapshot.vars.default_schema.as_str()).filter(|s| !s.is_empty());
+        let schema = schema.or(default.or(fallback).map(str::as_bytes)).map(Into::into);
+        LinkState { schema, charset: Charset::Collation(collation), autocommit: true }
+    }
+
+    fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
+        self.client_fault(id, &malformed.to_string());
+        self.refuse(id, seq, error::bad_handshake(&malformed.to_string()));
+    }
+
+    /// `COM_CHANGE_USER`: everything begins anew on the same socket.
+    pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8], scramble: [u8; 20]) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let body = payload.get(1..).unwrap_or_default();
+        let request = match ChangeUser::parse(body, session.caps) {
+            Ok(request) => request,
+            Err(malformed) => return self.bad_handshake(id, 1, malformed),
+        };
+        let collation = match (request.collation, session.first.charset) {
+            (Some(collation), _) | (None, Charset::Collation(collation)) => collation,
+            _ => 45,
+        };
+        let account = self.snapshot.users.find(request.user).cloned();
+        let named = Some(request.schema).filter(|schema| !schema.is_empty());
+        let login = Login {
+            scramble,
+            user: request.user.into(),
+            first: self.first_state(account.as_deref(), named, collation),
+            account,
+            schema_named: named.is_some(),
+            with_password: !request.auth_response.is_empty(),
+            plugin: Plugin::Other,
+            expect: Expect::Response,
+            seq: 1,
+        };
+        self.release_all(id);
+        self.leave_account(id);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.scramble = scramble;
+        }
+        self.judge(id, Box::new(login), b"");
+    }
+
+    /// A packet in the middle of an authentication.
+    pub(crate) fn on_login_packet(&mut self, id: SessionId, packet: &Packet<'_>) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        let local = session.local;
+        login.seq = packet.seq.wrapping_add(1);
+        login.with_password |= !packet.payload.is_empty();
+        match login.expect {
+            Expect::Response => self.judge(id, login, packet.payload),
+            Expect::Password if PublicKeyRequest::is(packet.payload) => {
+                let pem = self.offer.key.public_pem();
+                let seq = &mut login.seq;
+                self.orders.send(End::Client(id), |out| write_auth_more(out, seq, pem));
+                login.expect = Expect::Encrypted;
+                self.await_login(id, login);
+            }
+            Expect::Password if local => {
+                let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
+                self.judge_clear(id, login, clear);
+            }
+            Expect::Encrypted => {
+                let clear = self.offer.key.decrypt(packet.payload, &login.scramble);
+                self.judge_clear(id, login, &clear.unwrap_or_default());
+            }
+            Expect::Password => self.deny(id, &login),
+        }
+    }
+
+    fn await_login(&mut self, id: SessionId, login: Box<Login>) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Login(login);
+        }
+    }
+
+    fn judge(&mut self, id: SessionId, mut login: Box<Login>, response: &[u8]) {
+        let end = End::Client(id);
+        match check(&login, response) {
+            Check::Accept => self.accept_login(id, &login),
+            Check::Deny => self.deny(id, &login),
+            Check::Switch(plugin) => {
+                login.plugin = plugin;
+                let data = [login.scramble.as_slice(), &[0]].concat();
+                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data: &data };
+                let seq = &mut login.seq;
+                self.orders.send(end, |out| write_auth_switch(out, seq, &switch));
+                self.await_login(id, login);
+            }
+            Check::Full => {
+                let seq = &mut login.seq;
+                self.orders.send(end, |out| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]));
+                login.expect = Expect::Password;
+                self.await_login(id, login);
+            }
+        }
+    }
+
+    fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: &[u8]) {
+        let Some(account) = login.account.clone() else { return self.deny(id, &login) };
+        let right = match &account.credential {
+            Credential::Empty => clear.is_empty(),
+            Credential::Clear { password, .. } => **password == *clear,
+            Credential::Native(double) => native::double_sha1(clear) == *double,
+            Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
+        };
+        if !right {
+            return self.deny(id, &login);
+        }
+        let _ = account.learned.set(Learned::Clear(clear.into()));
+        self.accept_login(id, &login);
+    }
+
+    fn deny(&mut self, id: SessionId, login: &Login) {
+        self.stats.denied_password += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        let error = error::access_denied(&login.user, &session.client, login.with_password);
+        self.refuse(id, login.seq, error);
+    }
+
+    fn accept_login(&mut self, id: SessionId, login: &Login) {
+        let Some(account) = login.account.clone() else { return self.deny(id, login) };
+        if let Err(current) = account.admit() {
+            self.stats.denied_max_user_connections += 1;
+            let error = error::too_many_user_connections(&account.name, current);
+            return self.refuse(id, login.seq, error);
+        }
+        let mut seq = login.seq;
+        let fast = login.plugin == Plugin::CachingSha2 && login.expect == Expect::Response;
+        if fast && !account.credential.is_empty() {
+            let end = End::Client(id);
+            self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.want = login.first.clone();
+        session.first = login.first.clone();
+        session.account = Some(account.clone());
+        session.phase = Phase::Idle;
+        session.idle_since_us = self.now_us;
+        if account.fast_forward {
+            return self.begin_relay(id, seq);
+        }
+        let unseen = session.want.schema.as_ref().filter(|schema| {
+            login.schema_named && !self.schemas_seen.iter().any(|seen| seen == *schema)
+        });
+        match unseen.cloned() {
+            Some(schema) => self.check_schema(id, &schema, seq),
+            None => self.welcome(id, seq),
+        }
+    }
+
+    /// The OK that ends a login; the session is idle from here on.
+    pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
+        self.send_ok(id, seq);
+        let at = self.now_us + self.snapshot.vars.wait_timeout_ms * 1000;
+        if at > self.now_us {
+            self.orders.push(Order::Deadline { end: End::Client(id), at });
+        }
+    }
+}
+
+/// Whether a response proves the password, or what has to be asked instead.
+fn check(login: &Login, response: &[u8]) -> Check {
+    let Some(account) = &login.account else {
+        // An unknown user is led through the same steps as a known one with a wrong password.
+        let known = matches!(login.plugin, Plugin::NativePassword | Plugin::CachingSha2);
+        return if known { Check::Deny } else { Check::Switch(Plugin::NativePassword) };
+    };
+    let clear = match (&account.credential, account.learned.get()) {
+        (Credential::Clear { password, .. }, _) => Some(&**password),
+        (_, Some(Learned::Clear(password))) => Some(&**password),
+        _ => None,
+    };
+    match (login.plugin, &account.credential) {
+        (Plugin::NativePassword | Plugin::CachingSha2, Credential::Empty) => {
+            // caching_sha2 clients send a lone zero byte for an empty password
+            if response.iter().all(|byte| *byte == 0) { Check::Accept } else { Check::Deny }
+        }
+        (Plugin::NativePassword, Credential::Clear { double_sha1, .. })
+        | (Plugin::NativePassword, Credential::Native(double_sha1)) => {
+            match native::verify(response, &login.scramble, double_sha1) {
+                Some(sha1) => {
+                    if clear.is_none() {
+                        let _ = account.learned.set(Learned::Sha1(sha1));
+                    }
+                    Check::Accept
+                }
+                None => Check::Deny,
+            }
+        }
+        (Plugin::NativePassword, Credential::CachingSha2(_)) => Check::Switch(Plugin::CachingSha2),
+        (Plugin::CachingSha2, _) if response.len() <= 1 => Check::Deny,
+        (Plugin::CachingSha2, _) => match clear {
+            Some(password) if sha2::verify_fast(response, &login.scramble, password) => {
+                Check::Accept
+            }
+            Some(_) => Check::Deny,
+            None => Check::Full,
+        },
+        (_, Credential::CachingSha2(_)) => Check::Switch(Plugin::CachingSha2),
+        _ => Check::Switch(Plugin::NativePassword),
+    }
+}

@@ -1,0 +1,278 @@
+//! A session: one client's stay, from accept to close.
+//!
+//! A session is in one [`Phase`], and a phase is a place where it waits. The files beside this one
+//! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
+//! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
+//! own) and `ending`.
+
+use std::sync::Arc;
+
+use sql::Effects;
+use wire::Caps;
+use wire::frame::Span;
+
+use crate::error::SqlError;
+use crate::holds::Holds;
+use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
+use crate::link::{Charset, LinkState};
+use crate::users::Account;
+
+mod acquire;
+mod command;
+mod ending;
+mod infile;
+mod local;
+mod login;
+mod place;
+mod query;
+mod reply;
+mod run;
+mod stmt;
+
+pub(crate) use login::{Login, scramble_of};
+pub(crate) use stmt::Statements;
+
+/// A lane that a session keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The hostgroup it was checked out for.
+    pub hostgroup: HostgroupId,
+    /// The lane.
+    pub lane: LaneId,
+    /// Why it is kept; nothing while a command runs on it.
+    pub why: Holds,
+}
+
+/// What a command is, as far as its way through the proxy depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// `COM_QUERY` and whatever else is passed on as it is.
+    Plain,
+    /// `COM_INIT_DB` or `USE`: success changes the schema.
+    Schema,
+    /// A `SET` of which some or all assignments are tracked.
+    Set,
+    /// `COM_STMT_PREPARE`; the id is the client's.
+    Prepare(ClientStmtId),
+    /// `COM_STMT_EXECUTE` or a bulk execute.
+    Execute(ClientStmtId),
+    /// Another command about a statement that answers: fetch, reset.
+    OfStatement(ClientStmtId),
+    /// `COM_STMT_SEND_LONG_DATA`: no answer.
+    LongData(ClientStmtId),
+    /// From here on the session is relayed: replication commands.
+    Relay,
+    /// The check, at login, that the client's schema exists.
+    LoginSchema,
+}
+
+/// A command and what was decided about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub what: What,
+    pub reply: wire::result::ReplyKind,
+    pub hostgroup: HostgroupId,
+    /// Running it twice does no harm.
+    pub repeatable: bool,
+    /// What the text may do.
+    pub effects: Effects,
+    /// Reasons to hold the lane if it succeeds.
+    pub holds: Holds,
+    pub retries_left: u32,
+    /// The statement asks for the last insert id.
+    pub needs_insert_id: bool,
+    /// The rest of a command that is longer than what is kept.
+    pub upload: Option<Span>,
+}
+
+/// Waiting for a lane.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub job: Job,
+    pub since_us: u64,
+    pub deadline_us: u64,
+    /// The lane being dialed on behalf of this session.
+    pub dialing: Option<LaneId>,
+    pub attempts: u32,
+    /// Server that failed last.
+    pub avoid: Option<usize>,
+    /// What the last attempt ended with, when the server said something.
+    pub said: Option<SqlError>,
+}
+
+/// How far a command on a lane is.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// Steps are on their way whose success must be known before the command is sent.
+    Aligning { pending: u32, failed: Option<SqlError> },
+    /// The command is with the server.
+    Sent,
+    /// The server asked for a file; the client is sending it.
+    Infile(infile::InfileScan),
+}
+
+/// A command on a lane.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub job: Job,
+    pub lane: LaneId,
+    pub stage: Stage,
+    /// A byte of the reply went to the client.
+    pub delivered: bool,
+    pub started_us: u64,
+    /// The client asked for it to be killed, or its time is over.
+    pub killed: bool,
+}
+
+/// Where a session waits.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// For the client's handshake response.
+    Greeting { scramble: [u8; 20] },
+    /// For the client in the middle of authentication.
+    Login(Box<Login>),
+    /// For a command.
+    Idle,
+    /// For a lane.
+    Waiting(Waiting),
+    /// For a server.
+    Running(Running),
+    /// For a lane that it will relay on.
+    Dialing { lane: LaneId },
+    /// For either side, looking at nothing.
+    Relaying(LaneId),
+    /// For the end of a packet that is too long to be served.
+    Skipping { span: Span, error: SqlError },
+    /// For what was sent to be taken by the client.
+    Closing,
+}
+
+impl Phase {
+    /// What the session does, for logs and the process list.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Greeting { .. } => "waiting for the handshake response",
+            Self::Login(_) => "authenticating",
+            Self::Idle => "idle",
+            Self::Waiting(_) => "waiting for a connection",
+            Self::Running(Running { stage: Stage::Aligning { .. }, .. }) => "aligning",
+            Self::Running(Running { stage: Stage::Infile(_), .. }) => "receiving a file",
+            Self::Running(_) => "running a command",
+            Self::Dialing { .. } => "connecting",
+            Self::Relaying(_) => "relaying",
+            Self::Skipping { .. } => "skipping a packet that is too long",
+            Self::Closing => "closing",
+        }
+    }
+}
+
+/// One client's stay.
+pub struct Session {
+    pub(crate) connection: ConnectionId,
+    /// The client's address without its port; `localhost` for a Unix socket.
+    pub(crate) client: Arc<str>,
+    /// Through a Unix socket.
+    pub(crate) local: bool,
+    pub(crate) phase: Phase,
+    pub(crate) account: Option<Arc<Account>>,
+    /// What was negotiated.
+    pub(crate) caps: Caps,
+    /// Those of them that its lanes must have.
+    pub(crate) class: Caps,
+    /// What its connection should look like.
+    pub(crate) want: LinkState,
+    /// What it looked like after login.
+    pub(crate) first: LinkState,
+    pub(crate) held: Vec<Held>,
+    pub(crate) stmts: Option<Box<Statements>>,
+    pub(crate) last_insert_id: u64,
+    /// `ROW_COUNT()` after the last statement.
+    pub(crate) row_count: i64,
+    /// `FOUND_ROWS()` after the last statement.
+    pub(crate) found_rows: u64,
+    /// The command being served, kept until its reply begins.
+    pub(crate) kept: Vec<u8>,
+    /// Bytes of the client lie in its buffer and were not taken.
+    pub(crate) input_waits: bool,
+    /// The client is not read from.
+    pub(crate) paused: bool,
+    /// The last time it became idle.
+    pub(crate) idle_since_us: u64,
+    /// When its transaction began; 0 when there is none.
+    pub(crate) transaction_since_us: u64,
+    /// The challenge of its last authentication.
+    pub(crate) scramble: [u8; 20],
+    /// Sequence number of the packet that will end its login.
+    pub(crate) login_seq: u8,
+    /// Dials that failed for a session that is to be relayed.
+    pub(crate) relay_attempts: u32,
+    /// The server that failed last for it.
+    pub(crate) relay_avoid: Option<usize>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        connection: ConnectionId,
+        client: Arc<str>,
+        local: bool,
+        scramble: [u8; 20],
+        now_us: u64,
+    ) -> Self {
+        let blank = LinkState { schema: None, charset: Charset::Collation(45), autocommit: true };
+        Self {
+            connection,
+            client,
+            local,
+            phase: Phase::Greeting { scramble },
+            account: None,
+            caps: Caps::NONE,
+            class: Caps::NONE,
+            want: blank.clone(),
+            first: blank,
+            held: Vec::new(),
+            stmts: None,
+            last_insert_id: 0,
+            row_count: 0,
+            found_rows: 0,
+            kept: Vec::new(),
+            input_waits: false,
+            paused: false,
+            idle_since_us: now_us,
+            transaction_since_us: 0,
+            scramble,
+            login_seq: 0,
+            relay_attempts: 0,
+            relay_avoid: None,
+        }
+    }
+
+    /// The lane it holds for one of these reasons.
+    pub(crate) fn held_for(&self, why: Holds) -> Option<&Held> {
+        self.held.iter().find(|held| held.why.intersects(why))
+    }
+
+    /// The lane it holds in a hostgroup.
+    pub(crate) fn held_in(&self, hostgroup: HostgroupId) -> Option<LaneId> {
+        self.held.iter().find(|held| held.hostgroup == hostgroup).map(|held| held.lane)
+    }
+
+    /// Whether it has a transaction open anywhere.
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.held_for(Holds::TRANSACTION).is_some()
+    }
+
+    /// Every reason for which it holds lanes.
+    pub fn reasons(&self) -> Holds {
+        self.held.iter().fold(Holds::NONE, |all, held| all.union(held.why))
+    }
+
+    /// What it does, for logs and the process list.
+    pub fn doing(&self) -> &'static str {
+        self.phase.name()
+    }
+
+    /// The account's name; empty before login.
+    pub fn user(&self) -> &str {
+        self.account.as_ref().map_or("", |account| &account.name)
+    }
+}

@@ -1,0 +1,78 @@
+//! Where a statement goes: the lane the session is tied to, or a hostgroup.
+//!
+//! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
+//! the pool's choice.
+
+use sql::Effects;
+
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::proxy::Proxy;
+use crate::rules::RuleInput;
+use crate::session::Session;
+
+/// Where a statement goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// To this lane, which the session holds.
+    Lane(LaneId),
+    /// To any lane of this hostgroup.
+    Hostgroup(HostgroupId),
+}
+
+/// What placing a statement looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    /// What its text may do.
+    pub effects: Effects,
+    /// Reasons to hold its lane.
+    pub holds: Holds,
+    /// What the rules say.
+    pub destination: Option<HostgroupId>,
+}
+
+impl Proxy {
+    /// The hostgroup that the rules give a text, if one does.
+    pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Option<HostgroupId> {
+        let session = self.sessions.get(id)?;
+        let input = RuleInput {
+            username: session.user().as_bytes(),
+            schemaname: session.want.schema.as_deref().unwrap_or_default(),
+            text,
+        };
+        self.snapshot.rules.route(&input, &mut self.rules).destination
+    }
+}
+
+/// Decides where a statement of a session goes.
+pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
+    let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
+    if let Some(held) = session.held_for(Holds::PINNING) {
+        return Place::Lane(held.lane);
+    }
+    let about_the_last =
+        [(Effects::SHOW_WARNINGS, Holds::WARNINGS), (Effects::READS_FOUND_ROWS, Holds::FOUND_ROWS)];
+    for (effect, hold) in about_the_last {
+        if placing.effects.intersects(effect)
+            && let Some(held) = session.held_for(hold)
+        {
+            return Place::Lane(held.lane);
+        }
+    }
+    if let Some(held) = session.held_for(Holds::TRANSACTION)
+        && account.transaction_persistent
+    {
+        return Place::Lane(held.lane);
+    }
+    // What ties the session to a lane has to be where its writes can go too.
+    let ties = placing.holds.intersects(Holds::PINNING);
+    let opens = !session.want.autocommit && account.transaction_persistent;
+    let hostgroup = match placing.destination {
+        Some(destination) if !ties && !opens => destination,
+        _ => account.default_hostgroup,
+    };
+    match session.held_in(hostgroup) {
+        Some(lane) => Place::Lane(lane),
+        None => Place::Hostgroup(hostgroup),
+    }
+}

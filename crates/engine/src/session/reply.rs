@@ -1,0 +1,541 @@
+//! What comes back from servers: parts of replies, their ends, and lost connections.
+//!
+//! Where a reply ends is the lane's knowledge; what its end means to the session is decided here.
+
+use std::ops::Range;
+
+use sql::Effects;
+use wire::Status;
+use wire::frame::{self, Framed};
+use wire::reply::{ErrPacket, SessionChange, SessionTrack};
+use wire::result::{End as ReplyEnd, Event};
+
+use crate::backend::LoginStep;
+use crate::error::{self, SqlError};
+use crate::holds::Holds;
+use crate::ids::{LaneId, SessionId};
+use crate::lane::{InFlight, Lease, Owner, Step};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::infile::InfileScan;
+use crate::session::{Job, Phase, Stage, What};
+use crate::topology::LastFault;
+
+/// How a command ended on its server.
+enum Outcome {
+    Done(ReplyEnd),
+    Failed,
+}
+
+impl Proxy {
+    /// Bytes of a login; returns how many were taken.
+    pub(crate) fn on_login_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+        let Some(login) = &mut lane.login else { return 0 };
+        let packet = match frame::next_packet(bytes) {
+            Framed::Packet(packet) => packet,
+            Framed::Need(_) => return 0,
+            Framed::Long { .. } => {
+                self.fail_dial(id, LastFault::Protocol, None, true);
+                return bytes.len();
+            }
+        };
+        let orders = &mut self.orders;
+        let mut step = LoginStep::Wait;
+        orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
+        match step {
+            LoginStep::Wait => {}
+            LoginStep::Ready { caps, thread_id, status } => {
+                lane.login = None;
+                lane.caps = caps;
+                lane.thread_id = thread_id;
+                lane.status = status;
+                lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+                lane.server.gauge.on_success();
+                self.stats.lanes_created += 1;
+                self.on_lane_ready(id);
+            }
+            LoginStep::Failed { fault, said } => {
+                let said = said.map(|(code, sqlstate, message)| SqlError {
+                    code,
+                    sqlstate,
+                    message: String::from_utf8_lossy(&message).into_owned(),
+                });
+                self.fail_dial(id, fault, said, true);
+            }
+        }
+        packet.len
+    }
+
+    /// A login is over: the lane serves whoever waits first.
+    fn on_lane_ready(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        match lane.lease {
+            Lease::Dialing(_) => self.offer_lane(id),
+            Lease::Relay(session) => self.relay_ready(session, id),
+            Lease::Errand(thread_id) => self.run_errand(id, thread_id),
+            Lease::Idle | Lease::Exclusive(_) => {}
+        }
+    }
+
+    /// A part of the reply at the head of a lane. `range` lies in `bytes`; the positions in
+    /// `event` count from the beginning of the range.
+    pub(crate) fn on_reply_part(
+        &mut self,
+        lane_id: LaneId,
+        head: InFlight,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        match head.owner {
+            Owner::Session(id) => self.on_session_part(id, lane_id, range, event, bytes),
+            Owner::Step(id, step) => self.on_step_part(id, lane_id, step, range, event, bytes),
+            Owner::Nobody => {
+                if matches!(event, Event::End(_) | Event::Err { .. }) {
+                    self.pop(lane_id, None);
+                    self.errand_done(lane_id);
+                }
+            }
+        }
+    }
+
+    /// Takes the head off a lane and notes the status flags its reply ended with.
+    fn pop(&mut self, lane_id: LaneId, status: Option<Status>) {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.pop();
+            if let Some(status) = status {
+                lane.status = status;
+            }
+        }
+    }
+
+    fn on_step_part(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        step: Step,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        match event {
+            Event::Prepared { stmt_id, .. } => {
+                if let Step::Prepare(stmt) = step {
+                    self.statement_prepared(id, lane_id, stmt, stmt_id);
+                }
+            }
+            Event::End(end) => {
+                let prepare = matches!(step, Step::Prepare(_));
+                self.pop(lane_id, Some(end.status).filter(|_| !prepare));
+                self.on_step_done(id, lane_id, step, Ok(()));
+            }
+            Event::Err { at, .. } => {
+                let payload = slice(bytes, range.start + at.start..range.start + at.end);
+                let error = ErrPacket::parse(payload).map_or_else(
+                    |_| error::internal("an error packet that cannot be read"),
+                    |err| SqlError {
+                        code: err.code,
+                        sqlstate: err.sqlstate,
+                        message: String::from_utf8_lossy(err.message).into_owned(),
+                    },
+                );
+                self.pop(lane_id, None);
+                self.on_step_done(id, lane_id, step, Err(error));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_session_part(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        let Some(running) = self.running(id) else { return self.lose_track(id, lane_id) };
+        let login = running.job.what == What::LoginSchema;
+        if let Event::Err { code, .. } = event
+            && !running.delivered
+            && is_going_away(code)
+            && self.retry(id, lane_id)
+        {
+            return self.drop_lane(lane_id);
+        }
+        match &event {
+            _ if login => {}
+            Event::Prepared { stmt_id, columns, params, id_at } => {
+                let id_at = range.start + id_at;
+                self.on_prepared(id, lane_id, *stmt_id, (*columns, *params), id_at, range.clone());
+            }
+            _ => self.relay_reply(id, range.clone()),
+        }
+        let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
+        match event {
+            Event::Infile => {
+                if let Some(running) = self.running(id) {
+                    running.stage = Stage::Infile(InfileScan::begin());
+                }
+                self.resume_input(id);
+            }
+            Event::Track { session_track } => {
+                self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
+            }
+            Event::Err { at: inner, .. } => {
+                self.pop(lane_id, None);
+                if login {
+                    return self.schema_missing(id, slice(bytes, at(&inner)));
+                }
+                self.finish(id, lane_id, Outcome::Failed);
+            }
+            Event::End(end) => {
+                let changes = end.session_track.clone();
+                let prepared = matches!(self.running(id), Some(r) if is_prepare(&r.job));
+                self.pop(lane_id, Some(end.status).filter(|_| !prepared));
+                if let Some(changes) = changes {
+                    self.note_changes(id, lane_id, slice(bytes, at(&changes)));
+                }
+                self.finish(id, lane_id, Outcome::Done(end));
+            }
+            _ => {}
+        }
+    }
+
+    fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
+        if let Some(running) = self.running(id) {
+            running.delivered |= !range.is_empty();
+        }
+        self.orders.relay(End::Client(id), range);
+    }
+
+    /// A reply for a session that is not waiting for one: must not be.
+    fn lose_track(&mut self, id: SessionId, lane_id: LaneId) {
+        self.break_session(id, "a reply came for a session that runs nothing");
+        self.drop_lane(lane_id);
+    }
+
+    /// What the server says has changed in its session.
+    fn note_changes(&mut self, id: SessionId, lane_id: LaneId, session_track: &[u8]) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        for change in SessionTrack::new(session_track) {
+            if let Ok(SessionChange::Schema(schema)) = change {
+                let schema = Some(schema).filter(|s| !s.is_empty()).map(Into::into);
+                lane.state.schema = schema;
+                session.want.schema.clone_from(&lane.state.schema);
+            }
+        }
+    }
+
+    /// A reply has ended: what it means for the session, and whether the lane stays with it.
+    fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        session.idle_since_us = now_us;
+        let job = running.job;
+        match &outcome {
+            Outcome::Done(end) => {
+                self.stats.ok += 1;
+                session.row_count = match end.ok_only {
+                    true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
+                    false => -1,
+                };
+                if end.resultsets > 0 {
+                    session.found_rows = end.rows;
+                }
+                if end.last_insert_id != 0 {
+                    session.last_insert_id = end.last_insert_id;
+                }
+            }
+            Outcome::Failed => {
+                self.stats.err += 1;
+                session.row_count = -1;
+            }
+        }
+        if job.what == What::LoginSchema {
+            return self.schema_seen(id, lane_id);
+        }
+        self.settle(id, lane_id, &job, &outcome);
+        self.drop_kept(id);
+        self.after_command(id);
+    }
+
+    /// Brings the session's and the lane's state up to date, and lets the lane go if it may.
+    fn settle(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
+        let multiplexing = self.snapshot.vars.multiplexing;
+        let schema = match (job.what, outcome) {
+            (What::Schema, Outcome::Done(_)) => self.schema_of_kept(id),
+            _ => None,
+        };
+        let charset = match (job.what, outcome) {
+            (What::Set, Outcome::Done(_)) => self.charset_of_kept(id),
+            _ => None,
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if let Some(schema) = schema {
+            lane.state.schema = Some(schema.clone());
+            session.want.schema = Some(schema);
+        }
+        if let Some(charset) = charset {
+            lane.state.charset = charset;
+            session.want.charset = charset;
+        }
+        let in_trans = lane.status.contains(Status::IN_TRANS);
+        if matches!(outcome, Outcome::Done(_)) && !is_prepare(job) {
+            lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
+            session.want.autocommit = lane.state.autocommit;
+        }
+        let statements = session.statements_on(lane_id);
+        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
+        let why = &mut held.why;
+        let warned = match outcome {
+            Outcome::Done(end) => end.warnings > 0,
+            Outcome::Failed => true,
+        };
+        let done = matches!(outcome, Outcome::Done(_));
+        // an error tells no status: what was open is taken to be open still
+        why.set(Holds::TRANSACTION, in_trans || (!done && !session.want.autocommit));
+        why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
+        why.set(Holds::PREPARED_STATEMENT, statements);
+        why.set(Holds::LONG_DATA, false);
+        why.set(Holds::NO_MULTIPLEX, !multiplexing);
+        if done || job.holds.intersects(Holds::PINNING) {
+            let before = why.intersects(Holds::PINNING);
+            why.set(job.holds, true);
+            self.stats.pins += u64::from(!before && why.intersects(Holds::PINNING));
+        }
+        if let (What::Execute(stmt), Outcome::Done(end)) = (job.what, outcome) {
+            let open = end.status.contains(Status::CURSOR_EXISTS)
+                && !end.status.contains(Status::LAST_ROW_SENT);
+            session.set_cursor(stmt, lane_id, open);
+        } else if let (What::OfStatement(stmt), Outcome::Done(end)) = (job.what, outcome) {
+            let open = end.status.contains(Status::CURSOR_EXISTS)
+                && !end.status.contains(Status::LAST_ROW_SENT);
+            session.set_cursor(stmt, lane_id, open);
+        }
+        let cursors = session.cursors_on(lane_id);
+        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
+        held.why.set(Holds::CURSOR, cursors);
+        if done && job.effects.intersects(Effects::UNLOCKS_TABLES) {
+            held.why.set(Holds::LOCK_TABLES, false);
+        }
+        self.note_transaction(id);
+        self.let_go(id, lane_id);
+    }
+
+    fn note_transaction(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.in_transaction() {
+            session.transaction_since_us = 0;
+        } else if session.transaction_since_us == 0 {
+            session.transaction_since_us = self.now_us;
+        }
+    }
+
+    /// Checks a lane in that its session has no reason to keep.
+    pub(crate) fn let_go(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
+        if session.held.get(at).is_some_and(|held| held.why.is_empty()) {
+            session.held.swap_remove(at);
+            self.offer_lane(lane_id);
+        }
+    }
+
+    /// Lets go of lanes that were only kept for the statement that comes now, unless that one is
+    /// about them or runs there anyway.
+    pub(crate) fn release_until_next(
+        &mut self,
+        id: SessionId,
+        stays: Option<LaneId>,
+        effects: Effects,
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
+            return;
+        }
+        let asks = effects.intersects(Effects::SHOW_WARNINGS | Effects::READS_FOUND_ROWS);
+        let mut free = Vec::new();
+        for held in &mut session.held {
+            if asks && stays == Some(held.lane) {
+                continue;
+            }
+            held.why.set(Holds::UNTIL_NEXT, false);
+            if stays != Some(held.lane) {
+                free.push(held.lane);
+            }
+        }
+        for lane in free {
+            self.let_go(id, lane);
+        }
+    }
+
+    /// The schema that the kept command, a `USE` or `COM_INIT_DB`, has set.
+    fn schema_of_kept(&self, id: SessionId) -> Option<std::sync::Arc<[u8]>> {
+        let kept = self.kept(id).get(frame::HEADER_BYTES..)?;
+        let (code, body) = kept.split_first()?;
+        match *code {
+            wire::command::code::INIT_DB => Some(body.into()),
+            _ => sql::parse_use(body).map(|schema| schema.as_ref().into()),
+        }
+    }
+
+    /// The charset that the kept command, a `SET`, has set.
+    fn charset_of_kept(&self, id: SessionId) -> Option<crate::link::Charset> {
+        let kept = self.kept(id).get(frame::HEADER_BYTES + 1..)?;
+        let set = sql::parse_set(kept)?;
+        set.assignments.iter().rev().find_map(|assignment| match assignment {
+            sql::Assignment::Names { charset, collation } => {
+                crate::link::Charset::named(charset, *collation)
+            }
+            _ => None,
+        })
+    }
+
+    /// A command without an answer is out.
+    pub(crate) fn finish_silent(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        let lane_id = running.lane;
+        if let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) {
+            held.why.set(Holds::LONG_DATA, true);
+            held.why.set(Holds::PREPARED_STATEMENT, true);
+        }
+        self.drop_kept(id);
+        self.after_command(id);
+    }
+
+    /// The session is idle again: the client's next command, or the end if Tidegate stops.
+    pub(crate) fn after_command(&mut self, id: SessionId) {
+        if self.draining && self.end_if_drained(id) {
+            return;
+        }
+        self.resume_input(id);
+    }
+
+    /// Sends the kept command again on another lane, if that is safe. The lane it was on is taken
+    /// from the session; whoever calls closes it.
+    pub(crate) fn retry(&mut self, id: SessionId, lane_id: LaneId) -> bool {
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let Phase::Running(running) = &mut session.phase else { return false };
+        let Some(held) = session.held.iter().find(|held| held.lane == lane_id) else {
+            return false;
+        };
+        let clean = held.why.without(Holds::WARNINGS).is_empty()
+            || held.why.without(Holds::WARNINGS.union(Holds::PREPARED_STATEMENT)).is_empty();
+        let unsent = matches!(running.stage, Stage::Aligning { .. });
+        let safe = clean
+            && !running.delivered
+            && !running.killed
+            && running.job.upload.is_none()
+            && !session.kept.is_empty()
+            && (running.job.repeatable || unsent)
+            && running.job.retries_left > 0;
+        if !safe {
+            return false;
+        }
+        let mut job = running.job;
+        job.retries_left -= 1;
+        session.held.retain(|held| held.lane != lane_id);
+        session.forget_lane(lane_id);
+        session.phase = Phase::Idle;
+        self.stats.retried += 1;
+        self.acquire(id, job);
+        true
+    }
+
+    /// A backend connection that the proxy gives up.
+    pub(crate) fn lose_lane(&mut self, lane_id: LaneId, fault: LastFault) {
+        self.orders.push(Order::Close(End::Lane(lane_id)));
+        self.lose_lane_closed(lane_id, fault);
+    }
+
+    /// A backend connection whose socket is closed.
+    pub(crate) fn lose_lane_closed(&mut self, lane_id: LaneId, fault: LastFault) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        if lane.login.is_some() {
+            return self.fail_dial(lane_id, fault, None, false);
+        }
+        let (server, lease) = (lane.server.clone(), lane.lease);
+        self.pool.remove_idle(&server, lane_id);
+        match lease {
+            Lease::Exclusive(id) => {
+                self.stats.lanes_lost += 1;
+                let running = matches!(self.running(id), Some(running) if running.lane == lane_id);
+                let retried = running && self.retry(id, lane_id);
+                if let Some(session) = self.sessions.get(id) {
+                    let connection = session.connection;
+                    let server = server.clone();
+                    self.orders.report(LogEvent::LaneLost { server, connection, retried });
+                }
+                self.forget(lane_id);
+                if !retried {
+                    self.lane_lost_under(id, lane_id, &server.to_string(), fault, running);
+                }
+            }
+            Lease::Relay(id) => {
+                self.forget(lane_id);
+                self.close_session(id, None);
+            }
+            _ => self.forget(lane_id),
+        }
+    }
+
+    /// A session lost a lane it held, and the command on it if one was running.
+    fn lane_lost_under(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        server: &str,
+        fault: LastFault,
+        running: bool,
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
+        session.held.retain(|held| held.lane != lane_id);
+        session.forget_lane(lane_id);
+        let error = error::lost_connection(server, &fault.to_string());
+        if !running {
+            // state of the session went with it, unless nothing is lost by preparing again
+            let harmless = why.is_none_or(Holds::leave_it_clean);
+            if !harmless {
+                self.close_session(id, None);
+            }
+            return;
+        }
+        let Phase::Running(running) = &session.phase else { return };
+        let (job, delivered) = (running.job, running.delivered);
+        let harmless = why.is_none_or(|why| why.leave_it_clean());
+        if delivered {
+            self.stats.killed += 1;
+            session.phase = Phase::Idle;
+            return self.close_session(id, None);
+        }
+        self.fail_job(id, &job, &error);
+        if !harmless {
+            self.close_session(id, None);
+        }
+    }
+}
+
+fn is_prepare(job: &Job) -> bool {
+    matches!(job.what, What::Prepare(_))
+}
+
+/// Errors by which a server says that it cannot serve anybody.
+fn is_going_away(code: u16) -> bool {
+    matches!(code, 1047 | 1053 | 1927 | 3169 | 4031)
+}
+
+fn slice(bytes: &[u8], range: Range<usize>) -> &[u8] {
+    bytes.get(range).unwrap_or_default()
+}

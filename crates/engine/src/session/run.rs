@@ -1,0 +1,238 @@
+//! Putting a command on a lane: first what brings the lane to the session's state, then the
+//! command itself, in one send wherever nothing can go wrong in between.
+
+use wire::command;
+use wire::result::ReplyKind;
+
+use crate::error::{self, SqlError};
+use crate::ids::{LaneId, SessionId};
+use crate::lane::{Lease, Owner, Step};
+use crate::link::Plan;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::session::{Job, Phase, Running, Stage, What};
+
+impl Proxy {
+    /// Runs the kept command on a lane that the session holds.
+    pub(crate) fn run(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(plan) = session.want.plan(&lane.state) else {
+            let error = error::internal("the connection cannot be brought to the session's state");
+            return self.fail_job(id, &job, &error);
+        };
+        session.phase = Phase::Running(Running {
+            job,
+            lane: lane_id,
+            stage: Stage::Sent,
+            delivered: false,
+            started_us: now_us,
+            killed: false,
+        });
+        if job.what == What::Relay {
+            return self.run_relay(id, lane_id);
+        }
+        if self.send_awaited_steps(id, lane_id, &job, &plan) {
+            return;
+        }
+        self.send_command(id, lane_id, &job, &plan);
+    }
+
+    /// Sends the steps whose answers must be seen first; `false` when there are none.
+    fn send_awaited_steps(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        job: &Job,
+        plan: &Plan,
+    ) -> bool {
+        let mut pending = 0;
+        // a command that sets the schema itself needs no other one before it
+        let schema = plan.schema.as_ref().filter(|_| job.what != What::Schema);
+        if let Some(schema) = schema {
+            self.send_step(id, lane_id, Step::Schema, ReplyKind::Simple, |out| {
+                command::write(out, command::code::INIT_DB, schema);
+            });
+            pending += 1;
+        }
+        if let Some(text) = &plan.charset {
+            self.send_step(id, lane_id, Step::Charset, ReplyKind::Result, |out| {
+                command::write_query(out, text.as_bytes());
+            });
+            pending += 1;
+        }
+        if let Some((stmt, text)) = self.missing_statement(id, lane_id, job) {
+            self.send_step(id, lane_id, Step::Prepare(stmt), ReplyKind::Prepare, |out| {
+                command::write(out, command::code::STMT_PREPARE, &text);
+            });
+            pending += 1;
+        }
+        if pending == 0 {
+            return false;
+        }
+        if let Some(running) = self.running(id) {
+            running.stage = Stage::Aligning { pending, failed: None };
+        }
+        true
+    }
+
+    /// The running command of a session.
+    pub(crate) fn running(&mut self, id: SessionId) -> Option<&mut Running> {
+        match &mut self.sessions.get_mut(id)?.phase {
+            Phase::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    fn send_step(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        step: Step,
+        kind: ReplyKind,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.orders.send(End::Lane(lane_id), write);
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.enqueue(Owner::Step(id, step), kind);
+        }
+    }
+
+    /// Sends the command, with what cannot fail in front of it.
+    fn send_command(&mut self, id: SessionId, lane_id: LaneId, job: &Job, plan: &Plan) {
+        if let Some(text) = plan.autocommit {
+            self.send_step(id, lane_id, Step::Autocommit, ReplyKind::Result, |out| {
+                command::write_query(out, text.as_bytes());
+            });
+            if let (Some(session), Some(lane)) =
+                (self.sessions.get(id), self.lanes.get_mut(lane_id))
+            {
+                lane.state.autocommit = session.want.autocommit;
+            }
+        }
+        if job.needs_insert_id {
+            let insert_id = self.sessions.get(id).map_or(0, |session| session.last_insert_id);
+            let text = format!("SET last_insert_id={insert_id}");
+            self.send_step(id, lane_id, Step::InsertId, ReplyKind::Result, |out| {
+                command::write_query(out, text.as_bytes());
+            });
+        }
+        self.patch_statement(id, lane_id, job);
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.enqueue(Owner::Session(id), job.reply);
+        }
+        if job.reply == ReplyKind::None && job.upload.is_none() {
+            // the session goes on at once, and may keep another command before this one is sent
+            let kept = self.sessions.get(id).map_or(&[][..], |session| &session.kept);
+            self.orders.send(End::Lane(lane_id), |out| out.extend_from_slice(kept));
+            return self.finish_silent(id);
+        }
+        self.orders.push(Order::SendKept { session: id, lane: lane_id });
+        self.watch(id, job);
+        if job.upload.is_some() {
+            self.resume_input(id);
+        }
+    }
+
+    /// Makes sure that a query which runs too long is noticed.
+    fn watch(&mut self, id: SessionId, _job: &Job) {
+        const DAY_US: u64 = 86_400_000_000;
+        let timeout_us = self.snapshot.vars.default_query_timeout_ms.saturating_mul(1000);
+        // the default of a day is left to the coarse check of idle sessions
+        if timeout_us < DAY_US {
+            let at = self.now_us + timeout_us;
+            self.orders.push(Order::Deadline { end: End::Client(id), at });
+        }
+    }
+
+    /// Offers the client's bytes again that were left while its command was on its way.
+    pub(crate) fn resume_input(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.paused {
+            session.paused = false;
+            self.orders.push(Order::Resume(End::Client(id)));
+        } else if session.input_waits {
+            self.orders.push(Order::Redeliver(End::Client(id)));
+        }
+    }
+
+    /// The answer to a step came.
+    pub(crate) fn on_step_done(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        step: Step,
+        result: Result<(), SqlError>,
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if result.is_ok() {
+            match step {
+                Step::Schema => lane.state.schema = session.want.schema.clone(),
+                Step::Charset => lane.state.charset = session.want.charset,
+                Step::Autocommit | Step::InsertId | Step::Prepare(_) => {}
+            }
+        }
+        let Phase::Running(running) = &mut session.phase else { return };
+        let Stage::Aligning { pending, failed } = &mut running.stage else {
+            if let Err(error) = result {
+                // the command behind it is on its way already: nothing it answers can be trusted
+                self.break_session(id, &format!("aligning a connection failed: {error}"));
+            }
+            return;
+        };
+        *pending = pending.saturating_sub(1);
+        if let Err(error) = result {
+            failed.get_or_insert(error);
+        }
+        if *pending > 0 {
+            return;
+        }
+        let job = running.job;
+        match failed.take() {
+            None => self.run(id, lane_id, job),
+            Some(error) => self.fail_aligned(id, &job, &error),
+        }
+    }
+
+    /// A step failed, so the command was never sent: its client gets the step's error.
+    fn fail_aligned(&mut self, id: SessionId, job: &Job, error: &SqlError) {
+        self.fail_job(id, job, error);
+    }
+
+    /// The lane becomes the session's own wire: replication.
+    fn run_relay(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.held.retain(|held| held.lane != lane_id);
+        session.phase = Phase::Relaying(lane_id);
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.lease = Lease::Relay(id);
+        }
+        // what was asked of it counts as answered: its end is not looked for
+        self.orders.push(Order::SendKept { session: id, lane: lane_id });
+        self.resume_input(id);
+    }
+
+    /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
+    pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Some(account) = session.account.clone() else { return };
+        let hostgroup = account.default_hostgroup;
+        match self.checkout_new(id, hostgroup) {
+            Some(server) => {
+                let lane = self.dial(id, server, Lease::Relay(id));
+                if let (Some(session), Some(lane)) = (self.sessions.get_mut(id), lane) {
+                    session.phase = Phase::Dialing { lane };
+                    session.login_seq = seq;
+                }
+            }
+            None => {
+                let topology = &self.snapshot.topology;
+                let why = crate::pool::explain(topology, hostgroup, self.now_us);
+                self.send_error(id, seq, &error::no_server(hostgroup, &why));
+                self.close_session(id, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Prepared statements of the binary protocol: the client's ids, and where each is prepared.
+//!
+//! A statement belongs to its session and is prepared on a lane when it first runs there, so an
+//! execute follows the same way as a text query. Lanes with statements on them are held.
+
+use sql::{Effects, is_read_only};
+use wire::command::{self, Command};
+use wire::frame::{HEADER_BYTES, Header, Span};
+use wire::result::ReplyKind;
+
+use crate::error;
+use crate::holds::{self, Holds};
+use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId};
+use crate::orders::End;
+use crate::proxy::Proxy;
+use crate::session::place::Placing;
+use crate::session::{Job, Session, What};
+
+/// Where a statement is prepared.
+struct Prepared {
+    lane: LaneId,
+    id: ServerStmtId,
+    /// The parameter types were sent to it.
+    typed: bool,
+}
+
+/// A statement of a client.
+struct Statement {
+    id: ClientStmtId,
+    text: Box<[u8]>,
+    params: u16,
+    effects: Effects,
+    holds: Holds,
+    repeatable: bool,
+    destination: Option<HostgroupId>,
+    on: Vec<Prepared>,
+    /// Parameter types as last sent, two bytes each.
+    types: Vec<u8>,
+    cursor: Option<LaneId>,
+}
+
+/// All statements of a session.
+#[derive(Default)]
+pub(crate) struct Statements {
+    list: Vec<Statement>,
+    last_id: u32,
+    last_prepared: Option<ClientStmtId>,
+}
+
+impl Statements {
+    fn find(&mut self, id: ClientStmtId) -> Option<&mut Statement> {
+        self.list.iter_mut().find(|statement| statement.id == id)
+    }
+
+    /// The server's ids of the statements on a lane.
+    pub(crate) fn server_ids_on(&self, lane: LaneId) -> Vec<ServerStmtId> {
+        let all = self.list.iter().flat_map(|statement| &statement.on);
+        all.filter(|on| on.lane == lane).map(|on| on.id).collect()
+    }
+}
+
+impl Session {
+    fn statement(&mut self, id: ClientStmtId) -> Option<&mut Statement> {
+        self.stmts.as_mut()?.find(id)
+    }
+
+    /// Whether any statement is prepared on a lane.
+    pub(crate) fn statements_on(&self, lane: LaneId) -> bool {
+        self.stmts
+            .as_ref()
+            .is_some_and(|stmts| stmts.list.iter().any(|s| s.on.iter().any(|on| on.lane == lane)))
+    }
+
+    /// Whether any cursor is open on a lane.
+    pub(crate) fn cursors_on(&self, lane: LaneId) -> bool {
+        self.stmts.as_ref().is_some_and(|s| s.list.iter().any(|s| s.cursor == Some(lane)))
+    }
+
+    /// Notes that a statement's cursor is open on a lane, or not.
+    pub(crate) fn set_cursor(&mut self, id: ClientStmtId, lane: LaneId, open: bool) {
+        if let Some(statement) = self.statement(id) {
+            statement.cursor = open.then_some(lane);
+        }
+    }
+
+    /// Forgets what was prepared on a lane that is gone.
+    pub(crate) fn forget_lane(&mut self, lane: LaneId) {
+        for statement in self.stmts.iter_mut().flat_map(|stmts| &mut stmts.list) {
+            statement.on.retain(|on| on.lane != lane);
+            if statement.cursor == Some(lane) {
+                statement.cursor = None;
+            }
+        }
+    }
+}
+
+impl Proxy {
+    pub(crate) fn on_prepare(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        text: &[u8],
+        upload: Option<Span>,
+    ) {
+        let facts = match upload {
+            Some(_) => super::query::long_facts(text),
+            None => sql::facts(text),
+        };
+        let destination = self.route(id, text);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let stmts = session.stmts.get_or_insert_default();
+        stmts.last_id = stmts.last_id.wrapping_add(1).max(1);
+        let stmt = ClientStmtId(stmts.last_id);
+        let holds = holds::of_statement(facts.verb, facts.effects, false);
+        stmts.list.push(Statement {
+            id: stmt,
+            text: text.into(),
+            params: 0,
+            effects: facts.effects,
+            holds,
+            repeatable: is_read_only(&facts),
+            destination,
+            on: Vec::new(),
+            types: Vec::new(),
+            cursor: None,
+        });
+        let job = Job {
+            what: What::Prepare(stmt),
+            reply: ReplyKind::Prepare,
+            hostgroup: HostgroupId::default(),
+            repeatable: true,
+            effects: Effects::NONE,
+            // a text that is not kept whole cannot be prepared anywhere else
+            holds: if upload.is_some() { Holds::NOT_UNDERSTOOD } else { Holds::NONE },
+            retries_left: self.snapshot.vars.query_retries_on_failure,
+            needs_insert_id: false,
+            upload,
+        };
+        self.keep(id, raw);
+        self.begin(id, job, &Placing { effects: facts.effects, holds, destination });
+    }
+
+    /// The server's answer to the client's own prepare: the id in it becomes the client's.
+    pub(crate) fn on_prepared(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        server_id: u32,
+        counts: (u16, u16),
+        id_at: usize,
+        range: std::ops::Range<usize>,
+    ) {
+        let Some(running) = self.running(id) else { return };
+        running.delivered = true;
+        let What::Prepare(stmt) = running.job.what else { return };
+        let end = End::Client(id);
+        self.orders.relay(end, range.start..id_at);
+        self.orders.send(end, |out| out.extend_from_slice(&stmt.0.to_le_bytes()));
+        self.orders.relay(end, id_at + 4..range.end);
+        let (_, params) = counts;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(statement) = session.statement(stmt) {
+            statement.params = params;
+        }
+        if let Some(stmts) = &mut session.stmts {
+            stmts.last_prepared = Some(stmt);
+        }
+        self.statement_prepared(id, lane_id, stmt, server_id);
+    }
+
+    /// A statement stands on a lane.
+    pub(crate) fn statement_prepared(
+        &mut self,
+        id: SessionId,
+        lane: LaneId,
+        stmt: ClientStmtId,
+        server_id: u32,
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(statement) = session.statement(stmt) {
+            statement.on.push(Prepared { lane, id: ServerStmtId(server_id), typed: false });
+        }
+        if let Some(held) = session.held.iter_mut().find(|held| held.lane == lane) {
+            held.why.set(Holds::PREPARED_STATEMENT, true);
+        }
+    }
+
+    /// A statement could not be prepared: the client's id is not used.
+    pub(crate) fn prepare_failed(&mut self, id: SessionId, stmt: ClientStmtId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(stmts) = &mut session.stmts {
+            stmts.list.retain(|statement| statement.id != stmt || !statement.on.is_empty());
+            stmts.last_prepared = stmts.last_prepared.filter(|last| *last != stmt);
+        }
+    }
+
+    fn resolve(&mut self, id: SessionId, stmt: u32) -> Option<ClientStmtId> {
+        let stmts = self.sessions.get_mut(id)?.stmts.as_mut()?;
+        let stmt = match stmt {
+            command::LAST_PREPARED => stmts.last_prepared?,
+            other => ClientStmtId(other),
+        };
+        stmts.find(stmt).map(|statement| statement.id)
+    }
+
+    pub(crate) fn on_execute(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        stmt_id: u32,
+        upload: Option<Span>,
+    ) {
+        let Some(stmt) = self.resolve(id, stmt_id) else {
+            let error = error::unknown_statement(stmt_id, "mysqld_stmt_execute");
+            return self.refuse_command(id, upload, error);
+        };
+        let retries_left = self.snapshot.vars.query_retries_on_failure;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(statement) = session.statement(stmt) else { return };
+        let (effects, holds) = (statement.effects, statement.holds);
+        let placing = Placing { effects, holds, destination: statement.destination };
+        let job = Job {
+            what: What::Execute(stmt),
+            reply: ReplyKind::Execute,
+            hostgroup: HostgroupId::default(),
+            repeatable: statement.repeatable,
+            effects,
+            holds,
+            retries_left,
+            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID),
+            upload,
+        };
+        if let Some(types) = types_in(raw, statement.params) {
+            statement.types = types.to_vec();
+        }
+        self.keep(id, raw);
+        self.begin_of_statement(id, stmt, job, placing);
+    }
+
+    /// Sets off with a command about a statement: to the lane that has its long data, else as
+    /// any statement.
+    fn begin_of_statement(&mut self, id: SessionId, stmt: ClientStmtId, job: Job, to: Placing) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let long_data = session.held_for(Holds::LONG_DATA).copied();
+        if let Some(held) = long_data
+            && let Some(statement) = session.statement(stmt)
+            && statement.on.iter().any(|on| on.lane == held.lane)
+        {
+            let hostgroup = held.hostgroup;
+            return self.run(id, held.lane, Job { hostgroup, ..job });
+        }
+        self.begin(id, job, &to);
+    }
+
+    pub(crate) fn on_long_data(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        stmt_id: u32,
+        upload: Option<Span>,
+    ) {
+        // an unknown statement has no answer either: its execute will be told
+        let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(statement) = session.statement(stmt) else { return };
+        let placing = Placing {
+            effects: statement.effects,
+            holds: statement.holds,
+            destination: statement.destination,
+        };
+        let job = Job {
+            what: What::LongData(stmt),
+            reply: ReplyKind::None,
+            hostgroup: HostgroupId::default(),
+            repeatable: false,
+            effects: Effects::NONE,
+            holds: Holds::NONE,
+            retries_left: 0,
+            needs_insert_id: false,
+            upload,
+        };
+        self.keep(id, raw);
+        self.begin_of_statement(id, stmt, job, placing);
+    }
+
+    pub(crate) fn on_stmt_other(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        command: &Command<'_>,
+        stmt_id: u32,
+    ) {
+        let name = if matches!(command, Command::StmtReset(_)) {
+            "mysqld_stmt_reset"
+        } else {
+            "mysqld_stmt_fetch"
+        };
+        let stmt = self.resolve(id, stmt_id);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(statement) = stmt.and_then(|stmt| session.statement(stmt)) else {
+            return self.answer_error(id, &error::unknown_statement(stmt_id, name));
+        };
+        let stmt = statement.id;
+        let any = statement.on.first().map(|on| on.lane);
+        let cursor = statement.cursor;
+        let data = session.held_for(Holds::LONG_DATA).map(|held| held.lane);
+        let reply = command.reply_kind().unwrap_or(ReplyKind::Simple);
+        match (cursor.or(data).or(any), reply) {
+            (Some(lane), _) => {
+                self.keep(id, raw);
+                let job = Job {
+                    what: What::OfStatement(stmt),
+                    reply,
+                    hostgroup: HostgroupId::default(),
+                    repeatable: false,
+                    effects: Effects::NONE,
+                    holds: Holds::NONE,
+                    retries_left: 0,
+                    needs_insert_id: false,
+                    upload: None,
+                };
+                self.run(id, lane, job);
+            }
+            (None, ReplyKind::Simple) => self.answer_ok(id),
+            (None, _) => self.answer_error(id, &error::unknown_statement(stmt_id, name)),
+        }
+    }
+
+    pub(crate) fn on_stmt_close(&mut self, id: SessionId, stmt_id: u32) {
+        let Some(stmt) = self.resolve(id, stmt_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(stmts) = &mut session.stmts else { return };
+        let Some(at) = stmts.list.iter().position(|s| s.id == stmt) else { return };
+        let statement = stmts.list.swap_remove(at);
+        for on in &statement.on {
+            self.send_close(on.lane, on.id);
+        }
+        for on in &statement.on {
+            let Some(session) = self.sessions.get_mut(id) else { return };
+            let statements = session.statements_on(on.lane);
+            let cursors = session.cursors_on(on.lane);
+            if let Some(held) = session.held.iter_mut().find(|held| held.lane == on.lane) {
+                held.why.set(Holds::PREPARED_STATEMENT, statements);
+                held.why.set(Holds::CURSOR, cursors);
+                if !statements {
+                    held.why.set(Holds::LONG_DATA, false);
+                }
+            }
+            self.let_go(id, on.lane);
+        }
+    }
+
+    /// Closes a statement on a lane.
+    pub(crate) fn send_close(&mut self, lane: LaneId, stmt: ServerStmtId) {
+        self.orders.send(End::Lane(lane), |out| {
+            command::write(out, command::code::STMT_CLOSE, &stmt.0.to_le_bytes());
+        });
+    }
+
+    /// The text of a statement that a job needs on a lane and that is not there.
+    pub(crate) fn missing_statement(
+        &mut self,
+        id: SessionId,
+        lane: LaneId,
+        job: &Job,
+    ) -> Option<(ClientStmtId, Box<[u8]>)> {
+        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
+        let statement = self.sessions.get_mut(id)?.statement(stmt)?;
+        let there = statement.on.iter().any(|on| on.lane == lane);
+        (!there).then(|| (stmt, statement.text.clone()))
+    }
+
+    /// Puts the server's id into a kept command about a statement, and the parameter types when
+    /// the client relies on having sent them before, to another connection.
+    pub(crate) fn patch_statement(&mut self, id: SessionId, lane: LaneId, job: &Job) {
+        let (What::Execute(stmt) | What::LongData(stmt) | What::OfStatement(stmt)) = job.what
+        else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let mut kept = std::mem::take(&mut session.kept);
+        if let Some(statement) = session.statement(stmt) {
+            let params = statement.params;
+            let types = std::mem::take(&mut statement.types);
+            if let Some(on) = statement.on.iter_mut().find(|on| on.lane == lane) {
+                let at = HEADER_BYTES + command::STMT_ID.start;
+                if let Some(place) = kept.get_mut(at..at + 4) {
+                    place.copy_from_slice(&on.id.0.to_le_bytes());
+                }
+                if matches!(job.what, What::Execute(_)) && params > 0 {
+                    if types_in(&kept, params).is_some() {
+                        on.typed = true;
+                    } else if !on.typed && job.upload.is_none() {
+                        on.typed = insert_types(&mut kept, params, &types);
+                    }
+                }
+            }
+            statement.types = types;
+        }
+        session.kept = kept;
+    }
+}
+
+/// Where the new-parameters flag of a kept `COM_STMT_EXECUTE` stands.
+fn flag_at(kept: &[u8], params: u16) -> Option<usize> {
+    const FIXED: usize = 10;
+    let execute = kept.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE);
+    let at = HEADER_BYTES + FIXED + usize::from(params).div_ceil(8);
+    (execute && params > 0 && at < kept.len()).then_some(at)
+}
+
+/// The parameter types in a kept `COM_STMT_EXECUTE`, if it has them.
+fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
+    let at = flag_at(kept, params)?;
+    if kept.get(at) != Some(&1) {
+        return None;
+    }
+    kept.get(at + 1..at + 1 + 2 * usize::from(params))
+}
+
+/// Adds parameter types to a kept `COM_STMT_EXECUTE` that has none.
+fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
+    let Some(at) = flag_at(kept, params) else { return false };
+    if types.len() != 2 * usize::from(params) {
+        return false;
+    }
+    if let Some(flag) = kept.get_mut(at) {
+        *flag = 1;
+    }
+    kept.splice(at + 1..at + 1, types.iter().copied());
+    let header = Header { len: kept.len() - HEADER_BYTES, seq: 0 }.encode();
+    if let Some(place) = kept.get_mut(..HEADER_BYTES) {
+        place.copy_from_slice(&header);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn execute(flag: u8, rest: &[u8]) -> Vec<u8> {
+        let mut payload = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, flag];
+        payload.extend_from_slice(rest);
+        let length = u8::try_from(payload.len()).unwrap();
+        [vec![length, 0, 0, 0], payload].concat()
+    }
+
+    #[test]
+    fn types_are_found_where_the_flag_says_so() {
+        let with = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
+        assert_eq!(types_in(&with, 2), Some([3, 0, 253, 0].as_slice()));
+        assert_eq!(types_in(&execute(0, &[7, 0, 0, 0, 1, b'x']), 2), None);
+    }
+
+    #[test]
+    fn types_go_between_the_flag_and_the_values() {
+        let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
+        assert!(insert_types(&mut kept, 2, &[3, 0, 253, 0]));
+        assert_eq!(kept, execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']));
+    }
+}

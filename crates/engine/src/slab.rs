@@ -1,0 +1,118 @@
+//! A table whose keys are never mistaken for one another: each carries the generation of its slot.
+//!
+//! It knows nothing of what it holds. A key of a removed entry finds nothing, ever, even when its
+//! slot serves another entry by then.
+
+use std::marker::PhantomData;
+
+/// What a key type offers: built from, and taken apart into, a slot and a generation.
+pub trait Key: Copy {
+    /// Builds the key of a slot in one of its generations.
+    fn new(slot: u32, generation: u32) -> Self;
+    /// The slot.
+    fn slot(self) -> u32;
+    /// The generation.
+    fn generation(self) -> u32;
+}
+
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+/// Entries by key; freed slots are used again, latest first.
+pub struct Slab<K, T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+    key: PhantomData<K>,
+}
+
+impl<K: Key, T> Default for Slab<K, T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), key: PhantomData }
+    }
+}
+
+impl<K: Key, T> Slab<K, T> {
+    /// Adds what `make` builds from the new key.
+    pub fn insert_with(&mut self, make: impl FnOnce(K) -> T) -> K {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.slots.push(Slot { generation: 0, value: None });
+                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        let key = K::new(slot, self.slots.get(slot as usize).map_or(0, |s| s.generation));
+        if let Some(entry) = self.slots.get_mut(slot as usize) {
+            entry.value = Some(make(key));
+        }
+        key
+    }
+
+    /// Takes an entry out; its key finds nothing from now on.
+    pub fn remove(&mut self, key: K) -> Option<T> {
+        let entry = self.slots.get_mut(key.slot() as usize)?;
+        if entry.generation != key.generation() {
+            return None;
+        }
+        let value = entry.value.take()?;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(key.slot());
+        Some(value)
+    }
+
+    /// The entry of a key, for changing it.
+    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        let entry = self.slots.get_mut(key.slot() as usize)?;
+        if entry.generation == key.generation() { entry.value.as_mut() } else { None }
+    }
+
+    /// The entry of a key.
+    pub fn get(&self, key: K) -> Option<&T> {
+        let entry = self.slots.get(key.slot() as usize)?;
+        if entry.generation == key.generation() { entry.value.as_ref() } else { None }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every entry with its key, in the order of slots.
+    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
+        self.slots.iter().enumerate().filter_map(|(slot, entry)| {
+            let value = entry.value.as_ref()?;
+            Some((K::new(u32::try_from(slot).ok()?, entry.generation), value))
+        })
+    }
+
+    /// Every key in use, in the order of slots.
+    pub fn keys(&self) -> Vec<K> {
+        self.iter().map(|(key, _)| key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::SessionId;
+
+    #[test]
+    fn a_removed_key_never_finds_the_slot_s_next_entry() {
+        let mut slab: Slab<SessionId, u8> = Slab::default();
+        let old = slab.insert_with(|_| 1);
+        assert_eq!(slab.remove(old), Some(1));
+        let new = slab.insert_with(|_| 2);
+        assert_eq!(old.slot(), new.slot());
+        assert_eq!(slab.get(old), None);
+        assert_eq!(slab.remove(old), None);
+        assert_eq!(slab.get_mut(new), Some(&mut 2));
+        assert_eq!(slab.len(), 1);
+    }
+}

@@ -1,0 +1,58 @@
+//! Counters of one worker: plain numbers, written by nobody else.
+//!
+//! Reading them is a matter of copying the whole; there is no sharing and no atomics.
+
+/// What happened on a worker since it started.
+///
+/// `queries = ok + err + killed + active` at any time, where `active` is not counted but seen.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Clients accepted.
+    pub clients_created: u64,
+    /// Clients that went away without a quit, or were cut.
+    pub clients_aborted: u64,
+    /// Logins refused: wrong user or password.
+    pub denied_password: u64,
+    /// Logins refused: the process is full.
+    pub denied_max_connections: u64,
+    /// Logins refused: the account is full.
+    pub denied_max_user_connections: u64,
+    /// Commands of clients that ask for an answer, from the moment they are whole.
+    pub queries: u64,
+    /// Of those, answered with anything but an error.
+    pub ok: u64,
+    /// Of those, answered with an error.
+    pub err: u64,
+    /// Of those, ended without an answer: the client or the session ended first.
+    pub killed: u64,
+    /// Commands tried again because their backend connection broke.
+    pub retried: u64,
+    /// Backend connections opened.
+    pub lanes_created: u64,
+    /// Backend connections that could not be opened.
+    pub lanes_failed: u64,
+    /// Backend connections that broke while in use.
+    pub lanes_lost: u64,
+    /// Checkouts served at once by an idle lane.
+    pub checkouts_idle: u64,
+    /// Checkouts that had to wait for a dial or another session.
+    pub checkouts_waited: u64,
+    /// Checkouts that failed for good.
+    pub checkouts_failed: u64,
+    /// Lanes that could not go back to the pool and were closed.
+    pub lanes_dropped: u64,
+    /// Sessions that were pinned to a lane for something other than a transaction.
+    pub pins: u64,
+    /// ERR packets made by the proxy.
+    pub errors_generated: u64,
+    /// Clients that broke the protocol.
+    pub client_faults: u64,
+    /// Servers that broke the protocol.
+    pub server_faults: u64,
+    /// Shunned servers.
+    pub shuns: u64,
+    /// Slow receivers for whose sake a sender was paused.
+    pub pauses: u64,
+    /// Queries killed on a server on behalf of a client.
+    pub kills_sent: u64,
+}

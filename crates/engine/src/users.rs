@@ -1,0 +1,287 @@
+//! Accounts: who may log in, with what, and where their queries go when no rule decides.
+//!
+//! Rows become typed accounts here, with every fault named. How a password is checked on the wire
+//! is `wire::auth`; when, is `session::login`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use wire::auth::native;
+
+use crate::config_fault::ConfigFault;
+use crate::ids::HostgroupId;
+use crate::rows::UserRow;
+
+const TABLE: &str = "mysql_users";
+
+/// What is stored of a password.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// No password: only an empty response is accepted.
+    Empty,
+    /// Clear text: every plugin works, towards clients and servers.
+    Clear {
+        /// The password.
+        password: Box<[u8]>,
+        /// SHA1(SHA1(password)), for `mysql_native_password`.
+        double_sha1: [u8; 20],
+    },
+    /// `*` and 40 hex digits: SHA1(SHA1(password)).
+    Native([u8; 20]),
+    /// `$A$005$` and salt and hash, as `caching_sha2_password` stores it.
+    CachingSha2(Box<[u8]>),
+}
+
+impl Credential {
+    fn parse(stored: &[u8]) -> Result<Self, String> {
+        if stored.is_empty() {
+            return Ok(Self::Empty);
+        }
+        if stored.starts_with(b"$A$") {
+            if stored.len() != 70 {
+                return Err(format!(
+                    "a caching_sha2_password hash has 70 bytes, this one has {}",
+                    stored.len()
+                ));
+            }
+            return Ok(Self::CachingSha2(stored.into()));
+        }
+        if let Some(hex) = stored.strip_prefix(b"*")
+            && hex.len() == 40
+            && hex.iter().all(u8::is_ascii_hexdigit)
+        {
+            return Ok(Self::Native(unhex(hex)));
+        }
+        Ok(Self::Clear { password: stored.into(), double_sha1: native::double_sha1(stored) })
+    }
+
+    /// Whether there is a password at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::Empty
+    }
+}
+
+fn unhex(hex: &[u8]) -> [u8; 20] {
+    let nibble = |c: &u8| match c {
+        b'0'..=b'9' => c - b'0',
+        b'a'..=b'f' => c - b'a' + 10,
+        _ => c.wrapping_sub(b'A').wrapping_add(10),
+    };
+    let mut out = [0; 20];
+    for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
+        if let [high, low] = pair {
+            *byte = nibble(high) << 4 | nibble(low);
+        }
+    }
+    out
+}
+
+/// What a login taught about a hashed account, good enough to log in to servers.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Learned {
+    /// The password itself.
+    Clear(Box<[u8]>),
+    /// SHA1(password): enough for `mysql_native_password`.
+    Sha1([u8; 20]),
+}
+
+/// An account that is in force.
+pub struct Account {
+    /// Name.
+    pub name: Arc<str>,
+    /// What is stored of the password.
+    pub credential: Credential,
+    /// What logins taught; set once, dies with the account.
+    pub learned: OnceLock<Learned>,
+    /// Hostgroup when no rule decides.
+    pub default_hostgroup: HostgroupId,
+    /// Schema when the client names none.
+    pub default_schema: Option<Arc<str>>,
+    /// A transaction keeps all queries on its hostgroup.
+    pub transaction_persistent: bool,
+    /// Relay without looking after login.
+    pub fast_forward: bool,
+    /// Clients may log in with it.
+    pub frontend: bool,
+    /// Most client connections at a time.
+    pub max_connections: u32,
+    /// Client connections now, over all workers.
+    pub connected: AtomicU32,
+}
+
+impl Account {
+    /// Counts one more client, unless the limit is reached: then says how many there are.
+    pub fn admit(&self) -> Result<(), u32> {
+        let before = self.connected.fetch_add(1, Ordering::Relaxed);
+        if before < self.max_connections {
+            return Ok(());
+        }
+        self.connected.fetch_sub(1, Ordering::Relaxed);
+        Err(before)
+    }
+
+    /// Counts one client less.
+    pub fn leave(&self) {
+        self.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// All accounts in force, by name.
+#[derive(Default)]
+pub struct Users {
+    by_name: HashMap<Box<[u8]>, Arc<Account>>,
+}
+
+impl Users {
+    /// Checks rows and makes accounts of them.
+    pub fn compile(rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
+        let mut faults = Vec::new();
+        let mut users = Self::default();
+        for (index, row) in rows.iter().enumerate() {
+            match account(index, row) {
+                Ok(_) if row.active == 0 => {}
+                Ok(account) => {
+                    let name = account.name.as_bytes().into();
+                    let front_twice = users.by_name.contains_key(&name);
+                    if front_twice {
+                        faults.push(fault(index, "username", "this account is already there"));
+                    } else {
+                        users.by_name.insert(name, Arc::new(account));
+                    }
+                }
+                Err(mut found) => faults.append(&mut found),
+            }
+        }
+        if faults.is_empty() { Ok(users) } else { Err(faults) }
+    }
+
+    /// The account of a name that clients may use.
+    pub fn find(&self, name: &[u8]) -> Option<&Arc<Account>> {
+        self.by_name.get(name).filter(|account| account.frontend)
+    }
+
+    /// How many accounts are in force.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Every account, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Account>> {
+        self.by_name.values()
+    }
+}
+
+fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
+    ConfigFault { table: TABLE, row: Some(row), column: column.into(), reason: reason.into() }
+}
+
+fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
+    let mut faults = Vec::new();
+    if row.username.is_empty() {
+        faults.push(fault(index, "username", "must not be empty"));
+    }
+    for (column, value) in [
+        ("active", row.active),
+        ("use_ssl", row.use_ssl),
+        ("schema_locked", row.schema_locked),
+        ("transaction_persistent", row.transaction_persistent),
+        ("fast_forward", row.fast_forward),
+        ("backend", row.backend),
+        ("frontend", row.frontend),
+    ] {
+        if !matches!(value, 0 | 1) {
+            faults.push(fault(index, column, format!("{value} is not 0 or 1")));
+        }
+    }
+    let hostgroup = u32::try_from(row.default_hostgroup).unwrap_or_else(|_| {
+        faults.push(fault(
+            index,
+            "default_hostgroup",
+            format!("{} is not 0 or more", row.default_hostgroup),
+        ));
+        0
+    });
+    let max_connections = u32::try_from(row.max_connections).unwrap_or_else(|_| {
+        faults.push(fault(
+            index,
+            "max_connections",
+            format!("{} is not 0 or more", row.max_connections),
+        ));
+        0
+    });
+    let credential = Credential::parse(&row.password).unwrap_or_else(|reason| {
+        faults.push(fault(index, "password", reason));
+        Credential::Empty
+    });
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(Account {
+        name: row.username.as_str().into(),
+        credential,
+        learned: OnceLock::new(),
+        default_hostgroup: HostgroupId(hostgroup),
+        default_schema: row.default_schema.as_deref().filter(|s| !s.is_empty()).map(Into::into),
+        transaction_persistent: row.transaction_persistent == 1,
+        fast_forward: row.fast_forward == 1,
+        frontend: row.frontend == 1,
+        max_connections,
+        connected: AtomicU32::new(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, password: &[u8]) -> UserRow {
+        UserRow { username: name.into(), password: password.into(), ..UserRow::default() }
+    }
+
+    #[test]
+    fn the_form_of_a_password_decides_what_it_is() {
+        let clear = Credential::parse(b"secret").unwrap();
+        assert!(matches!(clear, Credential::Clear { .. }));
+        let hashed = Credential::parse(b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7").unwrap();
+        let Credential::Clear { double_sha1, .. } = clear else { unreachable!() };
+        assert!(hashed == Credential::Native(double_sha1));
+        assert!(Credential::parse(b"$A$005$short").is_err());
+        assert!(Credential::parse(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn every_fault_of_every_row_is_named() {
+        let mut bad = row("", b"x");
+        bad.active = 2;
+        bad.default_hostgroup = -1;
+        let faults = Users::compile(&[row("a", b""), bad, row("a", b"")]).err().unwrap();
+        let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "mysql_users row 2 column username: must not be empty",
+                "mysql_users row 2 column active: 2 is not 0 or 1",
+                "mysql_users row 2 column default_hostgroup: -1 is not 0 or more",
+                "mysql_users row 3 column username: this account is already there",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_account_s_limit_counts_clients() {
+        let mut limited = row("a", b"");
+        limited.max_connections = 1;
+        let users = Users::compile(&[limited]).unwrap();
+        let account = users.find(b"a").unwrap();
+        assert_eq!(account.admit(), Ok(()));
+        assert_eq!(account.admit(), Err(1));
+        account.leave();
+        assert_eq!(account.admit(), Ok(()));
+    }
+}

@@ -1,0 +1,48 @@
+//! What other threads may ask of a worker.
+
+use std::sync::Arc;
+
+use engine::orders::KillRequest;
+use engine::stats::Counters;
+use io::{Driver, Edge, Mailbox};
+
+use crate::{Places, Worker};
+
+/// A message to a worker.
+pub enum Mail {
+    /// The mailboxes of all workers, this one's included.
+    Peers(Vec<Mailbox<Mail>>),
+    /// Names were resolved anew.
+    Places(Arc<Places>),
+    /// A client of some worker wants a connection killed.
+    Kill(KillRequest),
+    /// Accept nothing more; end when the last session has ended.
+    Drain,
+    /// End now.
+    Stop,
+    /// Tell the counters, with the numbers of sessions and lanes.
+    Count(Box<dyn FnOnce(Counters, usize, usize) + Send>),
+}
+
+impl Worker {
+    pub(crate) fn open<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
+        match mail {
+            Mail::Peers(peers) => self.peers = peers,
+            Mail::Places(places) => self.outside.places = places,
+            Mail::Kill(request) => self.proxy.on_kill(&request),
+            Mail::Drain => {
+                self.draining = true;
+                io.pause_accepting();
+                self.proxy.drain();
+            }
+            Mail::Stop => {
+                io.pause_accepting();
+                self.proxy.close_all();
+                io.stop();
+            }
+            Mail::Count(tell) => {
+                tell(self.proxy.stats, self.proxy.session_count(), self.proxy.lane_count());
+            }
+        }
+    }
+}

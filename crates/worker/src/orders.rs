@@ -1,0 +1,230 @@
+//! One arm for each order of the engine.
+//!
+//! Bytes that go to the same socket one after the other are sent by one system call.
+
+use engine::orders::{End, Order};
+use engine::slab::Key;
+use io::{Driver, Edge, Micros, Sock};
+
+use crate::{Mail, Worker};
+
+/// Most pieces that one send is gathered from.
+const PARTS: usize = 16;
+
+/// The key of the timer that fires once a second.
+pub(crate) const TICK: u64 = u64::MAX;
+
+/// The timer key of an end.
+pub(crate) fn timer_key(end: End) -> u64 {
+    let (kind, slot, generation) = match end {
+        End::Client(id) => (0, id.slot(), id.generation()),
+        End::Lane(id) => (1, id.slot(), id.generation()),
+    };
+    kind << 63 | u64::from(slot & 0x7fff_ffff) << 32 | u64::from(generation)
+}
+
+/// The end of a timer key.
+pub(crate) fn timer_end(key: u64) -> End {
+    let slot = (key >> 32) as u32 & 0x7fff_ffff;
+    let generation = key as u32;
+    match key >> 63 {
+        0 => End::Client(Key::new(slot, generation)),
+        _ => End::Lane(Key::new(slot, generation)),
+    }
+}
+
+impl Worker {
+    /// Carries out what the proxy has ordered; `data` is what was received in the call that led
+    /// to it.
+    pub(crate) fn obey<D: Driver>(&mut self, io: &mut Edge<D>, data: &[u8]) {
+        while !self.proxy.orders.list.is_empty() {
+            let mut orders = std::mem::take(&mut self.orders);
+            std::mem::swap(&mut orders, &mut self.proxy.orders);
+            let mut at = 0;
+            while at < orders.list.len() {
+                at = self.carry_out(io, &mut orders, at, data);
+            }
+            orders.clear();
+            self.orders = orders;
+        }
+    }
+
+    /// Carries out the order at `at`, and those behind it that go in the same send. Returns where
+    /// to go on.
+    fn carry_out<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        orders: &mut engine::orders::Orders,
+        at: usize,
+        data: &[u8],
+    ) -> usize {
+        if let Some(end) = receiver(&orders.list[at]) {
+            return self.send(io, orders, at, end, data);
+        }
+        match &orders.list[at] {
+            Order::Dial { lane, server } => {
+                let (lane, server) = (*lane, server.clone());
+                self.dial(io, lane, &server);
+            }
+            Order::Pause(end) => {
+                if let Some(sock) = self.sock(*end) {
+                    io.pause(sock);
+                }
+            }
+            Order::Resume(end) => {
+                if let Some(sock) = self.sock(*end) {
+                    io.resume(sock);
+                }
+            }
+            Order::Redeliver(end) => {
+                if let Some(sock) = self.sock(*end) {
+                    io.redeliver(sock);
+                }
+            }
+            Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
+            Order::Close(end) => self.close(io, *end),
+            Order::Kill(request) => {
+                for peer in &self.peers {
+                    // a full mailbox drops the kill, as a lost packet would; the client can repeat
+                    let _ = peer.post(Mail::Kill(request.clone()));
+                }
+            }
+            Order::Report(event) => (self.outside.log)(event),
+            Order::Relay { .. } | Order::Send { .. } | Order::SendKept { .. } => {}
+        }
+        at + 1
+    }
+
+    /// Sends everything from `at` on that goes to `end`, at once.
+    fn send<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        orders: &engine::orders::Orders,
+        at: usize,
+        end: End,
+        data: &[u8],
+    ) -> usize {
+        let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
+        let mut count = 0;
+        let same = |order: &&Order| receiver(order) == Some(end);
+        for (part, order) in parts.iter_mut().zip(orders.list[at..].iter().take_while(same)) {
+            *part = match order {
+                Order::Relay { range, .. } => &data[range.clone()],
+                Order::Send { range, .. } => &orders.made[range.clone()],
+                Order::SendKept { session, .. } => self.proxy.kept(*session),
+                _ => &[],
+            };
+            count += 1;
+        }
+        if let Some(sock) = self.sock(end) {
+            let backlog = io.send(sock, &parts[..count]);
+            if backlog > self.backlog_max && !self.congested.contains(&end) {
+                self.congested.push(end);
+                self.proxy.on_congested(end);
+            }
+        }
+        at + count
+    }
+
+    fn dial<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        lane: engine::ids::LaneId,
+        server: &engine::topology::Server,
+    ) {
+        let Some(addr) = self.outside.places.find(server) else {
+            return self.proxy.on_dialed(lane, Err(NAME_UNKNOWN));
+        };
+        match io.connect(&addr) {
+            Ok(sock) => self.bind(End::Lane(lane), sock),
+            Err(failure) => self.proxy.on_dialed(lane, Err(failure.errno)),
+        }
+    }
+
+    fn close<D: Driver>(&mut self, io: &mut Edge<D>, end: End) {
+        let Some(sock) = self.sock(end) else { return };
+        self.unbind(end, sock);
+        match end {
+            End::Client(_) => io.close_drained(sock),
+            End::Lane(_) => io.close(sock),
+        }
+    }
+
+    pub(crate) fn sock(&self, end: End) -> Option<Sock> {
+        let (table, slot) = match end {
+            End::Client(id) => (&self.clients, id.slot()),
+            End::Lane(id) => (&self.lanes, id.slot()),
+        };
+        let sock = (*table.get(slot as usize)?)?;
+        (self.ends.get(sock.index()).copied().flatten() == Some(end)).then_some(sock)
+    }
+
+    /// What a socket is.
+    pub(crate) fn end(&self, sock: Sock) -> Option<End> {
+        let end = self.ends.get(sock.index()).copied().flatten()?;
+        (self.sock(end) == Some(sock)).then_some(end)
+    }
+
+    pub(crate) fn bind(&mut self, end: End, sock: Sock) {
+        put(&mut self.ends, sock.index(), end);
+        match end {
+            End::Client(id) => put(&mut self.clients, id.slot() as usize, sock),
+            End::Lane(id) => put(&mut self.lanes, id.slot() as usize, sock),
+        }
+    }
+
+    /// A socket is nobody's any more.
+    pub(crate) fn unbind(&mut self, end: End, sock: Sock) {
+        if let Some(place) = self.ends.get_mut(sock.index()) {
+            *place = None;
+        }
+        self.congested.retain(|other| *other != end);
+        let (table, slot) = match end {
+            End::Client(id) => {
+                self.outside.shared.leave();
+                (&mut self.clients, id.slot())
+            }
+            End::Lane(id) => (&mut self.lanes, id.slot()),
+        };
+        if let Some(place) = table.get_mut(slot as usize) {
+            *place = None;
+        }
+    }
+}
+
+/// The errno that stands for a name without an address (`EADDRNOTAVAIL`).
+const NAME_UNKNOWN: i32 = 99;
+
+fn put<T: Clone>(table: &mut Vec<Option<T>>, at: usize, value: T) {
+    if table.len() <= at {
+        table.resize(at + 1, None);
+    }
+    table[at] = Some(value);
+}
+
+/// Who gets bytes by an order.
+fn receiver(order: &Order) -> Option<End> {
+    match order {
+        Order::Relay { to, .. } | Order::Send { to, .. } => Some(*to),
+        Order::SendKept { lane, .. } => Some(End::Lane(*lane)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_key_names_one_end_and_never_the_tick() {
+        for end in [
+            End::Client(Key::new(0, 0)),
+            End::Client(Key::new(7, u32::MAX)),
+            End::Lane(Key::new(0, 0)),
+            End::Lane(Key::new(0x7fff_fffe, 3)),
+        ] {
+            assert_eq!(timer_end(timer_key(end)), end);
+            assert_ne!(timer_key(end), TICK);
+        }
+    }
+}
