@@ -1,4 +1,9 @@
-//! Where log events become text: sets `tracing` up as the command line asked.
+//! Where log events become text: sets `tracing` up as the command line asked, and writes the
+//! engine's events through it.
+
+use std::io::IsTerminal;
+
+use engine::report::{Level, LogEvent};
 
 use crate::cli::{LogFormat, LogLevel};
 
@@ -16,10 +21,16 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) {
         .with_target(false)
         .with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => {
-            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            builder.with_ansi(ansi).init();
-        }
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => builder.json().init(),
+    }
+}
+
+/// Writes an event of worker number `worker`.
+pub(crate) fn write(worker: usize, event: &LogEvent) {
+    match event.level() {
+        Level::Debug => tracing::debug!(worker, "{event}"),
+        Level::Info => tracing::info!(worker, "{event}"),
+        Level::Warn => tracing::warn!(worker, "{event}"),
     }
 }

@@ -4,12 +4,15 @@
 //! 2 wrong usage). What a command does lives in its module.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod check;
 mod cli;
 mod config;
 mod demo;
 mod init;
+mod listeners;
 mod logs;
+mod offer;
 mod run;
 mod sandbox;
 mod signals;

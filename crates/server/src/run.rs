@@ -37,20 +37,23 @@ pub(crate) fn serve(file: &Path, io: IoChoice) -> anyhow::Result<()> {
 
 /// Logs what now runs.
 fn report(loaded: &Loaded, running: &threads::Running) {
-    let rows = &loaded.draft;
     for listener in running.listeners() {
         tracing::info!(%listener, "listening");
     }
     let (driver, why) = running.driver();
     tracing::info!(workers = running.count(), io = driver, why, "workers started");
-    for (hostgroup, servers) in summary::hostgroups(&rows.servers) {
+    for (hostgroup, servers) in summary::hostgroups(&loaded.draft.servers) {
         for row in servers {
-            tracing::info!(hostgroup, server = %summary::server(row), "server");
+            let (weight, max_connections) = (row.weight, row.max_connections);
+            let (server, status) = (summary::address(row), row.status.to_ascii_uppercase());
+            tracing::info!(hostgroup, server, status, weight, max_connections, "server");
         }
     }
-    for row in rows.users.iter().filter(|row| row.active != 0) {
-        tracing::info!(user = %summary::user(row), "user");
+    for row in loaded.draft.users.iter().filter(|row| row.active != 0) {
+        let (user, fast_forward) = (row.username.as_str(), row.fast_forward == 1);
+        tracing::info!(user, default_hostgroup = row.default_hostgroup, fast_forward, "user");
     }
-    let active = rows.rules.iter().filter(|row| row.active != 0).count();
-    tracing::info!(active, all = rows.rules.len(), "query rules");
+    let rules = &loaded.draft.rules;
+    let active = rules.iter().filter(|row| row.active != 0).count();
+    tracing::info!(active, all = rules.len(), "query rules");
 }

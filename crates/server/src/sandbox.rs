@@ -13,7 +13,8 @@ use crate::{logs, run, signals};
 
 /// Starts the servers and serves until Ctrl-C.
 pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
-    println!("starting a primary and {} replicas", options.replicas);
+    let plural = if options.replicas == 1 { "" } else { "s" };
+    println!("starting a primary and {} replica{plural}", options.replicas);
     let cluster = Cluster::start(LabOptions {
         replicas: options.replicas as usize,
         dir: options.dir.clone(),

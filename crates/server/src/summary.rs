@@ -37,7 +37,7 @@ pub(crate) fn hostgroups(servers: &[ServerRow]) -> BTreeMap<i64, Vec<&ServerRow>
 }
 
 /// A listener with its kind.
-pub(crate) fn listener(interface: &Interface) -> String {
+fn listener(interface: &Interface) -> String {
     match interface {
         Interface::Tcp { .. } => format!("tcp {interface}"),
         Interface::Unix(path) => format!("unix {path}"),
@@ -54,14 +54,14 @@ pub(crate) fn address(row: &ServerRow) -> String {
 }
 
 /// A server with what decides its share of the traffic.
-pub(crate) fn server(row: &ServerRow) -> String {
+fn server(row: &ServerRow) -> String {
     let ServerRow { weight, max_connections, .. } = row;
     let status = row.status.to_ascii_uppercase();
     format!("{}  {status}, weight {weight}, max_connections {max_connections}", address(row))
 }
 
 /// A user with what decides where its queries go.
-pub(crate) fn user(row: &UserRow) -> String {
+fn user(row: &UserRow) -> String {
     let mut line = format!("{}  hostgroup {}", row.username, row.default_hostgroup);
     if let Some(schema) = &row.default_schema {
         line += &format!(", schema {schema}");
@@ -83,7 +83,7 @@ pub(crate) fn user(row: &UserRow) -> String {
 }
 
 /// A rule: conditions, then what follows.
-pub(crate) fn rule(row: &RuleRow) -> String {
+fn rule(row: &RuleRow) -> String {
     let not = if row.negate_match_pattern == 1 { "not " } else { "" };
     let conditions: Vec<String> = [
         row.username.as_ref().map(|name| format!("user {name}")),

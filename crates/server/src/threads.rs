@@ -1,53 +1,208 @@
 //! Where threads are made: listeners, workers and what it takes to stop them.
 //!
-//! The only module of this crate that knows `worker` and `io`.
+//! The only module of this crate that knows `worker`.
 
-use std::sync::mpsc::Sender;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use anyhow::{Context, bail};
+use aws_lc_rs::rand;
+use engine::proxy::{Offer, Proxy};
+use engine::snapshot::Snapshot;
+use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
+use worker::{Mail, Outside, Places, Shared, Worker};
 
 use crate::cli::IoChoice;
 use crate::config::Loaded;
+use crate::listeners::Listeners;
 use crate::signals::{Notice, Workers};
-use crate::summary;
+use crate::{addresses, logs, offer};
+
+/// Bytes of a reply that may wait for a slow client before its server is not read from, however
+/// high `mysql-threshold_resultset_size` is.
+const BACKLOG_BYTES_MAX: usize = 256 << 10;
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
-    listeners: Vec<String>,
+    listeners: Listeners,
     driver: (&'static str, String),
+    mailboxes: Vec<Mailbox<Mail>>,
+}
+
+/// What every worker is made from.
+#[derive(Clone)]
+struct Plan {
+    snapshot: Arc<Snapshot>,
+    offer: Arc<Offer>,
+    shared: Arc<Shared>,
+    places: Arc<Places>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
 pub(crate) fn start(
     loaded: &Loaded,
     io: IoChoice,
-    _notices: &Sender<Notice>,
+    notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
-    let listeners = loaded.snapshot.vars.interfaces.iter().map(summary::listener).collect();
-    let driver = match io {
-        IoChoice::Auto => ("epoll", "chosen by auto".to_owned()),
-        IoChoice::Epoll => ("epoll", "asked for".to_owned()),
-        IoChoice::Uring => ("uring", "asked for".to_owned()),
+    let snapshot = Arc::new(loaded.snapshot.clone());
+    let vars = snapshot.vars.clone();
+    let driver = choose(io)?;
+    let places = places_of(&snapshot);
+    let offer = Arc::new(offer::find(&snapshot, &places)?);
+    let workers = vars.threads as usize;
+    let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
+    let plan = Plan {
+        shared: Arc::new(Shared::new(vars.max_connections)),
+        places: Arc::new(Places::new(places)),
+        snapshot,
+        offer,
     };
-    Ok(Running { listeners, driver })
+    let mut mailboxes = Vec::new();
+    for (number, sockets) in listeners.take().into_iter().enumerate() {
+        mailboxes.push(match driver.0 {
+            "io_uring" => spawn(number, &plan, sockets, notices, UringDriver::new)?,
+            _ => spawn(number, &plan, sockets, notices, EpollDriver::new)?,
+        });
+    }
+    for mailbox in &mailboxes {
+        // a mailbox that was just made has room
+        let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
+    }
+    Ok(Running { listeners, driver, mailboxes })
+}
+
+/// Where each server is; a name that has no address is told and its server cannot be reached.
+fn places_of(snapshot: &Snapshot) -> Vec<Option<Addr>> {
+    let find = |server: &engine::topology::ServerRef| match addresses::resolve(server) {
+        Ok(addr) => Some(addr),
+        Err(reason) => {
+            tracing::warn!(%server, "{reason}");
+            None
+        }
+    };
+    snapshot.topology.servers().iter().map(find).collect()
+}
+
+/// Starts one worker; returns when its loop stands.
+fn spawn<D: Driver<Listening = OwnedFd> + 'static>(
+    number: usize,
+    plan: &Plan,
+    sockets: Vec<OwnedFd>,
+    notices: &Sender<Notice>,
+    driver: impl FnOnce() -> Result<D, io::Failure> + Send + 'static,
+) -> anyhow::Result<Mailbox<Mail>> {
+    let (plan, notices) = (plan.clone(), notices.clone());
+    let (started, standing) = channel();
+    let run = move || {
+        let mut events = match make(number, &plan, sockets, driver) {
+            Ok(events) => events,
+            Err(error) => {
+                let _ = started.send(Err(error));
+                return;
+            }
+        };
+        let _ = started.send(Ok(events.mailbox()));
+        let ended = catch_unwind(AssertUnwindSafe(|| events.run()));
+        let ended = ended.map_err(|_| format!("worker {number} panicked; see above"));
+        let _ = notices.send(Notice::WorkerEnded(ended));
+    };
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(run)
+        .with_context(|| format!("cannot start the thread of worker {number}"))?;
+    standing.recv().with_context(|| format!("worker {number} ended at its start"))?
+}
+
+fn make<D: Driver<Listening = OwnedFd>>(
+    number: usize,
+    plan: &Plan,
+    sockets: Vec<OwnedFd>,
+    driver: impl FnOnce() -> Result<D, io::Failure>,
+) -> anyhow::Result<Loop<D, Worker>> {
+    let driver = driver().map_err(|failure| anyhow::anyhow!("worker {number}: {failure}"))?;
+    let mut secret = [0; 32];
+    fill(&mut secret);
+    let mut seed = [0; 8];
+    fill(&mut seed);
+    let seed = u64::from_le_bytes(seed);
+    let proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
+    let outside = Outside {
+        shared: plan.shared.clone(),
+        places: plan.places.clone(),
+        random: Box::new(|| {
+            let mut bytes = [0; 20];
+            fill(&mut bytes);
+            bytes
+        }),
+        log: Box::new(move |event| logs::write(number, event)),
+    };
+    let threshold = plan.snapshot.vars.threshold_resultset_size as usize;
+    let worker = Worker::new(proxy, outside, threshold.min(BACKLOG_BYTES_MAX));
+    let mut events = Loop::new(driver, worker, Options::default());
+    for socket in sockets {
+        events.add_listener(socket);
+    }
+    let (worker, edge) = events.parts_mut();
+    worker.start(edge);
+    Ok(events)
+}
+
+/// Fills with random bytes; the system's generator failing is not survivable for a login.
+fn fill(bytes: &mut [u8]) {
+    rand::fill(bytes).expect("the random generator of the system works");
+}
+
+/// The driver to use and why.
+fn choose(io: IoChoice) -> anyhow::Result<(&'static str, String)> {
+    match (io, io::probe_uring()) {
+        (IoChoice::Epoll, _) => Ok(("epoll", "asked for".to_owned())),
+        (IoChoice::Uring, Ok(())) => Ok(("io_uring", "asked for".to_owned())),
+        (IoChoice::Uring, Err(reason)) => {
+            bail!("io_uring cannot be used here ({reason}); --io epoll works everywhere")
+        }
+        (IoChoice::Auto, Ok(())) => {
+            let why = "auto; io_uring could be used but has not won in our benchmark";
+            Ok(("epoll", why.to_owned()))
+        }
+        (IoChoice::Auto, Err(reason)) => {
+            Ok(("epoll", format!("auto; io_uring cannot be used here ({reason})")))
+        }
+    }
 }
 
 impl Running {
     /// What is listened on.
-    pub(crate) fn listeners(&self) -> impl Iterator<Item = &str> {
-        self.listeners.iter().map(String::as_str)
+    pub(crate) fn listeners(&self) -> &[Addr] {
+        self.listeners.addresses()
     }
 
     /// Which driver the loops have, and why.
     pub(crate) fn driver(&self) -> (&str, &str) {
         (self.driver.0, &self.driver.1)
     }
+
+    fn tell(&self, mail: impl Fn() -> Mail) {
+        for mailbox in &self.mailboxes {
+            if mailbox.post(mail()).is_err() {
+                tracing::warn!("a worker's mailbox is full");
+            }
+        }
+    }
 }
 
 impl Workers for Running {
     fn count(&self) -> usize {
-        0
+        self.mailboxes.len()
     }
 
-    fn drain(&self) {}
+    fn drain(&self) {
+        self.tell(|| Mail::Drain);
+    }
 
-    fn stop_now(&self) {}
+    fn stop_now(&self) {
+        self.tell(|| Mail::Stop);
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use anyhow::bail;
-use engine::vars::{self, Variable};
+use engine::vars::{self, Kind, Variable};
 
 /// A conversation over any pair of streams.
 pub(super) struct Dialog<R, W> {
@@ -60,7 +60,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
         variable: &Variable,
         default: &str,
     ) -> anyhow::Result<String> {
-        let allowed = variable.allowed();
+        let allowed = if variable.kind == Kind::Text { String::new() } else { variable.allowed() };
         self.ask(&Question { text, allowed: &allowed, default }, |answer| {
             let value = variable.parse(answer).map_err(|fault| fault.reason)?;
             Ok(value.to_string())

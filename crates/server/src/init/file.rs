@@ -31,7 +31,10 @@ fn variables(text: &mut String, family: Family, values: &[(&'static str, String)
     line(text, format_args!("\n[{}]", family.table()));
     for (name, value) in values {
         let variable = find_in(family, name).expect("the names asked for are in the registry");
-        line(text, format_args!("# {} Allowed: {}.", variable.doc, variable.allowed()));
+        line(text, format_args!("# {}", variable.doc));
+        if variable.kind != Kind::Text {
+            line(text, format_args!("# Allowed: {}.", variable.allowed()));
+        }
         match variable.kind {
             Kind::Int { .. } | Kind::Bool => line(text, format_args!("{name} = {value}")),
             _ => line(text, format_args!("{name} = {}", quoted(value))),

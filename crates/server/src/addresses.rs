@@ -1,0 +1,50 @@
+//! From the names of servers to addresses, by the system's resolver.
+//!
+//! Names are resolved once, when the process starts.
+
+use std::net::ToSocketAddrs;
+
+use engine::topology::Server;
+use io::Addr;
+
+/// Where a server is reached; the error says why its name has no address.
+pub(crate) fn resolve(server: &Server) -> Result<Addr, String> {
+    if server.hostname.starts_with('/') {
+        return Ok(Addr::Unix(server.hostname.clone().into()));
+    }
+    let found = (server.hostname.as_str(), server.port).to_socket_addrs();
+    let mut found =
+        found.map_err(|error| format!("cannot resolve {}: {error}", server.hostname))?;
+    match found.next() {
+        Some(address) => Ok(Addr::Tcp(address)),
+        None => Err(format!("{} has no address", server.hostname)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::rows::ServerRow;
+    use engine::topology::Topology;
+
+    use super::*;
+
+    fn resolved(hostname: &str, port: i64) -> Result<String, String> {
+        let row = ServerRow { hostname: hostname.into(), port, ..ServerRow::default() };
+        let topology = Topology::compile(&[row]).expect("valid");
+        let (_, servers) = topology.groups().next().expect("one hostgroup");
+        resolve(&servers[0]).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn addresses_and_paths_resolve_to_themselves() {
+        assert_eq!(resolved("127.0.0.1", 3307).as_deref(), Ok("127.0.0.1:3307"));
+        assert_eq!(resolved("::1", 3307).as_deref(), Ok("[::1]:3307"));
+        assert_eq!(resolved("/run/db.sock", 0).as_deref(), Ok("/run/db.sock"));
+    }
+
+    #[test]
+    fn a_name_without_an_address_says_so() {
+        let error = resolved("no such name", 3306).expect_err("a name cannot have blanks");
+        assert!(error.starts_with("cannot resolve no such name: "), "{error}");
+    }
+}
