@@ -34,9 +34,9 @@ pub const LONG_SELECT: &[u8] = b"SELECT /* list of orders */ o.id, o.created_at,
 
 /// A `COM_QUERY` as it comes from a client.
 pub fn query(text: &[u8]) -> Vec<u8> {
-    let mut payload = Vec::new();
-    write_query(&mut payload, text);
-    packet(&payload)
+    let mut out = Vec::new();
+    write_query(&mut out, text);
+    out
 }
 
 /// A payload framed as the first packet of a command.

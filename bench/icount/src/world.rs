@@ -80,7 +80,7 @@ impl World {
         };
         let bytes = packets::framed(1, |out| response.encode(out));
         self.to_client.clear();
-        self.from_client(session, &bytes);
+        self.client_says(session, &bytes);
         self.serve(&[]);
         session
     }
@@ -95,12 +95,13 @@ impl World {
     /// One command and its reply; returns how many bytes of it reached the client.
     pub fn exchange(&mut self, session: SessionId, command: &[u8], reply: &[u8]) -> usize {
         self.to_client.clear();
-        self.from_client(session, command);
+        self.client_says(session, command);
         self.serve(reply);
         self.to_client.len()
     }
 
-    /// Prepares a statement; returns the command that executes it with one number.
+    /// Prepares a statement; executes it with one number, and returns the command
+    /// that does so again.
     pub fn prepare(&mut self, session: SessionId, text: &[u8]) -> Vec<u8> {
         let mut payload = vec![0x16];
         payload.extend_from_slice(text);
@@ -111,13 +112,15 @@ impl World {
         self.exchange(session, &packets::packet(&payload), &reply);
         let told = first_packet(&self.to_client);
         let id: Vec<u8> = told.payload[1..5].to_vec();
-        let mut execute = vec![0x17];
-        execute.extend_from_slice(&id);
-        execute.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 3, 0, 7, 0, 0, 0]);
+        // The first execution tells the types, those after it do not, as client libraries do.
+        let mut execute = [&[0x17], &id[..], &[0, 1, 0, 0, 0, 0, 1, 3, 0, 7, 0, 0, 0]].concat();
+        self.exchange(session, &packets::packet(&execute), &packets::result(1));
+        execute.truncate(execute.len() - 7);
+        execute.extend_from_slice(&[0, 7, 0, 0, 0]);
         packets::packet(&execute)
     }
 
-    fn from_client(&mut self, session: SessionId, bytes: &[u8]) {
+    fn client_says(&mut self, session: SessionId, bytes: &[u8]) {
         let taken = self.proxy.on_client_bytes(session, bytes);
         self.carry_out(bytes);
         assert_eq!(taken, bytes.len(), "whole commands are taken whole");
@@ -132,7 +135,7 @@ impl World {
                 self.logging_in = true;
                 self.proxy.on_dialed(lane, Ok(()));
                 self.carry_out(&[]);
-                self.from_server(&greeting());
+                self.server_says(&greeting());
             }
             let Framed::Packet(Packet { payload, len, .. }) = next_packet(&self.to_server) else {
                 return;
@@ -140,16 +143,16 @@ impl World {
             let asks = is_for_reply(payload);
             self.to_server.drain(..len);
             if std::mem::take(&mut self.logging_in) {
-                self.from_server(&packets::ok(2));
+                self.server_says(&packets::ok(2));
             } else if asks {
-                self.from_server(reply);
+                self.server_says(reply);
             } else {
-                self.from_server(&packets::ok(1));
+                self.server_says(&packets::ok(1));
             }
         }
     }
 
-    fn from_server(&mut self, bytes: &[u8]) {
+    fn server_says(&mut self, bytes: &[u8]) {
         let lane = self.lane.expect("the server only answers on a lane");
         let taken = self.proxy.on_lane_bytes(lane, bytes);
         self.carry_out(bytes);

@@ -25,7 +25,12 @@ const fn row(
 pub(super) const CRATES: &[Row] = &[
     row("crates/wire", &[], &["aws-lc-rs", "memchr"], &[]),
     row("crates/sql", &[], &["memchr"], &[]),
-    row("crates/engine", &["wire", "sql"], &["regex-automata", "aho-corasick"], &["testkit"]),
+    row(
+        "crates/engine",
+        &["wire", "sql"],
+        &["memchr", "regex-automata", "regex-syntax"],
+        &["testkit"],
+    ),
     row("crates/io", &[], &["libc", "io-uring"], &[]),
     row("crates/worker", &["engine", "wire", "io"], &[], &["testkit", "sqlited"]),
     row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
