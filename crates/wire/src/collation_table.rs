@@ -1375,7 +1375,7 @@ mod tests {
     #[test]
     fn ids_ascend_without_repetition() {
         assert!(ALL.windows(2).all(|pair| pair[0].id < pair[1].id));
-        assert_eq!(ALL.len(), 1315);
+        assert_eq!(ALL.len(), 1309);
     }
 
     #[test]

@@ -83,16 +83,12 @@ impl ReplyTracker {
     fn on_column_count(&mut self, whole: &Whole<'_>) -> Outcome {
         let mut read = Reader::new(whole.payload);
         let count = read.lenenc()?;
-        self.definitions =
-            u32::try_from(count).map_err(|_| Malformed::new(What::LengthInteger, 0))?;
-        if self.caps.intersects(Caps::MARIADB_CACHE_METADATA | Caps::OPTIONAL_METADATA)
-            && !read.is_empty()
-            && read.u8()? == 0
-        {
-            self.definitions = 0;
-        }
+        let count = u32::try_from(count).map_err(|_| Malformed::new(What::LengthInteger, 0))?;
+        let may_be_bare =
+            self.caps.intersects(Caps::MARIADB_CACHE_METADATA | Caps::OPTIONAL_METADATA);
+        self.is_bare = may_be_bare && !read.is_empty() && read.u8()? == 0;
         self.tally.resultsets += 1;
-        self.part = Part::Definitions;
+        self.begin_definitions(count);
         Ok(None)
     }
 
@@ -105,13 +101,12 @@ impl ReplyTracker {
         let params = read.u16()?;
         let _filler = read.u8()?;
         self.tally.warnings = read.u16().unwrap_or(0);
-        let is_bare = self.caps.contains(Caps::OPTIONAL_METADATA)
+        self.is_bare = self.caps.contains(Caps::OPTIONAL_METADATA)
             && read.rest().first().is_some_and(|follows| *follows == 0);
-        self.definitions = if is_bare { 0 } else { u32::from(params) };
-        self.columns_after = if is_bare { 0 } else { u32::from(columns) };
-        match self.definitions {
+        self.columns_after = u32::from(columns);
+        match params {
             0 => self.after_definitions(),
-            _ => self.part = Part::Definitions,
+            _ => self.begin_definitions(u32::from(params)),
         }
         Ok(Some(Event::Prepared { stmt_id, columns, params, id_at }))
     }
@@ -134,6 +129,8 @@ impl ReplyTracker {
             self.tally.warnings = eof.warnings;
             return Ok(self.on_end_of_result(eof.status, None));
         }
+        self.out_params = self.kind == ReplyKind::Execute
+            && eof.status.contains(Status::PS_OUT_PARAMS | Status::MORE_RESULTS);
         self.after_definitions();
         Ok(None)
     }
@@ -164,7 +161,8 @@ impl ReplyTracker {
     fn on_end_of_result(&mut self, status: Status, track: Option<Range<usize>>) -> Option<Event> {
         self.tally.status = status;
         let several = matches!(self.kind, ReplyKind::Result | ReplyKind::Execute);
-        if several && status.contains(Status::MORE_RESULTS) {
+        let out_params = std::mem::take(&mut self.out_params);
+        if several && (out_params || status.contains(Status::MORE_RESULTS)) {
             self.part = Part::First;
             return track.map(|session_track| Event::Track { session_track });
         }

@@ -16,6 +16,11 @@ pub struct ReplyTracker {
     pub(super) definitions: u32,
     /// The column definitions that follow those of the parameters.
     pub(super) columns_after: u32,
+    /// Whether the server leaves the definitions out; what would stand after them still comes.
+    pub(super) is_bare: bool,
+    /// Whether the rows at hand are the OUT parameters of a procedure. The EOF packet before them
+    /// says that another result follows; MySQL's EOF packet after them does not say it again.
+    pub(super) out_params: bool,
     pub(super) tally: End,
     /// Whether a packet other than a progress report went by.
     pub(super) beyond_first: bool,
@@ -78,6 +83,8 @@ impl ReplyTracker {
             part,
             definitions: 0,
             columns_after: 0,
+            is_bare: false,
+            out_params: false,
             tally: End::default(),
             beyond_first: false,
             skip: 0,
@@ -212,8 +219,14 @@ impl ReplyTracker {
         }
     }
 
+    /// So many definitions are due, unless the server leaves them out.
+    pub(super) fn begin_definitions(&mut self, count: u32) {
+        self.definitions = if self.is_bare { 0 } else { count };
+        self.part = Part::Definitions;
+    }
+
     /// After the last definition: the EOF packet, or what comes when there is none.
-    pub(super) fn end_definitions(&mut self) {
+    fn end_definitions(&mut self) {
         match self.caps.contains(Caps::DEPRECATE_EOF) {
             true => self.after_definitions(),
             false => self.part = Part::DefinitionsEnd,
@@ -225,8 +238,8 @@ impl ReplyTracker {
         if self.kind != ReplyKind::Prepare {
             self.part = Part::Rows;
         } else if self.columns_after > 0 {
-            self.definitions = std::mem::take(&mut self.columns_after);
-            self.part = Part::Definitions;
+            let count = std::mem::take(&mut self.columns_after);
+            self.begin_definitions(count);
         } else {
             self.part = Part::Done;
         }
