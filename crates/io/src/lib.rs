@@ -35,6 +35,7 @@ mod timers;
 pub use addr::{Addr, Failure, Op};
 pub use driver::epoll::EpollDriver;
 pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn};
+pub use driver::uring::{Block, UringDriver, probe_uring};
 pub use driver::{Driver, Event, Interest, NoChunk, Started};
 pub use event_loop::{Edge, Loop, LoopStats, Options, Service};
 pub use listen::{bound_to, listen};

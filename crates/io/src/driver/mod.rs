@@ -3,6 +3,7 @@
 
 pub(crate) mod epoll;
 pub(crate) mod sim;
+pub(crate) mod uring;
 
 use std::fmt;
 use std::sync::Arc;

@@ -281,6 +281,11 @@ impl<D: Driver, S: Service> Loop<D, S> {
     /// Calls `on_gone` and closes, unless the service closed or drains the socket itself.
     fn report_end(&mut self, sock: Sock, why: Option<Failure>) {
         let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        if std::mem::take(&mut socket.offered) && !socket.input.is_empty() {
+            // asked for and not offered yet
+            self.offer(sock);
+        }
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
         if !matches!(socket.phase, Phase::Open | Phase::Failed) {
             return;
         }

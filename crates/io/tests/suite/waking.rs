@@ -46,7 +46,9 @@ pub fn mail_is_delivered_in_order<W: World>(world: &W) {
 
 pub fn paused_accepting_leaves_connections_waiting<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Echo);
+    world.settle(&mut pair.server, &mut pair.client);
     pair.server.parts_mut().1.pause_accepting();
+    world.settle(&mut pair.server, &mut pair.client);
     let (_, io) = pair.client.parts_mut();
     let sock = io.connect(&pair.addr).unwrap();
     io.send(sock, &[b"patience"]);
