@@ -1,0 +1,140 @@
+//! `tidegate run` from outside: what it tells, that it listens, and how signals end it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Longest time anything here may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A `tidegate run` with its log; killed when a test ends without having stopped it.
+struct Running {
+    child: Child,
+    log: Receiver<String>,
+    seen: Vec<String>,
+    file: PathBuf,
+}
+
+impl Running {
+    fn start(name: &str, configuration: &str, options: &[&str]) -> Self {
+        let file =
+            std::env::temp_dir().join(format!("tidegate-{}-{name}.toml", std::process::id()));
+        std::fs::write(&file, configuration).expect("the temporary directory is writable");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args(["run", "--config"])
+            .arg(&file)
+            .args(options)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let stderr = child.stderr.take().expect("it is piped");
+        let (sender, log) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, log, seen: Vec::new(), file }
+    }
+
+    /// Reads the log up to the first line that contains `text`, and gives that line.
+    fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            let Ok(line) = self.log.recv_timeout(PATIENCE) else {
+                panic!("no line with {text} in\n{}", self.seen.join("\n"));
+            };
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+
+    /// Reads the log to its end, which is the end of the process.
+    fn end(&mut self) -> ExitStatus {
+        while let Ok(line) = self.log.recv_timeout(PATIENCE) {
+            self.seen.push(line);
+        }
+        self.child.wait().expect("it was started")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        drop(std::fs::remove_file(&self.file));
+    }
+}
+
+const ONE_WORKER: &str = "[mysql_variables]\nthreads = 1\ninterfaces = \"127.0.0.1:0\"\n";
+
+/// The address in a line such as `… listening listener=127.0.0.1:6033`.
+fn address(line: &str) -> &str {
+    line.rsplit_once("listener=").expect("a listener").1.trim()
+}
+
+#[test]
+fn it_reports_listens_and_ends_with_0_on_sigterm() {
+    let mut running = Running::start("term", ONE_WORKER, &[]);
+    running.wait_for("tidegate starts");
+    let listening = running.wait_for("listening");
+    let started = running.wait_for("workers started");
+    assert!(started.contains("workers=1") && started.contains("io=\"epoll\""), "{started}");
+    running.wait_for("query rules");
+
+    let mut client = TcpStream::connect(address(&listening)).expect("it listens");
+    let mut greeting = [0; 5];
+    client.read_exact(&mut greeting).expect("a greeting");
+    assert_eq!((greeting[3], greeting[4]), (0, 10), "first packet, protocol version 10");
+
+    running.signal("USR1");
+    running.wait_for("nothing to reopen");
+    running.signal("TERM");
+    let status = running.end();
+    assert_eq!(status.code(), Some(0), "{}", running.seen.join("\n"));
+    assert!(running.seen.last().is_some_and(|line| line.contains("stopped")));
+    assert!(TcpStream::connect(address(&listening)).is_err(), "the port is free again");
+}
+
+#[test]
+fn sigint_ends_it_as_well_and_the_log_may_be_json() {
+    let mut running = Running::start("int", ONE_WORKER, &["--log-format", "json"]);
+    let started = running.wait_for("workers started");
+    assert!(started.starts_with('{') && started.ends_with('}'), "{started}");
+    assert!(started.contains("\"workers\":1") && started.contains("\"level\":\"INFO\""));
+    running.wait_for("query rules");
+    running.signal("INT");
+    assert_eq!(running.end().code(), Some(0));
+}
+
+#[test]
+fn a_level_hides_what_is_less_severe() {
+    let odd = format!("{ONE_WORKER}have_ssl = false\n");
+    let mut running = Running::start("level", &odd, &["--log-level", "warn"]);
+    running.wait_for("mysql_variables.have_ssl: accepted, but without effect");
+    assert!(running.seen.iter().all(|line| !line.contains("INFO")), "{:?}", running.seen);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_and_nothing_is_started() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it is bound");
+    let configuration = format!("[mysql_variables]\ninterfaces = \"{address}\"\n");
+    let mut running = Running::start("taken", &configuration, &[]);
+    let line = running.wait_for("cannot listen");
+    assert_eq!(line, format!("cannot listen on {address}: listen: Address already in use (98)"));
+    assert_eq!(running.end().code(), Some(1));
+}
