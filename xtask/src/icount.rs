@@ -1,8 +1,8 @@
 //! M13: instructions per pass of each scenario, against a committed baseline.
 //!
 //! Decides how they are counted and how much more is too much. The scenarios are those of
-//! `bench/icount`. A count is the difference between two numbers of passes under callgrind, so that
-//! setting up costs nothing; it depends on the compiler, whose version the baseline records.
+//! `bench/icount`. Callgrind counts inside one function only, so that setting up costs nothing. A
+//! count depends on the compiler, whose version the baseline records.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,10 @@ use crate::step::{cargo, installed, step, target};
 use crate::tree;
 
 const BASELINE: &str = "bench/icount/baseline.txt";
-/// Passes of the shorter and of the longer run.
-const PASSES: (u64, u64) = (20, 120);
+/// Passes that a count is the mean of.
+const PASSES: u64 = 50;
+/// The function inside which instructions are counted.
+const COUNTED: &str = "--toggle-collect=*counted_passes*";
 /// How much a count may grow before the gate is red, in thousandths.
 const GROWTH_PER_MILLE: u64 = 30;
 
@@ -97,12 +99,8 @@ fn count() -> Result<BTreeMap<String, u64>> {
     let binary = build()?;
     let names = Command::new(&binary).arg("--list").output().context("icount --list")?;
     let names = String::from_utf8(names.stdout)?;
-    let counts = names.lines().map(|name| {
-        let fewer = instructions(&binary, name, PASSES.0)?;
-        let more = instructions(&binary, name, PASSES.1)?;
-        Ok((name.to_owned(), more.saturating_sub(fewer) / (PASSES.1 - PASSES.0)))
-    });
-    counts.collect()
+    let count = |name: &str| Ok((name.to_owned(), instructions(&binary, name)? / PASSES));
+    names.lines().map(count).collect()
 }
 
 fn build() -> Result<PathBuf> {
@@ -114,10 +112,10 @@ fn build() -> Result<PathBuf> {
     Ok(target().join("fastbuild/icount"))
 }
 
-fn instructions(binary: &PathBuf, scenario: &str, passes: u64) -> Result<u64> {
+fn instructions(binary: &PathBuf, scenario: &str) -> Result<u64> {
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    command.arg(binary).args([scenario, &passes.to_string()]);
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", COUNTED]);
+    command.arg(binary).args([scenario, &PASSES.to_string()]);
     let ran = step("icount", 5, command).run()?;
     let collected = ran.lines.iter().find_map(|l| l.split("Collected :").nth(1));
     match (ran.success, collected) {

@@ -1,12 +1,14 @@
 //! Runs one scenario so many times, for `cargo xtask icount` to count instructions over.
 //!
-//! Decides nothing: `icount --list` names the scenarios, `icount NAME TIMES` runs one. Instructions
-//! of one pass are the difference between two numbers of times, so setting up costs nothing.
+//! Decides nothing: `icount --list` names the scenarios, `icount NAME TIMES` runs one, after a few
+//! passes that are not counted so that buffers have their size.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use icount::scenario::SCENARIOS;
+use icount::scenario::{SCENARIOS, counted_passes};
+
+const WARM_UP: usize = 4;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +24,9 @@ fn main() -> ExitCode {
                 eprintln!("no scenario {name}, or {times} is no number");
                 return ExitCode::FAILURE;
             };
-            (scenario.run)(times);
+            let mut pass = (scenario.begin)();
+            (0..WARM_UP).for_each(|_| pass());
+            counted_passes(&mut pass, times);
             ExitCode::SUCCESS
         }
         _ => {

@@ -48,6 +48,7 @@ pub(super) const CRATES: &[Row] = &[
             "anyhow",
             "signal-hook",
             "mimalloc",
+            "aws-lc-rs",
         ],
         &["testkit"],
     ),
