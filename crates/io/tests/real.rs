@@ -1,0 +1,212 @@
+//! What only real sockets and threads can show, under every real driver that runs here.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use io::{Addr, Driver, EpollDriver, Loop, Micros, Options, Service, UringDriver};
+
+#[path = "suite/recorder.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod recorder;
+
+use recorder::{Habit, Recorder, Seen, noise};
+
+/// Makes each scenario a test under epoll and one under io_uring.
+macro_rules! under_both {
+    ($($scenario:ident),* $(,)?) => {
+        mod epoll {
+            $(#[test] fn $scenario() {
+                super::$scenario(|| super::EpollDriver::new().unwrap());
+            })*
+        }
+        mod uring {
+            $(#[test] fn $scenario() {
+                match io::probe_uring() {
+                    Ok(()) => super::$scenario(|| super::UringDriver::new().unwrap()),
+                    Err(why) => eprintln!("SKIPPED: io_uring cannot be tried here: {why}"),
+                }
+            })*
+        }
+    };
+}
+
+under_both!(
+    a_half_closed_client_gets_its_farewell,
+    mail_from_another_thread_ends_the_wait,
+    a_unix_listener_shared_by_two_loops_serves_everybody,
+    connections_wait_while_descriptors_are_short,
+    a_loop_without_work_sleeps_until_its_timer,
+);
+
+fn server<D: Driver<Listening = OwnedFd>>(driver: D, habit: Habit) -> (Loop<D, Recorder>, Addr) {
+    let any = Addr::Tcp("127.0.0.1:0".parse().unwrap());
+    let listener = io::listen(&any, 64, false).unwrap();
+    let addr = io::bound_to(&listener).unwrap();
+    let mut server = Loop::new(driver, Recorder::new(habit), Options::default());
+    server.add_listener(listener);
+    (server, addr)
+}
+
+fn tcp(addr: &Addr) -> TcpStream {
+    let Addr::Tcp(addr) = addr else { panic!("{addr} is no TCP address") };
+    TcpStream::connect(addr).unwrap()
+}
+
+fn turn_until<D: Driver, S: Service>(
+    turns: &mut Loop<D, S>,
+    what: &str,
+    mut done: impl FnMut(&Loop<D, S>) -> bool,
+) {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while !done(turns) {
+        turns.turn(Some(Micros::from_ms(1)));
+        assert!(Instant::now() < give_up, "never happened: {what}");
+    }
+}
+
+fn a_half_closed_client_gets_its_farewell<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let (mut server, addr) = server(driver(), Habit::Echo);
+    let farewell = noise(1, 2 << 20);
+    server.service_mut().farewell.clone_from(&farewell);
+    let client = std::thread::spawn(move || {
+        let mut client = tcp(&addr);
+        client.write_all(b"hello").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        answer
+    });
+    turn_until(&mut server, "the client is done", |_| client.is_finished());
+    let answer = client.join().unwrap();
+    assert!(answer[..5] == *b"hello" && answer[5..] == farewell);
+    turn_until(&mut server, "closed", |server| server.stats().sockets == 0);
+}
+
+fn mail_from_another_thread_ends_the_wait<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let (mut server, _) = server(driver(), Habit::Take);
+    let (asleep, wake) = std::sync::mpsc::channel();
+    let mailbox = server.mailbox();
+    let other = std::thread::spawn(move || {
+        for number in 0..100 {
+            wake.recv().unwrap();
+            mailbox.post(number).unwrap();
+        }
+    });
+    for number in 0..100 {
+        asleep.send(()).unwrap();
+        while server.service().seen.len() <= number {
+            // for ever, were it not for the mail
+            server.turn(None);
+        }
+    }
+    other.join().unwrap();
+    let expected: Vec<Seen> = (0..100).map(Seen::Mail).collect();
+    assert_eq!(server.service().seen, expected);
+    assert!(server.stats().turns <= 400, "{} turns", server.stats().turns);
+}
+
+fn a_unix_listener_shared_by_two_loops_serves_everybody<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let name = format!("tidegate-io-{}-{:p}.sock", std::process::id(), driver);
+    let path = std::env::temp_dir().join(name);
+    let listener = io::listen(&Addr::Unix(path.clone()), 64, false).unwrap();
+    let twin = listener.try_clone().unwrap();
+    let [mut one, mut two] = [listener, twin].map(|listener| {
+        let mut server = Loop::new(driver(), Recorder::new(Habit::Echo), Options::default());
+        server.add_listener(listener);
+        server
+    });
+    let clients: Vec<UnixStream> = (0..50).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    for mut client in &clients {
+        client.write_all(b"hello").unwrap();
+    }
+    turn_until(&mut one, "all answered", |one| {
+        two.turn(Some(Micros::from_ms(1)));
+        one.stats().bytes_out + two.stats().bytes_out == 250
+    });
+    for mut client in &clients {
+        let mut answer = [0; 5];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"hello");
+    }
+    assert_eq!(one.stats().accepts + two.stats().accepts, 50);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A descriptor that cannot be had makes the listener rest, not spin, and then go on.
+fn connections_wait_while_descriptors_are_short<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let status = rerun_with_few_descriptors();
+    if let Some(status) = status {
+        assert!(status.success());
+        return;
+    }
+    let (mut server, addr) = server(driver(), Habit::Echo);
+    let mut client = tcp(&addr);
+    client.write_all(b"patience").unwrap();
+    // all that are left
+    let mut hoard = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        hoard.push(file);
+    }
+    turn_until(&mut server, "a refusal", |server| server.stats().accept_failures > 0);
+    let turns = server.stats().turns;
+    let rest = Instant::now() + Duration::from_millis(350);
+    while Instant::now() < rest {
+        server.turn(Some(Micros::from_ms(50)));
+    }
+    assert!(server.stats().turns < turns + 40, "the loop spins");
+    assert_eq!(server.stats().accepts, 0);
+    drop(hoard);
+    turn_until(&mut server, "the answer", |server| server.stats().bytes_out == 8);
+    let mut answer = [0; 8];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"patience");
+}
+
+/// Runs this test again in a process of its own where descriptors are few; `None` inside of that.
+fn rerun_with_few_descriptors() -> Option<std::process::ExitStatus> {
+    if std::env::var_os("TIDEGATE_IO_FEW_DESCRIPTORS").is_some() {
+        return None;
+    }
+    let name = std::thread::current().name().unwrap().to_string();
+    let script = format!("ulimit -n 64 && exec \"$0\" --exact {name} --test-threads 1");
+    let status = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env("TIDEGATE_IO_FEW_DESCRIPTORS", "1")
+        .stdout(std::process::Stdio::null())
+        .status();
+    Some(status.unwrap())
+}
+
+fn a_loop_without_work_sleeps_until_its_timer<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let (mut server, _) = server(driver(), Habit::Take);
+    server.turn(Some(Micros(0)));
+    let (_, io) = server.parts_mut();
+    let at = io.now() + Micros(2_500);
+    io.set_timer(7, at);
+    let turns = server.stats().turns;
+    while server.service().seen.is_empty() {
+        server.turn(None);
+    }
+    assert_eq!(server.service().seen, [Seen::Timer(7)]);
+    assert!(server.parts_mut().1.now() >= at);
+    assert!(server.stats().turns <= turns + 4, "the loop spins");
+}
