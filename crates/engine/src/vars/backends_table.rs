@@ -52,8 +52,7 @@ pub(super) const ROWS: &[Variable] = &[
         int(0, 1_000_000),
         "5",
         "Queries for which a session keeps its connection after an auto-increment insert.",
-    )
-    .acts(Effect::AtOnce),
+    ),
     mysql(
         "auto_increment_delay_multiplex_timeout_ms",
         int(0, 3_600_000),
@@ -169,8 +168,7 @@ pub(super) const ROWS: &[Variable] = &[
         "1 keeps lagging servers left out when servers are loaded anew.",
     ),
     mysql("poll_timeout", int(10, 20_000), "2000", "Longest time a worker's loop sleeps.")
-        .unit(Unit::Milliseconds)
-        .acts(Effect::AtOnce),
+        .unit(Unit::Milliseconds),
     mysql("poll_timeout_on_failure", int(10, 20_000), "100", "The same while connections fail.")
         .unit(Unit::Milliseconds),
     mysql(

@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Effect, Kind, Variable, int, mysql};
+use super::{Kind, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
@@ -11,15 +11,13 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Text,
         "utf8",
         "Character set assumed when a client asks for none that is known.",
-    )
-    .acts(Effect::NewConnections),
+    ),
     mysql(
         "default_collation_connection",
         Kind::Text,
         "utf8_general_ci",
         "Collation that goes with the default character set.",
-    )
-    .acts(Effect::NewConnections),
+    ),
     mysql(
         "handle_unknown_charset",
         int(0, 2),

@@ -47,8 +47,7 @@ pub(super) const ROWS: &[Variable] = &[
         "14400000",
         "Time a transaction may last before its session is ended.",
     )
-    .unit(Unit::Milliseconds)
-    .acts(Effect::AtOnce),
+    .unit(Unit::Milliseconds),
     mysql(
         "max_transaction_idle_time",
         int(1000, 1_728_000_000),

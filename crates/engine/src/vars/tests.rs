@@ -80,7 +80,6 @@ fn every_default_is_a_value_its_own_row_accepts() {
 fn a_field_takes_the_whole_range_of_its_variable() {
     for &name in Vars::FIELDS {
         let row = find(name).expect("a field's variable has a row");
-        assert_ne!(row.effect, Effect::NotYet, "{name} has a field, so it acts");
         let bounds = match row.kind {
             Kind::Int { min, max } => vec![min.to_string(), max.to_string()],
             Kind::Bool => vec!["true".into(), "false".into()],

@@ -1,6 +1,8 @@
-//! The variables that the engine looks at, as typed fields; all others are carried as text.
+//! The variables that the engine looks at, or is about to, as typed fields; all others are carried
+//! as text.
 //!
-//! A field here and the row of its variable in the tables are all that a used variable needs.
+//! A field here and the row of its variable in the tables are all that a used variable needs. The
+//! row says when it acts; [`Effect::NotYet`] until something looks at the field.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,7 @@ use crate::config_fault::ConfigFault;
 /// Declares [`Vars`]: each field with its type and the variable it is read from.
 macro_rules! vars {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $name:literal,)*) => {
-        /// Every variable's value; those that are acted on are fields.
+        /// Every variable's value; those that decisions need are fields.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub struct Vars {
             $($(#[$doc])* pub $field: $type,)*
