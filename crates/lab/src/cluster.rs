@@ -2,14 +2,13 @@
 //! starting; what the proxy makes of the servers is none of its business.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::flavour::{Flavour, Software};
-use crate::place;
+use crate::place::{self, RunDir};
 use crate::server::{Birth, Server};
 use crate::settings::{self, Role};
 use crate::template;
@@ -36,21 +35,7 @@ pub struct Cluster {
     // Dropped in this order: first the servers, then their files.
     servers: Vec<Server>,
     software: Software,
-    dir: Dir,
-}
-
-#[derive(Debug)]
-struct Dir {
-    path: PathBuf,
-    removed: bool,
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        if self.removed {
-            drop(fs::remove_dir_all(&self.path));
-        }
-    }
+    dir: RunDir,
 }
 
 impl Cluster {
@@ -59,12 +44,8 @@ impl Cluster {
         let software = options.flavour.find(options.may_fetch)?;
         let template = template::prepared(&software)?;
         let dir = match &options.dir {
-            Some(dir) => {
-                fs::create_dir_all(dir)
-                    .with_context(|| format!("cannot create {}", dir.display()))?;
-                Dir { path: fs::canonicalize(dir)?, removed: false }
-            }
-            None => Dir { path: place::run_dir()?, removed: true },
+            Some(dir) => RunDir::kept(dir)?,
+            None => RunDir::create()?,
         };
         let mut cluster = Cluster { servers: Vec::new(), software, dir };
         for index in 0..=options.replicas {
@@ -103,7 +84,7 @@ impl Cluster {
 
     /// The directory that everything of this cluster lies in.
     pub fn dir(&self) -> &Path {
-        &self.dir.path
+        self.dir.path()
     }
 
     /// Waits until every running replica has executed what the primary has committed by now.
@@ -141,7 +122,7 @@ impl Cluster {
     }
 
     fn launch(&self, index: usize, template: &Path, extra: &[String]) -> Result<Server> {
-        let data = self.dir.path.join(if index == 0 { "p".into() } else { format!("r{index}") });
+        let data = self.dir.path().join(if index == 0 { "p".into() } else { format!("r{index}") });
         if !data.exists() {
             place::copy_dir(template, &data)
                 .with_context(|| format!("cannot copy a template to {}", data.display()))?;

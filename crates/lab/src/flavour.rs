@@ -47,13 +47,17 @@ impl Flavour {
     pub fn find(self, may_fetch: bool) -> Result<Software> {
         match self {
             Flavour::MariaDb => installed(self, "TIDEGATE_MARIADBD", &["mariadbd", "mysqld"])?
-                .context("no MariaDB server here: install the package mariadb-server, or name the program in TIDEGATE_MARIADBD"),
+                .context(
+                    "no MariaDB server here: install the package mariadb-server, \
+                     or name the program in TIDEGATE_MARIADBD",
+                ),
             Flavour::MySql => {
                 if let Some(software) = installed(self, "TIDEGATE_MYSQLD", &["mysqld"])? {
                     return Ok(software);
                 }
-                let root = debian::unpacked_mysql(may_fetch)
-                    .context("no MySQL server here: install it, or name the program in TIDEGATE_MYSQLD")?;
+                let root = debian::unpacked_mysql(may_fetch).context(
+                    "no MySQL server here: install it, or name the program in TIDEGATE_MYSQLD",
+                )?;
                 unpacked(&root)
             }
         }

@@ -33,6 +33,7 @@ mod template;
 pub use cluster::{Cluster, LabOptions};
 pub use console::{Console, Row, ServerError};
 pub use flavour::{Flavour, Software};
-pub use place::free_port;
+pub use place::{RunDir, free_port};
+pub use process::Process;
 pub use server::Server;
 pub use split::{SplitOptions, split_toml};

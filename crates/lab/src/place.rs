@@ -44,20 +44,51 @@ pub(crate) fn lock_cache(cache: &Path) -> Result<fs::File> {
     Ok(lock)
 }
 
-/// A new directory for one cluster. Short, because socket paths may have 107 bytes only.
-pub(crate) fn run_dir() -> Result<PathBuf> {
-    let base = std::env::var_os("TIDEGATE_LAB_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-    fs::create_dir_all(&base).with_context(|| format!("cannot create {}", base.display()))?;
-    remove_abandoned(&base);
-    for count in 0..10_000 {
-        let dir = base.join(format!("{RUN_PREFIX}{}-{count}", std::process::id()));
-        match fs::create_dir(&dir) {
-            Ok(()) => return Ok(dir),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).context(format!("cannot create {}", dir.display())),
+/// A directory for the files of one run, removed when it is dropped.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    removed: bool,
+}
+
+impl RunDir {
+    /// A new one. Its path is short, because socket paths may have 107 bytes only.
+    pub fn create() -> Result<Self> {
+        let base =
+            std::env::var_os("TIDEGATE_LAB_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        fs::create_dir_all(&base).with_context(|| format!("cannot create {}", base.display()))?;
+        remove_abandoned(&base);
+        for count in 0..10_000 {
+            let path = base.join(format!("{RUN_PREFIX}{}-{count}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(RunDir { path, removed: true }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(error).context(format!("cannot create {}", path.display()));
+                }
+            }
+        }
+        bail!("too many runs below {}", base.display())
+    }
+
+    /// One that the caller names and that is left in place afterwards.
+    pub(crate) fn kept(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(RunDir { path: fs::canonicalize(path)?, removed: false })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if self.removed {
+            drop(fs::remove_dir_all(&self.path));
         }
     }
-    bail!("too many runs below {}", base.display())
 }
 
 /// Removes the directories of runs whose process is gone.

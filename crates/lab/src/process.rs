@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// A running or ended program.
+/// A running or ended program; dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     pid: u32,
     exit: Arc<Exit>,
 }
@@ -27,7 +27,7 @@ struct Exit {
 
 impl Process {
     /// Starts a program with its output appended to a file.
-    pub(crate) fn launch(command: &[OsString], output: &Path) -> Result<Self> {
+    pub fn launch(command: &[OsString], output: &Path) -> Result<Self> {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -62,17 +62,18 @@ impl Process {
         Ok(Process { pid, exit })
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// How it ended, when it has.
-    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+    pub fn ended(&self) -> Option<ExitStatus> {
         *self.exit.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a signal by name (`KILL`, `STOP`, …); fails when it has ended.
-    pub(crate) fn signal(&self, name: &str) -> Result<()> {
+    pub fn signal(&self, name: &str) -> Result<()> {
         if let Some(status) = self.ended() {
             bail!("process {} has ended: {status}", self.pid);
         }
@@ -83,7 +84,7 @@ impl Process {
     }
 
     /// Waits until it has ended.
-    pub(crate) fn wait(&self, limit: Duration) -> Result<ExitStatus> {
+    pub fn wait(&self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         let mut status = self.exit.status.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -73,6 +73,7 @@ const COMMON: &[&str] = &[
     "--innodb-doublewrite=0",
     "--innodb-lock-wait-timeout=2",
     "--sync-binlog=0",
+    "--log-bin-trust-function-creators=1",
 ];
 
 const MARIADB: &[&str] = &["--innodb-log-file-size=96M", "--performance-schema=OFF"];

@@ -1,0 +1,8 @@
+package main
+
+import "database/sql/driver"
+
+type (
+	driverValue  = driver.NamedValue
+	driverResult = driver.Result
+)

@@ -1,0 +1,51 @@
+//! Tests of the real binary in front of real servers.
+//!
+//! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
+//! their time ([`Program`]), clients ([`client`]) and waiting for conditions ([`eventually`]). It
+//! does not know what any test asserts.
+//!
+//! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
+//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary.
+#![forbid(unsafe_code)]
+
+pub mod client;
+mod program;
+mod proxy;
+mod raw;
+
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, LabOptions};
+
+pub use program::{Finished, Program};
+pub use proxy::{Proxy, binary, greeting_of, target_dir};
+pub use raw::{Raw, response};
+
+/// Says loudly that something was not tested; the gates count these lines.
+pub fn skip(what: &str, why: &str) {
+    println!("\nSKIPPED: {what}: {why}");
+}
+
+/// Whether the long form of the tests was asked for.
+pub fn full() -> bool {
+    std::env::var_os("TIDEGATE_LIVE").is_some_and(|value| value == "full")
+}
+
+/// Servers for a test, or a loud line and `None` where their software cannot be had.
+pub fn cluster(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
+    if let Err(why) = flavour.find(true) {
+        skip(what, &format!("{} cannot be had: {why:#}", flavour.name()));
+        return None;
+    }
+    let options = LabOptions { replicas, flavour, may_fetch: true, ..Default::default() };
+    Some(Cluster::start(options).expect("the servers start"))
+}
+
+/// Waits until a condition holds; the text says what was waited for when it never does.
+pub fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,139 @@
+//! A running `tidegate run`: started with a configuration in a directory of its own, ready when
+//! it greets, killed when dropped.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use lab::{Process, RunDir};
+
+/// The real binary at work.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Its TCP port on 127.0.0.1.
+    pub port: u16,
+    /// Its Unix socket.
+    pub socket: PathBuf,
+    process: Process,
+    dir: RunDir,
+}
+
+impl Proxy {
+    /// Starts it with what `config` makes of the value for `interfaces`, and waits until it greets.
+    pub fn start(config: impl FnOnce(String) -> String) -> Result<Self> {
+        Self::start_with(config, &[])
+    }
+
+    /// The same with more words on the command line.
+    pub fn start_with(config: impl FnOnce(String) -> String, words: &[&str]) -> Result<Self> {
+        let dir = RunDir::create()?;
+        let port = lab::free_port()?;
+        let socket = dir.path().join("sock");
+        let file = dir.path().join("tidegate.toml");
+        fs::write(&file, config(format!("127.0.0.1:{port};{}", socket.display())))?;
+        let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
+        command.push(file.into());
+        command.extend(words.iter().map(OsString::from));
+        let process = Process::launch(&command, &dir.path().join("log"))?;
+        let proxy = Proxy { port, socket, process, dir };
+        proxy.await_greeting()?;
+        Ok(proxy)
+    }
+
+    fn await_greeting(&self) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if greeting_of(self.port).is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.process.ended() {
+                bail!("tidegate has ended: {status}\n{}", self.log());
+            }
+            ensure!(Instant::now() < deadline, "tidegate does not greet\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        let text = fs::read(self.dir.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The memory it holds, in bytes.
+    pub fn rss_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most memory it has held, in bytes.
+    pub fn rss_bytes_max(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.expect("the proxy runs");
+        let line = status.lines().find(|line| line.starts_with(field));
+        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+        kilobytes.map_or(0, |kilobytes: u64| kilobytes * 1024)
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.process.ended().is_none()
+    }
+
+    /// Asks it to end, and waits for that.
+    pub fn stop(&self, limit: Duration) -> Result<ExitStatus> {
+        self.process.signal("TERM")?;
+        self.process.wait(limit)
+    }
+}
+
+/// The server version in the greeting of whoever listens on this loopback port.
+pub fn greeting_of(port: u16) -> Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut packet = [0; 128];
+    let mut len = 0;
+    while len < 16 || !packet.get(5..len).is_some_and(|rest| rest.contains(&0)) {
+        match stream.read(&mut packet[len..])? {
+            0 => bail!("closed without a greeting"),
+            read => len += read,
+        }
+    }
+    ensure!(packet[4] == 10, "not a greeting");
+    let version = packet[5..len].split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(version).into_owned())
+}
+
+/// The binary under test: the one that `TIDEGATE_BIN` names, or a fresh build.
+pub fn binary() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("TIDEGATE_BIN").filter(|value| !value.is_empty()) {
+        return Ok(named.into());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--profile", "fastbuild", "-p", "tidegate"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .status()?;
+    ensure!(status.success(), "the binary cannot be built: {status}");
+    Ok(target_dir()?.join("fastbuild/tidegate"))
+}
+
+/// The target directory that this very test was built in.
+pub fn target_dir() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let target = test.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
+    Ok(target.context("the test does not lie in a target directory")?.to_owned())
+}

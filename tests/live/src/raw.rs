@@ -1,0 +1,104 @@
+//! A client that speaks bytes: for what a real driver would never send.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+/// A TCP connection with packet framing done by hand.
+#[derive(Debug)]
+pub struct Raw {
+    /// The socket itself, for what the framing cannot say.
+    pub stream: TcpStream,
+}
+
+impl Raw {
+    /// Connects; nothing is read yet.
+    pub fn open(port: u16) -> Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(15)))?;
+        stream.set_nodelay(true)?;
+        Ok(Raw { stream })
+    }
+
+    /// Connects and logs in with `mysql_native_password`.
+    pub fn login(port: u16, user: &str, password: &str) -> Result<Self> {
+        let mut raw = Raw::open(port)?;
+        let (_, greeting) = raw.receive()?;
+        let nonce = nonce(&greeting).context("a greeting with a scramble")?;
+        let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
+        raw.send(1, &response(user, &answer))?;
+        loop {
+            let (seq, packet) = raw.receive()?;
+            match packet.first() {
+                Some(0x00) => return Ok(raw),
+                Some(0xfe) => raw.send(seq.wrapping_add(1), &answer)?,
+                Some(0xff) => bail!("refused: {}", String::from_utf8_lossy(&packet)),
+                _ => bail!("unexpected packet {packet:?}"),
+            }
+        }
+    }
+
+    /// Sends one packet.
+    pub fn send(&mut self, seq: u8, payload: &[u8]) -> Result<()> {
+        let len = u32::try_from(payload.len())?.to_le_bytes();
+        let mut packet = vec![len[0], len[1], len[2], seq];
+        packet.extend_from_slice(payload);
+        self.bytes(&packet)
+    }
+
+    /// Sends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.stream.write_all(bytes)?)
+    }
+
+    /// Says that nothing more is sent.
+    pub fn finish(&mut self) {
+        drop(self.stream.shutdown(Shutdown::Write));
+    }
+
+    /// Receives one packet: its sequence number and payload.
+    pub fn receive(&mut self) -> Result<(u8, Vec<u8>)> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header)?;
+        let [a, b, c, seq] = header;
+        let mut payload = vec![0; usize::try_from(u32::from_le_bytes([a, b, c, 0]))?];
+        self.stream.read_exact(&mut payload)?;
+        Ok((seq, payload))
+    }
+
+    /// Everything until the other side closes; an error when it does not within the time limit.
+    pub fn rest(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.stream.read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(bytes),
+            Err(error) => Err(error).context("the connection stays open"),
+        }
+    }
+}
+
+/// The payload of a handshake response as any driver would send it.
+pub fn response(user: &str, answer: &[u8]) -> Vec<u8> {
+    // long password, long flag, 4.1 protocol, transactions, secure connection, plugin names
+    let flags: u32 = 1 | 4 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
+    let mut payload = flags.to_le_bytes().to_vec();
+    payload.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+    payload.push(45);
+    payload.extend_from_slice(&[0; 23]);
+    payload.extend_from_slice(user.as_bytes());
+    payload.push(0);
+    payload.push(answer.len().try_into().unwrap_or(0));
+    payload.extend_from_slice(answer);
+    payload.extend_from_slice(b"mysql_native_password\0");
+    payload
+}
+
+/// The 20 bytes to be scrambled, from a greeting.
+fn nonce(greeting: &[u8]) -> Option<[u8; 20]> {
+    let version = greeting.iter().skip(1).position(|&byte| byte == 0)? + 1;
+    let first = greeting.get(version + 5..version + 13)?;
+    let second = greeting.get(version + 32..version + 44)?;
+    [first, second].concat().try_into().ok()
+}

@@ -1,0 +1,190 @@
+//! The driver suite: every driver's own view of one table of cases is the same through Tidegate as
+//! directly, for both authentication methods, with rules and in fast forward.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, RunDir, SplitOptions};
+use live::{Finished, Program, Proxy, skip};
+
+const DRIVERS: [(&str, &str); 7] = [
+    ("pymysql", "python"),
+    ("mysql-connector-python", "python"),
+    ("mysql2", "node"),
+    ("go-sql-driver", "go"),
+    ("mysql-connector-j", "java"),
+    ("mariadb-connector-j", "java"),
+    ("rust-mysql", "rust"),
+];
+
+/// Where a program connects to.
+#[derive(Debug, Clone)]
+struct Target {
+    name: String,
+    port: u16,
+    user: &'static str,
+}
+
+struct Suite<'a> {
+    cluster: &'a Cluster,
+    drivers: PathBuf,
+    fetched: PathBuf,
+    files: RunDir,
+}
+
+impl Suite<'_> {
+    fn program(&self, driver: &str) -> Program {
+        let fetched = &self.fetched;
+        match driver {
+            "pymysql" | "mysql-connector-python" => Program::new(fetched.join("venv/bin/python"))
+                .args([self.drivers.join("python/suite.py")])
+                .args([driver]),
+            "mysql2" => Program::new("node").args([fetched.join("node/suite.js")]),
+            "go-sql-driver" => Program::new(fetched.join("go-suite")),
+            "rust-mysql" => Program::new(env!("CARGO_BIN_EXE_rust-suite")),
+            _ => {
+                let target = fetched.join("java/target");
+                let path = format!("{0}/live-1.jar:{0}/dependency/*", target.to_string_lossy());
+                Program::new("java").args(["-Xmx1g", "-cp", &path, "Suite", driver])
+            }
+        }
+    }
+
+    /// Runs a driver's program against a target, on a fresh schema.
+    fn run(&self, driver: &str, target: &Target) -> Finished {
+        let fresh = "DROP DATABASE IF EXISTS test; CREATE DATABASE test CHARACTER SET utf8mb4";
+        self.cluster.primary().sql(fresh).expect("a fresh schema");
+        let flavour = match self.cluster.software().flavour {
+            Flavour::MariaDb => "mariadb",
+            Flavour::MySql => "mysql",
+        };
+        self.program(driver)
+            .env("LIVE_HOST", "127.0.0.1")
+            .env("LIVE_PORT", target.port.to_string())
+            .env("LIVE_USER", target.user)
+            .env("LIVE_PASSWORD", target.user)
+            .env("LIVE_DB", "test")
+            .env("LIVE_FLAVOUR", flavour)
+            .env("LIVE_BIG", (40 << 20).to_string())
+            .env("LIVE_TMP", self.files.path())
+            .env("LIVE_CASES", self.drivers.join("cases.json"))
+            .limit(Duration::from_secs(120))
+            .run()
+    }
+}
+
+/// What the set-up of the drivers said: `Ok` for those that are ready.
+fn set_up(drivers: &Path, fetched: &Path) -> BTreeMap<String, Result<(), String>> {
+    let finished = Program::new(drivers.join("setup.sh"))
+        .args([fetched])
+        .limit(Duration::from_secs(600))
+        .run();
+    assert!(finished.success, "setup.sh: {}", finished.errors);
+    let mut said = BTreeMap::from([("rust".to_owned(), Ok(()))]);
+    for line in finished.output.lines() {
+        if let Some(kit) = line.strip_prefix("ready ") {
+            said.insert(kit.to_owned(), Ok(()));
+        } else if let Some((kit, why)) =
+            line.strip_prefix("missing ").and_then(|rest| rest.split_once(": "))
+        {
+            said.insert(kit.to_owned(), Err(why.to_owned()));
+        }
+    }
+    said
+}
+
+/// A proxy that announces this method and the server's own version.
+fn proxy(cluster: &Cluster, plugin: &str) -> Proxy {
+    let version = live::greeting_of(cluster.primary().port).expect("the server greets");
+    let variables = format!(
+        "server_version = \"{version}\"\ndefault_authentication_plugin = \"{plugin}\"\n\
+         max_allowed_packet = 1073741824\n"
+    );
+    let options = SplitOptions { variables, ..Default::default() };
+    Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
+        .expect("tidegate starts")
+}
+
+/// The lines that differ, a few of them in full.
+fn differences(driver: &str, target: &Target, direct: &Finished, through: &Finished) -> String {
+    let expected: Vec<&str> = direct.output.lines().collect();
+    let given: Vec<&str> = through.output.lines().collect();
+    let mut text = String::new();
+    let unequal: Vec<usize> = (0..expected.len().max(given.len()))
+        .filter(|&line| expected.get(line) != given.get(line))
+        .collect();
+    for &line in unequal.iter().take(8) {
+        let short = |lines: &[&str]| -> String {
+            lines.get(line).unwrap_or(&"nothing").chars().take(700).collect()
+        };
+        text += &format!("  direct:  {}\n  through: {}\n", short(&expected), short(&given));
+    }
+    if !unequal.is_empty() || !through.success {
+        let tail: String = through.errors.chars().rev().take(1500).collect();
+        let tail: String = tail.chars().rev().collect();
+        text = format!("{driver}, {}: {} lines\n{text}  {tail}\n", target.name, unequal.len());
+    }
+    text
+}
+
+fn drivers_agree(flavour: Flavour, routes: &[(&str, &'static str)]) {
+    let what = format!("drivers with {}", flavour.name());
+    let Some(cluster) = live::cluster(&what, flavour, 0) else { return };
+    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers");
+    let fetched = live::target_dir().expect("known").join("live-drivers");
+    let ready = set_up(&drivers, &fetched);
+    let proxies = ["mysql_native_password", "caching_sha2_password"]
+        .map(|plugin| (plugin, proxy(&cluster, plugin)));
+    let files = RunDir::create().expect("made");
+    let suite = Suite { cluster: &cluster, drivers, fetched, files };
+    let direct = Target { name: "direct".into(), port: cluster.primary().port, user: "app" };
+
+    let mut wrong = String::new();
+    for (driver, kit) in DRIVERS {
+        if let Some(Err(why)) = ready.get(kit) {
+            skip(&format!("{what}: {driver}"), why);
+            continue;
+        }
+        let expected = suite.run(driver, &direct);
+        assert!(expected.success, "{driver} fails directly: {}", expected.errors);
+        assert!(expected.output.lines().count() > 200, "{driver}: {}", expected.output);
+        for &(plugin, user) in routes {
+            let (_, proxy) = proxies.iter().find(|(name, _)| *name == plugin).expect("started");
+            let name = format!("{plugin}, user {user}");
+            let target = Target { name, port: proxy.port, user };
+            let through = suite.run(driver, &target);
+            wrong += &differences(driver, &target, &expected, &through);
+            assert!(proxy.is_running(), "{driver}: tidegate has ended\n{}", proxy.log());
+        }
+    }
+    assert!(wrong.is_empty(), "{what}:\n{wrong}");
+}
+
+#[test]
+fn drivers_see_no_difference_with_mariadb() {
+    let quick: &[_] = &[
+        ("mysql_native_password", "app"),
+        ("caching_sha2_password", "app"),
+        ("mysql_native_password", "ff"),
+    ];
+    let full: &[_] = &[
+        ("mysql_native_password", "app"),
+        ("caching_sha2_password", "app"),
+        ("mysql_native_password", "ff"),
+        ("caching_sha2_password", "ff"),
+    ];
+    drivers_agree(Flavour::MariaDb, if live::full() { full } else { quick });
+}
+
+#[test]
+fn drivers_see_no_difference_with_mysql() {
+    let quick: &[_] = &[("caching_sha2_password", "app"), ("caching_sha2_password", "ff")];
+    let full: &[_] = &[
+        ("mysql_native_password", "app"),
+        ("caching_sha2_password", "app"),
+        ("mysql_native_password", "ff"),
+        ("caching_sha2_password", "ff"),
+    ];
+    drivers_agree(Flavour::MySql, if live::full() { full } else { quick });
+}
