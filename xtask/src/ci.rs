@@ -15,7 +15,9 @@ const SIM_SEEDS: u64 = 1_000;
 pub(crate) fn run(fast: bool) -> Result<()> {
     let mut report = Report::new();
     report.run("G8 formatting", |_| {
-        Ok(step("fmt", 2, cargo(&["fmt", "--all", "--check"])).run()?.outcome("rustfmt"))
+        Ok(step("fmt", 2, cargo(&["fmt", "--all", "--check", "--", "-l"]))
+            .run()?
+            .outcome("rustfmt"))
     })?;
     tidy::run(&mut report)?;
     report.run("G8 licences", |_| licences::check())?;
@@ -39,7 +41,9 @@ fn clippy() -> Result<Outcome> {
 
 fn documentation() -> Result<Outcome> {
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    command.env("RUSTDOCFLAGS", "-D warnings -D rustdoc::broken_intra_doc_links");
+    command.arg("--document-private-items");
+    // Links to private items work, because those are documented too.
+    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
 }
 

@@ -12,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::gate::Outcome;
-use crate::step::{cargo, installed, step, target};
-use crate::tree;
+use crate::step::{installed, step, target};
+use crate::{menu, tree};
 
 const BASELINE: &str = "bench/icount/baseline.txt";
 /// Passes that a count is the mean of.
@@ -104,8 +104,7 @@ fn count() -> Result<BTreeMap<String, u64>> {
 }
 
 fn build() -> Result<PathBuf> {
-    let arguments = ["build", "--locked", "--profile", "fastbuild", "-p", "tidegate-icount"];
-    let built = step("icount-build", 15, cargo(&arguments)).run()?;
+    let built = menu::build_fast()?;
     if !built.success {
         bail!("{}", built.lines.join("\n"));
     }

@@ -44,7 +44,7 @@ pub(super) fn unsafe_code(_: &Path, sources: &[Source]) -> Result<Checked> {
 }
 
 fn is_crate_root(path: &str) -> bool {
-    path.ends_with("/src/lib.rs") || path.ends_with("/main.rs") || path.contains("/src/bin/")
+    path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs") || path.contains("/src/bin/")
 }
 
 /// Lines with an `unsafe` block or impl (not the lint names that contain the word).
