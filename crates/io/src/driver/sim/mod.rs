@@ -3,17 +3,21 @@
 //!
 //! ```
 //! use io::{Addr, Faults, Loop, Options, SimNet};
+//! # use io::{Driver, Edge, Failure, Listener, Sock};
 //! # struct Quiet;
 //! # impl io::Service for Quiet {
 //! #     type Mail = ();
-//! #     fn on_accepted<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: io::Listener, _: io::Sock, _: Addr) {}
-//! #     fn on_connected<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: io::Sock, _: Result<(), io::Failure>) {}
-//! #     fn on_bytes<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: io::Sock, bytes: &[u8]) -> usize { bytes.len() }
-//! #     fn on_gone<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: io::Sock, _: Option<io::Failure>) {}
-//! #     fn on_drained<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: io::Sock) {}
-//! #     fn on_timer<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: u64) {}
-//! #     fn on_mail<D: io::Driver>(&mut self, _: &mut io::Edge<D>, _: ()) {}
-//! #     fn on_turn_end<D: io::Driver>(&mut self, _: &mut io::Edge<D>) {}
+//! #     fn on_accepted<D: Driver>(&mut self, _: &mut Edge<D>, _: Listener, _: Sock, _: Addr) {}
+//! #     fn on_connected<D: Driver>(
+//! #         &mut self, _: &mut Edge<D>, _: Sock, _: Result<(), Failure>) {}
+//! #     fn on_bytes<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, bytes: &[u8]) -> usize {
+//! #         bytes.len()
+//! #     }
+//! #     fn on_gone<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, _: Option<Failure>) {}
+//! #     fn on_drained<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock) {}
+//! #     fn on_timer<D: Driver>(&mut self, _: &mut Edge<D>, _: u64) {}
+//! #     fn on_mail<D: Driver>(&mut self, _: &mut Edge<D>, _: ()) {}
+//! #     fn on_turn_end<D: Driver>(&mut self, _: &mut Edge<D>) {}
 //! # }
 //! let net = SimNet::new(42, Faults::cuts());
 //! let addr = Addr::Tcp("127.0.0.1:3306".parse().unwrap());
@@ -28,6 +32,8 @@
 //! Deliberately knows no real socket and no thread; equal seeds give equal runs.
 
 mod faults;
+mod places;
+mod signs;
 mod wires;
 
 use std::cell::RefCell;
@@ -36,7 +42,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub use faults::Faults;
-use wires::{Sign, When, Wires};
+use signs::{Sign, When};
+use wires::Wires;
 
 use super::{Driver, Event, Interest, NoChunk, Started};
 use crate::addr::Addr;

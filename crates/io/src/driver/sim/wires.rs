@@ -1,32 +1,34 @@
-//! The simulated network's state: ends of connections, what is on its way between them, and who
-//! listens. Deliberately knows no loops: owners are numbers.
+//! The simulated network's state: ends of connections and what is on its way between them.
+//! Deliberately knows no loops: owners are numbers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::faults::{Dice, Faults};
+use super::places::Place;
+use super::signs::When;
 use crate::addr::Addr;
 use crate::driver::Interest;
 use crate::micros::Micros;
-use crate::sockets::{Listener, Sock};
+use crate::sockets::Sock;
 
 /// Bytes on their way or arrived.
 #[derive(Debug)]
-struct Segment {
-    at: Micros,
+pub(super) struct Segment {
+    pub(super) at: Micros,
     bytes: Vec<u8>,
     /// How many of the bytes were received.
     taken: usize,
 }
 
 impl Segment {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.taken
     }
 }
 
 /// Where an end stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// The answer to the connect arrives at the moment: 0 or a failure.
     Connecting(Micros, i32),
     Open,
@@ -35,71 +37,32 @@ enum Stage {
 
 /// One end of a connection.
 #[derive(Debug)]
-struct End {
-    stage: Stage,
+pub(super) struct End {
+    pub(super) stage: Stage,
     /// The driver and its name for the socket, once it is registered.
-    owner: usize,
-    sock: Option<Sock>,
-    interest: Interest,
-    other: usize,
+    pub(super) owner: usize,
+    pub(super) sock: Option<Sock>,
+    pub(super) interest: Interest,
+    pub(super) other: usize,
     /// The address of the listener that this connection goes to.
-    to: Addr,
-    inbox: VecDeque<Segment>,
-    inbox_bytes: usize,
-    window: usize,
+    pub(super) to: Addr,
+    pub(super) inbox: VecDeque<Segment>,
+    pub(super) inbox_bytes: usize,
+    pub(super) window: usize,
     /// When the stream ends, with 0 or the failure that ends it.
-    end: Option<(Micros, i32)>,
+    pub(super) end: Option<(Micros, i32)>,
     /// It announced that it sends nothing more.
     shut: bool,
     slow: bool,
-    rests_until: Micros,
-}
-
-/// A place where somebody listens.
-#[derive(Debug)]
-struct Place {
-    owner: usize,
-    listener: Option<Listener>,
-    on: bool,
-    addr: Addr,
-    queue: VecDeque<(Micros, usize)>,
-}
-
-/// What an operation would do now or later.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum When {
-    Now,
-    At(Micros),
-    Never,
-}
-
-impl When {
-    fn arrived(at: Micros, now: Micros) -> When {
-        if at <= now { When::Now } else { When::At(at) }
-    }
-
-    fn or(self, other: When) -> When {
-        match (self, other) {
-            (When::Now, _) | (_, When::Now) => When::Now,
-            (When::At(one), When::At(two)) => When::At(one.min(two)),
-            (When::Never, when) | (when, When::Never) => when,
-        }
-    }
-}
-
-/// Something a driver would report.
-#[derive(Copy, Clone, Debug)]
-pub(super) enum Sign {
-    Acceptable(Listener),
-    Ready { sock: Sock, readable: bool, writable: bool },
+    pub(super) rests_until: Micros,
 }
 
 /// What belongs to one driver.
 #[derive(Debug, Default)]
-struct Reach {
-    ends: BTreeSet<usize>,
+pub(super) struct Reach {
+    pub(super) ends: BTreeSet<usize>,
     /// When its next sign comes; unknown after anything of its ends changed.
-    first: Option<When>,
+    pub(super) first: Option<When>,
 }
 
 /// Everything between the loops.
@@ -108,11 +71,11 @@ pub(super) struct Wires {
     pub(super) now: Micros,
     pub(super) dice: Dice,
     pub(super) faults: Faults,
-    drivers: Vec<Reach>,
-    ends: BTreeMap<usize, End>,
-    places: BTreeMap<usize, Place>,
-    stalls: Vec<(Addr, Micros)>,
-    stopped: Vec<Addr>,
+    pub(super) drivers: Vec<Reach>,
+    pub(super) ends: BTreeMap<usize, End>,
+    pub(super) places: BTreeMap<usize, Place>,
+    pub(super) stalls: Vec<(Addr, Micros)>,
+    pub(super) stopped: Vec<Addr>,
     made: usize,
 }
 
@@ -145,13 +108,13 @@ impl Wires {
         }
     }
 
-    fn touch_driver(&mut self, owner: usize) {
+    pub(super) fn touch_driver(&mut self, owner: usize) {
         if let Some(reach) = self.drivers.get_mut(owner) {
             reach.first = None;
         }
     }
 
-    fn touch_place(&mut self, id: usize) {
+    pub(super) fn touch_place(&mut self, id: usize) {
         if let Some(owner) = self.places.get(&id).map(|place| place.owner) {
             self.touch_driver(owner);
         }
@@ -161,80 +124,14 @@ impl Wires {
         self.drivers.iter_mut().for_each(|reach| reach.first = None);
     }
 
-    fn fresh(&mut self) -> usize {
+    pub(super) fn fresh(&mut self) -> usize {
         self.made += 1;
         self.made
     }
 
-    fn delay(&mut self) -> Micros {
+    pub(super) fn delay(&mut self) -> Micros {
         Micros(self.dice.within(&self.faults.delay_us))
     }
-
-    // ---- places ----
-
-    pub(super) fn listen(&mut self, addr: &Addr) -> usize {
-        let id = self.fresh();
-        let place = Place {
-            owner: usize::MAX,
-            listener: None,
-            on: false,
-            addr: addr.clone(),
-            queue: VecDeque::new(),
-        };
-        self.places.insert(id, place);
-        id
-    }
-
-    pub(super) fn own_place(&mut self, id: usize, owner: usize, listener: Listener) {
-        if let Some(place) = self.places.get_mut(&id) {
-            place.owner = owner;
-            place.listener = Some(listener);
-        }
-        self.touch_place(id);
-    }
-
-    pub(super) fn set_accepting(&mut self, id: usize, on: bool) {
-        if let Some(place) = self.places.get_mut(&id) {
-            place.on = on;
-        }
-        self.touch_place(id);
-    }
-
-    pub(super) fn close_place(&mut self, id: usize) {
-        self.touch_place(id);
-        if let Some(place) = self.places.remove(&id) {
-            for (_, end) in place.queue {
-                self.close(end);
-            }
-        }
-    }
-
-    pub(super) fn set_stopped(&mut self, addr: &Addr, stopped: bool) {
-        self.stopped.retain(|at| at != addr);
-        if stopped {
-            self.stopped.push(addr.clone());
-        }
-    }
-
-    pub(super) fn accept(&mut self, id: usize) -> Result<(usize, Addr), i32> {
-        let now = self.now;
-        self.touch_place(id);
-        let Some(place) = self.places.get_mut(&id) else { return Err(libc::EBADF) };
-        if place.queue.front().is_none_or(|&(at, _)| at > now) {
-            return Err(libc::EAGAIN);
-        }
-        let Some((_, end)) = place.queue.pop_front() else { return Err(libc::EAGAIN) };
-        let from = match &place.addr {
-            Addr::Tcp(_) => {
-                let port = 1024 + (end % 60_000) as u16;
-                Addr::Tcp(std::net::SocketAddr::from(([127, 0, 0, 1], port)))
-            }
-            Addr::Unix(_) => Addr::Unix(std::path::PathBuf::new()),
-        };
-        Ok((end, from))
-    }
-
-    // ---- connections ----
 
     pub(super) fn connect(&mut self, owner: usize, to: &Addr) -> usize {
         let (client, server) = (self.fresh(), self.fresh());
@@ -481,91 +378,5 @@ impl Wires {
         self.stalls.retain(|(addr, _)| addr != to);
         self.stalls.push((to.clone(), until));
         self.touch_all();
-    }
-
-    // ---- readiness ----
-
-    fn stalled(&self, end: &End) -> Option<Micros> {
-        let found = self.stalls.iter().find(|(addr, until)| *addr == end.to && *until > self.now);
-        found.map(|&(_, until)| until)
-    }
-
-    fn readable(&self, id: usize) -> When {
-        let Some(end) = self.ends.get(&id) else { return When::Never };
-        if end.stage != Stage::Open {
-            return When::Never;
-        }
-        if let Some(until) = self.stalled(end) {
-            return When::At(until);
-        }
-        let bytes = end.inbox.front().map(|segment| segment.at.max(end.rests_until));
-        let closing = end.end.filter(|_| end.inbox.is_empty()).map(|(at, _)| at);
-        match bytes.or(closing) {
-            Some(at) => When::arrived(at, self.now),
-            None => When::Never,
-        }
-    }
-
-    fn writable(&self, end: &End) -> When {
-        if let Stage::Connecting(at, _) = end.stage {
-            let at = self.stalled(end).map_or(at, |until| until.max(at));
-            return When::arrived(at, self.now);
-        }
-        let broken = match end.end {
-            Some((at, errno)) if errno != 0 => When::arrived(at, self.now),
-            _ => When::Never,
-        };
-        let room = self.ends.get(&end.other).is_none_or(|receiver| {
-            receiver.stage == Stage::Closed || receiver.inbox_bytes < receiver.window
-        });
-        if room { When::Now } else { broken }
-    }
-
-    pub(super) fn unread(&self, id: usize) -> usize {
-        let Some(end) = self.ends.get(&id) else { return 0 };
-        end.inbox.iter().filter(|s| s.at <= self.now).map(Segment::len).sum()
-    }
-
-    /// When a driver's next sign comes.
-    pub(super) fn first_sign(&mut self, owner: usize) -> When {
-        let known = self.drivers.get(owner).and_then(|reach| reach.first);
-        match known {
-            Some(When::At(at)) => When::arrived(at, self.now),
-            Some(when) => when,
-            None => {
-                let first = self.signs(owner, &mut Vec::new());
-                if let Some(reach) = self.drivers.get_mut(owner) {
-                    reach.first = Some(first);
-                }
-                first
-            }
-        }
-    }
-
-    /// What a driver would report, and when the first of it happens.
-    pub(super) fn signs(&self, owner: usize, signs: &mut Vec<Sign>) -> When {
-        let mut first = When::Never;
-        for place in self.places.values().filter(|place| place.owner == owner && place.on) {
-            if let (Some(&(at, _)), Some(listener)) = (place.queue.front(), place.listener) {
-                let when = When::arrived(at, self.now);
-                first = first.or(when);
-                if when == When::Now {
-                    signs.push(Sign::Acceptable(listener));
-                }
-            }
-        }
-        let owned = self.drivers.get(owner).map(|reach| &reach.ends);
-        for id in owned.into_iter().flatten() {
-            let Some(end) = self.ends.get(id) else { continue };
-            let Some(sock) = end.sock else { continue };
-            let read = if end.interest.read { self.readable(*id) } else { When::Never };
-            let write = if end.interest.write { self.writable(end) } else { When::Never };
-            first = first.or(read).or(write);
-            if read == When::Now || write == When::Now {
-                let (readable, writable) = (read == When::Now, write == When::Now);
-                signs.push(Sign::Ready { sock, readable, writable });
-            }
-        }
-        first
     }
 }

@@ -401,11 +401,7 @@ impl Driver for UringDriver {
 /// Whether io_uring can carry the driver here, tried for real: a ring, provided blocks, and a
 /// byte received by a multishot receive. On `Err`, the reason in words.
 pub fn probe_uring() -> Result<(), String> {
-    let mut driver = UringDriver::new().map_err(|failure| match failure.errno {
-        libc::ENOSYS => "the kernel has no io_uring, or one that is too old".to_string(),
-        libc::EPERM => "refused (seccomp profile or kernel.io_uring_disabled)".to_string(),
-        _ => failure.to_string(),
-    })?;
+    let mut driver = UringDriver::new().map_err(refusal)?;
     let (one, two) = UnixStream::pair().map_err(|error| error.to_string())?;
     let (one, two) = (OwnedFd::from(one), OwnedFd::from(two));
     let sock = Sock::from_raw(0);
@@ -422,5 +418,71 @@ pub fn probe_uring() -> Result<(), String> {
             Err(format!("multishot receive: {}", Failure::new(Op::Recv, *errno)))
         }
         other => Err(format!("multishot receive did not work: {other:?}")),
+    }
+}
+
+fn refusal(failure: Failure) -> String {
+    match failure.errno {
+        libc::ENOSYS => "the kernel has no io_uring, or one that is too old".to_string(),
+        libc::EPERM => "refused (seccomp profile or kernel.io_uring_disabled)".to_string(),
+        _ => failure.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_send<T: Send>() {}
+
+    #[test]
+    fn a_driver_may_be_made_on_one_thread_and_run_on_another() {
+        is_send::<UringDriver>();
+        is_send::<crate::EpollDriver>();
+    }
+
+    #[test]
+    fn a_refusal_says_where_to_look() {
+        let failure = |errno| Failure::new(Op::Setup, errno);
+        assert!(refusal(failure(libc::EPERM)).contains("seccomp"));
+        assert_eq!(refusal(failure(libc::ENOMEM)), "set up: Cannot allocate memory (12)");
+    }
+
+    #[test]
+    fn tokens_keep_kind_slot_and_generation_apart() {
+        let sock = Sock::new(0x0abc_def0, 0xffff_fffe);
+        for kind in [Kind::Recv, Kind::Write, Kind::Accept, Kind::Bell, Kind::Cancel] {
+            assert_eq!(kind_of(token(kind, sock)), kind);
+            assert_eq!(sock_of(token(kind, sock)), sock);
+        }
+    }
+
+    #[test]
+    fn a_receive_is_never_armed_twice() {
+        let mut shot = Shot::default();
+        assert_eq!(shot.want(true), Change::Arm);
+        assert_eq!(shot.want(true), Change::Nothing);
+        assert_eq!(shot.want(false), Change::Cancel);
+        assert_eq!(shot.want(true), Change::Nothing);
+        shot.stage = Stage::Idle;
+        assert_eq!(shot.catch_up(), Change::Arm);
+    }
+
+    #[test]
+    fn a_dropped_driver_ends_what_it_armed() {
+        if let Err(why) = probe_uring() {
+            eprintln!("SKIPPED: io_uring cannot be tried here: {why}");
+            return;
+        }
+        let mut driver = UringDriver::new().unwrap();
+        let pairs: Vec<_> = (0..300).map(|_| UnixStream::pair().unwrap()).collect();
+        for (index, (one, _)) in (0..).zip(&pairs) {
+            let handle = OwnedFd::from(one.try_clone().unwrap());
+            let sock = Sock::new(index, 0);
+            driver.set_interest(sock, &handle, Interest::NONE, Interest::READ).unwrap();
+            driver.closing.push(handle);
+        }
+        driver.wait(Micros(0), Some(Micros(0)), &mut Vec::new());
+        assert!(driver.ring.end_all(u64::MAX), "the kernel holds on to operations");
     }
 }

@@ -168,7 +168,7 @@ impl Ring {
     }
 
     /// Ends all operations, so that the kernel lets go of the blocks.
-    fn end_all(&mut self, token: u64) -> bool {
+    pub(super) fn end_all(&mut self, token: u64) -> bool {
         if !self.enabled {
             // nothing was ever submitted
             return true;
