@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use wire::auth::rsa::ServerKey;
+use wire::result::Event;
 use wire::{Caps, PeerFault};
 
 use crate::ids::{ConnectionId, LaneId, SessionId};
@@ -122,7 +123,9 @@ impl Proxy {
     /// Bytes of a server that were not taken before. Returns how many were taken now.
     pub fn on_lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        while taken < bytes.len() {
+        // an event in mid-reply may be followed by its end without any further byte
+        let mut again = false;
+        while taken < bytes.len() || again {
             let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
             let rest = bytes.get(taken..).unwrap_or_default();
             if lane.login.is_some() {
@@ -143,12 +146,13 @@ impl Proxy {
             match tracker.feed(rest) {
                 Ok(fed) => {
                     let end = taken + fed.consumed;
-                    let more = matches!(fed.event, wire::result::Event::More);
+                    if matches!(fed.event, Event::More) {
+                        self.on_reply_part(id, head, taken..end, fed.event, bytes);
+                        return end;
+                    }
+                    again = !matches!(fed.event, Event::End(_) | Event::Err { .. });
                     self.on_reply_part(id, head, taken..end, fed.event, bytes);
                     taken = end;
-                    if more {
-                        return taken;
-                    }
                 }
                 Err(fault) => {
                     self.on_server_fault(id, fault);

@@ -25,7 +25,8 @@ pub struct Draft {
     pub variables: Vec<(String, String)>,
 }
 
-/// A whole configuration, checked and compiled.
+/// A whole configuration, checked and compiled; its parts are shared, so a copy is cheap.
+#[derive(Clone)]
 pub struct Snapshot {
     /// Global variables.
     pub vars: Arc<Vars>,

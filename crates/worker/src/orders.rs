@@ -135,7 +135,7 @@ impl Worker {
         let Some(addr) = self.outside.places.find(server) else {
             return self.proxy.on_dialed(lane, Err(NAME_UNKNOWN));
         };
-        match io.connect(&addr) {
+        match io.connect(addr) {
             Ok(sock) => self.bind(End::Lane(lane), sock),
             Err(failure) => self.proxy.on_dialed(lane, Err(failure.errno)),
         }

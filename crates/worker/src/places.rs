@@ -1,37 +1,22 @@
-//! Where servers are: names resolved ahead of time, so that no worker ever waits for DNS.
-
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+//! Where servers are: resolved ahead of time, so that no worker ever waits for DNS.
 
 use engine::topology::Server;
 use io::Addr;
 
-/// Addresses by host name, as they were last resolved.
+/// Addresses of a topology's servers, as they were last resolved.
 #[derive(Default)]
 pub struct Places {
-    by_name: HashMap<String, IpAddr>,
+    by_index: Vec<Option<Addr>>,
 }
 
 impl Places {
-    /// Addresses of names; literal addresses and paths need no entry.
-    pub fn new(by_name: HashMap<String, IpAddr>) -> Self {
-        Self { by_name }
+    /// Addresses in the order of `Topology::servers`; `None` for a name without an address.
+    pub fn new(by_index: Vec<Option<Addr>>) -> Self {
+        Self { by_index }
     }
 
-    /// Whether a host needs an entry.
-    pub fn is_name(host: &str) -> bool {
-        !host.starts_with('/') && host.parse::<IpAddr>().is_err()
-    }
-
-    /// Where a server is; `None` for a name that could not be resolved.
-    pub fn find(&self, server: &Server) -> Option<Addr> {
-        if server.is_local_socket() {
-            return Some(Addr::Unix(server.hostname.as_str().into()));
-        }
-        let ip = match server.hostname.parse() {
-            Ok(ip) => ip,
-            Err(_) => *self.by_name.get(&server.hostname)?,
-        };
-        Some(Addr::Tcp(SocketAddr::new(ip, server.port)))
+    /// Where a server is.
+    pub fn find(&self, server: &Server) -> Option<&Addr> {
+        self.by_index.get(server.index)?.as_ref()
     }
 }
