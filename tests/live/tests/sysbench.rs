@@ -1,0 +1,238 @@
+//! The sysbench suite: no load ends with an error, every statement is executed exactly once, reads
+//! are spread over the replicas by weight and writes go to the primary, by the servers' counters.
+
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, LabOptions, SplitOptions};
+use live::{Finished, Program, Proxy, skip};
+
+const WEIGHTS: [u32; 2] = [1, 3];
+const TABLES: &str = "--tables=4";
+const SIZE: &str = "--table-size=10000";
+
+/// What a load does to the counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Reads outside transactions: the replicas' work.
+    Reads,
+    /// Reads and writes in transactions: all of it the primary's work.
+    Transactions,
+    /// Writes only: the primary's work.
+    Writes,
+}
+
+const LOADS: [(&str, Kind); 8] = [
+    ("oltp_point_select", Kind::Reads),
+    ("oltp_read_only", Kind::Reads),
+    ("oltp_read_only", Kind::Transactions),
+    ("oltp_read_write", Kind::Transactions),
+    ("oltp_insert", Kind::Writes),
+    ("oltp_update_index", Kind::Writes),
+    ("oltp_delete", Kind::Writes),
+    ("bulk_insert", Kind::Writes),
+];
+
+/// How sysbench comes to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Tcp,
+    Unix,
+}
+
+struct Run {
+    load: &'static str,
+    kind: Kind,
+    prepared: &'static str,
+    threads: u32,
+    transport: Transport,
+    seconds: u32,
+}
+
+/// Counters of one server.
+#[derive(Debug, Clone, Copy)]
+struct Counters {
+    reads: u64,
+    writes: u64,
+    deadlocks: u64,
+}
+
+fn counters(cluster: &Cluster) -> Vec<Counters> {
+    let of = |server: &lab::Server| {
+        let status = |name: &str| server.status(name).expect("a counter");
+        Counters {
+            reads: status("Com_select"),
+            writes: ["Com_insert", "Com_update", "Com_delete"].map(status).iter().sum(),
+            deadlocks: status("Innodb_deadlocks"),
+        }
+    };
+    cluster.servers().iter().map(of).collect()
+}
+
+fn increase(before: &[Counters], after: &[Counters]) -> Vec<Counters> {
+    let pairs = before.iter().zip(after);
+    pairs
+        .map(|(before, after)| Counters {
+            reads: after.reads - before.reads,
+            writes: after.writes - before.writes,
+            deadlocks: after.deadlocks - before.deadlocks,
+        })
+        .collect()
+}
+
+impl Run {
+    fn name(&self) -> String {
+        let Run { load, kind, prepared, threads, transport, .. } = self;
+        format!("{load} ({kind:?}), ps-mode {prepared}, {threads} threads, {transport:?}")
+    }
+
+    fn schema(&self) -> &'static str {
+        if self.load == "bulk_insert" { "sbbulk" } else { "sbtest" }
+    }
+
+    fn sysbench(&self, proxy: &Proxy, command: &str) -> Finished {
+        let mut words = vec![
+            self.load.to_owned(),
+            format!("--threads={}", self.threads),
+            format!("--time={}", self.seconds),
+            format!("--db-ps-mode={}", self.prepared),
+            format!("--mysql-db={}", self.schema()),
+        ];
+        words.extend(["--events=0", "--mysql-user=app", "--mysql-password=app"].map(String::from));
+        words.extend(["--rand-type=uniform", "--mysql-ignore-errors=1213"].map(String::from));
+        match self.transport {
+            Transport::Tcp => {
+                words.push("--mysql-host=127.0.0.1".into());
+                words.push(format!("--mysql-port={}", proxy.port));
+            }
+            Transport::Unix => words.push(format!("--mysql-socket={}", proxy.socket.display())),
+        }
+        if self.load != "bulk_insert" {
+            words.extend([TABLES, SIZE].map(String::from));
+        }
+        if self.load == "oltp_read_only" && self.kind == Kind::Reads {
+            words.push("--skip-trx=on".into());
+        }
+        words.push(command.into());
+        Program::new("sysbench").args(words).limit(Duration::from_secs(90)).run()
+    }
+
+    /// Runs it and says everything that is wrong with the outcome.
+    fn execute(&self, cluster: &Cluster, proxy: &Proxy, spread: &mut [u64; 2]) -> Vec<String> {
+        if self.load == "bulk_insert" {
+            let fresh = "DROP DATABASE IF EXISTS sbbulk; CREATE DATABASE sbbulk";
+            cluster.primary().sql(fresh).expect("a fresh schema");
+            let prepared = self.sysbench(proxy, "prepare");
+            if !prepared.success {
+                return vec![prepared.output, prepared.errors];
+            }
+        }
+        let before = counters(cluster);
+        let finished = self.sysbench(proxy, "run");
+        let done = increase(&before, &counters(cluster));
+        let figure = |name: &str| figure(&finished.output, name);
+        let (reads, writes) = (figure("read:"), figure("write:"));
+        let mut wrong = Vec::new();
+        let mut expect = |holds: bool, what: String| {
+            if !holds {
+                wrong.push(what);
+            }
+        };
+        let text = || format!("{}\n{}", finished.output, finished.errors);
+        expect(finished.success && !finished.errors.contains("FATAL"), text());
+        expect(figure("reconnects:") == 0, format!("reconnects: {}", text()));
+        expect(figure("ignored errors:") <= done[0].deadlocks, format!("errors: {}", text()));
+        // What a thread had sent when its time was up may be counted by the server alone.
+        let slack = u64::from(self.threads) * 2;
+        let near = |counted: u64, said: u64| counted >= said && counted <= said + slack;
+        let (replicas, primary) = (done[1].reads + done[2].reads, done[0].reads);
+        match self.kind {
+            Kind::Reads => {
+                expect(reads > 50, format!("only {reads} reads"));
+                expect(near(replicas, reads), format!("{reads} reads, {done:?}"));
+                expect(primary <= 2, format!("the primary has read {primary} times"));
+                spread[0] += done[1].reads;
+                spread[1] += done[2].reads;
+            }
+            // A deadlock makes sysbench forget the statements of the attempt.
+            Kind::Transactions if done[0].deadlocks == 0 => {
+                expect(near(primary, reads), format!("{reads} reads, {done:?}"));
+                expect(replicas <= 2, format!("the replicas have read {replicas} times"));
+            }
+            _ => {}
+        }
+        if self.kind == Kind::Writes && self.load != "bulk_insert" {
+            let events = writes + figure("other:");
+            expect(events > 20, format!("only {events} writes"));
+            expect(near(done[0].writes, writes), format!("{writes} writes, {done:?}"));
+        }
+        expect(self.kind == Kind::Reads || done[0].writes + done[0].reads > 0, text());
+        expect(done[1].writes + done[2].writes == 0, format!("written to a replica: {done:?}"));
+        wrong
+    }
+}
+
+/// A figure of sysbench's report by the words in front of it; 0 when it is not there.
+fn figure(report: &str, name: &str) -> u64 {
+    let line = report.lines().find_map(|line| line.trim().strip_prefix(name));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Every combination in the long form; otherwise each load, method and number of threads once.
+fn runs() -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut count = 0_usize;
+    for (load, kind) in LOADS {
+        for prepared in ["auto", "disable"] {
+            for threads in [1, 16, 256] {
+                count += 1;
+                for transport in [Transport::Tcp, Transport::Unix] {
+                    let turn = if count.is_multiple_of(2) { Transport::Tcp } else { Transport::Unix };
+                    if live::full() || transport == turn {
+                        let seconds = if live::full() { 2 } else { 1 };
+                        runs.push(Run { load, kind, prepared, threads, transport, seconds });
+                    }
+                }
+            }
+        }
+    }
+    runs
+}
+
+#[test]
+fn sysbench_ends_without_errors_and_statements_go_where_they_belong() {
+    if !Program::new("sysbench").args(["--version"]).run().success {
+        return skip("sysbench", "the package sysbench is not installed");
+    }
+    if let Err(why) = Flavour::MariaDb.find(false) {
+        return skip("sysbench", &format!("{why:#}"));
+    }
+    // Rows instead of statements in the binlog: what a replica replays is not counted there.
+    let extra_args = vec!["--binlog-format=ROW".to_owned()];
+    let cluster = Cluster::start(LabOptions { replicas: 2, extra_args, ..Default::default() });
+    let cluster = cluster.expect("the servers start");
+    cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
+    let proxy = Proxy::start(|interfaces| {
+        let weights = WEIGHTS.to_vec();
+        lab::split_toml(&cluster, &SplitOptions { interfaces, weights, ..Default::default() })
+    })
+    .expect("tidegate starts");
+
+    let runs = runs();
+    let prepared = runs[0].sysbench(&proxy, "prepare");
+    assert!(prepared.success, "{}\n{}\n{}", prepared.output, prepared.errors, proxy.log());
+    cluster.wait_replicated().expect("replicated");
+    let mut spread = [0, 0];
+    let mut wrong = String::new();
+    for run in &runs {
+        let faults = run.execute(&cluster, &proxy, &mut spread);
+        if !faults.is_empty() {
+            wrong += &format!("{}:\n  {}\n", run.name(), faults.join("\n  "));
+        }
+        assert!(proxy.is_running(), "{}: tidegate has ended\n{}", run.name(), proxy.log());
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let share = spread[0] as f64 / (spread[0] + spread[1]) as f64;
+    let expected = f64::from(WEIGHTS[0]) / f64::from(WEIGHTS[0] + WEIGHTS[1]);
+    assert!((share - expected).abs() < 0.04, "reads by replica: {spread:?}");
+    println!("reads by replica: {spread:?}, weights {WEIGHTS:?}");
+}
