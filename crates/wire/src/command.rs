@@ -263,3 +263,6 @@ pub fn write(out: &mut Vec<u8>, first: u8, body: &[u8]) {
         out.extend_from_slice(body);
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -190,3 +190,6 @@ pub fn write_with(out: &mut Vec<u8>, seq: &mut u8, fill: impl FnOnce(&mut Vec<u8
     }
     *seq = seq.wrapping_add(1);
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,3 +31,59 @@ pub const fn int_len(value: u64) -> usize {
         _ => 9,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::What;
+    use crate::reader::Reader;
+    use proptest::prelude::*;
+
+    #[test]
+    fn integers_take_as_few_bytes_as_they_can() {
+        let cases: [(u64, &[u8]); 7] = [
+            (0, &[0]),
+            (0xfa, &[0xfa]),
+            (0xfb, &[0xfc, 0xfb, 0]),
+            (0xffff, &[0xfc, 0xff, 0xff]),
+            (0x1_0000, &[0xfd, 0, 0, 1]),
+            (0x100_0000, &[0xfe, 0, 0, 0, 1, 0, 0, 0, 0]),
+            (u64::MAX, &[0xfe, 255, 255, 255, 255, 255, 255, 255, 255]),
+        ];
+        for (value, bytes) in cases {
+            let mut out = Vec::new();
+            write_int(&mut out, value);
+            assert_eq!(out, bytes);
+            assert_eq!(int_len(value), bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_null_or_a_cut_is_no_integer_and_the_fault_says_where() {
+        for bytes in [&[1, 0xfb][..], &[1, 0xff], &[1], &[1, 0xfc, 1], &[1, 0xfe, 1, 2, 3]] {
+            let mut read = Reader::new(bytes);
+            assert_eq!(read.lenenc(), Ok(1));
+            let fault = read.lenenc().unwrap_err();
+            assert_eq!((fault.what, fault.offset), (What::LengthInteger, 1));
+        }
+        let fault = Reader::new(&[5, b'a']).lenenc_bytes().unwrap_err();
+        assert_eq!((fault.what, fault.offset), (What::LengthString, 1));
+        let huge = [0xfe, 255, 255, 255, 255, 255, 255, 255, 255, 1];
+        assert_eq!(Reader::new(&huge).lenenc_bytes().unwrap_err().what, What::LengthString);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(value: u64, shift in 0..64, text: Vec<u8>) {
+            let value = value >> shift;
+            let mut out = Vec::new();
+            write_int(&mut out, value);
+            write_bytes(&mut out, &text);
+            let mut read = Reader::new(&out);
+            prop_assert_eq!(read.lenenc(), Ok(value));
+            prop_assert_eq!(read.lenenc_bytes(), Ok(text.as_slice()));
+            prop_assert!(read.is_empty());
+            prop_assert_eq!(read.offset(), out.len());
+        }
+    }
+}

@@ -311,3 +311,6 @@ fn whole(value: f64) -> i64 {
 fn parse_text<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

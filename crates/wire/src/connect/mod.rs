@@ -15,3 +15,6 @@ pub use response::{Attributes, HandshakeResponse, SslRequest};
 
 /// The length of the nonce that both password plugins use.
 pub const SCRAMBLE_BYTES: usize = 20;
+
+#[cfg(test)]
+mod tests;
