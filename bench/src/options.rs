@@ -7,18 +7,22 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use crate::sysbench::Load;
-use crate::target::Target;
+use crate::target::{Io, Target};
 
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split   (all but relay)
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, and the last three with -uring
+                   behind the name                       (direct,haproxy,fast-forward,split)
   --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
   --rounds N       interleaved rounds                               (5)
   --seconds N      length of one run                                (3)
   --out FILE       where the table goes   (a full run: bench/RESULTS.md, else the build folder)
 ";
+
+const DEFAULT_TARGETS: [Target; 4] =
+    [Target::Direct, Target::HaProxy, Target::FastForward(Io::Epoll), Target::Split(Io::Epoll)];
 
 /// What is to be measured.
 pub(crate) struct Options {
@@ -34,7 +38,7 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
         let mut options = Self {
-            targets: vec![Target::Direct, Target::HaProxy, Target::FastForward, Target::Split],
+            targets: DEFAULT_TARGETS.to_vec(),
             loads: Load::ALL.to_vec(),
             connections: vec![1, 8, 64, 256],
             rounds: 5,
@@ -94,7 +98,7 @@ mod tests {
     fn lists_and_numbers_are_taken() {
         let options = parse("--conns 64,1 --targets direct,split --rounds 2").expect("valid");
         assert_eq!(options.connections, [64, 1]);
-        assert_eq!(options.targets, [Target::Direct, Target::Split]);
+        assert_eq!(options.targets, [Target::Direct, Target::Split(Io::Epoll)]);
         assert_eq!((options.rounds, options.seconds), (2, 3));
     }
 

@@ -32,7 +32,8 @@ impl Process {
     /// Starts it with its output in `log`, and waits until it accepts on the port.
     pub(crate) fn start(mut command: Command, port: u16, log: &Path) -> Result<Self> {
         let output = File::create(log).with_context(|| log.display().to_string())?;
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        // The relay ends with its input: it is held open.
+        command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
         let mut process = Self { child };
         let end = Instant::now() + START_LIMIT;

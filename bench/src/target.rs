@@ -19,12 +19,28 @@ pub(crate) enum Target {
     Direct,
     /// HAProxy, TCP mode.
     HaProxy,
-    /// The bare relay among the examples of `io`: what the loop alone costs.
-    Relay,
+    /// The bare relay among the examples of `io`, to one replica: what the loop alone costs.
+    Relay(Io),
     /// Tidegate, a `fast_forward` user.
-    FastForward,
+    FastForward(Io),
     /// Tidegate, read/write split by query rules.
-    Split,
+    Split(Io),
+}
+
+/// The driver under our own loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Io {
+    Epoll,
+    Uring,
+}
+
+impl Io {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Epoll => "epoll",
+            Self::Uring => "uring",
+        }
+    }
 }
 
 /// A target that is ready for load.
@@ -45,16 +61,27 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Direct, Self::HaProxy, Self::Relay, Self::FastForward, Self::Split];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Direct,
+        Self::HaProxy,
+        Self::Relay(Io::Epoll),
+        Self::Relay(Io::Uring),
+        Self::FastForward(Io::Epoll),
+        Self::FastForward(Io::Uring),
+        Self::Split(Io::Epoll),
+        Self::Split(Io::Uring),
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::HaProxy => "haproxy",
-            Self::Relay => "relay",
-            Self::FastForward => "fast-forward",
-            Self::Split => "split",
+            Self::Relay(Io::Epoll) => "relay",
+            Self::Relay(Io::Uring) => "relay-uring",
+            Self::FastForward(Io::Epoll) => "fast-forward",
+            Self::FastForward(Io::Uring) => "fast-forward-uring",
+            Self::Split(Io::Epoll) => "split",
+            Self::Split(Io::Uring) => "split-uring",
         }
     }
 
@@ -67,8 +94,8 @@ impl Target {
         let wanted = match self {
             Self::Direct => return None,
             Self::HaProxy => PathBuf::from("/usr/sbin/haproxy"),
-            Self::Relay => relay(),
-            Self::FastForward | Self::Split => tidegate(),
+            Self::Relay(_) => relay(),
+            Self::FastForward(_) | Self::Split(_) => tidegate(),
         };
         (!wanted.is_file()).then(|| format!("{} is not there", wanted.display()))
     }
@@ -82,28 +109,28 @@ impl Target {
         let folder = cluster.dir();
         let command = match self {
             Self::Direct | Self::HaProxy => haproxy(folder, port, &replicas)?,
-            Self::Relay => {
+            Self::Relay(io) => {
                 let mut command = Command::new(relay());
-                command.arg(format!("127.0.0.1:{port}"));
-                command.args(replicas.iter().map(|port| format!("127.0.0.1:{port}")));
+                command.args([io.name(), &format!("127.0.0.1:{port}")]);
+                command.args(replicas.first().map(|port| format!("127.0.0.1:{port}")));
                 command
             }
-            Self::FastForward | Self::Split => self.tidegate(cluster, port)?,
+            Self::FastForward(io) | Self::Split(io) => self.tidegate(cluster, port, io)?,
         };
         let log = folder.join(format!("{}.log", self.name()));
         let process = Process::start(command, port, &log)?;
-        let user = if self == Self::FastForward { "ff" } else { "app" };
+        let user = if matches!(self, Self::FastForward(_)) { "ff" } else { "app" };
         Ok(Running { target: self, ports: vec![port], user, process: Some(process) })
     }
 
-    fn tidegate(self, cluster: &Cluster, port: u16) -> Result<Command> {
+    fn tidegate(self, cluster: &Cluster, port: u16, io: Io) -> Result<Command> {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
             variables: "threads = 1\n".into(),
             ..SplitOptions::default()
         };
         let mut text = split_toml(cluster, &options);
-        if self == Self::FastForward {
+        if matches!(self, Self::FastForward(_)) {
             // Fast forward follows the default hostgroup: here it shall be the replicas'.
             let user = "username = \"ff\"\npassword = \"ff\"\ndefault_hostgroup = ";
             text = text.replace(&format!("{user}0"), &format!("{user}1"));
@@ -111,7 +138,7 @@ impl Target {
         let path = cluster.dir().join(format!("{}.toml", self.name()));
         fs::write(&path, text)?;
         let mut command = Command::new(tidegate());
-        command.args(["run", "--config"]).arg(path);
+        command.args(["run", "--io", io.name(), "--config"]).arg(path);
         Ok(command)
     }
 }
