@@ -176,5 +176,5 @@ fn built(name: &str) -> PathBuf {
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")),
         PathBuf::from,
     );
-    target.join("fastbuild").join(name)
+    target.join("release").join(name)
 }

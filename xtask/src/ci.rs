@@ -41,9 +41,7 @@ fn clippy() -> Result<Outcome> {
 
 fn documentation() -> Result<Outcome> {
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    command.arg("--document-private-items");
-    // Links to private items work, because those are documented too.
-    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
+    command.env("RUSTDOCFLAGS", "-D warnings");
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
 }
 

@@ -14,18 +14,10 @@ use crate::{reference, tree};
 pub(crate) const LIVE: &str = "tests/live";
 pub(crate) const LIVE_PACKAGE: &str = "tidegate-live";
 
-/// Builds what live tests, benchmark and instruction counts run: nearly release, quick to link.
-///
-/// One selection for all of them, so that the crates below are built once.
-pub(crate) fn build_fast() -> Result<Ran> {
-    let mut command = cargo(&["build", "--locked", "--profile", "fastbuild", "--bins"]);
-    command.args(["-p", "tidegate", "-p", "tidegate-icount"]);
-    step("build", 15, command).run()
-}
-
-/// Where that binary is.
-pub(crate) fn binary() -> std::path::PathBuf {
-    target().join("fastbuild/tidegate")
+/// Builds the binary that live tests run: optimised, and quick to build.
+fn build_fast() -> Result<Ran> {
+    let arguments = ["build", "--locked", "--profile", "fastbuild", "-p", "tidegate"];
+    step("build", 15, cargo(&arguments)).run()
 }
 
 fn simulate(seeds: u64) -> Result<Ran> {
@@ -55,7 +47,9 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
         return Ok(built.outcome("built"));
     }
     let mut command = cargo(&["test", "--locked", "-p", LIVE_PACKAGE, "--no-fail-fast"]);
-    command.args(["--", "--nocapture", "--test-threads", "2"]).env("TIDEGATE_BIN", binary());
+    command
+        .args(["--", "--nocapture", "--test-threads", "2"])
+        .env("TIDEGATE_BIN", target().join("fastbuild/tidegate"));
     Ok(step("live", 20, command).run()?.tests(report, "tests"))
 }
 
@@ -68,26 +62,20 @@ pub(crate) fn docs(rest: &[String]) -> Result<()> {
         };
     }
     reference::write()?;
-    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    command.arg("--document-private-items");
-    foreground(command)?;
+    foreground(cargo(&["doc", "--workspace", "--no-deps", "--locked"]))?;
     println!("API documentation: {}", target().join("doc/engine/index.html").display());
     Ok(())
 }
 
+/// Measures what users run: the release build.
 pub(crate) fn bench(rest: &[String]) -> Result<()> {
-    let built = build_fast()?;
-    if !built.success {
-        bail!("{}", built.lines.join("\n"));
-    }
+    foreground(cargo(&["build", "--locked", "--release", "-p", "tidegate"]))?;
     if rest.iter().any(|word| word.contains("relay")) {
-        let example = ["build", "--locked", "--profile", "fastbuild", "-p", "tidegate-io"];
-        let mut command = cargo(&example);
-        command.args(["--example", "relay"]);
-        foreground(command)?;
+        let relay = ["build", "--locked", "--release", "-p", "tidegate-io", "--example", "relay"];
+        foreground(cargo(&relay))?;
     }
     let mut command = cargo(&["run", "--locked", "--quiet", "-p", "tidegate-bench", "--"]);
-    command.args(rest).env("TIDEGATE_BIN", binary());
+    command.args(rest).env("TIDEGATE_BIN", target().join("release/tidegate"));
     foreground(command)
 }
 
