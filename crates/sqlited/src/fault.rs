@@ -195,6 +195,9 @@ fn from_message(message: &str, schema: &str) -> Fault {
             "The used SELECT statements have a different number of columns",
         );
     }
+    if message == "incomplete input" {
+        return Fault::syntax("");
+    }
     if message.contains("syntax error") || message.contains("unrecognized token") {
         return Fault::syntax(message);
     }

@@ -92,6 +92,10 @@ const PURE: &[(&str, i32, PureBody)] = &[
         let declaration: String = context.get(0)?;
         Ok(Value::Text(types::shown(&declaration)))
     }),
+    ("table_definition", 1, |context| {
+        let definition: String = context.get(0)?;
+        Ok(Value::Text(types::definition_shown(&definition)))
+    }),
     ("concat", -1, |context| {
         let mut whole = String::new();
         for index in 0..context.len() {

@@ -243,8 +243,12 @@ impl Service for Servers {
                 self.clients.insert(sock, client);
             }
             Err(fault) => {
-                let facts = Facts::new(server, 0, String::new());
-                Session::new(facts, [0; 20]).write_fault(&fault, &mut out);
+                // before the capabilities are known an error has no SQLSTATE
+                wire::frame::write_with(&mut out, &mut 0, |out| {
+                    out.push(wire::reply::ErrPacket::MARKER);
+                    out.extend_from_slice(&fault.code.to_le_bytes());
+                    out.extend_from_slice(fault.message.as_bytes());
+                });
                 io.send(sock, &[&out]);
                 io.close_drained(sock);
             }

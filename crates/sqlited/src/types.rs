@@ -122,6 +122,19 @@ pub(crate) fn shown(declaration: &str) -> String {
     format!("{word}{numbers}{}", if unsigned { " unsigned" } else { "" })
 }
 
+/// A table's definition without the affinity words, and with MySQL's word for counting columns.
+pub(crate) fn definition_shown(definition: &str) -> String {
+    let mut text = definition
+        .replace(" INTEGER PRIMARY KEY AUTOINCREMENT", " INT NOT NULL AUTO_INCREMENT PRIMARY KEY");
+    for kind in ["DATETIME", "DATE", "TIMESTAMP", "TIME", "JSON", "ENUM", "SET"] {
+        text = text.replace(&format!(" TEXT {kind}"), &format!(" {kind}"));
+    }
+    for kind in ["BINARY", "VARBINARY"] {
+        text = text.replace(&format!(" BLOB {kind}"), &format!(" {kind}"));
+    }
+    text
+}
+
 /// Word, what stands in brackets, and UNSIGNED; an affinity word in front is taken off.
 fn split(declaration: &str) -> (String, String, bool) {
     let lower = declaration.to_ascii_lowercase();

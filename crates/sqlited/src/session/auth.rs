@@ -34,6 +34,9 @@ pub(super) const OFFERED: Caps = Caps(
         | Caps::DEPRECATE_EOF.0,
 );
 
+/// The plugin that the greeting names.
+const GREETED: Plugin = Plugin::NativePassword;
+
 /// A client that has not proved its password yet.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
@@ -68,7 +71,7 @@ impl Session {
             caps: OFFERED,
             collation: 45,
             status: Status::AUTOCOMMIT,
-            plugin: Plugin::NativePassword.name().as_bytes(),
+            plugin: GREETED.name().as_bytes(),
         };
         self.seq = 0;
         wire::frame::write_with(out, &mut self.seq, |out| greeting.encode(out));
@@ -125,7 +128,9 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         let wanted = self.user(&claim.user).map_or(Plugin::NativePassword, |user| user.plugin);
-        if plugin == wanted {
+        // as MySQL's: an answer counts only if it is to the plugin of the greeting, for clients
+        // that prefer another one send none yet
+        if plugin == wanted && wanted == GREETED {
             return self.verify(store, claim, answer, out);
         }
         if !self.caps.contains(Caps::PLUGIN_AUTH) {

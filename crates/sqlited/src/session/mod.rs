@@ -335,3 +335,6 @@ const PORTION_BYTES: usize = 64 * 1024;
 
 /// How often a lock is tried that another process may hold; sessions of this one are told.
 const LOCK_POLL_US: u64 = 20_000;
+
+#[cfg(test)]
+mod tests;

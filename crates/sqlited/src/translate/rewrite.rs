@@ -199,7 +199,7 @@ impl<'a> Rewriter<'a, '_> {
             "mod" if !call => self.out.put_renamed(token, "%+".to_owned(), None),
             "greatest" if call => self.out.put_renamed(token, "mAx".to_owned(), None),
             "least" if call => self.out.put_renamed(token, "mIn".to_owned(), None),
-            "separator" => self.out.put_renamed(token, ",".to_owned(), None),
+            "separator" => self.out.put(token, ","),
             "xor" | "regexp" | "rlike" | "interval" if !call => {
                 return Err(Fault::unsupported(token.source));
             }
@@ -298,6 +298,7 @@ impl<'a> Rewriter<'a, '_> {
             self.out.put(token, &blob(value));
             return 2;
         }
+        self.out.put(token, "");
         1
     }
 

@@ -248,7 +248,7 @@ fn indexes(cursor: &mut Cursor<'_, '_>, schema: &str) -> Result<Action, Fault> {
     finish(Sql::plain(base), cursor, schema)
 }
 
-/// SHOW CREATE TABLE gives the definition as SQLite keeps it.
+/// SHOW CREATE TABLE gives the definition as SQLite keeps it, types in MySQL's words.
 fn created(cursor: &mut Cursor<'_, '_>, schema: &str) -> Result<Action, Fault> {
     let what = cursor.next();
     if what.is_some_and(|t| t.is_any(&["database", "schema"])) {
@@ -275,7 +275,7 @@ fn created(cursor: &mut Cursor<'_, '_>, schema: &str) -> Result<Action, Fault> {
         ("Table", "Create Table")
     };
     Ok(Action::Look(Sql::plain(format!(
-        "SELECT name AS `{label}`, sql AS `{create}` FROM (SELECT name, sql, 0 AS o FROM \
+        "SELECT name AS `{label}`, table_definition(sql) AS `{create}` FROM (SELECT name, sql, 0 AS o FROM \
          temp.sqlite_master UNION ALL SELECT name, sql, 1 FROM main.sqlite_master) \
          WHERE lower(name) = lower({}) AND (SELECT 1 FROM {} LIMIT 0) IS NULL \
          ORDER BY o LIMIT 1",
