@@ -1,7 +1,8 @@
 //! Tests of the real binary in front of real servers.
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
-//! their time ([`Program`]), clients ([`client`]) and waiting for conditions ([`eventually`]). It
+//! their time ([`Program`]), clients
+//! ([`client`], [`Load`], [`Raw`]) and waiting for conditions ([`eventually`]). It
 //! does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
@@ -9,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+mod load;
 mod program;
 mod proxy;
 mod raw;
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, LabOptions};
 
+pub use load::Load;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};

@@ -1,0 +1,111 @@
+//! What clients are told when they are not let in, or when their backend account is not.
+
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Proxy, client, eventually};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+fn proxy(cluster: &Cluster, variables: &str, more: &str) -> Proxy {
+    let options =
+        SplitOptions { variables: variables.into(), more: more.into(), ..Default::default() };
+    Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
+        .expect("tidegate starts")
+}
+
+fn refused(options: mysql::OptsBuilder) -> (u16, String, String) {
+    client::refusal(&Conn::new(options).map(drop).expect_err("refused"))
+}
+
+#[test]
+fn a_wrong_password_gives_what_the_server_itself_would_say() {
+    let Some(cluster) = live::cluster("wrong passwords", Flavour::MariaDb, 0) else { return };
+    for plugin in ["mysql_native_password", "caching_sha2_password"] {
+        let variable = format!("default_authentication_plugin = \"{plugin}\"\n");
+        let proxy = proxy(&cluster, &variable, "");
+        for (user, password) in [("app", "wrong"), ("app", ""), ("nobody", "x"), ("nobody", "")] {
+            let direct = refused(client::account(cluster.primary().port, user, password));
+            let through = refused(client::account(proxy.port, user, password));
+            assert_eq!(through, direct, "{plugin}");
+            assert_eq!((through.0, through.1.as_str()), (1045, "28000"));
+        }
+        client::connect(client::options(proxy.port)).ping().expect("the right one is let in");
+    }
+}
+
+#[test]
+fn an_unknown_schema_gives_1049() {
+    let Some(cluster) = live::cluster("an unknown schema", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, "", "");
+    let options = client::options(proxy.port).db_name(Some("no_such_schema"));
+    let error = match Conn::new(options) {
+        Err(error) => error,
+        Ok(mut conn) => conn.query_drop("SELECT 1").expect_err("refused at the first statement"),
+    };
+    let text = "Unknown database 'no_such_schema'".to_owned();
+    assert_eq!(client::refusal(&error), (1049, "42000".to_owned(), text));
+
+    let mut session = client::connect(client::options(proxy.port));
+    let error = session.query_drop("USE no_such_schema").expect_err("refused");
+    assert_eq!(client::refusal(&error).0, 1049);
+    session.select_db("no_such_schema2").expect_err("refused");
+    let schema: Option<String> = session.query_first("SELECT DATABASE()").expect("answered");
+    assert_eq!(schema.as_deref(), Some("test"), "the session keeps the schema it had");
+}
+
+#[test]
+fn a_backend_account_that_is_refused_is_reported_and_others_work() {
+    let Some(cluster) = live::cluster("backend passwords", Flavour::MariaDb, 0) else { return };
+    let user = "CREATE USER stranger@'%' IDENTIFIED BY 'what the server knows'";
+    cluster.primary().sql(user).expect("created");
+    let more = "\n[[mysql_users]]\nusername = \"stranger\"\npassword = \"what the proxy knows\"\n";
+    let proxy = proxy(&cluster, "connect_timeout_server_max = 2000\n", more);
+    let options = client::account(proxy.port, "stranger", "what the proxy knows");
+    let mut session = client::connect(options.db_name(None::<&str>));
+    let error = session.query_drop("SELECT 1").expect_err("refused by the server");
+    let (code, state, text) = client::refusal(&error);
+    assert!([1045, 9001].contains(&code), "{code} {state} {text}");
+    assert!(text.contains("Access denied for user 'stranger'"), "{text}");
+
+    // A wrong account is not a broken server.
+    let mut other = client::connect(client::options(proxy.port));
+    let one: Option<u32> = other.query_first("SELECT 1").expect("answered");
+    assert_eq!(one, Some(1));
+}
+
+#[test]
+fn the_limit_of_a_user_gives_1226_until_one_leaves() {
+    let Some(cluster) = live::cluster("user limits", Flavour::MariaDb, 0) else { return };
+    cluster.primary().sql("CREATE USER two@'%' IDENTIFIED BY 'two'").expect("created");
+    let more = "\n[[mysql_users]]\nusername = \"two\"\npassword = \"two\"\nmax_connections = 2\n";
+    let proxy = proxy(&cluster, "", more);
+    let options = || client::account(proxy.port, "two", "two").db_name(None::<&str>);
+    let first = client::connect(options());
+    let mut second = client::connect(options());
+    let (code, state, text) = refused(options());
+    assert_eq!((code, state.as_str()), (1226, "42000"), "{text}");
+    assert!(text.starts_with("User 'two' has exceeded the 'max_user_connections' resource"));
+    second.ping().expect("those inside are not disturbed");
+    client::connect(client::options(proxy.port)).ping().expect("nor are others");
+    drop(first);
+    eventually("a place is free again", Duration::from_secs(5), || Conn::new(options()).is_ok());
+}
+
+#[test]
+fn the_limit_of_all_clients_gives_1040_until_one_leaves() {
+    let Some(cluster) = live::cluster("the global limit", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, "max_connections = 3\n", "");
+    let options = || client::options(proxy.port);
+    let mut inside = Vec::new();
+    eventually("three are inside", Duration::from_secs(5), || {
+        inside.extend(Conn::new(options()).ok());
+        inside.len() == 3
+    });
+    let (code, state, text) = refused(options());
+    assert_eq!((code, text.as_str()), (1040, "Too many connections"));
+    assert_eq!(state, "08004");
+    inside[0].ping().expect("those inside are not disturbed");
+    inside.pop();
+    eventually("a place is free again", Duration::from_secs(5), || Conn::new(options()).is_ok());
+}

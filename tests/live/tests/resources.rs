@@ -1,0 +1,161 @@
+//! What clients may cost: memory for slow ones and idle ones, and what becomes of the server's work
+//! when a client leaves in the middle of it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Load, Proxy, Raw, client, eventually};
+use mysql::prelude::Queryable;
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// A read of 200 MB in rows of a megabyte.
+const BIG_READ: &[u8] = b"\x03SELECT REPEAT('x', 1000000) FROM test.seq_1_to_200";
+
+fn proxy(cluster: &Cluster, variables: &str, more: &str) -> Proxy {
+    let options =
+        SplitOptions { variables: variables.into(), more: more.into(), ..Default::default() };
+    Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
+        .expect("tidegate starts")
+}
+
+/// Statements that run on a server for clients of the application, without those that wait.
+fn running(server: &lab::Server) -> u64 {
+    let count = "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE user = 'app' AND command IN ('Query', 'Execute')";
+    server.value(count).expect("counted").parse().expect("a number")
+}
+
+#[test]
+fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
+    let Some(cluster) = live::cluster("a slow client", Flavour::MariaDb, 1) else { return };
+    let proxy = proxy(&cluster, "", "");
+    let load = Load::reads(8, &client::options(proxy.port));
+    load.await_more(4000);
+
+    let alone = rate(&load);
+    let before = proxy.rss_bytes();
+    let mut slow = Raw::login(proxy.port, "app", "app").expect("logged in");
+    slow.send(0, BIG_READ).expect("sent");
+    let mut byte = [0];
+    let mut most = 0;
+    let mut beside = 0;
+    for _ in 0..if live::full() { 30 } else { 6 } {
+        slow.stream.read_exact(&mut byte).expect("a byte");
+        beside = rate(&load).max(beside);
+        most = most.max(proxy.rss_bytes());
+    }
+    let errors = load.stop();
+    assert!(errors.is_empty(), "{errors:?}");
+    let grown = most.saturating_sub(before);
+    assert!(grown < 4 * MEGABYTE, "grown by {grown} bytes from {before}");
+    assert!(beside * 2 > alone, "{alone} reads a second alone, {beside} beside the slow client");
+
+    // The reply is still whole for one who reads on.
+    let bytes = drain(&mut slow, Duration::from_secs(60));
+    assert!(bytes > 200_000_000, "only {bytes} bytes");
+}
+
+/// Work done in a second.
+fn rate(load: &Load) -> u64 {
+    let (before, started) = (load.done(), Instant::now());
+    std::thread::sleep(Duration::from_secs(1));
+    (load.done() - before) * 1000 / u64::try_from(started.elapsed().as_millis()).unwrap_or(1)
+}
+
+/// Reads until nothing comes for a while.
+fn drain(raw: &mut Raw, limit: Duration) -> usize {
+    let (mut bytes, deadline) = (0, Instant::now() + limit);
+    raw.stream.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+    let mut buffer = vec![0; 1 << 20];
+    while Instant::now() < deadline {
+        match raw.stream.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(len) => bytes += len,
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_client_gone_in_mid_result_leaves_nothing_running_and_spoils_nobodys_reply() {
+    let Some(cluster) = live::cluster("a client gone", Flavour::MariaDb, 1) else { return };
+    let proxy = proxy(&cluster, "", "");
+    let load = Load::reads(4, &client::options(proxy.port));
+    load.await_more(200);
+    for _ in 0..8 {
+        let mut leaver = Raw::login(proxy.port, "app", "app").expect("logged in");
+        leaver.send(0, BIG_READ).expect("sent");
+        let mut some = vec![0; 100_000];
+        leaver.stream.read_exact(&mut some).expect("the reply begins");
+        drop(leaver);
+    }
+    for _ in 0..8 {
+        let mut leaver = Raw::login(proxy.port, "app", "app").expect("logged in");
+        leaver.send(0, b"\x03SELECT SLEEP(600)").expect("sent");
+        drop(leaver);
+    }
+    load.await_more(500);
+    let errors = load.stop();
+    assert!(errors.is_empty(), "{errors:?}");
+    for server in cluster.servers() {
+        eventually("nothing runs for those who left", Duration::from_secs(20), || {
+            running(server) == 0
+        });
+    }
+    let mut session = client::connect(client::options(proxy.port));
+    let value: Option<String> = session.query_first("SELECT 'mine'").expect("answered");
+    assert_eq!(value.as_deref(), Some("mine"));
+}
+
+#[test]
+fn ten_thousand_idle_clients_cost_less_than_25_megabytes() {
+    const COUNT: usize = 10_000;
+    let Some(cluster) = live::cluster("idle clients", Flavour::MariaDb, 1) else { return };
+    if open_files_max() < COUNT as u64 + 200 {
+        return live::skip("idle clients", "this machine does not allow 10,200 open files");
+    }
+    let more = "\n[[mysql_users]]\nusername = \"idle\"\npassword = \"idle\"\n\
+        max_connections = 20000\n";
+    let proxy = proxy(&cluster, "max_connections = 20000\n", more);
+    let empty = proxy.rss_bytes();
+    let busy = Load::reads(2, &client::options(proxy.port));
+    busy.await_more(1000);
+    let alone = rate(&busy).max(rate(&busy));
+    let started = proxy.rss_bytes();
+
+    let program = env!("CARGO_BIN_EXE_idle-clients");
+    let command = format!("ulimit -n $(ulimit -Hn); exec '{program}' {} idle {COUNT}", proxy.port);
+    let mut clients = Command::new("/bin/sh")
+        .args(["-c", &command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut said = String::new();
+    let output = clients.stdout.take().expect("piped");
+    BufReader::new(output).read_line(&mut said).expect("read");
+    assert_eq!(said, "ready\n", "{}", proxy.log());
+
+    let cost = proxy.rss_bytes().saturating_sub(started.min(empty));
+    let beside = rate(&busy).max(rate(&busy));
+    drop(clients.stdin.take());
+    clients.wait().expect("ended");
+    let errors = busy.stop();
+    assert!(errors.is_empty(), "{errors:?}");
+    println!("{COUNT} idle clients: {} kB; busy {alone}/s alone, {beside}/s", cost / 1024);
+    assert!(cost < 25 * MEGABYTE, "{cost} bytes for {COUNT} idle clients, {empty} empty");
+    // Half the speed would be a cost per idle client; less may be the machine.
+    assert!(beside * 2 > alone, "{alone} reads a second alone, {beside} beside idle clients");
+    client::connect(client::options(proxy.port)).ping().expect("still in order");
+}
+
+/// How many files a process may open here at most.
+fn open_files_max() -> u64 {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find(|line| line.starts_with("Max open files"));
+    let hard = line.and_then(|line| line.split_whitespace().nth(4)?.parse().ok());
+    hard.unwrap_or(0)
+}

@@ -1,0 +1,173 @@
+//! Servers that go away: what sessions see of it, and that traffic goes on.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Load, Proxy, client, eventually};
+use mysql::prelude::Queryable;
+
+/// A user whose transactions are on the replicas.
+const READER: &str = "
+[[mysql_users]]
+username = \"reader\"
+password = \"reader\"
+default_hostgroup = 1
+";
+
+fn proxy(cluster: &Cluster, variables: &str) -> Proxy {
+    let user = "CREATE USER reader@'%' IDENTIFIED BY 'reader'; GRANT SELECT ON *.* TO reader@'%'";
+    cluster.primary().sql(user).expect("created");
+    cluster.wait_replicated().expect("replicated");
+    let options =
+        SplitOptions { variables: variables.into(), more: READER.into(), ..Default::default() };
+    Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
+        .expect("tidegate starts")
+}
+
+/// Repeats transactions until stopped; gives the errors by number.
+fn transactions(count: usize, port: u16) -> Load {
+    Load::start(count, &client::account(port, "reader", "reader"), |conn, turn| {
+        let mut transaction = || -> mysql::Result<u64> {
+            conn.query_drop("BEGIN")?;
+            let first: Option<u64> = conn.query_first(format!("SELECT {turn}"))?;
+            let second: Option<u64> = conn.query_first(format!("SELECT {turn} + 1"))?;
+            conn.query_drop("COMMIT")?;
+            Ok(first.unwrap_or(0) + second.unwrap_or(0))
+        };
+        match transaction() {
+            Ok(sum) if sum == 2 * turn + 1 => Ok(()),
+            Ok(sum) => Err(format!("wrong sum {sum} in turn {turn}")),
+            Err(error) => Err(client::refusal(&error).0.to_string()),
+        }
+    })
+}
+
+#[test]
+fn a_killed_replica_is_felt_only_inside_transactions() {
+    let Some(cluster) = live::cluster("a killed replica", Flavour::MariaDb, 2) else { return };
+    let proxy = proxy(&cluster, "shun_recovery_time_sec = 2\n");
+    let reads = Load::reads(8, &client::options(proxy.port));
+    let held = transactions(8, proxy.port);
+    reads.await_more(500);
+    held.await_more(200);
+
+    let victim = &cluster.replicas()[0];
+    victim.kill9().expect("killed");
+    reads.await_more(1000);
+    held.await_more(200);
+    victim.restart().expect("started again");
+    let before = victim.status("Com_select").expect("counted");
+    eventually("the replica is used again", Duration::from_secs(60), || {
+        victim.status("Com_select").expect("counted") > before + 20
+    });
+
+    let errors = reads.stop();
+    assert!(errors.is_empty(), "outside transactions: {errors:?}\n{}", proxy.log());
+    let errors = held.stop();
+    let proper = ["2013", "2006", "9001"];
+    let strange: Vec<_> = errors.iter().filter(|code| !proper.contains(&code.as_str())).collect();
+    assert!(strange.is_empty(), "inside transactions: {strange:?}");
+    assert!(errors.len() <= 16, "one for each transaction that was open: {errors:?}");
+}
+
+#[test]
+fn a_transaction_on_a_killed_server_ends_with_an_error_and_the_session_lives() {
+    let Some(cluster) = live::cluster("a killed server", Flavour::MariaDb, 1) else { return };
+    let proxy = proxy(&cluster, "connect_timeout_server_max = 1000\n");
+    let mut session = client::connect(client::account(proxy.port, "reader", "reader"));
+    session.query_drop("BEGIN").expect("begun");
+    let seen: Option<u32> = session.query_first("SELECT @@server_id").expect("answered");
+    assert_eq!(seen, Some(cluster.replicas()[0].id));
+    cluster.replicas()[0].kill9().expect("killed");
+    let error = session.query_drop("SELECT 1").expect_err("the transaction is lost");
+    let (code, state, text) = client::refusal(&error);
+    assert!([2013, 2006].contains(&code), "{code} {state} {text}");
+    assert_eq!(state, "HY000");
+}
+
+#[test]
+fn without_any_server_an_error_says_which_hostgroup_and_why_each_was_not_used() {
+    let Some(cluster) = live::cluster("all servers down", Flavour::MariaDb, 2) else { return };
+    let proxy = proxy(&cluster, "connect_timeout_server_max = 1500\n");
+    let mut session = client::connect(client::options(proxy.port));
+    let one: Option<u32> = session.query_first("SELECT 1").expect("answered");
+    assert_eq!(one, Some(1));
+    for replica in cluster.replicas() {
+        replica.kill9().expect("killed");
+    }
+    for _ in 0..3 {
+        let started = Instant::now();
+        let error = session.query_drop("SELECT 1").expect_err("no server");
+        let (code, state, text) = client::refusal(&error);
+        assert_eq!((code, state.as_str()), (9001, "HY000"), "{text}");
+        assert!(started.elapsed() < Duration::from_secs(4), "after {:?}", started.elapsed());
+        assert!(text.contains("hostgroup 1"), "{text}");
+        assert!(text.contains("2 servers"), "{text}");
+        for replica in cluster.replicas() {
+            assert!(text.contains(&replica.port.to_string()), "{text}");
+        }
+    }
+    // The other hostgroup is not concerned, and the session is in order.
+    session.query_drop("CREATE TABLE t (a INT)").expect("written on the primary");
+    cluster.replicas()[1].restart().expect("started again");
+    eventually("reads work again", Duration::from_secs(30), || {
+        session.ping().is_ok() && { session.query_first::<u32, _>("SELECT 1").is_ok() }
+    });
+}
+
+#[test]
+fn a_server_that_hangs_does_not_hold_up_the_others() {
+    let Some(cluster) = live::cluster("a hanging server", Flavour::MariaDb, 2) else { return };
+    let proxy = proxy(&cluster, "connect_timeout_server = 500\n");
+    let hanging = &cluster.replicas()[0];
+    hanging.pause().expect("paused");
+    // Sessions that meet it wait; writes and the other replica go on all the same.
+    let done = Mutex::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut session = client::connect(client::options(proxy.port));
+                let id: Option<u32> = session.query_first("SELECT @@server_id").expect("answered");
+                assert_ne!(id, None);
+                *done.lock().expect("no panic") += 1;
+            });
+        }
+        let mut writer = client::connect(client::options(proxy.port));
+        writer.query_drop("CREATE TABLE h (a INT)").expect("written");
+        eventually("some reads are done", Duration::from_secs(20), || {
+            *done.lock().expect("no panic") >= 1
+        });
+        hanging.resume().expect("resumed");
+    });
+    assert_eq!(done.into_inner().expect("no panic"), 8);
+}
+
+#[test]
+fn stopping_lets_a_transaction_end_and_turns_new_clients_away() {
+    let Some(cluster) = live::cluster("stopping", Flavour::MariaDb, 0) else { return };
+    let options =
+        SplitOptions { variables: "shutdown_timeout_ms = 20000\n".into(), ..Default::default() };
+    let proxy = Proxy::start(|interfaces| {
+        lab::split_toml(&cluster, &SplitOptions { interfaces, ..options })
+    })
+    .expect("tidegate starts");
+    let mut idle = client::connect(client::options(proxy.port));
+    let mut open = client::connect(client::options(proxy.port));
+    open.query_drop("CREATE TABLE s (a INT)").expect("created");
+    open.query_drop("BEGIN").expect("begun");
+    open.query_drop("INSERT INTO s VALUES (1)").expect("inserted");
+    std::thread::scope(|scope| {
+        let stopped = scope.spawn(|| proxy.stop(Duration::from_secs(40)));
+        eventually("new clients are turned away", Duration::from_secs(10), || {
+            mysql::Conn::new(client::options(proxy.port)).is_err()
+        });
+        assert!(proxy.is_running(), "it waits for the transaction\n{}", proxy.log());
+        open.query_drop("INSERT INTO s VALUES (2)").expect("the transaction goes on");
+        open.query_drop("COMMIT").expect("committed");
+        let status = stopped.join().expect("no panic").expect("ends in time");
+        assert!(status.success(), "{status}\n{}", proxy.log());
+    });
+    assert!(idle.ping().is_err(), "idle sessions are closed");
+    assert_eq!(cluster.primary().value("SELECT COUNT(*) FROM test.s").expect("counted"), "2");
+}
