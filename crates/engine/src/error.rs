@@ -87,11 +87,12 @@ pub fn unknown_statement(id: u32, command: &str) -> SqlError {
     error(1243, *b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
 }
 
-/// MySQL 2013 for a connection to a server that broke while it worked for this client.
+/// MySQL 1158 for a connection to a server that broke while it worked for this client. (Numbers
+/// from 2000 on are the clients' own: some refuse them in a packet.)
 pub fn lost_connection(server: &str, why: &str) -> SqlError {
     error(
-        2013,
-        *b"HY000",
+        1158,
+        *b"08S01",
         format!("Lost connection to MySQL server during query (server {server}: {why})"),
     )
 }

@@ -30,7 +30,8 @@ pub struct Need<'a> {
     pub class: Caps,
     /// State to arrive at.
     pub want: &'a LinkState,
-    /// Index of the server that just failed: another one is preferred.
+    /// Index of the server that just failed: another one is preferred, and none of its idle lanes
+    /// is trusted.
     pub avoid: Option<usize>,
 }
 
@@ -75,7 +76,10 @@ impl PoolShard {
         let mut wait = false;
         while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
             wait = true;
-            if let Some(lane) = self.take_idle(server, need, lanes) {
+            // where a connection just broke, idle ones may be broken too and not know it yet
+            if need.avoid != Some(server.index)
+                && let Some(lane) = self.take_idle(server, need, lanes)
+            {
                 return Checkout::Lane(lane);
             }
             if server.gauge.take_permit(server.max_connections) {

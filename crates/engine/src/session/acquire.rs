@@ -23,9 +23,10 @@ use crate::topology::{LastFault, ServerRef};
 const LOOK_AGAIN_US: u64 = 100_000;
 
 impl Proxy {
-    /// Gets a lane of the job's hostgroup and runs the kept command on it.
-    pub(crate) fn acquire(&mut self, id: SessionId, job: Job) {
-        match self.checkout(id, job.hostgroup, None) {
+    /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
+    /// that just broke down under it.
+    pub(crate) fn acquire(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
+        match self.checkout(id, job.hostgroup, avoid) {
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
@@ -42,7 +43,7 @@ impl Proxy {
                     deadline_us: self.now_us.saturating_add(wait_us),
                     dialing: None,
                     attempts: 0,
-                    avoid: None,
+                    avoid,
                     said: None,
                 };
                 self.stats.checkouts_waited += 1;
@@ -263,12 +264,26 @@ impl Proxy {
         }
         let server = lane.server.clone();
         server.gauge.give_permit();
+        if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
+            && is_about_the_schema(said.code)
+        {
+            return self.no_such_schema(id, said);
+        }
         self.note_fault(&server, fault, said.as_ref());
         match lane.lease {
             Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
             _ => {}
         }
+    }
+
+    /// The server is fine, but the session's schema is not there, or not for this account.
+    fn no_such_schema(&mut self, id: SessionId, said: &SqlError) {
+        let Some(waiting) = self.stop_waiting(id) else { return };
+        if waiting.job.what == What::LoginSchema {
+            return self.refuse_login(id, said.clone());
+        }
+        self.fail_job(id, &waiting.job, said);
     }
 
     /// Counts a failed connect against its server.
@@ -325,6 +340,11 @@ impl Proxy {
             .iter()
             .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
     }
+}
+
+/// Errors of a login that name the schema, not the account or the server.
+fn is_about_the_schema(code: u16) -> bool {
+    matches!(code, 1044 | 1049)
 }
 
 /// What a dial needs to know.

@@ -238,7 +238,7 @@ impl Proxy {
         self.refuse_login(id, error);
     }
 
-    fn refuse_login(&mut self, id: SessionId, error: SqlError) {
+    pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.phase = Phase::Closing;
         let seq = session.login_seq;

@@ -445,11 +445,12 @@ impl Proxy {
         }
         let mut job = running.job;
         job.retries_left -= 1;
+        let avoid = self.lanes.get(lane_id).map(|lane| lane.server.index);
         session.held.retain(|held| held.lane != lane_id);
         session.forget_lane(lane_id);
         session.phase = Phase::Idle;
         self.stats.retried += 1;
-        self.acquire(id, job);
+        self.acquire(id, job, avoid);
         true
     }
 
