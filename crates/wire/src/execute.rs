@@ -71,8 +71,11 @@ impl<'a> Params<'a> {
 fn read_types(read: &mut Reader<'_>, count: u16) -> Result<Vec<ParamType>, Malformed> {
     (0..count)
         .map(|_| {
+            let fault = read.fault(What::ParameterType);
             let [kind, flags] = read.array()?;
-            Ok(ParamType { kind: ColumnKind(kind), unsigned: flags & 0x80 != 0 })
+            let kind = ColumnKind(kind);
+            let of = ParamType { kind, unsigned: flags & 0x80 != 0 };
+            if Value::is_kind(kind) { Ok(of) } else { Err(fault) }
         })
         .collect()
 }

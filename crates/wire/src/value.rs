@@ -109,6 +109,11 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// Whether values of that type can be read.
+    pub fn is_kind(kind: ColumnKind) -> bool {
+        Form::of(kind).is_some()
+    }
+
     /// Appends the value, made to fit the type. Of NULL nothing is written: it is a bit of the
     /// row. What cannot be made to fit is written as zero or as the empty string.
     pub fn write(&self, kind: ColumnKind, out: &mut Vec<u8>) {

@@ -39,6 +39,12 @@ fn a_parameter_sent_in_long_data_has_no_value_here() {
 }
 
 #[test]
+fn an_unknown_type_is_malformed_even_where_no_value_is_read() {
+    let parsed = Params::parse(b"\x01\0\0\0\0\x01\x77\0", 1, &[], |_| true);
+    assert_eq!(parsed.unwrap_err().what, What::ParameterType);
+}
+
+#[test]
 fn the_flag_of_a_type_makes_integers_unsigned() {
     let params = parse(b"\x01\0\0\0\0\x01\x01\x80\x01\0\xff\xff", 2, &[]).unwrap();
     assert_eq!(params.values, [Value::UInt(255), Value::Int(-1)]);
