@@ -9,7 +9,7 @@ menu:
 	@echo 'make test    every gate: formatting, lints, tests, simulator, real servers and drivers'
 	@echo 'make bench   beside a direct connection and HAProxy; OPTIONS="--conns 64 --rounds 5"'
 	@echo 'make sim     the simulator, SEEDS=100000'
-	@echo 'make fuzz    every fuzz target for SECONDS=60'
+	@echo 'make fuzz    every fuzz target for SECONDS=60, or only TARGETS="frame command"'
 	@echo 'make lab     real servers on loopback, a primary and two replicas'
 	@echo 'make docs    the API documentation and the generated reference'
 	@echo 'make fmt     formats everything'
@@ -29,7 +29,7 @@ sim:
 	$(CARGO) xtask sim $(or $(SEEDS),100000)
 
 fuzz:
-	$(CARGO) xtask fuzz $(or $(SECONDS),60)
+	$(CARGO) xtask fuzz $(or $(SECONDS),60) $(TARGETS)
 
 lab:
 	$(CARGO) xtask lab $(OPTIONS)

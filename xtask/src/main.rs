@@ -5,6 +5,7 @@
 
 mod ci;
 mod dependencies;
+mod fuzz;
 mod gate;
 mod icount;
 mod licences;
@@ -30,7 +31,7 @@ cargo xtask COMMAND
   tidy              the gates that are read off the sources
   packages          installs the Debian packages that tests and benchmark want (root only)
   sim [SEEDS]       the simulator over so many seeds (100000)
-  fuzz [SECONDS]    every fuzz target for so long (60)
+  fuzz [SECONDS [TARGET…]]   every fuzz target, or those named, for so long (60)
   icount [--bless]  instructions per query against bench/icount/baseline.txt
   bench [OPTIONS]   the benchmark beside HAProxy; --help lists its options
   lab [OPTIONS]     real servers to play with (tidegate sandbox)

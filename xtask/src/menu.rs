@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::gate::{Outcome, Report};
-use crate::step::{Ran, cargo, installed, step, target};
-use crate::{reference, tree};
+use crate::reference;
+use crate::step::{Ran, cargo, step, target};
 
 /// The folder and the package of the live tests.
 pub(crate) const LIVE: &str = "tests/live";
@@ -85,26 +85,10 @@ pub(crate) fn lab(rest: &[String]) -> Result<()> {
     foreground(command)
 }
 
-/// Runs every target of `fuzz/` for so many seconds, when cargo-fuzz is installed.
+/// `fuzz [SECONDS [TARGET…]]`.
 pub(crate) fn fuzz(rest: &[String]) -> Result<()> {
-    let seconds = number(rest, 60)?;
-    let folder = tree::root().join("fuzz/fuzz_targets");
-    let targets = tree::files_under(&folder, "rs")?;
-    if targets.is_empty() {
-        bail!("no targets in {}", folder.display());
-    }
-    if !installed("cargo-fuzz") {
-        bail!("cargo-fuzz is not installed: `cargo install cargo-fuzz`, with a nightly toolchain");
-    }
-    for path in targets {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        println!("fuzz: {name} for {seconds} s");
-        let mut command = Command::new("cargo");
-        command.current_dir(tree::root()).args(["+nightly", "fuzz", "run", &name, "--"]);
-        command.arg(format!("-max_total_time={seconds}"));
-        foreground(command).with_context(|| format!("target {name}"))?;
-    }
-    Ok(())
+    let only = rest.get(1..).unwrap_or_default();
+    crate::fuzz::run(number(rest, 60)?, only)
 }
 
 fn number(rest: &[String], default: u64) -> Result<u64> {
