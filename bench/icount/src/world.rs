@@ -38,16 +38,9 @@ impl Default for World {
 impl World {
     /// A read/write split over one writer and one reader, and nobody there yet.
     pub fn new() -> Self {
-        let Ok(snapshot) = Snapshot::compile(&draft()) else {
-            unreachable!("the scenario's configuration is valid")
-        };
-        let offer = Offer {
-            server_version: b"10.11.0-tidegate".to_vec(),
-            caps: CAPS,
-            key: ServerKey::generate().expect("the system has random bytes"),
-        };
+        let (snapshot, offer) = configured();
         Self {
-            proxy: Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [7; 32]),
+            proxy: Proxy::new(snapshot, offer, 1, [7; 32]),
             lane: None,
             to_client: Vec::with_capacity(1 << 20),
             to_server: Vec::with_capacity(1 << 16),
@@ -68,17 +61,7 @@ impl World {
         self.carry_out(&[]);
         let packet = first_packet(&self.to_client);
         let greeting = Greeting::parse(packet.payload).expect("the proxy greets");
-        let response = HandshakeResponse {
-            caps: CAPS,
-            max_packet: 1 << 24,
-            collation: 45,
-            user: b"app",
-            auth_response: &native::scramble(b"app", &greeting.scramble),
-            schema: None,
-            plugin: Some(b"mysql_native_password"),
-            attributes: &[],
-        };
-        let bytes = packets::framed(1, |out| response.encode(out));
+        let bytes = response(&greeting.scramble);
         self.to_client.clear();
         self.client_says(session, &bytes);
         self.serve(&[]);
@@ -188,7 +171,36 @@ impl World {
     }
 }
 
-fn greeting() -> Vec<u8> {
+/// A read/write split over one writer and one reader, and what clients are offered.
+pub fn configured() -> (Arc<Snapshot>, Arc<Offer>) {
+    let Ok(snapshot) = Snapshot::compile(&draft()) else {
+        unreachable!("the scenario's configuration is valid")
+    };
+    let offer = Offer {
+        server_version: b"10.11.0-tidegate".to_vec(),
+        caps: CAPS,
+        key: ServerKey::generate().expect("the system has random bytes"),
+    };
+    (Arc::new(snapshot), Arc::new(offer))
+}
+
+/// A client's answer to a greeting with this nonce.
+pub fn response(scramble: &[u8; 20]) -> Vec<u8> {
+    let response = HandshakeResponse {
+        caps: CAPS,
+        max_packet: 1 << 24,
+        collation: 45,
+        user: b"app",
+        auth_response: &native::scramble(b"app", scramble),
+        schema: None,
+        plugin: Some(b"mysql_native_password"),
+        attributes: &[],
+    };
+    packets::framed(1, |out| response.encode(out))
+}
+
+/// A server's greeting.
+pub fn greeting() -> Vec<u8> {
     let greeting = Greeting {
         server_version: b"10.11.19-MariaDB",
         connection_id: 42,
@@ -202,7 +214,7 @@ fn greeting() -> Vec<u8> {
 }
 
 /// Whether a command is a select, a prepare or an execute.
-fn is_for_reply(payload: &[u8]) -> bool {
+pub fn is_for_reply(payload: &[u8]) -> bool {
     payload.starts_with(b"\x03SELECT") || matches!(payload.first(), Some(0x16 | 0x17))
 }
 

@@ -55,7 +55,7 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
     row("xtask", &[], &["anyhow", "serde_json"], &["engine"]),
     row("bench", &["lab"], &["anyhow"], &[]),
-    row("bench/icount", &["wire", "sql", "engine"], &[], &["wire", "engine", "worker", "io"]),
+    row("bench/icount", &["wire", "sql", "engine"], &[], &["worker", "io"]),
     row(
         "tests/live",
         &["wire", "sql", "engine", "io", "worker", "sqlited", "lab", "testkit"],

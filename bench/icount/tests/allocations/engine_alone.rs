@@ -1,60 +1,16 @@
-//! Nothing is allocated for a query in the steady state.
-//!
-//! Counts every call of the allocator on this thread's watch while the engine relays queries whose
-//! like it has seen before. Buffers may grow in the first passes, never after them.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+//! The engine, with a client and a server made of bytes.
 
 use icount::packets::{self, POINT_SELECT};
 use icount::world::World;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no counter any more, and is not watched.
-    let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
-}
-
-// SAFETY: every call is passed on to the system's allocator with the arguments it came with.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `System.alloc` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the pointer came from `System.alloc` with this layout.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use super::allocations;
 
 /// How often `pass` allocates once it has been done a few times.
 fn steady_allocations(mut pass: impl FnMut()) -> u64 {
     (0..16).for_each(|_| pass());
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations();
     (0..256).for_each(|_| pass());
-    ALLOCATIONS.with(Cell::get) - before
-}
-
-#[test]
-fn the_counter_counts() {
-    let allocations = steady_allocations(|| drop(std::hint::black_box(vec![1u8; 100])));
-    assert_eq!(allocations, 256);
+    allocations() - before
 }
 
 #[test]

@@ -1,0 +1,125 @@
+//! A whole worker on a real loop with real sockets: no allocation, and four system calls a query
+//! beside the waits, which many sessions share.
+//!
+//! The worker runs on the test's thread, so that its allocations are counted; a second thread is
+//! the client and the server at once.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+
+use engine::proxy::Proxy;
+use icount::packets::{self, POINT_SELECT};
+use icount::world;
+use io::{Addr, EpollDriver, Loop, LoopStats, Micros, Options};
+use wire::connect::Greeting;
+use wire::frame::{Framed, next_packet};
+use worker::{Outside, Places, Shared, Worker};
+
+use super::allocations;
+
+const WARM_UP: usize = 64;
+const QUERIES: usize = 512;
+
+#[test]
+fn a_worker_relays_a_query_with_four_calls_and_no_allocation() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let (mut events, proxy) = start(server.local_addr().expect("bound"));
+    let (tell, told) = sync_channel(1);
+    let (go, going) = sync_channel(1);
+    let outside = thread::spawn(move || client_and_server(proxy, &server, &tell, &going));
+    let before = turn_until_told(&mut events, &told);
+    go.send(()).expect("the other side waits");
+    let after = turn_until_told(&mut events, &told);
+    outside.join().expect("all replies came whole");
+    assert_eq!(after.0 - before.0, 0, "allocations");
+    let calls = |stats: &LoopStats| stats.recvs + stats.sends;
+    assert_eq!(calls(&after.1) - calls(&before.1), 4 * QUERIES as u64);
+}
+
+fn start(server: SocketAddr) -> (Loop<EpollDriver, Worker>, SocketAddr) {
+    let (snapshot, offer) = world::configured();
+    let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
+    let outside = Outside {
+        shared: Arc::new(Shared::new(100)),
+        places: Arc::new(Places::new(places)),
+        random: Box::new(|| *b"abcdefghijklmnopqrst"),
+        log: Box::new(|_| {}),
+    };
+    let proxy = Proxy::new(snapshot, offer, 1, [7; 32]);
+    let worker = Worker::new(proxy, outside, 256 << 10);
+    let driver = EpollDriver::new().expect("epoll is everywhere");
+    let mut events = Loop::new(driver, worker, Options::default());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    listener.set_nonblocking(true).expect("a socket can be");
+    let address = listener.local_addr().expect("bound");
+    events.add_listener(OwnedFd::from(listener));
+    let (worker, edge) = events.parts_mut();
+    worker.start(edge);
+    (events, address)
+}
+
+fn turn_until_told(
+    events: &mut Loop<EpollDriver, Worker>,
+    told: &Receiver<()>,
+) -> (u64, LoopStats) {
+    while let Err(why) = told.try_recv() {
+        assert_eq!(why, TryRecvError::Empty, "the other thread gave up");
+        events.turn(Some(Micros(1_000)));
+    }
+    (allocations(), events.stats())
+}
+
+fn client_and_server(
+    proxy: SocketAddr,
+    listener: &TcpListener,
+    tell: &SyncSender<()>,
+    going: &Receiver<()>,
+) {
+    let mut client = TcpStream::connect(proxy).expect("the worker listens");
+    let greeting = read_packet(&mut client);
+    let greeting = Greeting::parse(&greeting).expect("the proxy greets");
+    client.write_all(&world::response(&greeting.scramble)).expect("sent");
+    read_packet(&mut client);
+    let command = packets::query(POINT_SELECT);
+    let reply = packets::result(1);
+    client.write_all(&command).expect("sent");
+    let (mut server, _) = listener.accept().expect("the proxy dials");
+    server.write_all(&world::greeting()).expect("sent");
+    read_packet(&mut server);
+    server.write_all(&packets::ok(2)).expect("sent");
+    answer(&mut server, &mut client, &reply);
+    for pass in 0..WARM_UP + QUERIES {
+        if pass == WARM_UP {
+            tell.send(()).expect("the test waits");
+            going.recv().expect("the test goes on");
+        }
+        client.write_all(&command).expect("sent");
+        answer(&mut server, &mut client, &reply);
+    }
+    tell.send(()).expect("the test waits");
+}
+
+/// Answers what comes to the server until it is the query, whose reply then reaches the client.
+fn answer(server: &mut TcpStream, client: &mut TcpStream, reply: &[u8]) {
+    while !world::is_for_reply(&read_packet(server)) {
+        server.write_all(&packets::ok(1)).expect("sent");
+    }
+    server.write_all(reply).expect("sent");
+    let mut relayed = vec![0; reply.len()];
+    client.read_exact(&mut relayed).expect("the whole reply");
+    assert_eq!(relayed, reply);
+}
+
+fn read_packet(from: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    from.read_exact(&mut bytes).expect("a header");
+    let len = usize::from(bytes[0]) | usize::from(bytes[1]) << 8;
+    bytes.resize(4 + len, 0);
+    from.read_exact(&mut bytes[4..]).expect("a payload");
+    let Framed::Packet(packet) = next_packet(&bytes) else { unreachable!("a whole packet") };
+    packet.payload.to_vec()
+}
