@@ -20,39 +20,59 @@ struct Slot<T> {
     value: Option<T>,
 }
 
+/// Slots that are allocated together, so that growing never moves what is there.
+const CHUNK: usize = 256;
+
 /// Entries by key; freed slots are used again, latest first.
 pub struct Slab<K, T> {
-    slots: Vec<Slot<T>>,
+    chunks: Vec<Vec<Slot<T>>>,
+    slots: usize,
     free: Vec<u32>,
     key: PhantomData<K>,
 }
 
 impl<K: Key, T> Default for Slab<K, T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), key: PhantomData }
+        Self { chunks: Vec::new(), slots: 0, free: Vec::new(), key: PhantomData }
     }
 }
 
 impl<K: Key, T> Slab<K, T> {
     /// Adds what `make` builds from the new key.
     pub fn insert_with(&mut self, make: impl FnOnce(K) -> T) -> K {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                self.slots.push(Slot { generation: 0, value: None });
-                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
-            }
-        };
-        let key = K::new(slot, self.slots.get(slot as usize).map_or(0, |s| s.generation));
-        if let Some(entry) = self.slots.get_mut(slot as usize) {
+        let slot = self.free.pop().unwrap_or_else(|| self.grow());
+        let key = K::new(slot, self.slot(slot).map_or(0, |entry| entry.generation));
+        if let Some(entry) = self.slot_mut(slot) {
             entry.value = Some(make(key));
         }
         key
     }
 
+    /// Adds a slot, and a chunk of them when the last one is full.
+    fn grow(&mut self) -> u32 {
+        if self.slots.is_multiple_of(CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(Slot { generation: 0, value: None });
+        }
+        self.slots += 1;
+        u32::try_from(self.slots - 1).unwrap_or(u32::MAX)
+    }
+
+    fn slot(&self, slot: u32) -> Option<&Slot<T>> {
+        let slot = slot as usize;
+        self.chunks.get(slot / CHUNK)?.get(slot % CHUNK)
+    }
+
+    fn slot_mut(&mut self, slot: u32) -> Option<&mut Slot<T>> {
+        let slot = slot as usize;
+        self.chunks.get_mut(slot / CHUNK)?.get_mut(slot % CHUNK)
+    }
+
     /// Takes an entry out; its key finds nothing from now on.
     pub fn remove(&mut self, key: K) -> Option<T> {
-        let entry = self.slots.get_mut(key.slot() as usize)?;
+        let entry = self.slot_mut(key.slot())?;
         if entry.generation != key.generation() {
             return None;
         }
@@ -64,19 +84,19 @@ impl<K: Key, T> Slab<K, T> {
 
     /// The entry of a key, for changing it.
     pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
-        let entry = self.slots.get_mut(key.slot() as usize)?;
+        let entry = self.slot_mut(key.slot())?;
         if entry.generation == key.generation() { entry.value.as_mut() } else { None }
     }
 
     /// The entry of a key.
     pub fn get(&self, key: K) -> Option<&T> {
-        let entry = self.slots.get(key.slot() as usize)?;
+        let entry = self.slot(key.slot())?;
         if entry.generation == key.generation() { entry.value.as_ref() } else { None }
     }
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots - self.free.len()
     }
 
     /// Whether there is none.
@@ -86,7 +106,7 @@ impl<K: Key, T> Slab<K, T> {
 
     /// Every entry with its key, in the order of slots.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        self.slots.iter().enumerate().filter_map(|(slot, entry)| {
+        self.chunks.iter().flatten().enumerate().filter_map(|(slot, entry)| {
             let value = entry.value.as_ref()?;
             Some((K::new(u32::try_from(slot).ok()?, entry.generation), value))
         })

@@ -310,13 +310,10 @@ impl Proxy {
         }
     }
 
-    /// The OK that ends a login; the session is idle from here on.
+    /// The OK that ends a login; the session is idle from here on. The deadline of the login is
+    /// still to come, and turns into that of an idle session then.
     pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
         self.send_ok(id, seq);
-        let at = self.now_us + self.snapshot.vars.wait_timeout_ms * 1000;
-        if at > self.now_us {
-            self.orders.push(Order::Deadline { end: End::Client(id), at });
-        }
     }
 }
 
