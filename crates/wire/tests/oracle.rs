@@ -207,7 +207,8 @@ proptest! {
         user in "[a-z]{0,9}",
         schema in prop::option::of("[a-z]{1,9}"),
         response in prop::collection::vec(any::<u8>(), 0..100),
-        attributes in prop::option::of(prop::collection::hash_map("[a-z]{1,5}", "[a-z]{1,5}", 0..3)),
+        attributes in
+            prop::option::of(prop::collection::hash_map("[a-z]{1,5}", "[a-z]{1,5}", 0..3)),
     ) {
         let packet = theirs::HandshakeResponse::new(
             Some(response.clone()),

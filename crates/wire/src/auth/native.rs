@@ -69,6 +69,7 @@ fn sha1(parts: &[&[u8]]) -> Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mysql_common::auth::plugins::mysql_native_password::scramble_native;
     use proptest::prelude::*;
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
             password in "[ -~]{1,40}",
             nonce in any::<[u8; 20]>(),
         ) {
-            let theirs = mysql_common::auth::plugins::mysql_native_password::scramble_native(&nonce, password.as_bytes());
+            let theirs = scramble_native(&nonce, password.as_bytes());
             let ours = scramble(password.as_bytes(), &nonce);
             prop_assert_eq!(Some(ours), theirs);
         }

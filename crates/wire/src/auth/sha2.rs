@@ -92,6 +92,7 @@ pub(super) fn sha256(parts: &[&[u8]]) -> Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
     use proptest::prelude::*;
 
     fn unhex(text: &str) -> Vec<u8> {
@@ -114,6 +115,14 @@ mod tests {
     fn a_published_stored_hash_is_verified() {
         assert!(verify_stored(b"hashcat", &published()));
         assert!(!verify_stored(b"hashcaT", &published()));
+    }
+
+    #[test]
+    fn a_stored_hash_of_a_server_is_verified_with_its_hexadecimal_rounds() {
+        let mut stored = b"$A$00A$\"0Kf\x0cF\x1e+[\x05%\x191\x0f@%N-\n\r".to_vec();
+        stored.extend_from_slice(b"t4CJfiKqTAZr57HAWOgw8zfYdA6Ov2Xb.7.xin5Vnq9");
+        assert!(verify_stored(b"geh eim", &stored));
+        assert!(!verify_stored(b"geheim", &stored));
     }
 
     #[test]
@@ -146,7 +155,7 @@ mod tests {
             password in "[ -~]{1,40}",
             nonce in any::<[u8; 20]>(),
         ) {
-            let theirs = mysql_common::auth::plugins::caching_sha2_password::scramble_sha256(&nonce, password.as_bytes());
+            let theirs = scramble_sha256(&nonce, password.as_bytes());
             let ours = scramble(password.as_bytes(), &nonce);
             prop_assert_eq!(Some(ours), theirs);
         }
