@@ -1,6 +1,91 @@
-//! `tidegate demo`: embedded servers, a short tour, then serving until Ctrl-C.
+//! `tidegate demo`: three embedded servers, Tidegate in front of them, a short tour, then serving
+//! until Ctrl-C.
+//!
+//! Wires the pieces and prints what surrounds the tour; what the tour shows is in `demo/tour.rs`.
 
-/// Runs the demo; returns after the tour when `tour_only`.
-pub(crate) fn run(_tour_only: bool) -> anyhow::Result<()> {
-    anyhow::bail!("the demo is not part of this build")
+mod client;
+mod setup;
+mod tour;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use anyhow::Context;
+use io::Addr;
+
+use crate::cli::{IoChoice, LogFormat, LogLevel};
+use crate::signals::Workers;
+use crate::{config, logs, signals, threads};
+use setup::Embedded;
+
+/// Runs the demo; returns after the tour when `tour_only`, with an error if anything did not do
+/// what the text says.
+pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
+    logs::start(LogFormat::Text, LogLevel::Warn);
+    let embedded = Embedded::start()?;
+    let loaded = config::load(embedded.configuration())?;
+    let (sender, notices) = channel();
+    signals::watch(sender.clone())?;
+    let running = threads::start(&loaded, IoChoice::Auto, &sender)?;
+    let front = tcp(running.listeners()).context("Tidegate listens on no port")?;
+    introduce(&embedded, front)?;
+    tour::run(front, &embedded.places())?;
+    if tour_only {
+        running.stop_now();
+        return say("\nThe tour is over and everything did what it should.");
+    }
+    invite(&embedded, front)?;
+    let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
+    let outcome = signals::serve(&running, &notices, drain_for);
+    say("\nStopped.")?;
+    outcome
+}
+
+fn tcp(listeners: &[Addr]) -> Option<SocketAddr> {
+    listeners.iter().find_map(|listener| match listener {
+        Addr::Tcp(address) => Some(*address),
+        Addr::Unix(_) => None,
+    })
+}
+
+/// Prints a line; a reader that is gone is an error, not a panic.
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot print")
+}
+
+/// What runs, before the tour.
+fn introduce(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    say(&format!("Tidegate {version} and three embedded servers, in one process\n"))?;
+    for place in embedded.places() {
+        let (address, hostgroup) = (place.address.to_string(), place.hostgroup());
+        let name = place.name;
+        say(&format!("  {name:<10} {address:<16} hostgroup {hostgroup}, {}", place.role))?;
+    }
+    let address = front.to_string();
+    say(&format!("  {:<10} {address:<16} in front of them: clients connect here", "Tidegate"))?;
+    say("\nThe servers speak the MySQL protocol over SQLite in memory. The replicas see what the")?;
+    say("primary has because they share its data; nothing is replicated. The query rules:\n")?;
+    for rule in setup::RULES {
+        say(&format!("  {:<20} goes to hostgroup {}", rule.pattern, rule.hostgroup))?;
+    }
+    say(&format!("  {:<20} goes to the user's default hostgroup, 0", "anything else"))
+}
+
+/// How to go on by hand, after the tour.
+fn invite(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
+    let command = |address: SocketAddr| {
+        format!("mariadb -h127.0.0.1 -P{} -udemo -pdemo demo", address.port())
+    };
+    say("\nNow by hand, with this or any other MySQL client:\n")?;
+    say(&format!("  {}", command(front)))?;
+    say("\nTry SELECT @@hostname; a few times, then BEGIN; and the same again. Past Tidegate,")?;
+    say("straight to a server:\n")?;
+    for place in embedded.places() {
+        say(&format!("  {:<52} {}", command(place.address), place.name))?;
+    }
+    say(&format!("\nThe configuration in use: {}", embedded.configuration().display()))?;
+    say("Ctrl-C stops everything and leaves nothing behind.")
 }

@@ -95,7 +95,9 @@ impl Store {
         let slot = Slot::default();
         functions::register(&connection, &slot)?;
         connection.execute_batch(
-            "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 500;",
+            "PRAGMA synchronous = OFF;
+             PRAGMA temp_store = MEMORY;
+             PRAGMA wal_autocheckpoint = 500;",
         )?;
         connection.execute_batch(CATALOGUE)?;
         let deadline = Arc::new(Mutex::new(None::<Instant>));

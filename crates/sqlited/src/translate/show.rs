@@ -275,8 +275,9 @@ fn created(cursor: &mut Cursor<'_, '_>, schema: &str) -> Result<Action, Fault> {
         ("Table", "Create Table")
     };
     Ok(Action::Look(Sql::plain(format!(
-        "SELECT name AS `{label}`, table_definition(sql) AS `{create}` FROM (SELECT name, sql, 0 AS o FROM \
-         temp.sqlite_master UNION ALL SELECT name, sql, 1 FROM main.sqlite_master) \
+        "SELECT name AS `{label}`, table_definition(sql) AS `{create}` \
+         FROM (SELECT name, sql, 0 AS o FROM temp.sqlite_master \
+         UNION ALL SELECT name, sql, 1 FROM main.sqlite_master) \
          WHERE lower(name) = lower({}) AND (SELECT 1 FROM {} LIMIT 0) IS NULL \
          ORDER BY o LIMIT 1",
         literal(table),

@@ -155,6 +155,6 @@ fn set_is_split_into_its_assignments() {
 
 #[test]
 fn sleep_alone_is_known_for_what_it_is() {
-    let sleep = action_of("SELECT SLEEP(0.25)").unwrap();
-    assert_eq!(sleep, Action::Sleep { milliseconds: 250, column: "SLEEP(0.25)".into() });
+    let planned = action_of("SELECT SLEEP(0.25)").unwrap();
+    assert_eq!(planned, Action::Sleep { milliseconds: 250, column: "SLEEP(0.25)".into() });
 }
