@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: every target under `fuzz/` for a while, without anything to install.
 //!
 //! Decides how targets are built: libFuzzer is a crate, and the compiler's own coverage pass works
-//! in every toolchain, so neither cargo-fuzz nor a nightly compiler is needed. Code without `unsafe`
-//! needs no address sanitizer.
+//! in every toolchain, so neither cargo-fuzz nor a nightly compiler is needed. Code without
+//! `unsafe` needs no address sanitizer.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Nothing is allocated for a query in the steady state.
 //!
-//! Counts the calls of the allocator on a test's own thread while queries are relayed whose like was
-//! seen before. Buffers may grow in the first passes, never after them.
+//! Counts the calls of the allocator on a test's own thread while queries are relayed whose like
+//! was seen before. Buffers may grow in the first passes, never after them.
 
 mod engine_alone;
 mod whole_worker;
