@@ -238,6 +238,11 @@ impl Proxy {
         }
     }
 
+    /// A call about this end panicked; the worker lives on without that session.
+    pub fn on_panic(&mut self, end: End) {
+        self.abandon(end);
+    }
+
     /// A deadline that was ordered has come; it may be out of date.
     pub fn on_deadline(&mut self, end: End) {
         match end {

@@ -53,6 +53,8 @@ pub struct Counters {
     pub shuns: u64,
     /// Slow receivers for whose sake a sender was paused.
     pub pauses: u64,
+    /// Panics that cost one session each; any is a defect.
+    pub panics: u64,
     /// Queries killed on a server on behalf of a client.
     pub kills_sent: u64,
 }

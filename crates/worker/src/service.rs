@@ -1,9 +1,10 @@
 //! What happens on the loop, told to the proxy; what the proxy orders, done at once.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use engine::orders::End;
-use engine::proxy::Arrival;
+use engine::proxy::{Arrival, Proxy};
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Service, Sock};
 
 use crate::orders::{TICK, timer_end};
@@ -20,6 +21,19 @@ impl Worker {
 
     fn at<D: Driver>(&mut self, io: &Edge<D>) {
         self.proxy.set_now(io.now().0);
+    }
+
+    /// Tells the proxy something about one end. A panic costs that end's session and no other.
+    pub(crate) fn tell<R>(
+        &mut self,
+        end: End,
+        otherwise: R,
+        call: impl FnOnce(&mut Proxy) -> R,
+    ) -> R {
+        catch_unwind(AssertUnwindSafe(|| call(&mut self.proxy))).unwrap_or_else(|_| {
+            self.proxy.on_panic(end);
+            otherwise
+        })
     }
 }
 
@@ -64,7 +78,8 @@ impl Service for Worker {
             self.unbind(end, sock);
         }
         if let End::Lane(lane) = end {
-            self.proxy.on_dialed(lane, result.map_err(|failure| failure.errno));
+            let result = result.map_err(|failure| failure.errno);
+            self.tell(end, (), |proxy| proxy.on_dialed(lane, result));
         }
         self.obey(io, &[]);
     }
@@ -72,8 +87,10 @@ impl Service for Worker {
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
         self.at(io);
         let taken = match self.end(sock) {
-            Some(End::Client(id)) => self.proxy.on_client_bytes(id, bytes),
-            Some(End::Lane(id)) => self.proxy.on_lane_bytes(id, bytes),
+            Some(end) => self.tell(end, bytes.len(), |proxy| match end {
+                End::Client(id) => proxy.on_client_bytes(id, bytes),
+                End::Lane(id) => proxy.on_lane_bytes(id, bytes),
+            }),
             None => bytes.len(),
         };
         self.obey(io, bytes);
@@ -84,12 +101,11 @@ impl Service for Worker {
         self.at(io);
         let Some(end) = self.end(sock) else { return };
         self.unbind(end, sock);
-        match end {
-            End::Client(id) => self.proxy.on_client_gone(id),
-            End::Lane(id) => {
-                self.proxy.on_lane_gone(id, why.map_or(0, |failure| failure.errno));
-            }
-        }
+        let errno = why.map_or(0, |failure| failure.errno);
+        self.tell(end, (), |proxy| match end {
+            End::Client(id) => proxy.on_client_gone(id),
+            End::Lane(id) => proxy.on_lane_gone(id, errno),
+        });
         self.obey(io, &[]);
     }
 
@@ -109,7 +125,8 @@ impl Service for Worker {
             self.proxy.on_tick();
             io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
         } else {
-            self.proxy.on_deadline(timer_end(key));
+            let end = timer_end(key);
+            self.tell(end, (), |proxy| proxy.on_deadline(end));
         }
         self.obey(io, &[]);
     }
@@ -124,5 +141,54 @@ impl Service for Worker {
         if self.draining && self.proxy.session_count() == 0 {
             io.stop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::proxy::Offer;
+    use engine::snapshot::{Draft, Snapshot};
+
+    use super::*;
+    use crate::{Outside, Places, Shared};
+
+    fn worker() -> Worker {
+        let snapshot = Snapshot::compile(&Draft::default()).expect("nothing is wrong in nothing");
+        let offer = Offer {
+            server_version: b"8.0.11".to_vec(),
+            caps: wire::Caps::PROTOCOL_41,
+            key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
+        };
+        let outside = Outside {
+            shared: Arc::new(Shared::new(10)),
+            places: Arc::new(Places::default()),
+            random: Box::new(|| [1; 20]),
+            log: Box::new(|_| {}),
+        };
+        Worker::new(Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [0; 32]), outside, 1 << 16)
+    }
+
+    fn arrival(connection: u32) -> Arrival {
+        Arrival {
+            client: "127.0.0.1".into(),
+            local: false,
+            connection: engine::ids::ConnectionId(connection),
+            random: [7; 20],
+            admitted: true,
+        }
+    }
+
+    #[test]
+    fn a_panic_costs_its_own_session_and_no_other() {
+        let mut worker = worker();
+        let first = worker.proxy.on_accepted(arrival(1));
+        let second = worker.proxy.on_accepted(arrival(2));
+        let taken = worker.tell(End::Client(first), 5, |_| panic!("planted"));
+        assert_eq!(taken, 5);
+        let left: Vec<_> = worker.proxy.sessions().map(|(id, _)| id).collect();
+        assert_eq!(left, [second]);
+        assert_eq!(worker.proxy.stats.panics, 1);
+        let last = format!("{:?}", worker.proxy.orders.list.last());
+        assert_eq!(last, format!("{:?}", Some(engine::orders::Order::Close(End::Client(first)))));
     }
 }

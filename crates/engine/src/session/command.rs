@@ -131,7 +131,7 @@ impl Proxy {
         let mut span = Span::begin();
         let fed = span.feed(rest);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error: error::packet_too_large() };
+            session.phase = Phase::Skipping { span, error: Some(error::packet_too_large()) };
         }
         if fed.done {
             self.skipped(id);
@@ -146,6 +146,7 @@ impl Proxy {
         else {
             return;
         };
+        let Some(error) = error else { return };
         self.stats.queries += 1;
         self.stats.err += 1;
         self.send_error(id, span.last_seq().wrapping_add(1), &error);
@@ -199,7 +200,7 @@ impl Proxy {
         if let Some(span) = upload {
             // it is counted when its end has been seen
             self.stats.queries -= 1;
-            session.phase = Phase::Skipping { span, error };
+            session.phase = Phase::Skipping { span, error: Some(error) };
         }
     }
 

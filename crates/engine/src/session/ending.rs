@@ -29,7 +29,10 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.idle_since_us = self.now_us;
         session.phase = match job.upload {
-            Some(span) => Phase::Skipping { span, error: error.clone() },
+            Some(span) => {
+                let error = Some(error.clone()).filter(|_| job.reply != ReplyKind::None);
+                Phase::Skipping { span, error }
+            }
             None => Phase::Idle,
         };
         if let What::Prepare(stmt) = job.what {
@@ -61,16 +64,15 @@ impl Proxy {
         let Some(span) = upload else { return self.answer_error(id, &error) };
         self.stats.queries -= 1;
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error };
+            session.phase = Phase::Skipping { span, error: Some(error) };
         }
     }
 
     /// A command without an answer is thrown away.
     pub(crate) fn swallow(&mut self, id: SessionId, upload: Option<Span>) {
         let Some(span) = upload else { return };
-        let error = error::malformed_packet("long data for an unknown statement");
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error };
+            session.phase = Phase::Skipping { span, error: None };
         }
     }
 
@@ -176,6 +178,44 @@ impl Proxy {
             self.pool.remove_idle(&lane.server, lane_id);
             lane.server.gauge.give_permit();
         }
+    }
+
+    /// Something about this end panicked: its state cannot be trusted, so the session and every
+    /// lane leased to it go at once, and nothing else is touched.
+    pub(crate) fn abandon(&mut self, end: End) {
+        self.stats.panics += 1;
+        self.orders.clear();
+        let leased = |lane: &Lane| match lane.lease {
+            Lease::Exclusive(id) | Lease::Relay(id) | Lease::Dialing(Some(id)) => Some(id),
+            _ => None,
+        };
+        let id = match end {
+            End::Client(id) => Some(id),
+            End::Lane(lane) => self.lanes.get(lane).and_then(leased),
+        };
+        let lanes: Vec<_> = self
+            .lanes
+            .iter()
+            .filter(|(lane, state)| {
+                end == End::Lane(*lane) || (id.is_some() && leased(state) == id)
+            })
+            .map(|(lane, _)| lane)
+            .collect();
+        for lane in lanes {
+            self.orders.push(Order::Close(End::Lane(lane)));
+            self.forget(lane);
+        }
+        let Some(id) = id else { return };
+        let Some(session) = self.sessions.remove(id) else { return };
+        for (hostgroup, _) in self.snapshot.topology.groups() {
+            self.pool.forget_waiter(hostgroup, id);
+        }
+        if let Some(account) = &session.account {
+            account.leave();
+        }
+        let (connection, what) = (session.connection, "a panic; see the lines before".into());
+        self.orders.report(LogEvent::Broken { connection, what });
+        self.orders.push(Order::Close(End::Client(id)));
     }
 
     /// `COM_RESET_CONNECTION`: the session is as after its login.

@@ -141,8 +141,9 @@ pub(crate) enum Phase {
     Dialing { lane: LaneId },
     /// For either side, looking at nothing.
     Relaying(LaneId),
-    /// For the end of a packet that is too long to be served.
-    Skipping { span: Span, error: SqlError },
+    /// For the end of a packet that is not served; then the client is told why, if it waits for
+    /// an answer.
+    Skipping { span: Span, error: Option<SqlError> },
     /// For what was sent to be taken by the client.
     Closing,
 }
