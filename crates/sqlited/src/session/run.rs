@@ -380,7 +380,10 @@ fn change(
     let last_insert_id = match table {
         Some(table) if affected > 0 && counts_itself(db, table) => {
             // MySQL names the first of several
-            let last = u64::try_from(db.connection.last_insert_rowid()).unwrap_or(0);
+            let last = match db.connection.last_insert_rowid() {
+                0 => largest_id(db, table),
+                id => u64::try_from(id).unwrap_or(0),
+            };
             (last + 1).saturating_sub(affected)
         }
         _ => 0,
@@ -393,4 +396,11 @@ fn counts_itself(db: &Database, table: &str) -> bool {
     let sql = "SELECT 1 FROM sqlite_sequence WHERE name = ?1 COLLATE NOCASE";
     let found = db.connection.prepare(sql).and_then(|mut s| s.exists([table]));
     found.unwrap_or(false)
+}
+
+/// The number that a zero became.
+fn largest_id(db: &Database, table: &str) -> u64 {
+    let sql = format!("SELECT max(rowid) FROM `{}`", table.replace('`', "``"));
+    let found: rusqlite::Result<i64> = db.connection.query_row(&sql, (), |row| row.get(0));
+    found.ok().and_then(|id| u64::try_from(id).ok()).unwrap_or(0)
 }

@@ -128,6 +128,9 @@ impl Table<'_> {
             let name = quoted(&column.name);
             column.not_null |= self.primary.iter().any(|key| key.eq_ignore_ascii_case(&name));
             parts.push(column.text());
+            if column.generated_number {
+                self.after.push(count_from_zero(self.name, &column.name));
+            }
             if column.touched {
                 self.after.push(touch(self.name, &column.name));
             }
@@ -377,6 +380,17 @@ fn skip_using(cursor: &mut Cursor<'_, '_>) {
     if cursor.eat("using") {
         cursor.next();
     }
+}
+
+/// A zero asks an AUTO_INCREMENT column for the next number.
+fn count_from_zero(table: &str, column: &str) -> Sql {
+    let trigger = quoted(&format!("{table}.{column}.on_zero"));
+    let (column, of) = (quoted(column), quoted(table));
+    Sql::plain(format!(
+        "CREATE TRIGGER IF NOT EXISTS {trigger} AFTER INSERT ON {of} WHEN NEW.{column} = 0 AND \
+         sysvar('', 'sql_mode') NOT LIKE '%NO_AUTO_VALUE_ON_ZERO%' BEGIN UPDATE {of} SET {column} \
+         = (SELECT max({column}) FROM {of}) + 1 WHERE {column} = 0; END"
+    ))
 }
 
 /// ON UPDATE CURRENT_TIMESTAMP.

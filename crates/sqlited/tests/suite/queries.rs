@@ -37,6 +37,21 @@ fn replicas_see_what_the_primary_wrote() {
 }
 
 #[test]
+fn a_zero_asks_for_the_next_number() {
+    let group = Group::start();
+    let mut conn = group.primary();
+    conn.query_drop("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT)").unwrap();
+    for id in 1..=2 {
+        conn.query_drop("INSERT INTO t VALUES (0, 7)").unwrap();
+        assert_eq!((conn.affected_rows(), conn.last_insert_id()), (1, id));
+    }
+    conn.query_drop("INSERT INTO t VALUES (0, 8), (0, 9)").unwrap();
+    conn.query_drop("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; INSERT INTO t VALUES (0, 1)").unwrap();
+    let rows: Vec<(u8, u8)> = conn.query("SELECT id, a FROM t ORDER BY id").unwrap();
+    assert_eq!(rows, [(0, 1), (1, 7), (2, 7), (3, 8), (4, 9)]);
+}
+
+#[test]
 fn values_come_back_as_text_and_as_binary() {
     let group = Group::start();
     let mut conn = group.primary();
