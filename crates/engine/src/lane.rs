@@ -148,6 +148,12 @@ impl Lane {
         }
     }
 
+    /// The sequence number with which an error may take the place of the rest of the reply at the
+    /// head; `None` in the middle of a packet.
+    pub fn error_seq(&self) -> Option<u8> {
+        self.tracker.is_between_packets().then(|| self.tracker.last_seq().wrapping_add(1))
+    }
+
     /// Whether nothing is on its way.
     pub fn is_quiet(&self) -> bool {
         self.queue.is_empty()

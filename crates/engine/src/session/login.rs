@@ -169,8 +169,7 @@ impl Proxy {
     /// `COM_CHANGE_USER`: everything begins anew on the same socket.
     pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8], scramble: [u8; 20]) {
         let Some(session) = self.sessions.get(id) else { return };
-        let body = payload.get(1..).unwrap_or_default();
-        let request = match ChangeUser::parse(body, session.caps) {
+        let request = match ChangeUser::parse(payload, session.caps) {
             Ok(request) => request,
             Err(malformed) => return self.bad_handshake(id, 1, malformed),
         };

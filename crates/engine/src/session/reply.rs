@@ -466,7 +466,7 @@ impl Proxy {
         if lane.login.is_some() {
             return self.fail_dial(lane_id, fault, None, false);
         }
-        let (server, lease) = (lane.server.clone(), lane.lease);
+        let (server, lease, error_seq) = (lane.server.clone(), lane.lease, lane.error_seq());
         self.pool.remove_idle(&server, lane_id);
         match lease {
             Lease::Exclusive(id) => {
@@ -480,7 +480,8 @@ impl Proxy {
                 }
                 self.forget(lane_id);
                 if !retried {
-                    self.lane_lost_under(id, lane_id, &server.to_string(), fault, running);
+                    let error = error::lost_connection(&server.to_string(), &fault.to_string());
+                    self.lane_lost_under(id, lane_id, &error, error_seq.filter(|_| running));
                 }
             }
             Lease::Relay(id) => {
@@ -492,39 +493,45 @@ impl Proxy {
     }
 
     /// A session lost a lane it held, and the command on it if one was running.
+    ///
+    /// `error_seq` is where an error fits into a reply that the client has begun to read.
     fn lane_lost_under(
         &mut self,
         id: SessionId,
         lane_id: LaneId,
-        server: &str,
-        fault: LastFault,
-        running: bool,
+        error: &SqlError,
+        error_seq: Option<u8>,
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.held.retain(|held| held.lane != lane_id);
         session.forget_lane(lane_id);
-        let error = error::lost_connection(server, &fault.to_string());
-        if !running {
-            // state of the session went with it, unless nothing is lost by preparing again
-            let harmless = why.is_none_or(Holds::leave_it_clean);
-            if !harmless {
-                self.close_session(id, None);
+        // nothing is lost with a lane whose statements can be prepared again
+        let harmless = why.is_none_or(Holds::leave_it_clean);
+        if let Phase::Running(running) = &session.phase
+            && running.lane == lane_id
+        {
+            let (job, delivered) = (running.job, running.delivered);
+            match (delivered, error_seq) {
+                (false, _) => self.fail_job(id, &job, error),
+                (true, Some(seq)) => self.fail_reply(id, seq, error),
+                (true, None) => return self.close_session(id, None),
             }
-            return;
         }
-        let Phase::Running(running) = &session.phase else { return };
-        let (job, delivered) = (running.job, running.delivered);
-        let harmless = why.is_none_or(|why| why.leave_it_clean());
-        if delivered {
-            self.stats.killed += 1;
-            session.phase = Phase::Idle;
-            return self.close_session(id, None);
-        }
-        self.fail_job(id, &job, &error);
         if !harmless {
             self.close_session(id, None);
         }
+    }
+
+    /// An error takes the place of the rest of a reply.
+    fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.phase = Phase::Idle;
+        session.idle_since_us = self.now_us;
+        self.stats.err += 1;
+        self.send_error(id, seq, error);
+        self.drop_kept(id);
+        self.after_command(id);
     }
 }
 
