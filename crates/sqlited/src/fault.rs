@@ -209,7 +209,8 @@ type Build = fn(rest: &str, schema: &str) -> Fault;
 /// Beginnings of SQLite's messages and what MySQL says instead.
 const MESSAGES: &[(&str, Build)] = &[
     ("no such table: ", |rest, schema| {
-        let table = rest.strip_prefix("main.").unwrap_or(rest);
+        let known = ["main.", "temp."].into_iter().find_map(|known| rest.strip_prefix(known));
+        let table = known.unwrap_or(rest);
         let (schema, table) = table.split_once('.').unwrap_or((schema, table));
         Fault::no_table(schema, table)
     }),
@@ -248,6 +249,9 @@ const MESSAGES: &[(&str, Build)] = &[
     }),
     ("no such savepoint: ", |rest, _| {
         Fault::new(1305, b"42000", format!("SAVEPOINT {rest} does not exist"))
+    }),
+    ("use DROP VIEW to delete view ", |rest, schema| {
+        Fault::new(1051, b"42S02", format!("Unknown table '{schema}.{rest}'"))
     }),
     ("wrong number of arguments to function ", |rest, _| {
         let name = rest.trim_end_matches("()");

@@ -92,9 +92,9 @@ const PURE: &[(&str, i32, PureBody)] = &[
         let declaration: String = context.get(0)?;
         Ok(Value::Text(types::shown(&declaration)))
     }),
-    ("table_definition", 1, |context| {
-        let definition: String = context.get(0)?;
-        Ok(Value::Text(types::definition_shown(&definition)))
+    ("table_definition", 2, |context| {
+        let (definition, indexes): (String, Option<String>) = (context.get(0)?, context.get(1)?);
+        Ok(Value::Text(types::definition_shown(&definition, &indexes.unwrap_or_default())))
     }),
     ("concat", -1, |context| {
         let mut whole = String::new();

@@ -268,9 +268,19 @@ CREATE TEMP VIEW `information_schema.columns` AS
     substr(column_type(c.type) || '(', 1, instr(column_type(c.type) || '(', '(') - 1) AS DATA_TYPE,
     column_type(c.type) AS COLUMN_TYPE, CASE WHEN c.pk THEN 'PRI' ELSE '' END AS COLUMN_KEY,
     CASE WHEN c.pk AND upper(c.type) = 'INTEGER' THEN 'auto_increment' ELSE '' END AS EXTRA,
-    '' AS COLUMN_COMMENT
+    '' AS COLUMN_COMMENT, '' AS GENERATION_EXPRESSION
   FROM main.sqlite_master AS t, pragma_table_xinfo(t.name) AS c
   WHERE t.type IN ('table', 'view') AND substr(t.name, 1, 7) != 'sqlite_';
+CREATE TEMP VIEW `information_schema.files` AS
+  SELECT '' AS TABLESPACE_NAME, '' AS FILE_NAME, '' AS LOGFILE_GROUP_NAME, 0 AS EXTENT_SIZE,
+    0 AS INITIAL_SIZE, '' AS ENGINE, '' AS FILE_TYPE, '' AS EXTRA, 0 AS TOTAL_EXTENTS WHERE 0;
+CREATE TEMP VIEW `information_schema.partitions` AS
+  SELECT '' AS TABLE_SCHEMA, '' AS TABLE_NAME, '' AS PARTITION_NAME, '' AS TABLESPACE_NAME WHERE 0;
+CREATE TEMP VIEW `information_schema.triggers` AS
+  SELECT '' AS TRIGGER_SCHEMA, '' AS TRIGGER_NAME, '' AS EVENT_OBJECT_SCHEMA,
+    '' AS EVENT_OBJECT_TABLE WHERE 0;
+CREATE TEMP VIEW `information_schema.routines` AS
+  SELECT '' AS ROUTINE_SCHEMA, '' AS ROUTINE_NAME, '' AS ROUTINE_TYPE WHERE 0;
 CREATE TEMP VIEW `information_schema.processlist` AS
   SELECT value ->> 0 AS ID, value ->> 1 AS USER, value ->> 2 AS HOST, value ->> 3 AS DB,
     value ->> 4 AS COMMAND, value ->> 5 AS TIME, value ->> 6 AS STATE, value ->> 7 AS INFO

@@ -122,8 +122,9 @@ pub(crate) fn shown(declaration: &str) -> String {
     format!("{word}{numbers}{}", if unsigned { " unsigned" } else { "" })
 }
 
-/// A table's definition without the affinity words, and with MySQL's word for counting columns.
-pub(crate) fn definition_shown(definition: &str) -> String {
+/// A table's definition without the affinity words, with MySQL's word for counting columns, and
+/// with its indexes (a CREATE INDEX a line) as keys.
+pub(crate) fn definition_shown(definition: &str, indexes: &str) -> String {
     let mut text = definition
         .replace(" INTEGER PRIMARY KEY AUTOINCREMENT", " INT NOT NULL AUTO_INCREMENT PRIMARY KEY");
     for kind in ["DATETIME", "DATE", "TIMESTAMP", "TIME", "JSON", "ENUM", "SET"] {
@@ -132,7 +133,21 @@ pub(crate) fn definition_shown(definition: &str) -> String {
     for kind in ["BINARY", "VARBINARY"] {
         text = text.replace(&format!(" BLOB {kind}"), &format!(" {kind}"));
     }
+    if let Some(open) = text.strip_suffix(')') {
+        let keys: Vec<String> = indexes.lines().filter_map(key_shown).collect();
+        text = format!("{open}{})", keys.concat());
+    }
     text
+}
+
+/// ``CREATE UNIQUE INDEX `t.k` ON `t` (`a`)`` as ``, UNIQUE KEY `k` (`a`)``.
+fn key_shown(index: &str) -> Option<String> {
+    let (head, rest) = index.split_once(" INDEX `")?;
+    let (name, columns) = rest.split_once("` ON ")?;
+    let name = name.split_once('.').map_or(name, |(_, name)| name);
+    let columns = columns.split_once(" (").map(|(_, columns)| columns)?;
+    let kind = if head.ends_with("UNIQUE") { "UNIQUE KEY" } else { "KEY" };
+    Some(format!(", {kind} `{name}` ({columns}"))
 }
 
 /// Word, what stands in brackets, and UNSIGNED; an affinity word in front is taken off.
@@ -219,6 +234,17 @@ mod tests {
         assert_eq!(declared("DECIMAL(10,2)").map(|t| t.decimals), Some(2));
         assert_eq!(declared("BIGINT UNSIGNED").map(|t| t.unsigned), Some(true));
         assert_eq!(declared("WHATEVER"), None);
+    }
+
+    #[test]
+    fn a_definition_is_shown_with_its_keys() {
+        let table = "CREATE TABLE `t` (`id` INTEGER PRIMARY KEY AUTOINCREMENT, `at` TEXT DATE)";
+        let indexes = "CREATE UNIQUE INDEX `t.k` ON `t` (`at`, `id` DESC)\n";
+        assert_eq!(
+            definition_shown(table, indexes),
+            "CREATE TABLE `t` (`id` INT NOT NULL AUTO_INCREMENT PRIMARY KEY, `at` DATE, UNIQUE \
+             KEY `k` (`at`, `id` DESC))"
+        );
     }
 
     #[test]

@@ -275,11 +275,13 @@ fn created(cursor: &mut Cursor<'_, '_>, schema: &str) -> Result<Action, Fault> {
         ("Table", "Create Table")
     };
     Ok(Action::Look(Sql::plain(format!(
-        "SELECT name AS `{label}`, table_definition(sql) AS `{create}` \
-         FROM (SELECT name, sql, 0 AS o FROM temp.sqlite_master \
-         UNION ALL SELECT name, sql, 1 FROM main.sqlite_master) \
-         WHERE lower(name) = lower({}) AND (SELECT 1 FROM {} LIMIT 0) IS NULL \
-         ORDER BY o LIMIT 1",
+        "SELECT t.name AS `{label}`, table_definition(t.sql, (SELECT group_concat(i.sql, \
+         char(10)) FROM main.sqlite_master AS i WHERE i.type = 'index' AND i.tbl_name = t.name \
+         AND t.place = 1)) AS `{create}` \
+         FROM (SELECT name, sql, 0 AS place FROM temp.sqlite_master \
+         UNION ALL SELECT name, sql, 1 FROM main.sqlite_master) AS t \
+         WHERE lower(t.name) = lower({}) AND (SELECT 1 FROM {} LIMIT 0) IS NULL \
+         ORDER BY t.place LIMIT 1",
         literal(table),
         quoted(table)
     ))))
