@@ -38,7 +38,7 @@ pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn
 pub use driver::uring::{Block, UringDriver, probe_uring};
 pub use driver::{Driver, Event, Interest, NoChunk, Started};
 pub use event_loop::{Edge, Loop, LoopStats, Options, Service};
-pub use listen::{bound_to, listen};
+pub use listen::{bound_to, listen, stop_listening};
 pub use mailbox::{Mailbox, Waker};
 pub use micros::Micros;
 pub use sockets::{Listener, Sock};

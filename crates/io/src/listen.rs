@@ -27,6 +27,12 @@ pub fn bound_to(listener: &OwnedFd) -> Result<Addr, Failure> {
     socket::own_address(listener.as_fd()).map_err(|errno| Failure::new(Op::Listen, errno))
 }
 
+/// Makes a listening socket refuse connections from now on, whoever else holds it: those that wait
+/// in its queue are reset.
+pub fn stop_listening(listener: &OwnedFd) {
+    socket::shutdown_both(listener.as_fd());
+}
+
 fn listen_raw(addr: &Addr, backlog: u32, reuse_port: bool) -> Result<OwnedFd, i32> {
     let address = RawAddress::new(addr)?;
     let fd = socket::stream(&address)?;

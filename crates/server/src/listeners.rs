@@ -15,6 +15,8 @@ use io::Addr;
 pub(crate) struct Listeners {
     /// What each worker listens on.
     by_worker: Vec<Vec<OwnedFd>>,
+    /// The same sockets, for refusing connections when the process is about to stop.
+    all: Vec<OwnedFd>,
     addresses: Vec<Addr>,
 }
 
@@ -25,8 +27,11 @@ impl Listeners {
         workers: usize,
         backlog: u32,
     ) -> anyhow::Result<Self> {
-        let mut listeners =
-            Self { by_worker: (0..workers).map(|_| Vec::new()).collect(), addresses: Vec::new() };
+        let mut listeners = Self {
+            by_worker: (0..workers).map(|_| Vec::new()).collect(),
+            all: Vec::new(),
+            addresses: Vec::new(),
+        };
         let mut failures = Vec::new();
         for interface in interfaces {
             if let Err(error) = listeners.open_one(interface, backlog) {
@@ -42,6 +47,11 @@ impl Listeners {
     /// Where clients can connect: with the ports that the system chose.
     pub(crate) fn addresses(&self) -> &[Addr] {
         &self.addresses
+    }
+
+    /// Refuses every connection from now on.
+    pub(crate) fn refuse(&self) {
+        self.all.iter().for_each(io::stop_listening);
     }
 
     /// Hands each worker its sockets, once.
@@ -63,7 +73,9 @@ impl Listeners {
         let bound = io::bound_to(&alone)?;
         drop(alone);
         for sockets in &mut self.by_worker {
-            sockets.push(io::listen(&bound, backlog, true)?);
+            let socket = io::listen(&bound, backlog, true)?;
+            self.all.push(socket.try_clone().context("cannot share the socket")?);
+            sockets.push(socket);
         }
         self.addresses.push(bound);
         Ok(())
@@ -76,6 +88,7 @@ impl Listeners {
         for sockets in &mut self.by_worker {
             sockets.push(socket.try_clone().context("cannot share the socket")?);
         }
+        self.all.push(socket);
         Ok(())
     }
 }
@@ -125,6 +138,22 @@ mod tests {
             }
         }
         assert_eq!(listeners.addresses().len(), 2);
+    }
+
+    #[test]
+    fn refused_listeners_take_no_more_connections() {
+        let path = std::env::temp_dir().join(format!("tidegate-r-{}.sock", std::process::id()));
+        let text = format!("127.0.0.1:0;{}", path.display());
+        let listeners = Listeners::open(&interfaces(&text), 2, 16).expect("both are free");
+        listeners.refuse();
+        for address in listeners.addresses() {
+            let error = match address {
+                Addr::Tcp(address) => TcpStream::connect(address).err(),
+                Addr::Unix(path) => UnixStream::connect(path).err(),
+            };
+            let error = error.expect("nobody listens");
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+        }
     }
 
     #[test]

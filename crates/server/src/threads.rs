@@ -199,6 +199,7 @@ impl Workers for Running {
     }
 
     fn drain(&self) {
+        self.listeners.refuse();
         self.tell(|| Mail::Drain);
     }
 

@@ -84,9 +84,9 @@ impl Worker {
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
             Order::Close(end) => self.close(io, *end),
             Order::Kill(request) => {
-                for peer in &self.peers {
+                for worker in &self.peers {
                     // a full mailbox drops the kill, as a lost packet would; the client can repeat
-                    let _ = peer.post(Mail::Kill(request.clone()));
+                    let _ = worker.post(Mail::Kill(request.clone()));
                 }
             }
             Order::Report(event) => (self.outside.log)(event),

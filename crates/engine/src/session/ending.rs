@@ -15,7 +15,7 @@ use crate::orders::{End, KillRequest, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::acquire::{Dial, dial};
+use crate::session::checkout::{Dial, dial};
 use crate::session::{Job, Phase, Session, What};
 use crate::topology::{LastFault, ServerRef, Status};
 

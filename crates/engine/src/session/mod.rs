@@ -17,7 +17,7 @@ use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
 use crate::link::{Charset, LinkState};
 use crate::users::Account;
 
-mod acquire;
+mod checkout;
 mod command;
 mod ending;
 mod infile;

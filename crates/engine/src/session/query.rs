@@ -82,7 +82,7 @@ impl Proxy {
             }
             Place::Hostgroup(hostgroup) => {
                 job.hostgroup = hostgroup;
-                self.acquire(id, job, None);
+                self.check_out(id, job, None);
             }
         }
     }

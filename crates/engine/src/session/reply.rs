@@ -450,7 +450,7 @@ impl Proxy {
         session.forget_lane(lane_id);
         session.phase = Phase::Idle;
         self.stats.retried += 1;
-        self.acquire(id, job, avoid);
+        self.check_out(id, job, avoid);
         true
     }
 

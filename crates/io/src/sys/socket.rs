@@ -109,6 +109,12 @@ pub(crate) fn shutdown_send(fd: &OwnedFd) {
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
 }
 
+/// Ends both directions; a listening socket listens no more.
+pub(crate) fn shutdown_both(fd: BorrowedFd<'_>) {
+    // SAFETY: takes no pointers. A socket that is already gone is as it should be.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
 /// How many received bytes wait in the system.
 pub(crate) fn unread(fd: &OwnedFd) -> usize {
     let mut count: libc::c_int = 0;

@@ -25,7 +25,7 @@ const LOOK_AGAIN_US: u64 = 100_000;
 impl Proxy {
     /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
     /// that just broke down under it.
-    pub(crate) fn acquire(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
+    pub(crate) fn check_out(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
         match self.checkout(id, job.hostgroup, avoid) {
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
