@@ -102,9 +102,9 @@ fn the_limit_of_all_clients_gives_1040_until_one_leaves() {
         inside.extend(Conn::new(options()).ok());
         inside.len() == 3
     });
-    let (code, state, text) = refused(options());
+    // Sent in place of a greeting, it has no SQLSTATE: nothing was negotiated yet.
+    let (code, _, text) = refused(options());
     assert_eq!((code, text.as_str()), (1040, "Too many connections"));
-    assert_eq!(state, "08004");
     inside[0].ping().expect("those inside are not disturbed");
     inside.pop();
     eventually("a place is free again", Duration::from_secs(5), || Conn::new(options()).is_ok());
