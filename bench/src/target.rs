@@ -25,6 +25,8 @@ pub(crate) enum Target {
     FastForward(Io),
     /// Tidegate, read/write split by query rules.
     Split(Io),
+    /// The same with at most eight connections to each server, so that sessions share them.
+    SplitNarrow(Io),
 }
 
 /// The driver under our own loop.
@@ -61,7 +63,7 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Direct,
         Self::HaProxy,
         Self::Relay(Io::Epoll),
@@ -70,6 +72,8 @@ impl Target {
         Self::FastForward(Io::Uring),
         Self::Split(Io::Epoll),
         Self::Split(Io::Uring),
+        Self::SplitNarrow(Io::Epoll),
+        Self::SplitNarrow(Io::Uring),
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -82,6 +86,8 @@ impl Target {
             Self::FastForward(Io::Uring) => "fast-forward-uring",
             Self::Split(Io::Epoll) => "split",
             Self::Split(Io::Uring) => "split-uring",
+            Self::SplitNarrow(Io::Epoll) => "split-narrow",
+            Self::SplitNarrow(Io::Uring) => "split-narrow-uring",
         }
     }
 
@@ -95,7 +101,7 @@ impl Target {
             Self::Direct => return None,
             Self::HaProxy => PathBuf::from("/usr/sbin/haproxy"),
             Self::Relay(_) => relay(),
-            Self::FastForward(_) | Self::Split(_) => tidegate(),
+            Self::FastForward(_) | Self::Split(_) | Self::SplitNarrow(_) => tidegate(),
         };
         (!wanted.is_file()).then(|| format!("{} is not there", wanted.display()))
     }
@@ -115,7 +121,9 @@ impl Target {
                 command.args(replicas.first().map(|port| format!("127.0.0.1:{port}")));
                 command
             }
-            Self::FastForward(io) | Self::Split(io) => self.tidegate(cluster, port, io)?,
+            Self::FastForward(io) | Self::Split(io) | Self::SplitNarrow(io) => {
+                self.tidegate(cluster, port, io)?
+            }
         };
         let log = folder.join(format!("{}.log", self.name()));
         let process = Process::start(command, port, &log)?;
@@ -130,6 +138,9 @@ impl Target {
             ..SplitOptions::default()
         };
         let mut text = split_toml(cluster, &options);
+        if matches!(self, Self::SplitNarrow(_)) {
+            text = text.replace("max_connections = 1000", "max_connections = 8");
+        }
         if matches!(self, Self::FastForward(_)) {
             // Fast forward follows the default hostgroup: here it shall be the replicas'.
             let user = "username = \"ff\"\npassword = \"ff\"\ndefault_hostgroup = ";

@@ -28,6 +28,7 @@ pub(crate) fn run(fast: bool) -> Result<()> {
     report.run("G10 simulator", |report| menu::sim_gate(report, SIM_SEEDS))?;
     report.run("G11 generated reference", |_| reference::check())?;
     if !fast {
+        report.run("configurations shown", |_| menu::shown_configurations())?;
         report.run("live: servers and drivers", live_tests)?;
         report.run("M13 instruction counts", |_| icount::check())?;
     }

@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::gate::{Outcome, Report};
-use crate::reference;
 use crate::step::{Ran, cargo, step, target};
+use crate::{reference, tree};
 
 /// The folder and the package of the live tests.
 pub(crate) const LIVE: &str = "tests/live";
@@ -39,6 +39,33 @@ pub(crate) fn sim(rest: &[String]) -> Result<()> {
     let ran = simulate(seeds)?;
     ran.lines.iter().for_each(|line| println!("{line}"));
     if ran.success { Ok(()) } else { bail!("the simulator found something") }
+}
+
+/// Every configuration that a document shows is one that `tidegate check` accepts.
+pub(crate) fn shown_configurations() -> Result<Outcome> {
+    let built = build_fast()?;
+    if !built.success {
+        return Ok(built.outcome("built"));
+    }
+    let folder = target().join("xtask");
+    let (mut count, mut refused) = (0, Vec::new());
+    for (path, text) in tree::documents(&tree::root())? {
+        for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            count += 1;
+            let file = folder.join(format!("shown-{count}.toml"));
+            std::fs::write(&file, block)?;
+            let mut command = Command::new(target().join("fastbuild/tidegate"));
+            command.arg("check").arg(&file);
+            let ran = step("check", 1, command).run()?;
+            if !ran.success {
+                refused.push(format!("{path}: {}", ran.lines.join("\n  ")));
+            }
+        }
+    }
+    if refused.is_empty() {
+        return Ok(Outcome::Ok(format!("{count} accepted by tidegate check")));
+    }
+    Ok(Outcome::Red(refused))
 }
 
 pub(crate) fn live(report: &mut Report) -> Result<Outcome> {

@@ -3,6 +3,7 @@
 //! Decides the order of the checks and what the allow-list pardons. It builds and runs nothing.
 
 mod allowed;
+mod documents;
 mod habits;
 mod headers;
 mod layers;
@@ -54,7 +55,7 @@ pub(crate) struct Checked {
 
 type Check = fn(&Path, &[Source]) -> Result<Checked>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("G1 layers", layers::check),
     ("G2 pure crates", purity::pure_crates),
     ("G3 no ambient state", purity::ambient_state),
@@ -64,6 +65,7 @@ const CHECKS: [(&str, Check); 9] = [
     ("G7 files and functions", sizes::check),
     ("G12 test habits", habits::check),
     ("names and lexicon", lexicon::check),
+    ("links in documents", documents::check),
 ];
 
 /// Runs every check and prints one line for each.

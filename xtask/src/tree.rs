@@ -180,6 +180,16 @@ fn mark_test_modules(sources: &mut [Source]) {
     }
 }
 
+/// Every Markdown file, with its path from the root.
+pub(crate) fn documents(root: &Path) -> Result<Vec<(String, String)>> {
+    let mut documents = Vec::new();
+    for path in files_under(root, "md")? {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        documents.push((relative(root, &path), text));
+    }
+    Ok(documents)
+}
+
 /// The path from the root, with `/`.
 pub(crate) fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
