@@ -134,7 +134,9 @@ impl Facts {
     /// The variable `name` as text; `global` asks for the server's value.
     pub(crate) fn variable_text(&self, name: &str, global: bool) -> Result<String, Fault> {
         let definition = variables::find(name)?;
-        if definition.kind == Kind::Computed {
+        if definition.kind == Kind::Computed
+            && (global || !self.variables.contains_key(definition.name))
+        {
             return Ok(self.computed(definition.name));
         }
         if !global && let Some(text) = self.variables.get(definition.name) {
@@ -152,6 +154,15 @@ impl Facts {
         match text.parse() {
             Ok(value) if number => Ok(Value::Integer(value)),
             _ => Ok(definition.value(&text)),
+        }
+    }
+
+    /// How long the session waits for the write lock.
+    pub(crate) fn lock_wait_us(&self) -> u64 {
+        let seconds = self.variables.get("innodb_lock_wait_timeout");
+        match seconds.and_then(|text| text.parse::<u64>().ok()) {
+            Some(seconds) => seconds.saturating_mul(1_000_000),
+            None => self.server.options.lock_wait_ms.saturating_mul(1_000),
         }
     }
 

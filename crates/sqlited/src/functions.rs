@@ -33,6 +33,15 @@ pub(crate) fn register(connection: &Connection, slot: &Slot) -> Result<()> {
             },
         )?;
     }
+    let facts = Arc::clone(slot);
+    let flags = FunctionFlags::SQLITE_UTF8;
+    connection.create_scalar_function("last_insert_id", 1, flags, move |context| {
+        let value: i64 = context.get(0)?;
+        if let Some(facts) = facts.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            facts.last_insert_id = u64::try_from(value).unwrap_or(0);
+        }
+        Ok(value)
+    })?;
     for (name, arguments, body) in PURE {
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
         connection.create_scalar_function(*name, *arguments, flags, *body)?;
@@ -86,6 +95,9 @@ const SESSION: &[(&str, i32, Body)] = &[
 
 type PureBody = fn(&Context<'_>) -> Result<Value>;
 
+/// Longer results of REPEAT are NULL, as beyond MySQL's max_allowed_packet.
+const REPEAT_MAX_BYTES: usize = 64 << 20;
+
 /// Functions of their arguments alone.
 const PURE: &[(&str, i32, PureBody)] = &[
     ("column_type", 1, |context| {
@@ -130,6 +142,16 @@ const PURE: &[(&str, i32, PureBody)] = &[
     }),
     ("char_length", 1, characters),
     ("character_length", 1, characters),
+    ("repeat", 2, |context| {
+        let (Some(text), count) = (as_text(context.get_raw(0)), context.get::<i64>(1)?) else {
+            return Ok(Value::Null);
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        if text.len().saturating_mul(count) > REPEAT_MAX_BYTES {
+            return Ok(Value::Null);
+        }
+        Ok(Value::Text(text.repeat(count)))
+    }),
     ("isnull", 1, |context| Ok(Value::Integer(i64::from(context.get_raw(0) == ValueRef::Null)))),
     ("like", 2, |context| {
         let (pattern, text) = (as_text(context.get_raw(0)), as_text(context.get_raw(1)));

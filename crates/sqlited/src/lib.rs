@@ -15,7 +15,8 @@
 //! schema a store, types of values and not of columns, affected rows of an UPDATE are the matched
 //! ones, text compares byte by byte. There are no stored programs, no XA and no user accounts
 //! beyond the options. What is not understood is refused with an error, not ignored; the few
-//! statements without effect (LOCK TABLES, FLUSH, GRANT) leave a note in SHOW WARNINGS.
+//! statements without effect (LOCK TABLES, FLUSH, GRANT) leave a note in SHOW WARNINGS, and most
+//! system variables are only remembered. A result is kept whole until it is sent.
 //!
 //! ```
 //! use sqlited::{ServerOptions, Store, User, start};

@@ -127,8 +127,8 @@ pub(crate) fn shown(declaration: &str) -> String {
 pub(crate) fn definition_shown(definition: &str, indexes: &str) -> String {
     let mut text = definition
         .replace(" INTEGER PRIMARY KEY AUTOINCREMENT", " INT NOT NULL AUTO_INCREMENT PRIMARY KEY");
-    for kind in ["DATETIME", "DATE", "TIMESTAMP", "TIME", "JSON", "ENUM", "SET"] {
-        text = text.replace(&format!(" TEXT {kind}"), &format!(" {kind}"));
+    for kind in ["DATETIME", "DATE", "TIMESTAMP", "TIME", "JSON", "ENUM", "`SET`"] {
+        text = text.replace(&format!(" TEXT {kind}"), &format!(" {}", kind.trim_matches('`')));
     }
     for kind in ["BINARY", "VARBINARY"] {
         text = text.replace(&format!(" BLOB {kind}"), &format!(" {kind}"));
@@ -158,7 +158,7 @@ fn split(declaration: &str) -> (String, String, bool) {
         Some((words, rest)) => (words, rest.split(')').next().unwrap_or_default()),
         None => (lower.as_str(), ""),
     };
-    let words = words.replace("unsigned", "");
+    let words = words.replace("unsigned", "").replace('`', "");
     let word = words.split_whitespace().last().unwrap_or("text");
     (word.to_owned(), numbers.to_owned(), unsigned)
 }

@@ -1,8 +1,8 @@
 //! System variables: which exist, what may be assigned, what they read as.
 //!
 //! Most are only remembered, as drivers set them and read them back. Those with an effect
-//! (`autocommit`, `read_only`, `foreign_key_checks`) take it elsewhere; a value whose effect this
-//! server has not (`ANSI_QUOTES`) is refused rather than ignored.
+//! (`autocommit`, `read_only`, `foreign_key_checks`, `innodb_lock_wait_timeout`) take it elsewhere;
+//! a value that would change what statements mean (`ANSI_QUOTES`) is refused rather than ignored.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Definition {
         };
         let known = match self.kind {
             Kind::Flag => return self.flag(&text).map(Some),
-            Kind::Integer => text.parse::<f64>().is_ok(),
+            Kind::Integer | Kind::Computed => text.parse::<f64>().is_ok(),
             Kind::Charset => {
                 if wire::collation_table::find_charset_default(text.as_bytes()).is_none() {
                     return Err(Fault::new(
@@ -129,7 +129,7 @@ impl Definition {
                 .iter()
                 .any(|zone| zone.eq_ignore_ascii_case(&text)),
             Kind::Isolation => return self.isolation(&text).map(Some),
-            Kind::Text | Kind::Computed => true,
+            Kind::Text => true,
         };
         if known { Ok(Some(text)) } else { Err(self.wrong_value(&text)) }
     }

@@ -36,7 +36,7 @@ pub(crate) const ALL: &[Definition] = &[
     define("hostname", Computed, "", Nowhere),
     define("identity", Computed, "", Nowhere),
     define("init_connect", Text, "", Global),
-    define("innodb_lock_wait_timeout", Computed, "", Nowhere),
+    define("innodb_lock_wait_timeout", Computed, "", Session),
     define("innodb_read_only", Flag, "0", Nowhere),
     define("insert_id", Integer, "0", Session),
     define("interactive_timeout", Integer, "28800", Both),

@@ -184,7 +184,7 @@ impl Session {
                 return Some(Step::Kill { id, query_only });
             }
             Err(Stop::Locked) => {
-                let wait_us = self.work.facts.server.options.lock_wait_ms.saturating_mul(1000);
+                let wait_us = self.work.facts.lock_wait_us();
                 let until_us = waiting_until_us.unwrap_or(cx.now_us.saturating_add(wait_us));
                 if cx.now_us >= until_us {
                     let fault = Fault::lock_wait();

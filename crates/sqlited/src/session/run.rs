@@ -132,7 +132,8 @@ impl Work {
     ) -> Result<Answer, Stop> {
         let refusal = self.refusal();
         let limit = self.result_limit();
-        let answer = self.with(store, |transaction, db| {
+        let id_before = self.facts.last_insert_id;
+        let mut answer = self.with(store, |transaction, db| {
             let prepared = prepare(db, sql)?;
             if prepared.readonly() {
                 transaction.before_read(db)?;
@@ -147,8 +148,13 @@ impl Work {
             }
             change(db, prepared, table, values)
         })?;
-        if let Answer::Done { last_insert_id: id @ 1.., .. } = answer {
-            self.facts.last_insert_id = id;
+        if let Answer::Done { last_insert_id: id, .. } = &mut answer {
+            match *id {
+                // LAST_INSERT_ID(expression) in the statement
+                0 if self.facts.last_insert_id != id_before => *id = self.facts.last_insert_id,
+                0 => {}
+                made => self.facts.last_insert_id = made,
+            }
         }
         Ok(answer)
     }

@@ -310,7 +310,9 @@ fn declared(base: &str, arguments: Option<&[Token<'_>]>, unsigned: bool) -> Stri
         "DATE" | "YEAR" => if base == "DATE" { "TEXT DATE" } else { "YEAR" }.to_owned(),
         "DATETIME" | "TIMESTAMP" | "TIME" => format!("TEXT {base}{numbers}"),
         "JSON" => "TEXT JSON".to_owned(),
-        "ENUM" | "SET" => format!("TEXT {base}"),
+        "ENUM" => "TEXT ENUM".to_owned(),
+        // a keyword of SQLite's
+        "SET" => "TEXT `SET`".to_owned(),
         "BINARY" | "VARBINARY" => format!("BLOB {base}{numbers}"),
         "CHARACTER" | "NATIONAL" | "NCHAR" => format!("VARCHAR{numbers}"),
         "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "LONG" => {

@@ -215,7 +215,9 @@ impl<'a> Rewriter<'a, '_> {
             "values" if call && self.names_a_column() => {
                 return self.inserted_value(token);
             }
-            _ if word.starts_with('_') && matches!(next.map(|t| &t.kind), Some(Kind::Text(_))) => {
+            _ if word.starts_with('_')
+                && matches!(next.map(|t| &t.kind), Some(Kind::Text(_) | Kind::Bytes(_))) =>
+            {
                 return Ok(self.introduced(token, &word));
             }
             _ => self.out.put(token, token.source),
@@ -290,16 +292,19 @@ impl<'a> Rewriter<'a, '_> {
         Some(taken)
     }
 
-    /// `_utf8mb4'x'` and `_binary'x'`.
+    /// `_utf8mb4'x'`, `_utf8mb4 x'61'` and `_binary'x'`.
     fn introduced(&mut self, token: &Token<'a>, word: &str) -> usize {
-        if let Some(Kind::Text(value)) = self.next(1).map(|t| &t.kind)
-            && word == "_binary"
-        {
-            self.out.put(token, &blob(value));
-            return 2;
-        }
-        self.out.put(token, "");
-        1
+        let next = self.tokens.get(self.at + 1).map(|t| &t.kind);
+        let made = match (next, word == "_binary") {
+            (Some(Kind::Text(value) | Kind::Bytes(value)), true) => blob(value),
+            (Some(Kind::Bytes(value)), false) => format!("CAST({} AS TEXT)", blob(value)),
+            _ => {
+                self.out.put(token, "");
+                return 1;
+            }
+        };
+        self.out.put(token, &made);
+        2
     }
 
     /// Whether `( name )` follows, as in `VALUES(c)` after ON DUPLICATE KEY UPDATE.

@@ -43,6 +43,7 @@ fn expressions_are_written_as_sqlite_wants_them() {
         }),
         ("SELECT GROUP_CONCAT(a SEPARATOR '-') FROM t", "SELECT GROUP_CONCAT(a , '-') FROM t"),
         ("SELECT _utf8mb4'x'", "SELECT 'x'"),
+        ("SELECT _utf8mb4 X'61', _binary 'a'", "SELECT CAST(x'61' AS TEXT), x'61'"),
         ("SELECT '\\0a'", "SELECT CAST(x'0061' AS TEXT)"),
     ] {
         assert_eq!(sql_of(mysql).text, sqlite, "{mysql}");

@@ -52,17 +52,29 @@ fn a_zero_asks_for_the_next_number() {
 }
 
 #[test]
+fn last_insert_id_of_an_expression_is_remembered_and_told() {
+    let group = Group::start();
+    let mut conn = group.primary();
+    conn.query_drop("CREATE TABLE counter (n INT); INSERT INTO counter VALUES (41)").unwrap();
+    conn.query_drop("UPDATE counter SET n = LAST_INSERT_ID(n + 1)").unwrap();
+    assert_eq!(conn.last_insert_id(), 42);
+    let id: u8 = conn.query_first("SELECT LAST_INSERT_ID()").unwrap().unwrap();
+    assert_eq!(id, 42);
+}
+
+#[test]
 fn values_come_back_as_text_and_as_binary() {
     let group = Group::start();
     let mut conn = group.primary();
     conn.query_drop(
         "CREATE TABLE t (i INT, b BIGINT, d DOUBLE, n DECIMAL(10,2), s VARCHAR(20), x BLOB, \
-         at DATETIME(6), day DATE, span TIME, y YEAR, z TEXT)",
+         at DATETIME(6), day DATE, span TIME, y YEAR, z TEXT, \
+         m SET('a', 'b'))",
     )
     .unwrap();
     conn.query_drop(
         "INSERT INTO t VALUES (-5, 9223372036854775807, 0.5, 12.5, 'häuser 🎈', 0x00ff, \
-         '2024-02-29 12:34:56.789', '2024-02-29', '-12:30:00', 2024, NULL)",
+         '2024-02-29 12:34:56.789', '2024-02-29', '-12:30:00', 2024, NULL, 'a,b')",
     )
     .unwrap();
     let text: Row = conn.query_first("SELECT * FROM t").unwrap().unwrap();
@@ -86,6 +98,7 @@ fn values_come_back_as_text_and_as_binary() {
             Value::Time(true, 0, 12, 30, 0, 0),
             Value::Int(2024),
             Value::NULL,
+            Value::Bytes(b"a,b".to_vec()),
         ]
     );
 }
