@@ -157,7 +157,9 @@ impl Proxy {
             return None;
         };
         self.pool.forget_waiter(waiting.job.hostgroup, id);
-        if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane)) {
+        if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane))
+            && lane.lease == Lease::Dialing(Some(id))
+        {
             lane.lease = Lease::Dialing(None);
         }
         Some(waiting)
@@ -171,7 +173,11 @@ impl Proxy {
     /// A lane is free: the first waiter it fits gets it, else it becomes idle.
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.lease = Lease::Idle;
+        let before = std::mem::replace(&mut lane.lease, Lease::Idle);
+        if let Lease::Dialing(Some(dialer)) = before {
+            self.forget_dial(dialer, lane_id);
+        }
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
         if self.pool.has_no_waiters(hostgroup) {
@@ -198,6 +204,17 @@ impl Proxy {
         let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
         if let Some(waiter) = first {
             self.look_again(waiter);
+        }
+    }
+
+    /// The lane that a session dialed stands, whoever gets it: should that be somebody else, the
+    /// session looks again.
+    fn forget_dial(&mut self, id: SessionId, lane: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        if waiting.dialing == Some(lane) {
+            waiting.dialing = None;
+            self.look_again_later(id);
         }
     }
 

@@ -241,8 +241,8 @@ impl Proxy {
             Check::Deny => self.deny(id, &login),
             Check::Switch(plugin) => {
                 login.plugin = plugin;
-                let data = [login.scramble.as_slice(), &[0]].concat();
-                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data: &data };
+                let data = &login.scramble;
+                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
                 let seq = &mut login.seq;
                 self.orders.send(end, |out| write_auth_switch(out, seq, &switch));
                 self.await_login(id, login);
