@@ -266,3 +266,6 @@ fn why_not(server: &Server, now_us: u64) -> String {
     }
     format!("online, {used} of {} connections in use", server.max_connections)
 }
+
+#[cfg(test)]
+mod tests;

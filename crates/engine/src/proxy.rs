@@ -55,6 +55,8 @@ pub struct Proxy {
     pub(crate) pool: PoolShard,
     pub(crate) rules: RuleScratch,
     pub(crate) now_us: u64,
+    /// The first time it was told, for the uptime.
+    pub(crate) started_us: u64,
     pub(crate) draining: bool,
     /// Buffers for commands, so that none is allocated for the next one.
     pub(crate) spare: Vec<Vec<u8>>,
@@ -79,6 +81,7 @@ impl Proxy {
             sessions: Slab::default(),
             lanes: Slab::default(),
             now_us: 0,
+            started_us: 0,
             draining: false,
             spare: Vec::new(),
             schemas_seen: Vec::new(),
@@ -90,6 +93,9 @@ impl Proxy {
 
     /// Tells the time, in microseconds; before every other call of a turn.
     pub fn set_now(&mut self, now_us: u64) {
+        if self.started_us == 0 {
+            self.started_us = now_us;
+        }
         self.now_us = now_us;
     }
 

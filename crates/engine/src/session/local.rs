@@ -69,8 +69,13 @@ impl Proxy {
     /// Answers `COM_STATISTICS`.
     pub(crate) fn answer_statistics(&mut self, id: SessionId) {
         self.stats.ok += 1;
+        let uptime = self.now_us.saturating_sub(self.started_us) / 1_000_000;
         let (threads, questions) = (self.sessions.len(), self.stats.queries);
-        let text = format!("Threads: {threads}  Questions: {questions}");
+        let average = questions as f64 / uptime.max(1) as f64;
+        let text = format!(
+            "Uptime: {uptime}  Threads: {threads}  Questions: {questions}  Slow queries: 0  \
+             Opens: 0  Open tables: 0  Queries per second avg: {average:.3}"
+        );
         self.orders.send(End::Client(id), |out| {
             frame::write_packet(out, &mut 1, text.as_bytes());
         });

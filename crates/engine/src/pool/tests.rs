@@ -1,0 +1,146 @@
+//! Which lane, which server, or why none: the pool by tables.
+
+use super::*;
+use crate::backend::BackendLogin;
+use crate::lane::Lease;
+use crate::link::Charset;
+use crate::rows::{ServerRow, UserRow};
+use crate::users::Users;
+
+const READERS: HostgroupId = HostgroupId(1);
+
+fn server(port: i64, weight: i64, max_connections: i64, status: &str) -> ServerRow {
+    ServerRow {
+        hostgroup_id: 1,
+        hostname: "127.0.0.1".into(),
+        port,
+        weight,
+        max_connections,
+        status: status.into(),
+        ..ServerRow::default()
+    }
+}
+
+struct Bench {
+    topology: Topology,
+    lanes: Slab<LaneId, Lane>,
+    pool: PoolShard,
+    account: Arc<Account>,
+    want: LinkState,
+}
+
+impl Bench {
+    fn new(rows: &[ServerRow]) -> Self {
+        let topology = Topology::compile(rows).unwrap();
+        let user = UserRow { username: "app".into(), ..UserRow::default() };
+        let account = Users::compile(&[user]).unwrap().find(b"app").unwrap().clone();
+        let want = LinkState {
+            schema: Some(b"test".as_slice().into()),
+            charset: Charset::Collation(45),
+            autocommit: true,
+        };
+        let pool = PoolShard::new(&topology, 7);
+        Self { topology, lanes: Slab::default(), pool, account, want }
+    }
+
+    fn checkout(&mut self, avoid: Option<usize>) -> Checkout {
+        let need = Need {
+            hostgroup: READERS,
+            account: &self.account,
+            class: Caps::NONE,
+            want: &self.want,
+            avoid,
+        };
+        self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
+    }
+
+    /// Dials once and makes the lane idle in a schema.
+    fn idle_lane(&mut self, server: usize, schema: &str, class: Caps) -> LaneId {
+        let server = self.topology.servers()[server].clone();
+        assert!(server.gauge.take_permit(server.max_connections));
+        let schema = Some(schema.as_bytes().into());
+        let login = BackendLogin::new(self.account.clone(), class, schema, 45, false);
+        let to = server.clone();
+        let id = self.lanes.insert_with(|id| Lane::dialing(id, to, login, Lease::Idle, 0));
+        self.pool.put_idle(&server, id);
+        id
+    }
+}
+
+#[test]
+fn dials_follow_the_weights_and_weight_zero_is_never_picked() {
+    let rows = [
+        server(1, 3, 100_000, "ONLINE"),
+        server(2, 1, 100_000, "ONLINE"),
+        server(3, 0, 100_000, "ONLINE"),
+        server(4, 5, 100_000, "OFFLINE_SOFT"),
+    ];
+    let mut bench = Bench::new(&rows);
+    let mut picked = [0_u32; 4];
+    for _ in 0..4_000 {
+        let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
+        picked[server.index] += 1;
+    }
+    assert!((2_850..3_150).contains(&picked[0]), "{picked:?}");
+    assert_eq!((picked[0] + picked[1], picked[2], picked[3]), (4_000, 0, 0));
+}
+
+#[test]
+fn the_idle_lane_that_needs_the_least_is_taken_latest_used_first() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE")]);
+    let older = bench.idle_lane(0, "test", Caps::NONE);
+    let other_schema = bench.idle_lane(0, "other", Caps::NONE);
+    let newer = bench.idle_lane(0, "test", Caps::NONE);
+    let other_class = bench.idle_lane(0, "test", Caps::FOUND_ROWS);
+    for expected in [newer, older, other_schema] {
+        let Checkout::Lane(lane) = bench.checkout(None) else { panic!("one is idle") };
+        assert_eq!(lane, expected);
+    }
+    assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
+    assert_eq!(bench.pool.idle_of(&bench.topology.servers()[0]), [other_class]);
+}
+
+#[test]
+fn a_full_server_gives_up_an_idle_lane_of_another_kind_before_anybody_waits() {
+    let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE")]);
+    let other = bench.idle_lane(0, "test", Caps::FOUND_ROWS);
+    let Checkout::Replace(lane, _) = bench.checkout(None) else { panic!("it can be replaced") };
+    assert_eq!(lane, other);
+    assert!(matches!(bench.checkout(None), Checkout::Wait));
+}
+
+#[test]
+fn the_server_that_failed_is_spared_and_alone_it_gets_a_new_connection() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE"), server(2, 1, 10, "ONLINE")]);
+    bench.idle_lane(0, "test", Caps::NONE);
+    for _ in 0..10 {
+        let Checkout::Dial(server) = bench.checkout(Some(0)) else { panic!("there is room") };
+        assert_eq!(server.index, 1);
+    }
+    let Checkout::Dial(server) = bench.checkout(Some(0)) else { panic!("there is room") };
+    assert_eq!(server.index, 0, "better than waiting, but by a new connection");
+    let mut alone = Bench::new(&[server(1, 1, 10, "ONLINE")]);
+    alone.idle_lane(0, "test", Caps::NONE);
+    assert!(matches!(alone.checkout(Some(0)), Checkout::Dial(_)));
+}
+
+#[test]
+fn whether_to_wait_or_to_refuse_depends_on_what_time_can_change() {
+    let none: [ServerRow; 0] = [];
+    assert!(matches!(Bench::new(&none).checkout(None), Checkout::Refuse));
+    let offline = [server(1, 1, 10, "OFFLINE_HARD"), server(2, 0, 10, "ONLINE")];
+    let mut bench = Bench::new(&offline);
+    assert!(matches!(bench.checkout(None), Checkout::Refuse));
+    assert_eq!(
+        explain(&bench.topology, READERS, 0),
+        "2 servers: 127.0.0.1:1 OFFLINE_HARD; 127.0.0.1:2 has weight 0"
+    );
+    let mut shunned = Bench::new(&[server(1, 1, 10, "ONLINE")]);
+    let gauge = &shunned.topology.servers()[0].gauge;
+    assert!(gauge.on_fault(LastFault::Os(111), 1_000_000, 1, 5_000_000));
+    assert!(matches!(shunned.checkout(None), Checkout::Wait));
+    assert_eq!(
+        explain(&shunned.topology, READERS, 1_000_000),
+        "1 server: 127.0.0.1:1 shunned for 5 s more: connection refused (errno 111)"
+    );
+}
