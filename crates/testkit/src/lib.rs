@@ -1,1 +1,17 @@
-//! the other ends of our sockets, for tests.
+//! The other ends of our sockets, for tests: fake servers that check what arrives, clients that
+//! check what comes back, and the simulator that lets them meet through the real engine and worker.
+//!
+//! * [`sim`]: whole runs on a network in memory; start here.
+//! * [`mysqld`] and [`client`]: the two ends. Both take every byte of an answer from [`answer`],
+//!   by the words ([`meta`]) that the client wrote into its statement.
+//! * [`planted`]: bugs put in on purpose, to see that they are found.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod board;
+pub mod client;
+pub mod dice;
+pub mod meta;
+pub mod mysqld;
+pub mod planted;
+pub mod sim;

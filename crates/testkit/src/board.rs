@@ -1,0 +1,42 @@
+//! What both ends of a simulation write down together, and what they find wrong.
+//! Decides nothing; the simulation reads it after every step.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use io::Micros;
+
+/// The shared notes of one run.
+#[derive(Default, Debug)]
+pub struct Board {
+    /// What must not have happened, in order.
+    pub trouble: Vec<String>,
+    /// Connections, servers or listeners may fail in this run.
+    pub losses: bool,
+    /// The tags of sessions by the connection ids they were told.
+    pub connections: BTreeMap<u32, u32>,
+    /// Sessions that somebody asked to be killed, or their queries.
+    pub kills_asked: BTreeSet<u32>,
+    /// How often each write was executed.
+    pub writes: BTreeMap<(u32, u32), u32>,
+    /// When a client last got or did something.
+    pub progress: Micros,
+    /// How often what happened.
+    pub tally: BTreeMap<&'static str, u64>,
+}
+
+impl Board {
+    /// Notes something wrong.
+    pub fn wrong(&mut self, what: String) {
+        self.trouble.push(what);
+    }
+
+    /// Counts something that happened.
+    pub fn count(&mut self, what: &'static str) {
+        *self.tally.entry(what).or_default() += 1;
+    }
+}
+
+/// The notes, shared by the services of one thread.
+pub type SharedBoard = Rc<RefCell<Board>>;

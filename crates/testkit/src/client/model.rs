@@ -1,0 +1,187 @@
+//! What a client believes of its session: the shadow that every answer is held against.
+//! Knows no bytes and no sockets.
+
+use wire::{Caps, Status};
+
+use crate::meta::{Bearing, Kind, Meta, Shape};
+
+/// A statement that a client has prepared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Handle {
+    /// The id that the proxy gave it.
+    pub(super) id: u32,
+    /// It is a `SELECT`.
+    pub(super) reads: bool,
+    /// The parameter's type was sent before.
+    pub(super) typed: bool,
+}
+
+/// How a command changes the session when it succeeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Effect {
+    Schema(String),
+    Collation(u16),
+    Autocommit(bool),
+    Transaction(u32),
+    End,
+    Pin(u32),
+    InsertId(u64),
+    Warned(u32),
+    /// Prepared; the id comes with the answer.
+    Prepared(Handle),
+    /// The cursor of a statement stands before this row of that result.
+    Cursor(Option<(u32, Meta, u32)>),
+    /// The parameter types of a statement were sent.
+    Typed(u32),
+    /// The server has ended the transaction, which the proxy cannot know yet.
+    Deadlock,
+    Reset,
+    /// `COM_CHANGE_USER` to this account.
+    User(String),
+}
+
+/// The session.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    pub(super) tag: u32,
+    pub(super) caps: Caps,
+    pub(super) user: String,
+    pub(super) relayed: bool,
+    pub(super) schema: String,
+    pub(super) collation: u16,
+    pub(super) autocommit: bool,
+    pub(super) transaction: u32,
+    pub(super) pin: u32,
+    pub(super) insert_id: u64,
+    pub(super) warned: u32,
+    pub(super) must_roll_back: bool,
+    pub(super) handles: Vec<Handle>,
+    pub(super) cursor: Option<(u32, Meta, u32)>,
+    pub(super) first_schema: String,
+    pub(super) first_collation: u16,
+}
+
+/// The servers of a simulation, by what they are for.
+pub(crate) const PRIMARY: [&str; 1] = ["prima"];
+/// The readers.
+pub(crate) const READERS: [&str; 2] = ["rhea", "rosa"];
+const ALL: [&str; 3] = ["prima", "rhea", "rosa"];
+
+impl Model {
+    pub(super) fn new(tag: u32, user: &str, schema: &str, collation: u16, caps: Caps) -> Self {
+        Self {
+            tag,
+            caps,
+            user: user.into(),
+            relayed: user == "fay",
+            schema: schema.into(),
+            collation,
+            autocommit: true,
+            transaction: 0,
+            pin: 0,
+            insert_id: 0,
+            warned: 0,
+            must_roll_back: false,
+            handles: Vec::new(),
+            cursor: None,
+            first_schema: schema.into(),
+            first_collation: collation,
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let mut status = Status::NONE;
+        if self.autocommit {
+            status = status | Status::AUTOCOMMIT;
+        }
+        if self.transaction != 0 {
+            status = status | Status::IN_TRANS;
+        }
+        status
+    }
+
+    pub(super) fn bearing(&self) -> Bearing {
+        Bearing {
+            user: self.user.clone(),
+            schema: self.schema.clone(),
+            collation: self.collation,
+            autocommit: self.autocommit,
+            transaction: self.transaction,
+            pin: self.pin,
+        }
+    }
+
+    pub(super) fn meta(&self, number: u32, shape: Shape) -> Meta {
+        Meta {
+            tag: self.tag,
+            number,
+            bearing: self.bearing(),
+            opens: false,
+            pins: false,
+            insert_id: None,
+            warned: 0,
+            shape,
+        }
+    }
+
+    /// The servers that may answer a statement.
+    pub(super) fn servers(&self, meta: &Meta, reads: bool) -> &'static [&'static str] {
+        let bearing = &meta.bearing;
+        let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
+        if self.relayed || tied || meta.shape.kind == Kind::Write {
+            &PRIMARY
+        } else if meta.warned != 0 {
+            &ALL
+        } else if reads {
+            &READERS
+        } else {
+            &PRIMARY
+        }
+    }
+
+    pub(super) fn after(&self, effects: &[Effect]) -> Self {
+        let mut after = self.clone();
+        effects.iter().for_each(|effect| after.apply(effect));
+        after
+    }
+
+    pub(super) fn apply(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Schema(schema) => self.schema.clone_from(schema),
+            Effect::Collation(id) => self.collation = *id,
+            Effect::Autocommit(on) => {
+                self.autocommit = *on;
+                if *on {
+                    self.transaction = 0;
+                }
+            }
+            Effect::Transaction(number) => self.transaction = *number,
+            Effect::End => {
+                self.transaction = 0;
+                self.must_roll_back = false;
+            }
+            Effect::Deadlock => {
+                self.transaction = 0;
+                self.must_roll_back = true;
+            }
+            Effect::Pin(number) => self.pin = *number,
+            Effect::InsertId(id) => self.insert_id = *id,
+            Effect::Warned(number) => self.warned = *number,
+            Effect::Typed(id) => {
+                let of_id = self.handles.iter_mut().filter(|handle| handle.id == *id);
+                of_id.for_each(|handle| handle.typed = true);
+            }
+            Effect::Prepared(handle) => self.handles.push(handle.clone()),
+            Effect::Cursor(cursor) => self.cursor.clone_from(cursor),
+            Effect::Reset => {
+                let (schema, collation) = (self.first_schema.clone(), self.first_collation);
+                *self = Self::new(self.tag, &self.user, &schema, collation, self.caps);
+            }
+            Effect::User(user) => {
+                // the schema is the one that was asked for, the collation too
+                let (schema, collation) = (self.first_schema.clone(), self.first_collation);
+                *self = Self::new(self.tag, user, &schema, collation, self.caps);
+            }
+        }
+    }
+}

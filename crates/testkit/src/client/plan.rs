@@ -1,0 +1,528 @@
+//! What a simulated client does next, and what must come back. The choice follows from the dice
+//! and from the shadow model; the answers from `answer`. Knows no sockets.
+
+use wire::command::{self, code};
+use wire::execute::cursor;
+use wire::frame;
+use wire::reply::{ColumnDef, write_text_result};
+use wire::{Caps, collation_table as collations, lenenc};
+
+use super::model::{Effect, Handle, Model};
+use super::reply::Expect;
+use crate::answer::{self, Voice};
+use crate::dice::Dice;
+use crate::meta::{Kind, Meta, Shape};
+use crate::mysqld::execute::fetched;
+use crate::mysqld::login::SCHEMAS;
+
+/// A command on its way.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    pub(super) bytes: Vec<u8>,
+    /// What is awaited; nothing for a command without an answer.
+    pub(super) expect: Option<Expect>,
+    pub(super) name: &'static str,
+    /// The connection it wants killed.
+    pub(super) kills: Option<u32>,
+    /// The statement that it closes.
+    pub(super) closes: Option<u32>,
+}
+
+/// What a choice looks at.
+pub(super) struct Setting<'a> {
+    pub(super) model: &'a Model,
+    pub(super) number: u32,
+    /// Connection ids of sessions, its own included.
+    pub(super) connections: &'a [u32],
+    pub(super) own_connection: u32,
+    /// Answers may be large.
+    pub(super) large: bool,
+}
+
+fn query(out: &mut Vec<u8>, text: &str) {
+    command::write_query(out, text.as_bytes());
+}
+
+impl Setting<'_> {
+    /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
+    pub(super) fn read(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape { rows: dice.below(5) as u32, ..Shape::of(Kind::Rows) };
+        shape.width = dice.below(60) as u32;
+        if self.large && dice.percent(6) {
+            shape = Shape { rows: dice.below(40) as u32, width: dice.below(8000) as u32, ..shape };
+        } else if dice.percent(10) {
+            shape.rows = dice.below(300) as u32;
+        }
+        if self.model.caps.contains(Caps::MULTI_RESULTS) && dice.percent(10) {
+            shape.results = 1 + dice.below(3) as u32;
+        }
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("read", "SELECT", "v FROM t", meta, Vec::new())
+    }
+
+    /// With autocommit off every statement opens a transaction when there is none.
+    fn opening(&self, mut meta: Meta) -> Meta {
+        if !self.model.autocommit && self.model.transaction == 0 {
+            meta.bearing.transaction = self.number;
+            meta.opens = true;
+        }
+        meta
+    }
+
+    /// A text with its words behind the verb.
+    fn text(
+        &self,
+        name: &'static str,
+        verb: &str,
+        rest: &str,
+        meta: Meta,
+        mut effects: Vec<Effect>,
+    ) -> Sending {
+        let mut bytes = Vec::new();
+        query(&mut bytes, &format!("{verb} /*{meta}*/ {rest}"));
+        if meta.opens {
+            effects.push(Effect::Transaction(meta.bearing.transaction));
+        }
+        let reads = verb == "SELECT" && !rest.ends_with("FOR UPDATE");
+        let expect = self.expect(&meta, reads, false, effects);
+        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+    }
+
+    fn expect(&self, meta: &Meta, reads: bool, binary: bool, effects: Vec<Effect>) -> Expect {
+        let status = self.model.after(&effects).status();
+        let caps = self.model.caps;
+        let servers = self.model.servers(meta, reads);
+        let candidates = servers
+            .iter()
+            .map(|server| answer::answer(meta, &Voice { server, caps, binary, status }))
+            .collect();
+        Expect { number: self.number, candidates, effects, ..Expect::default() }
+    }
+
+    /// An OK that says nothing, from the proxy or from a server.
+    fn plain(&self, name: &'static str, bytes: Vec<u8>, effects: Vec<Effect>) -> Sending {
+        let status = self.model.after(&effects).status();
+        let candidates = vec![answer::ok(self.model.caps, status, &[])];
+        let expect = Expect { number: self.number, candidates, effects, ..Expect::default() };
+        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+    }
+
+    /// Any command that the model allows now.
+    pub(super) fn any(&self, dice: &mut Dice) -> Sending {
+        let model = self.model;
+        if model.must_roll_back {
+            return self.end(dice);
+        }
+        if model.cursor.is_some() {
+            return self.fetch(dice);
+        }
+        if model.warned != 0 && dice.percent(60) {
+            let mut meta = self.opening(model.meta(self.number, Shape::of(Kind::Rows)));
+            meta.shape.rows = 1;
+            meta.warned = model.warned;
+            return self.text("warnings", "SHOW", "WARNINGS", meta, vec![Effect::Warned(0)]);
+        }
+        match dice.below(100) {
+            0..=27 => self.read(dice),
+            28..=39 => self.write(dice),
+            40..=47 if model.transaction == 0 && model.autocommit => self.begin(dice),
+            40..=49 => self.end(dice),
+            50..=53 => self.failing(dice),
+            54..=57 => self.schema(dice),
+            58..=60 => self.names(dice),
+            61..=62 => self.autocommit(),
+            63..=64 => self.pin(dice),
+            65..=70 => self.prepare(dice),
+            71..=80 if !model.handles.is_empty() => self.execute(dice),
+            81 => self.close_statement(dice),
+            82 => self.reset_statement(dice),
+            83..=84 => self.plain("ping", packet(code::PING, &[]), Vec::new()),
+            85..=86 => self.insert_id(),
+            87..=88 => self.warn(dice),
+            89..=90 => self.kill(dice),
+            91..=92 => self.file(dice),
+            93 if !model.relayed => self.reset(),
+            94 if !model.relayed => self.change_user(dice),
+            95 if !model.relayed => self.local(dice),
+            96 => self.locking(dice),
+            _ => self.read(dice),
+        }
+    }
+
+    fn write(&self, dice: &mut Dice) -> Sending {
+        let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(Kind::Write) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let effects = match answer::insert_id(&meta) {
+            0 => Vec::new(),
+            id => vec![Effect::InsertId(id)],
+        };
+        let (verb, rest) = *dice.pick(&[
+            ("INSERT", "INTO t VALUES (1)"),
+            ("UPDATE", "t SET v=1"),
+            ("DELETE", "FROM t"),
+        ]);
+        self.text("write", verb, rest, meta, effects)
+    }
+
+    fn locking(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape::of(Kind::Rows);
+        shape.rows = dice.below(3) as u32;
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("locking read", "SELECT", "v FROM t FOR UPDATE", meta, Vec::new())
+    }
+
+    fn begin(&self, dice: &mut Dice) -> Sending {
+        let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
+        meta.bearing.transaction = self.number;
+        meta.opens = true;
+        let verb = *dice.pick(&["BEGIN", "START"]);
+        let rest = if verb == "BEGIN" { "" } else { "TRANSACTION" };
+        self.text("begin", verb, rest, meta, Vec::new())
+    }
+
+    /// `COMMIT` or `ROLLBACK`; with nothing to end the proxy answers itself.
+    fn end(&self, dice: &mut Dice) -> Sending {
+        let meta = self.model.meta(self.number, Shape::of(Kind::End));
+        let verb = *dice.pick(&["COMMIT", "ROLLBACK"]);
+        let mut sending = self.text("end", verb, "", meta, vec![Effect::End]);
+        if let Some(expect) = &mut sending.expect {
+            let local = self.plain("end", Vec::new(), expect.effects.clone());
+            expect.candidates.extend(local.expect.into_iter().flat_map(|local| local.candidates));
+        }
+        sending
+    }
+
+    fn failing(&self, dice: &mut Dice) -> Sending {
+        let in_transaction = self.model.transaction != 0;
+        let kind = match dice.below(3) {
+            0 if in_transaction => Kind::Deadlock,
+            0 | 1 => Kind::Break,
+            _ => Kind::Refuse,
+        };
+        let shape = Shape { rows: dice.below(5) as u32, width: 30, ..Shape::of(kind) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let effects = match kind {
+            Kind::Deadlock => vec![Effect::Deadlock],
+            _ => Vec::new(),
+        };
+        self.text("failing", "SELECT", "v FROM t", meta, effects)
+    }
+
+    fn schema(&self, dice: &mut Dice) -> Sending {
+        let schema = *dice.pick(&SCHEMAS);
+        let unknown = dice.percent(10);
+        let schema = if unknown { "nowhere" } else { schema };
+        let effects = if unknown { Vec::new() } else { vec![Effect::Schema(schema.into())] };
+        let bytes = match dice.percent(50) {
+            true => packet(code::INIT_DB, schema.as_bytes()),
+            false => packet(code::QUERY, format!("USE {schema}").as_bytes()),
+        };
+        let status = self.model.after(&effects).status();
+        let right = match unknown {
+            true => answer::error(1049, &format!("Unknown database '{schema}'")),
+            false => answer::ok(self.model.caps, status, &answer::schema_track(schema)),
+        };
+        let number = self.number;
+        let expect = Expect { number, candidates: vec![right], effects, ..Expect::default() };
+        Sending { bytes, expect: Some(expect), name: "schema", ..Sending::default() }
+    }
+
+    fn names(&self, dice: &mut Dice) -> Sending {
+        let choices =
+            [("utf8mb4", ""), ("latin1", ""), ("utf8mb4", "utf8mb4_bin"), ("latin1", "latin1_bin")];
+        let (charset, collation) = *dice.pick(&choices);
+        let (text, found) = match collation {
+            "" => {
+                let found = collations::find_charset_default(charset.as_bytes());
+                (format!("SET NAMES {charset}"), found)
+            }
+            _ => {
+                let found = collations::find_name(collation.as_bytes());
+                (format!("SET NAMES {charset} COLLATE {collation}"), found)
+            }
+        };
+        let id = found.map_or(0, |found| found.id);
+        self.plain("names", packet(code::QUERY, text.as_bytes()), vec![Effect::Collation(id)])
+    }
+
+    fn autocommit(&self) -> Sending {
+        let on = !self.model.autocommit;
+        let text = format!("SET autocommit={}", u8::from(on));
+        self.plain("autocommit", packet(code::QUERY, text.as_bytes()), vec![Effect::Autocommit(on)])
+    }
+
+    fn pin(&self, dice: &mut Dice) -> Sending {
+        let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
+        // with autocommit off it need not open a transaction; the words leave that alone
+        meta.bearing.pin = self.number;
+        meta.pins = true;
+        let (verb, rest) = *dice.pick(&[
+            ("SET", "@v=1"),
+            ("LOCK", "TABLES t READ"),
+            ("CREATE", "TEMPORARY TABLE x (a int)"),
+            ("SET", "long_query_time=1"),
+        ]);
+        let pin = Effect::Pin(self.number);
+        self.text("pin", verb, rest, meta, vec![pin])
+    }
+
+    fn warn(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape::of(Kind::Rows);
+        shape.rows = dice.below(3) as u32;
+        shape.warnings = 2;
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("warn", "SELECT", "v FROM t", meta, vec![Effect::Warned(self.number)])
+    }
+
+    fn insert_id(&self) -> Sending {
+        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
+        let mut meta = self.opening(self.model.meta(self.number, shape));
+        if !self.model.relayed {
+            meta.insert_id = Some(self.model.insert_id);
+        }
+        self.text("last insert id", "SELECT", "LAST_INSERT_ID()", meta, Vec::new())
+    }
+
+    fn prepare(&self, dice: &mut Dice) -> Sending {
+        let reads = dice.percent(70);
+        let mut shape = Shape::of(Kind::Prepare);
+        shape.rows = u32::from(reads);
+        if dice.percent(10) {
+            shape.kind = Kind::Refuse;
+        }
+        let meta = self.model.meta(self.number, shape);
+        let text = match reads {
+            true => format!("SELECT /*{meta}*/ v FROM t WHERE a=?"),
+            false => format!("INSERT /*{meta}*/ INTO t VALUES (?)"),
+        };
+        let bytes = packet(code::STMT_PREPARE, text.as_bytes());
+        if shape.kind == Kind::Refuse {
+            let expect = self.expect(&meta, reads, false, Vec::new());
+            return Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() };
+        }
+        let mut right = Vec::new();
+        let column = [answer::column()];
+        let columns: &[ColumnDef<'_>] = if reads { &column } else { &[] };
+        let caps = self.model.caps;
+        wire::reply::write_prepare_ok(&mut right, &mut 1, caps, 0, &column, columns);
+        let handle = Handle { id: 0, reads, typed: false };
+        let expect = Expect {
+            number: self.number,
+            candidates: vec![right],
+            mask: Some(5..9),
+            effects: vec![Effect::Prepared(handle)],
+            ..Expect::default()
+        };
+        Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() }
+    }
+
+    fn execute(&self, dice: &mut Dice) -> Sending {
+        let at = dice.index(self.model.handles.len());
+        let handle = &self.model.handles[at];
+        let rows = dice.below(4) as u32;
+        let mut shape = match handle.reads {
+            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
+            false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
+        };
+        if handle.reads && dice.percent(10) {
+            shape.kind = Kind::Break;
+        }
+        let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(20);
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let mut effects = Vec::new();
+        if meta.opens {
+            effects.push(Effect::Transaction(meta.bearing.transaction));
+        }
+        if shape.kind == Kind::Write && answer::insert_id(&meta) != 0 {
+            effects.push(Effect::InsertId(answer::insert_id(&meta)));
+        }
+        let words = meta.to_string();
+        let long = dice.percent(20);
+        let mut bytes = Vec::new();
+        if long {
+            let cut = dice.index(words.len());
+            for piece in [&words[..cut], &words[cut..]] {
+                let mut body = handle.id.to_le_bytes().to_vec();
+                body.extend_from_slice(&[0, 0]);
+                body.extend_from_slice(piece.as_bytes());
+                command::write(&mut bytes, code::STMT_SEND_LONG_DATA, &body);
+            }
+        }
+        let value = if long { None } else { Some(words.as_bytes()) };
+        let retypes = !handle.typed || dice.percent(30);
+        let flags = if scrolls { cursor::READ_ONLY } else { cursor::NONE };
+        execute_packet(&mut bytes, handle.id, flags, retypes, value);
+        let mut expect = self.expect(&meta, handle.reads, true, effects);
+        if scrolls {
+            expect.effects.push(Effect::Cursor(Some((handle.id, meta.clone(), 0))));
+            let status = self.model.after(&expect.effects).status();
+            let mut right = Vec::new();
+            let caps = self.model.caps;
+            let column = [answer::column()];
+            wire::reply::write_cursor(&mut right, &mut 1, caps, &column, status);
+            expect.candidates = vec![right];
+        }
+        expect.effects.push(Effect::Typed(handle.id));
+        let name = if long { "execute with long data" } else { "execute" };
+        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+    }
+
+    fn fetch(&self, dice: &mut Dice) -> Sending {
+        let Some((id, meta, from)) = self.model.cursor.clone() else { return self.read(dice) };
+        let to = (from + 1 + dice.below(3) as u32).min(meta.shape.rows);
+        let mut body = id.to_le_bytes().to_vec();
+        body.extend_from_slice(&(to - from).to_le_bytes());
+        let next = (to < meta.shape.rows).then(|| (id, meta.clone(), to));
+        let (caps, status) = (self.model.caps, self.model.status());
+        let servers = self.model.servers(&meta, true);
+        let candidates =
+            servers.iter().map(|server| fetched(&meta, server, caps, status, from..to)).collect();
+        let expect = Expect {
+            number: self.number,
+            candidates,
+            effects: vec![Effect::Cursor(next)],
+            // a cursor does not survive its connection
+            error: Some(1243),
+            ..Expect::default()
+        };
+        let bytes = packet(code::STMT_FETCH, &body);
+        Sending { bytes, expect: Some(expect), name: "fetch", ..Sending::default() }
+    }
+
+    fn close_statement(&self, dice: &mut Dice) -> Sending {
+        if self.model.handles.is_empty() {
+            return self.read(dice);
+        }
+        let handle = dice.pick(&self.model.handles);
+        let bytes = packet(code::STMT_CLOSE, &handle.id.to_le_bytes());
+        Sending { bytes, name: "close statement", closes: Some(handle.id), ..Sending::default() }
+    }
+
+    fn reset_statement(&self, dice: &mut Dice) -> Sending {
+        if self.model.handles.is_empty() {
+            return self.read(dice);
+        }
+        let handle = dice.pick(&self.model.handles);
+        let bytes = packet(code::STMT_RESET, &handle.id.to_le_bytes());
+        let mut sending = self.plain("reset statement", bytes, Vec::new());
+        if let Some(expect) = &mut sending.expect {
+            expect.candidates.extend(self.other_lane_s_ok());
+        }
+        sending
+    }
+
+    /// An OK of a connection that has no part in the open transaction.
+    fn other_lane_s_ok(&self) -> Vec<Vec<u8>> {
+        let mut outside = self.model.clone();
+        outside.transaction = 0;
+        let mut fresh = outside.clone();
+        fresh.autocommit = true;
+        [outside, fresh].iter().map(|m| answer::ok(m.caps, m.status(), &[])).collect()
+    }
+
+    fn kill(&self, dice: &mut Dice) -> Sending {
+        let others: Vec<u32> =
+            self.connections.iter().copied().filter(|id| *id != self.own_connection).collect();
+        if others.is_empty() || self.model.relayed {
+            return self.read(dice);
+        }
+        let id = *dice.pick(&others);
+        let text = match dice.below(4) {
+            0 => format!("KILL {id}"),
+            _ => format!("KILL QUERY {id}"),
+        };
+        let sending = self.plain("kill", packet(code::QUERY, text.as_bytes()), Vec::new());
+        Sending { kills: Some(id), ..sending }
+    }
+
+    fn file(&self, dice: &mut Dice) -> Sending {
+        if !self.model.caps.contains(Caps::LOCAL_FILES) {
+            return self.write(dice);
+        }
+        let shape = Shape { width: dice.below(3000) as u32, ..Shape::of(Kind::File) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let rest = "LOCAL INFILE 'f' INTO TABLE t";
+        let mut sending = self.text("file", "LOAD DATA", rest, meta.clone(), Vec::new());
+        if let Some(expect) = &mut sending.expect {
+            expect.file = Some(meta);
+        }
+        sending
+    }
+
+    fn reset(&self) -> Sending {
+        self.plain("reset", packet(code::RESET_CONNECTION, &[]), vec![Effect::Reset])
+    }
+
+    fn change_user(&self, dice: &mut Dice) -> Sending {
+        let user = crate::mysqld::login::ACCOUNTS[dice.index(3)].0;
+        let request = wire::connect::ChangeUser {
+            user: user.as_bytes(),
+            auth_response: b"",
+            schema: self.model.first_schema.as_bytes(),
+            collation: Some(self.model.first_collation),
+            plugin: Some(b"mysql_native_password"),
+            attributes: &[],
+        };
+        let mut bytes = Vec::new();
+        frame::write_with(&mut bytes, &mut 0, |out| request.encode(self.model.caps, out));
+        let expect = Expect {
+            number: self.number,
+            effects: vec![Effect::User(user.into())],
+            change_user: Some(user.into()),
+            ..Expect::default()
+        };
+        Sending { bytes, expect: Some(expect), name: "change user", ..Sending::default() }
+    }
+
+    /// What the proxy answers by itself.
+    fn local(&self, dice: &mut Dice) -> Sending {
+        let mut expect = Expect { number: self.number, ..Expect::default() };
+        let bytes = match dice.below(4) {
+            0 => {
+                expect.any = true;
+                packet(code::STATISTICS, &[])
+            }
+            1 => {
+                expect.error = Some(1047);
+                packet(0x1d, b"what")
+            }
+            2 => {
+                expect.error = Some(1243);
+                packet(code::STMT_EXECUTE, &[0xee, 0xee, 0xee, 0x0e, 0, 1, 0, 0, 0])
+            }
+            _ => {
+                let id = self.own_connection.to_string();
+                let columns = [ColumnDef::text(b"CONNECTION_ID()")];
+                let row = [Some(id.as_bytes())];
+                let mut right = Vec::new();
+                let (caps, status) = (self.model.caps, self.model.status());
+                write_text_result(&mut right, &mut 1, caps, &columns, &[&row], status);
+                expect.candidates = vec![right];
+                packet(code::QUERY, b"SELECT CONNECTION_ID()")
+            }
+        };
+        Sending { bytes, expect: Some(expect), name: "local", ..Sending::default() }
+    }
+}
+
+/// The packet of a command.
+pub(super) fn packet(first: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    command::write(&mut out, first, body);
+    out
+}
+
+fn execute_packet(out: &mut Vec<u8>, id: u32, flags: u8, retypes: bool, value: Option<&[u8]>) {
+    let mut body = id.to_le_bytes().to_vec();
+    body.push(flags);
+    body.extend_from_slice(&1_u32.to_le_bytes());
+    body.push(0);
+    body.push(u8::from(retypes));
+    if retypes {
+        body.extend_from_slice(&[answer::PARAMETER.0, 0]);
+    }
+    if let Some(value) = value {
+        lenenc::write_bytes(&mut body, value);
+    }
+    command::write(out, code::STMT_EXECUTE, &body);
+}

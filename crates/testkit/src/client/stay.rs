@@ -1,0 +1,465 @@
+//! One stay of a simulated client: from connecting to the end, command by command.
+
+use std::collections::VecDeque;
+
+use io::{Driver, Edge, Micros, Sock};
+use wire::Caps;
+use wire::command::code;
+use wire::connect::Greeting;
+use wire::frame::{self, Framed};
+
+use super::login::{self, Persona, Step};
+use super::model::{Effect, Model};
+use super::plan::{Sending, Setting, packet};
+use super::reply::{Expect, Outcome};
+use super::{Alarm, Habits, key};
+use crate::answer::{self, Voice};
+use crate::board::{Board, SharedBoard};
+use crate::dice::Dice;
+use crate::mysqld::login::ACCOUNTS;
+
+/// Whether a stay goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Goes {
+    On,
+    Away,
+}
+
+/// What a stay has around it.
+pub(super) struct Around<'a, D: Driver> {
+    pub(super) io: &'a mut Edge<D>,
+    pub(super) client: usize,
+    pub(super) dice: &'a mut Dice,
+    pub(super) board: &'a SharedBoard,
+    pub(super) habits: &'a Habits,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Greeting,
+    Login,
+    Ready,
+    /// It said good-bye and waits for the end.
+    Leaving,
+    /// It sent nonsense: an error and the end are right.
+    Garbled,
+}
+
+/// One stay.
+pub(super) struct Stay {
+    pub(super) tag: u32,
+    pub(super) sock: Sock,
+    persona: Persona,
+    phase: Phase,
+    caps: Caps,
+    connection: u32,
+    model: Model,
+    input: Vec<u8>,
+    expects: VecDeque<Expect>,
+    commands_left: u64,
+    number: u32,
+}
+
+impl Stay {
+    pub(super) fn new(tag: u32, sock: Sock, dice: &mut Dice, habits: &Habits) -> Self {
+        let mut persona = Persona::new(dice);
+        persona.garbled &= habits.rude;
+        Self {
+            tag,
+            sock,
+            model: Model::new(tag, "", "", 0, Caps::NONE),
+            persona,
+            phase: Phase::Greeting,
+            caps: Caps::NONE,
+            connection: 0,
+            input: Vec::new(),
+            expects: VecDeque::new(),
+            commands_left: dice.within(1..=habits.commands),
+            number: 0,
+        }
+    }
+
+    pub(super) fn doing(&self) -> String {
+        let awaited: Vec<_> = self.expects.iter().map(|expect| expect.number).collect();
+        let position = self.expects.front().map_or(0, |expect| expect.position);
+        format!(
+            "s{} (connection {}) {:?}, awaits {awaited:?}, {position} bytes came",
+            self.tag, self.connection, self.phase
+        )
+    }
+
+    pub(super) fn on_bytes<D: Driver>(&mut self, around: &mut Around<'_, D>, bytes: &[u8]) -> Goes {
+        self.input.extend_from_slice(bytes);
+        loop {
+            let goes = match self.phase {
+                Phase::Greeting => self.on_greeting(around),
+                Phase::Login => self.on_login(around),
+                Phase::Ready => self.on_reply(around),
+                Phase::Leaving => {
+                    if !self.input.is_empty() {
+                        self.wrong(around, "bytes came after the good-bye");
+                    }
+                    None
+                }
+                Phase::Garbled => self.on_garbled(around),
+            };
+            match goes {
+                Some(Goes::Away) => return Goes::Away,
+                Some(Goes::On) => {}
+                None => return Goes::On,
+            }
+        }
+    }
+
+    fn wrong<D: Driver>(&mut self, around: &Around<'_, D>, what: &str) {
+        let doing = self.doing();
+        around.board.borrow_mut().wrong(format!("{doing}: {what}"));
+        self.input.clear();
+    }
+
+    /// The packet at the front of the input, taken out of it.
+    fn packet(&mut self) -> Option<(Vec<u8>, u8)> {
+        let Framed::Packet(packet) = frame::next_packet(&self.input) else { return None };
+        let found = (packet.payload.to_vec(), packet.seq);
+        let len = packet.len;
+        self.input.drain(..len);
+        Some(found)
+    }
+
+    fn on_greeting<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
+        let (payload, _) = self.packet()?;
+        let Ok(greeting) = Greeting::parse(&payload) else {
+            self.wrong(around, "the greeting cannot be read");
+            return None;
+        };
+        self.connection = greeting.connection_id;
+        self.caps = self.persona.caps.intersect(greeting.caps);
+        if self.persona.garbled {
+            let garbage = garbage(around.dice, 1);
+            around.io.send(self.sock, &[&garbage]);
+            return Some(self.garble(around, "garbled login"));
+        }
+        around.io.send(self.sock, &[&self.persona.respond(&greeting)]);
+        self.phase = Phase::Login;
+        Some(Goes::On)
+    }
+
+    fn on_login<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
+        let (payload, seq) = self.packet()?;
+        let persona = self.persona.clone();
+        match login::step(&payload, seq, &persona.password, self.caps) {
+            Step::Wait => Some(Goes::On),
+            Step::Answer(bytes) => {
+                around.io.send(self.sock, &[&bytes]);
+                Some(Goes::On)
+            }
+            Step::Welcome(status) => {
+                let losses = around.board.borrow().losses;
+                if persona.impostor || (persona.lost && !losses) {
+                    self.wrong(
+                        around,
+                        &format!("the login of {persona:?} should have been refused"),
+                    );
+                }
+                if persona.lost {
+                    return Some(Goes::Away);
+                }
+                let mut board = around.board.borrow_mut();
+                board.count("client: login");
+                board.connections.insert(self.connection, self.tag);
+                drop(board);
+                self.model = Model::new(
+                    self.tag,
+                    &persona.user,
+                    &persona.schema,
+                    persona.collation.into(),
+                    self.caps,
+                );
+                if status != self.model.status() {
+                    self.wrong(around, &format!("{status:?} after the login"));
+                }
+                self.phase = Phase::Ready;
+                Some(self.on_act(around))
+            }
+            Step::Refused(code) => {
+                let losses = around.board.borrow().losses;
+                let right = match code {
+                    1045 => persona.impostor,
+                    1049 => persona.lost,
+                    9001 => losses,
+                    _ => false,
+                };
+                if !right {
+                    self.wrong(around, &format!("the login was refused with {code}"));
+                }
+                around.board.borrow_mut().count("client: refused");
+                self.phase = Phase::Garbled;
+                Some(Goes::On)
+            }
+            Step::Nonsense => {
+                self.wrong(around, "a packet of the login cannot be read");
+                None
+            }
+        }
+    }
+
+    /// Time to send something.
+    pub(super) fn on_act<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
+        if self.phase != Phase::Ready || !self.expects.is_empty() {
+            return Goes::On;
+        }
+        if self.commands_left == 0 {
+            return self.leave(around);
+        }
+        self.commands_left -= 1;
+        if around.habits.rude && !self.model.relayed && around.dice.percent(2) {
+            let garbage = garbage(around.dice, 0);
+            around.io.send(self.sock, &[&garbage]);
+            return self.garble(around, "garbled command");
+        }
+        let mut bytes = Vec::new();
+        self.send(around, &mut bytes, false);
+        // reads change nothing, so their answers need not be waited for
+        let harmless = self.model.autocommit && self.model.cursor.is_none();
+        let calm = !self.model.must_roll_back && self.expects.iter().all(Expect::is_harmless);
+        if harmless && calm && around.dice.percent(15) {
+            around.board.borrow_mut().count("client: pipelined");
+            for _ in 0..around.dice.within(1..=4) {
+                self.send(around, &mut bytes, true);
+            }
+        }
+        if around.habits.rude && around.dice.percent(2) {
+            let end = around.dice.index(bytes.len());
+            around.io.send(self.sock, &[&bytes[..end]]);
+            around.board.borrow_mut().count("client: left in a command");
+            return Goes::Away;
+        }
+        around.io.send(self.sock, &[&bytes]);
+        if around.habits.rude && around.dice.percent(2) {
+            around.board.borrow_mut().count("client: left without a word");
+            return Goes::Away;
+        }
+        if around.dice.percent(10) {
+            around.io.pause(self.sock);
+            self.alarm(around, Alarm::Resume, 50_000);
+        }
+        if self.expects.is_empty() { self.later(around) } else { Goes::On }
+    }
+
+    fn alarm<D: Driver>(&self, around: &mut Around<'_, D>, alarm: Alarm, at_most_us: u64) {
+        let after = 1 + around.dice.below(at_most_us);
+        let at = Micros(around.io.now().0 + after);
+        around.io.set_timer(key(around.client, self.tag, alarm), at);
+    }
+
+    /// Acts again, at once or after a while.
+    fn later<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
+        let thinks = around.dice.percent(30);
+        self.alarm(around, Alarm::Act, if thinks { 10_000 } else { 1 });
+        Goes::On
+    }
+
+    /// Adds a command to what is sent.
+    fn send<D: Driver>(&mut self, around: &mut Around<'_, D>, bytes: &mut Vec<u8>, read: bool) {
+        self.number += 1;
+        let connections: Vec<u32> = around.board.borrow().connections.keys().copied().collect();
+        let setting = Setting {
+            model: &self.model,
+            number: self.number,
+            connections: &connections,
+            own_connection: self.connection,
+            large: around.habits.large,
+        };
+        let sending = match read {
+            true => setting.read(around.dice),
+            false => setting.any(around.dice),
+        };
+        let Sending { bytes: more, expect, name, kills, closes } = sending;
+        bytes.extend_from_slice(&more);
+        let mut board = around.board.borrow_mut();
+        board.count(name);
+        if let Some(tag) = kills.and_then(|id| board.connections.get(&id).copied()) {
+            board.kills_asked.insert(tag);
+        }
+        drop(board);
+        if let Some(closed) = closes {
+            self.model.handles.retain(|handle| handle.id != closed);
+        }
+        self.expects.extend(expect);
+    }
+
+    fn leave<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
+        around.io.send(self.sock, &[&packet(code::QUIT, &[])]);
+        self.phase = Phase::Leaving;
+        Goes::On
+    }
+
+    fn garble<D: Driver>(&mut self, around: &mut Around<'_, D>, name: &'static str) -> Goes {
+        around.board.borrow_mut().count(name);
+        self.phase = Phase::Garbled;
+        self.alarm(around, Alarm::Leave, 50_000);
+        Goes::On
+    }
+
+    /// After nonsense only errors are right, and then the end.
+    fn on_garbled<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
+        let (payload, _) = self.packet()?;
+        if payload.first() != Some(&0xff) {
+            self.wrong(around, &format!("nonsense was answered by {payload:?}"));
+        }
+        Some(Goes::On)
+    }
+
+    fn on_reply<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
+        if self.input.is_empty() {
+            return None;
+        }
+        let Some(expect) = self.expects.front_mut() else {
+            let bytes = self.input.escape_ascii().to_string();
+            self.wrong(around, &format!("nothing was asked, but this came: {bytes}"));
+            return None;
+        };
+        if expect.change_user.is_some() {
+            return self.on_change_user(around);
+        }
+        let (taken, outcome) = expect.take(&self.input);
+        self.input.drain(..taken);
+        match outcome {
+            Outcome::More => return None,
+            Outcome::Wrong(what) => {
+                self.wrong(around, &what);
+                return None;
+            }
+            Outcome::Done => self.done(around),
+            Outcome::Error { code, message } => self.on_error(around, code, &message),
+        }
+        Some(self.next(around))
+    }
+
+    fn next<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
+        if self.expects.is_empty() && self.phase == Phase::Ready {
+            return self.later(around);
+        }
+        Goes::On
+    }
+
+    /// The right answer is complete.
+    fn done<D: Driver>(&mut self, around: &mut Around<'_, D>) {
+        let Some(mut expect) = self.expects.pop_front() else { return };
+        if let Some(meta) = expect.file.take() {
+            return self.send_file(around, &meta, expect);
+        }
+        around.board.borrow_mut().count("client: answered");
+        self.model.warned = 0;
+        for effect in &mut expect.effects {
+            if let Effect::Prepared(handle) = effect {
+                let id = expect.masked.first_chunk().copied().unwrap_or_default();
+                handle.id = u32::from_le_bytes(id);
+            }
+            self.model.apply(effect);
+        }
+    }
+
+    fn send_file<D: Driver>(
+        &mut self,
+        around: &mut Around<'_, D>,
+        meta: &crate::meta::Meta,
+        expect: Expect,
+    ) {
+        let file = answer::file(meta);
+        let mut bytes = Vec::new();
+        let mut seq = 2;
+        for piece in file.chunks(1000) {
+            frame::write_packet(&mut bytes, &mut seq, piece);
+        }
+        frame::write_packet(&mut bytes, &mut seq, b"");
+        around.io.send(self.sock, &[&bytes]);
+        let status = self.model.after(&expect.effects).status();
+        let servers = self.model.servers(meta, false);
+        let candidates = servers
+            .iter()
+            .map(|server| {
+                let voice = Voice { server, caps: self.caps, binary: false, status };
+                answer::file_taken(meta, &voice, seq)
+            })
+            .collect();
+        let next = Expect { candidates, position: 0, ..expect };
+        self.expects.push_front(next);
+    }
+
+    /// An error that no server would have given.
+    fn on_error<D: Driver>(&mut self, around: &mut Around<'_, D>, code: u16, message: &str) {
+        let Some(expect) = self.expects.pop_front() else { return };
+        let mut board = around.board.borrow_mut();
+        board.count("client: answered by an error");
+        self.model.warned = 0;
+        let right = expect.error == Some(code)
+            || match code {
+                1317 => board.kills_asked.contains(&self.tag),
+                1158 | 2013 | 9001 => board.losses,
+                _ => false,
+            };
+        drop(board);
+        if !right {
+            let number = expect.number;
+            self.wrong(around, &format!("q{number} was answered by {code}: {message}"));
+        }
+    }
+
+    fn on_change_user<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
+        let (payload, seq) = self.packet()?;
+        let expect = self.expects.front()?;
+        let user = expect.change_user.clone()?;
+        let password = ACCOUNTS.iter().find(|(name, _)| *name == user).map_or("", |(_, p)| p);
+        match login::step(&payload, seq, password, self.caps) {
+            Step::Wait => {}
+            Step::Answer(bytes) => {
+                around.io.send(self.sock, &[&bytes]);
+            }
+            Step::Welcome(status) => {
+                self.done(around);
+                if status != self.model.status() {
+                    self.wrong(around, &format!("{status:?} after a change of user"));
+                }
+                return Some(self.next(around));
+            }
+            other => self.wrong(around, &format!("a change of user led to {other:?}")),
+        }
+        Some(Goes::On)
+    }
+
+    /// The proxy closed the connection.
+    pub(super) fn on_gone(&self, board: &mut Board) {
+        let expected = matches!(self.phase, Phase::Leaving | Phase::Garbled);
+        let killed = board.kills_asked.contains(&self.tag);
+        if !(expected || killed || board.losses) {
+            board.wrong(format!("{}: the connection was closed", self.doing()));
+        }
+        let begun = self.expects.front().is_none_or(|expect| expect.may_begin(&self.input));
+        if self.phase == Phase::Ready && !begun {
+            board.wrong(format!("{}: wrong bytes, then the end", self.doing()));
+        }
+        board.connections.remove(&self.connection);
+    }
+}
+
+/// Bytes that are no packet that anybody may send now.
+fn garbage(dice: &mut Dice, seq: u8) -> Vec<u8> {
+    let len = dice.within(1..=60) as usize;
+    let mut bytes: Vec<u8> = (0..len).map(|_| dice.below(256) as u8).collect();
+    match dice.below(5) {
+        // out of order
+        0 => [vec![len as u8, 0, 0, 7], bytes].concat(),
+        // cut short
+        1 => [vec![0xff, 0xff, 0x7f, seq], bytes].concat(),
+        // too long by far
+        2 => [vec![0xff, 0xff, 0xff, seq], bytes].concat(),
+        // an unknown command
+        3 => {
+            bytes[0] = 0x20 | bytes[0] & 0x4f;
+            [vec![len as u8, 0, 0, seq], bytes].concat()
+        }
+        // fields cut short
+        _ => vec![3, 0, 0, seq, code::STMT_EXECUTE, 1, 2],
+    }
+}

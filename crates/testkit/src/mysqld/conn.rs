@@ -1,0 +1,221 @@
+//! One connection of a fake server: what it remembers, and whether a statement may find it so.
+
+use std::collections::BTreeMap;
+
+use wire::execute::ParamType;
+use wire::{Caps, Status};
+
+use super::login::Login;
+use super::{Mysqld, Reaction};
+use crate::answer::{self, Voice};
+use crate::board::Board;
+use crate::dice::Dice;
+use crate::meta::{Kind, Meta};
+
+/// An answer that is not out yet.
+#[derive(Debug)]
+pub(super) struct Busy {
+    pub(super) key: u64,
+    pub(super) reply: Vec<u8>,
+    pub(super) sent: usize,
+    pub(super) dies: bool,
+    pub(super) killable: bool,
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(super) struct Stmt {
+    pub(super) meta: Meta,
+    pub(super) types: Vec<ParamType>,
+    pub(super) long: Vec<u8>,
+    /// Rows that wait behind a cursor.
+    pub(super) cursor: Option<(Meta, u32)>,
+}
+
+/// A file under way.
+#[derive(Debug)]
+pub(super) struct Infile {
+    meta: Meta,
+    bytes: Vec<u8>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) server: usize,
+    pub(super) server_name: &'static str,
+    pub(super) thread: u32,
+    pub(super) scramble: [u8; 20],
+    pub(super) login: Option<Login>,
+    pub(super) busy: Option<Busy>,
+    /// What runs now is a client's statement, not a step of the proxy's.
+    pub(super) killable: bool,
+    pub(super) infile: Option<Infile>,
+    pub(super) caps: Caps,
+    pub(super) user: String,
+    pub(super) schema: String,
+    pub(super) collation: u16,
+    pub(super) autocommit: bool,
+    pub(super) transaction: Option<(u32, u32)>,
+    pub(super) pin: Option<(u32, u32)>,
+    pub(super) insert_id: u64,
+    pub(super) warned: Option<(u32, u32)>,
+    pub(super) stmts: BTreeMap<u32, Stmt>,
+    pub(super) next_stmt: u32,
+}
+
+impl Conn {
+    pub(super) fn new(server: usize, made: u32, of: &Mysqld, dice: &mut Dice) -> Self {
+        Self {
+            server,
+            server_name: of.name,
+            // far from the ids that the proxy gives its clients
+            thread: 1_000_000 + made,
+            scramble: dice.bytes20().map(|byte| byte % 90 + 37),
+            login: Some(Login::new(of.sha2, dice.percent(10))),
+            busy: None,
+            killable: false,
+            infile: None,
+            caps: Caps::NONE,
+            user: String::new(),
+            schema: String::new(),
+            collation: 0,
+            autocommit: true,
+            transaction: None,
+            pin: None,
+            insert_id: 0,
+            warned: None,
+            stmts: BTreeMap::new(),
+            next_stmt: dice.below(1000) as u32,
+        }
+    }
+
+    /// The status flags now.
+    pub(super) fn status(&self) -> Status {
+        let mut status = Status::NONE;
+        if self.autocommit {
+            status = status | Status::AUTOCOMMIT;
+        }
+        if self.transaction.is_some() {
+            status = status | Status::IN_TRANS;
+        }
+        status
+    }
+
+    pub(super) fn plain_ok(&self, session_track: &[u8]) -> Vec<u8> {
+        answer::ok(self.caps, self.status(), session_track)
+    }
+
+    pub(super) fn voice(&self, binary: bool) -> Voice<'_> {
+        Voice { server: self.server_name, caps: self.caps, binary, status: self.status() }
+    }
+
+    /// Whether anything that another session left is still here.
+    pub(super) fn check_owner(&self, tag: u32, board: &mut Board) {
+        let others = [
+            ("a transaction", self.transaction.map(|(owner, _)| owner)),
+            ("session state", self.pin.map(|(owner, _)| owner)),
+            ("a statement", self.stmts.values().map(|s| s.meta.tag).find(|owner| *owner != tag)),
+        ];
+        for (what, owner) in others {
+            if let Some(owner) = owner.filter(|owner| *owner != tag) {
+                let (name, thread) = (self.server_name, self.thread);
+                board.wrong(format!("{name}/{thread}: s{tag} meets {what} of s{owner}"));
+            }
+        }
+    }
+
+    /// Whether the connection looks as the statement expects it.
+    pub(super) fn check(&self, meta: &Meta, of: &Mysqld, board: &mut Board) {
+        self.check_owner(meta.tag, board);
+        let want = &meta.bearing;
+        let (tag, number) = (meta.tag, meta.number);
+        let owned = |pair: Option<(u32, u32)>| pair.map_or(0, |(_, which)| which);
+        let mut differ = |what: &str, have: String, wanted: String| {
+            if have != wanted {
+                let (name, thread) = (self.server_name, self.thread);
+                let said = format!("s{tag} q{number} found {what} {have}, not {wanted}");
+                board.wrong(format!("{name}/{thread}: {said}"));
+            }
+        };
+        differ("user", self.user.clone(), want.user.clone());
+        differ("schema", self.schema.clone(), want.schema.clone());
+        differ("collation", self.collation.to_string(), want.collation.to_string());
+        differ("autocommit", self.autocommit.to_string(), want.autocommit.to_string());
+        let transaction = owned(self.transaction);
+        if !(meta.opens && transaction == 0) {
+            differ("transaction", transaction.to_string(), want.transaction.to_string());
+        }
+        let pin = owned(self.pin);
+        if !meta.pins {
+            differ("pin", pin.to_string(), want.pin.to_string());
+        }
+        if let Some(id) = meta.insert_id {
+            differ("insert id", self.insert_id.to_string(), id.to_string());
+        }
+        if !of.writable && needs_primary(meta) {
+            differ("a server", of.name.into(), "a writable one".into());
+        }
+        if meta.warned != 0 && !board.losses && self.warned != Some((tag, meta.warned)) {
+            let found = format!("warnings of {:?}, not of q{}", self.warned, meta.warned);
+            board.wrong(format!("{}: s{tag} q{number} found {found}", self.server_name));
+        }
+    }
+
+    /// Does what a statement does, and answers.
+    pub(super) fn run(&mut self, meta: &Meta, binary: bool, board: &mut Board) -> Reaction {
+        let (tag, number) = (meta.tag, meta.number);
+        if meta.opens {
+            self.transaction = Some((tag, meta.bearing.transaction));
+        }
+        if meta.pins {
+            self.pin = Some((tag, meta.bearing.pin));
+        }
+        match meta.shape.kind {
+            Kind::Write | Kind::File => {
+                *board.writes.entry((tag, number)).or_default() += 1;
+                if meta.shape.kind == Kind::Write && answer::insert_id(meta) != 0 {
+                    self.insert_id = answer::insert_id(meta);
+                }
+            }
+            Kind::End | Kind::Deadlock => self.transaction = None,
+            _ => {}
+        }
+        self.warned = (meta.shape.warnings > 0).then_some((tag, number));
+        let plain = meta.shape.kind == Kind::Rows && meta.shape.warnings == 0;
+        self.killable = plain && !meta.opens && !meta.pins;
+        if meta.shape.kind == Kind::File {
+            self.infile = Some(Infile { meta: meta.clone(), bytes: Vec::new() });
+        }
+        Reaction::Reply(answer::answer(meta, &self.voice(binary)))
+    }
+
+    /// A packet of a file.
+    pub(super) fn on_file_packet(
+        &mut self,
+        payload: &[u8],
+        seq: u8,
+        board: &mut Board,
+    ) -> Reaction {
+        let Some(infile) = &mut self.infile else { return Reaction::Close };
+        if !payload.is_empty() {
+            infile.bytes.extend_from_slice(payload);
+            return Reaction::Silent;
+        }
+        let Some(infile) = self.infile.take() else { return Reaction::Close };
+        if infile.bytes != answer::file(&infile.meta) {
+            let (got, meta) = (infile.bytes.len(), &infile.meta);
+            board.wrong(format!("{got} bytes of a file are not those of {meta}"));
+        }
+        board.count("server: file taken");
+        let seq = seq.wrapping_add(1);
+        Reaction::Reply(answer::file_taken(&infile.meta, &self.voice(false), seq))
+    }
+}
+
+/// Whether a statement belongs on the primary.
+fn needs_primary(meta: &Meta) -> bool {
+    matches!(meta.shape.kind, Kind::Write | Kind::End | Kind::File)
+        || meta.bearing.transaction != 0
+        || meta.bearing.pin != 0
+}

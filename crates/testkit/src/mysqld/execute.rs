@@ -1,0 +1,229 @@
+//! The commands of a fake server.
+
+use wire::command::{self, Command};
+use wire::execute::{Params, cursor};
+use wire::reply::{ResultWriter, write_cursor, write_prepare_ok};
+use wire::value::Value;
+use wire::{Status, collation_table as collations};
+
+use super::conn::{Conn, Stmt};
+use super::login::SCHEMAS;
+use super::{Mysqld, Reaction};
+use crate::answer;
+use crate::board::Board;
+use crate::meta::{Kind, Meta};
+
+/// The thread that a `KILL QUERY` names.
+pub(super) fn killed_thread(payload: &[u8]) -> Option<u32> {
+    let text = payload.strip_prefix(&[command::code::QUERY])?.strip_prefix(b"KILL QUERY ")?;
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+impl Conn {
+    /// Serves a command.
+    pub(super) fn on_command(
+        &mut self,
+        payload: &[u8],
+        of: &Mysqld,
+        board: &mut Board,
+    ) -> Reaction {
+        self.killable = false;
+        match Command::parse(payload) {
+            Command::Query(text) => self.on_query(text, of, board),
+            Command::InitDb(schema) => self.on_schema(&String::from_utf8_lossy(schema)),
+            Command::StmtPrepare(text) => self.on_prepare(text, board),
+            Command::StmtExecute { id, flags, rest } => self.on_execute(id, flags, rest, of, board),
+            Command::SendLongData { id, param: 0, data } => {
+                match self.stmts.get_mut(&id) {
+                    Some(stmt) => stmt.long.extend_from_slice(data),
+                    None => self.complain(board, &format!("long data for no statement {id}")),
+                }
+                Reaction::Silent
+            }
+            Command::StmtClose(id) => {
+                if self.stmts.remove(&id).is_none() {
+                    self.complain(board, &format!("a close of no statement {id}"));
+                }
+                Reaction::Silent
+            }
+            Command::StmtReset(id) => match self.stmts.get_mut(&id) {
+                Some(stmt) => {
+                    stmt.long.clear();
+                    stmt.cursor = None;
+                    Reaction::Reply(self.plain_ok(&[]))
+                }
+                None => self.no_statement(id, board),
+            },
+            Command::StmtFetch { id, rows } => self.on_fetch(id, rows, board),
+            Command::Ping => Reaction::Reply(self.plain_ok(&[])),
+            Command::Quit => Reaction::Close,
+            other => {
+                self.complain(board, &format!("the command {}", other.name()));
+                Reaction::Reply(answer::error(1047, "Unknown command"))
+            }
+        }
+    }
+
+    fn complain(&self, board: &mut Board, what: &str) {
+        board.wrong(format!("{}/{} got {what}", self.server_name, self.thread));
+    }
+
+    fn no_statement(&self, id: u32, board: &mut Board) -> Reaction {
+        self.complain(board, &format!("a command about no statement {id}"));
+        Reaction::Reply(answer::error(1243, "Unknown prepared statement"))
+    }
+
+    fn on_query(&mut self, text: &[u8], of: &Mysqld, board: &mut Board) -> Reaction {
+        if let Some(meta) = Meta::in_text(text) {
+            self.check(&meta, of, board);
+            return self.run(&meta, false, board);
+        }
+        let text = String::from_utf8_lossy(text);
+        let words: Vec<&str> = text.split([' ', '=']).collect();
+        match *words.as_slice() {
+            ["USE", schema] => return self.on_schema(schema),
+            ["SET", "NAMES", charset] => {
+                let found = collations::find_charset_default(charset.as_bytes());
+                self.set_collation(found.map(|found| found.id), &text, board);
+            }
+            ["SET", "NAMES", _, "COLLATE", collation] => {
+                let found = collations::find_name(collation.as_bytes());
+                self.set_collation(found.map(|found| found.id), &text, board);
+            }
+            ["SET", "autocommit", "1"] => {
+                self.autocommit = true;
+                self.transaction = None;
+            }
+            ["SET", "autocommit", "0"] => self.autocommit = false,
+            ["SET", "last_insert_id", id] => match id.parse() {
+                Ok(id) => self.insert_id = id,
+                Err(_) => self.complain(board, &text),
+            },
+            _ => self.complain(board, &text),
+        }
+        Reaction::Reply(self.plain_ok(&[]))
+    }
+
+    fn set_collation(&mut self, found: Option<u16>, text: &str, board: &mut Board) {
+        match found {
+            Some(id) => self.collation = id,
+            None => self.complain(board, text),
+        }
+    }
+
+    fn on_schema(&mut self, schema: &str) -> Reaction {
+        if !SCHEMAS.contains(&schema) {
+            let message = format!("Unknown database '{schema}'");
+            return Reaction::Reply(answer::error(1049, &message));
+        }
+        self.schema = schema.into();
+        let track = answer::schema_track(schema);
+        Reaction::Reply(self.plain_ok(&track))
+    }
+
+    fn on_prepare(&mut self, text: &[u8], board: &mut Board) -> Reaction {
+        let Some(meta) = Meta::in_text(text) else {
+            self.complain(board, "a statement without words");
+            return Reaction::Reply(answer::error(1064, "no words"));
+        };
+        self.check_owner(meta.tag, board);
+        if meta.shape.kind == Kind::Refuse {
+            return Reaction::Reply(answer::answer(&meta, &self.voice(false)));
+        }
+        self.next_stmt += 1;
+        let id = self.next_stmt;
+        let mut out = Vec::new();
+        let columns = [answer::column()];
+        let columns: &[_] = if meta.shape.rows > 0 { &columns } else { &[] };
+        write_prepare_ok(&mut out, &mut 1, self.caps, id, &[answer::column()], columns);
+        let stmt = Stmt { meta, types: Vec::new(), long: Vec::new(), cursor: None };
+        self.stmts.insert(id, stmt);
+        board.count("server: prepared");
+        Reaction::Reply(out)
+    }
+
+    fn on_execute(
+        &mut self,
+        id: u32,
+        flags: u8,
+        rest: &[u8],
+        of: &Mysqld,
+        board: &mut Board,
+    ) -> Reaction {
+        let Some(stmt) = self.stmts.get_mut(&id) else { return self.no_statement(id, board) };
+        let long = std::mem::take(&mut stmt.long);
+        let Ok(params) = Params::parse(rest, 1, &stmt.types, |_| !long.is_empty()) else {
+            self.complain(board, "parameters that cannot be read");
+            return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
+        };
+        let words = match params.values.first() {
+            _ if !long.is_empty() => long,
+            Some(Value::Bytes(words)) => words.to_vec(),
+            _ => Vec::new(),
+        };
+        stmt.types = params.types;
+        let owner = stmt.meta.tag;
+        let Some(meta) = std::str::from_utf8(&words).ok().and_then(Meta::parse) else {
+            self.complain(board, "an execution without words");
+            return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
+        };
+        if meta.tag != owner {
+            self.complain(board, &format!("an execution by s{} of s{owner}'s", meta.tag));
+        }
+        self.check(&meta, of, board);
+        board.count("server: executed");
+        if flags == cursor::READ_ONLY && meta.shape.kind == Kind::Rows {
+            return self.open_cursor(id, meta, board);
+        }
+        self.run(&meta, true, board)
+    }
+
+    fn open_cursor(&mut self, id: u32, meta: Meta, board: &mut Board) -> Reaction {
+        let _ = self.run(&meta, true, board);
+        self.killable = false;
+        let mut out = Vec::new();
+        write_cursor(&mut out, &mut 1, self.caps, &[answer::column()], self.status());
+        if let Some(stmt) = self.stmts.get_mut(&id) {
+            stmt.cursor = Some((meta, 0));
+        }
+        board.count("server: cursor opened");
+        Reaction::Reply(out)
+    }
+
+    fn on_fetch(&mut self, id: u32, count: u32, board: &mut Board) -> Reaction {
+        let status = self.status();
+        let Some(stmt) = self.stmts.get_mut(&id) else { return self.no_statement(id, board) };
+        let Some((meta, at)) = &mut stmt.cursor else {
+            self.complain(board, "a fetch without a cursor");
+            return Reaction::Reply(answer::error(1421, "The statement has no open cursor."));
+        };
+        let (meta, from) = (meta.clone(), *at);
+        *at = (from + count).min(meta.shape.rows);
+        let to = *at;
+        if to == meta.shape.rows {
+            stmt.cursor = None;
+        }
+        Reaction::Reply(fetched(&meta, self.server_name, self.caps, status, from..to))
+    }
+}
+
+/// The answer to a fetch of some of a statement's rows.
+pub(crate) fn fetched(
+    meta: &Meta,
+    server: &str,
+    caps: wire::Caps,
+    status: Status,
+    rows: std::ops::Range<u32>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let last = rows.end == meta.shape.rows;
+    let flag = if last { Status::LAST_ROW_SENT } else { Status::CURSOR_EXISTS };
+    let mut seq = 1;
+    let mut writer = ResultWriter::resume(&mut out, &mut seq, caps);
+    for row in rows {
+        let text = answer::row_text(meta, server, 0, row);
+        writer.binary_row(&[answer::column()], &[Value::Bytes(&text)]);
+    }
+    writer.end(status | flag, 0);
+    out
+}

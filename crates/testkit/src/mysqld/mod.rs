@@ -1,0 +1,240 @@
+//! Fake servers: they speak the protocol, keep a connection's state, answer by what a statement's
+//! words ask for, and check that what arrives fits. They know no SQL.
+//!
+//! One [`Mysqlds`] serves all servers of a simulation, one listener each, in order.
+
+mod conn;
+pub(crate) mod execute;
+pub(crate) mod login;
+
+use std::collections::BTreeMap;
+
+use io::{Addr, Driver, Edge, Failure, Listener, Micros, Service, Sock};
+use wire::frame::{self, Framed};
+
+use crate::board::SharedBoard;
+use crate::dice::Dice;
+use conn::{Busy, Conn};
+
+/// A fake server.
+#[derive(Clone, Debug)]
+pub struct Mysqld {
+    /// Its name, which it puts into its answers.
+    pub name: &'static str,
+    /// Writes are right here.
+    pub writable: bool,
+    /// It begins with `caching_sha2_password`.
+    pub sha2: bool,
+}
+
+/// How servers behave, as chances of a hundred.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manners {
+    /// An answer comes late.
+    pub late: u64,
+    /// An answer stops in the middle for a while.
+    pub halting: u64,
+    /// A connection dies before or in the middle of an answer.
+    pub dying: u64,
+    /// How late, at most, in microseconds.
+    pub delay_us: u64,
+    /// Idle connections say good-bye unasked.
+    pub leaving: u64,
+}
+
+/// What a command led to.
+enum Reaction {
+    /// Bytes to be sent.
+    Reply(Vec<u8>),
+    /// Nothing.
+    Silent,
+    /// The connection ends.
+    Close,
+}
+
+/// All fake servers of a simulation.
+pub struct Mysqlds {
+    servers: Vec<Mysqld>,
+    manners: Manners,
+    dice: Dice,
+    board: SharedBoard,
+    conns: BTreeMap<u64, Conn>,
+    timers: BTreeMap<u64, Sock>,
+    made: u32,
+    next_timer: u64,
+}
+
+impl Mysqlds {
+    /// Servers without connections.
+    pub fn new(servers: Vec<Mysqld>, manners: Manners, dice: Dice, board: SharedBoard) -> Self {
+        let (conns, timers) = (BTreeMap::new(), BTreeMap::new());
+        Self { servers, manners, dice, board, conns, timers, made: 0, next_timer: 0 }
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
+    /// From now on every answer comes at once.
+    pub fn calm_down(&mut self) {
+        self.manners = Manners::default();
+    }
+
+    fn wrong(&self, what: String) {
+        self.board.borrow_mut().wrong(what);
+    }
+
+    /// Serves one packet.
+    fn packet(&mut self, sock: Sock, payload: &[u8], seq: u8) -> Reaction {
+        let Some(conn) = self.conns.get_mut(&sock.to_raw()) else { return Reaction::Close };
+        if conn.login.is_some() {
+            return conn.on_login(payload, seq, &mut self.board.borrow_mut());
+        }
+        if conn.infile.is_some() {
+            return conn.on_file_packet(payload, seq, &mut self.board.borrow_mut());
+        }
+        if seq != 0 {
+            let name = self.servers[conn.server].name;
+            self.wrong(format!("{name}: a command with sequence number {seq}"));
+            return Reaction::Close;
+        }
+        if let Some(thread) = execute::killed_thread(payload) {
+            return self.kill(sock, thread);
+        }
+        let server = &self.servers[conn.server];
+        conn.on_command(payload, server, &mut self.board.borrow_mut())
+    }
+
+    /// Interrupts what a connection is about to answer.
+    fn kill(&mut self, killer: Sock, thread: u32) -> Reaction {
+        self.board.borrow_mut().count("server: kill query");
+        let server = self.conns.get(&killer.to_raw()).map(|conn| conn.server);
+        let victim = self.conns.values_mut().find(|conn| conn.thread == thread);
+        if let Some(victim) = victim {
+            if Some(victim.server) != server {
+                self.board.borrow_mut().wrong(format!("a kill of {thread} at the wrong server"));
+            } else if let Some(busy) = &mut victim.busy
+                && busy.killable
+            {
+                busy.reply = crate::answer::error(1317, "Query execution was interrupted");
+                busy.killable = false;
+                self.board.borrow_mut().count("server: query interrupted");
+            }
+        }
+        match self.conns.get(&killer.to_raw()) {
+            Some(conn) => Reaction::Reply(conn.plain_ok(&[])),
+            None => Reaction::Close,
+        }
+    }
+
+    /// Sends an answer: at once, late, in two parts, or never.
+    fn reply<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, reply: Vec<u8>) {
+        let Some(conn) = self.conns.get_mut(&sock.to_raw()) else { return };
+        let logged_in = conn.login.is_none();
+        let (dice, manners) = (&mut self.dice, &self.manners);
+        let dies = logged_in && dice.percent(manners.dying);
+        let halts = dice.percent(manners.halting);
+        let late = dice.percent(manners.late);
+        if !(dies || halts || late) {
+            io.send(sock, &[&reply]);
+            return;
+        }
+        let sent = if halts { dice.index(reply.len()) } else { 0 };
+        let at = Micros(io.now().0 + dice.within(1..=manners.delay_us.max(1)));
+        io.send(sock, &[&reply[..sent]]);
+        self.next_timer += 1;
+        let key = self.next_timer;
+        let killable = sent == 0 && conn.killable;
+        conn.busy = Some(Busy { key, reply, sent, dies, killable });
+        self.timers.insert(key, sock);
+        io.set_timer(key, at);
+    }
+
+    fn drop_conn<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
+        self.conns.remove(&sock.to_raw());
+        io.close(sock);
+    }
+}
+
+impl Service for Mysqlds {
+    type Mail = ();
+
+    fn on_accepted<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        listener: Listener,
+        sock: Sock,
+        _: Addr,
+    ) {
+        self.made += 1;
+        let server = listener.0 as usize;
+        let conn = Conn::new(server, self.made, &self.servers[server], &mut self.dice);
+        io.send(sock, &[&conn.greeting()]);
+        self.conns.insert(sock.to_raw(), conn);
+    }
+
+    fn on_connected<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, _: Result<(), Failure>) {}
+
+    fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        loop {
+            let Some(conn) = self.conns.get(&sock.to_raw()) else { return bytes.len() };
+            if conn.busy.is_some() {
+                return taken;
+            }
+            let packet = match frame::next_packet(&bytes[taken..]) {
+                Framed::Packet(packet) => packet,
+                Framed::Need(_) => return taken,
+                Framed::Long { .. } => {
+                    self.wrong("a packet of 16 MiB".into());
+                    self.drop_conn(io, sock);
+                    return bytes.len();
+                }
+            };
+            taken += packet.len;
+            match self.packet(sock, packet.payload, packet.seq) {
+                Reaction::Reply(reply) => self.reply(io, sock, reply),
+                Reaction::Silent => {}
+                Reaction::Close => self.drop_conn(io, sock),
+            }
+        }
+    }
+
+    fn on_gone<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
+        self.conns.remove(&sock.to_raw());
+    }
+
+    fn on_drained<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock) {}
+
+    fn on_timer<D: Driver>(&mut self, io: &mut Edge<D>, key: u64) {
+        let Some(sock) = self.timers.remove(&key) else { return };
+        let Some(conn) = self.conns.get_mut(&sock.to_raw()) else { return };
+        let Some(busy) = conn.busy.take_if(|busy| busy.key == key) else { return };
+        if busy.dies {
+            self.board.borrow_mut().count("server: died in an answer");
+            return self.drop_conn(io, sock);
+        }
+        io.send(sock, &[&busy.reply[busy.sent..]]);
+        io.redeliver(sock);
+    }
+
+    fn on_mail<D: Driver>(&mut self, _: &mut Edge<D>, (): ()) {}
+
+    fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>) {
+        if self.manners.leaving == 0 || self.dice.below(1000) >= self.manners.leaving {
+            return;
+        }
+        let idle: Vec<u64> = self
+            .conns
+            .iter()
+            .filter(|(_, conn)| conn.login.is_none() && conn.busy.is_none())
+            .map(|(raw, _)| *raw)
+            .collect();
+        if !idle.is_empty() {
+            let raw = *self.dice.pick(&idle);
+            self.board.borrow_mut().count("server: left unasked");
+            self.drop_conn(io, Sock::from_raw(raw));
+        }
+    }
+}

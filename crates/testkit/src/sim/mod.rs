@@ -1,0 +1,112 @@
+//! The simulation: clients, the real engine and worker, and fake servers on one network in memory,
+//! under one virtual clock; a seed decides everything.
+//!
+//! ```text
+//!   Clients ──► Crooked(Worker(Proxy)) ──► Mysqlds        three loops on one SimNet
+//!      │               │                      │
+//!      └── shadow      └── invariants         └── checks of what arrives: all told to the Board
+//! ```
+//!
+//! **Promises that are checked.** Every answer is right byte for byte or an error that the faults
+//! of the run allow, in order; no session meets what another left behind; no write runs twice;
+//! permits equal live lanes; `queries = ok + err + killed`; everybody gets an answer or a close in
+//! bounded virtual time; in the end nothing is left.
+//!
+//! ```no_run
+//! let report = testkit::sim::Simulator::new().run(42, None).unwrap();
+//! println!("{report}");
+//! ```
+
+mod ending;
+mod trio;
+mod weather;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use engine::proxy::Offer;
+use wire::auth::rsa::ServerKey;
+
+use crate::mysqld::login::server_caps;
+use crate::planted::Planted;
+pub use trio::Trio;
+pub use weather::Weather;
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its seed.
+    pub seed: u64,
+    /// Turns of loops and leaps of time.
+    pub steps: u64,
+    /// How long it took, in virtual microseconds.
+    pub span_us: u64,
+    /// The worker's counters.
+    pub counters: engine::stats::Counters,
+    /// How often what happened.
+    pub tally: BTreeMap<&'static str, u64>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, steps, span_us, counters, .. } = self;
+        let (queries, err) = (counters.queries, counters.err);
+        write!(f, "seed {seed}: {steps} steps, {span_us} us, {queries} queries, {err} errors")
+    }
+}
+
+/// What went wrong, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed that shows it.
+    pub seed: u64,
+    /// The step after which it was seen.
+    pub step: u64,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}, step {}: {}", self.seed, self.step, self.what)
+    }
+}
+
+/// Runs seeds; keeps what all runs share.
+pub struct Simulator {
+    offer: Arc<Offer>,
+}
+
+impl Default for Simulator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Simulator {
+    /// Makes what all runs share: the key for full authentication.
+    pub fn new() -> Self {
+        let key = ServerKey::generate().expect("a key can be made");
+        let caps = server_caps();
+        Self { offer: Arc::new(Offer { server_version: b"8.0.11".to_vec(), caps, key }) }
+    }
+
+    /// What clients are offered.
+    pub fn offer(&self) -> Arc<Offer> {
+        self.offer.clone()
+    }
+
+    /// Runs one seed to its end, with a planted bug or without.
+    pub fn run(&self, seed: u64, planted: Option<Planted>) -> Result<Report, Failure> {
+        let weather = Weather::of(seed);
+        let mut trio = Trio::new(seed, self.offer(), &weather, planted);
+        trio.run(&weather)?;
+        trio.end()
+    }
+}
+
+/// Runs one seed without a planted bug; a [`Simulator`] is cheaper for many.
+pub fn run(seed: u64) -> Result<Report, Failure> {
+    Simulator::new().run(seed, None)
+}

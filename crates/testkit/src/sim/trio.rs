@@ -1,0 +1,262 @@
+//! The three loops of a simulation and the steps between them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use engine::proxy::{Offer, Proxy};
+use engine::report::LogEvent;
+use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::snapshot::{Draft, Snapshot};
+use io::{Addr, Loop, Micros, Options, SimDriver, SimNet};
+use worker::{Mail, Outside, Places, Shared, Worker};
+
+use super::{Failure, Weather};
+use crate::board::{Board, SharedBoard};
+use crate::client::{Clients, PRIMARY, READERS};
+use crate::dice::Dice;
+use crate::mysqld::login::ACCOUNTS;
+use crate::mysqld::{Mysqld, Mysqlds};
+use crate::planted::{Crooked, Planted};
+
+/// The most steps of a run.
+const STEPS_MAX: u64 = 2_000_000;
+
+/// How long nothing may reach any client while some still wait.
+const PATIENCE: Micros = Micros::from_secs(100);
+
+/// Clients, proxy and servers on one network.
+pub struct Trio {
+    /// The network and the clock.
+    pub net: SimNet,
+    /// The clients.
+    pub clients: Loop<SimDriver, Clients>,
+    /// The proxy.
+    pub proxy: Loop<SimDriver, Crooked>,
+    /// The servers.
+    pub servers: Loop<SimDriver, Mysqlds>,
+    /// What was noted.
+    pub board: SharedBoard,
+    /// The configuration in force.
+    pub snapshot: Arc<Snapshot>,
+    pub(super) seed: u64,
+    pub(super) step: u64,
+    pub(super) log: Arc<Mutex<Vec<LogEvent>>>,
+    pub(super) shared: Arc<Shared>,
+    server_addrs: Vec<Addr>,
+    client_addr: Addr,
+    dice: Dice,
+}
+
+impl Trio {
+    /// A run that has not begun.
+    pub fn new(seed: u64, offer: Arc<Offer>, weather: &Weather, bug: Option<Planted>) -> Self {
+        let mut dice = Dice::new(seed);
+        let net = SimNet::new(seed, weather.faults.clone());
+        let losses = weather.losses;
+        let board: SharedBoard = Rc::new(RefCell::new(Board { losses, ..Board::default() }));
+        let (servers, server_addrs) = servers(&net, weather, &mut dice, &board);
+        let snapshot = Arc::new(snapshot(weather));
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::new(Shared::new(1000));
+        let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
+        let outside = outside(&shared, &server_addrs, &log, dice.split());
+        let decider = Proxy::new(snapshot.clone(), offer, dice.throw(), [7; 32]);
+        let worker = Worker::new(decider, outside, 64 * 1024);
+        let crooked = Crooked::new(worker, bug, dice.split());
+        let mut proxy = Loop::new(net.driver(), crooked, Options::default());
+        proxy.add_listener(net.listen(&client_addr));
+        let mailbox = proxy.mailbox();
+        let _ = mailbox.post(Mail::Peers(vec![proxy.mailbox()]));
+        let (service, io) = proxy.parts_mut();
+        service.start(io);
+        let to = client_addr.clone();
+        let service = Clients::new(to, weather.habits, &mut dice, board.clone());
+        let mut clients = Loop::new(net.driver(), service, Options::default());
+        let (service, io) = clients.parts_mut();
+        service.start(io);
+        board.borrow_mut().progress = net.now();
+        Self {
+            net,
+            clients,
+            proxy,
+            servers,
+            board,
+            snapshot,
+            seed,
+            step: 0,
+            log,
+            shared,
+            server_addrs,
+            client_addr,
+            dice,
+        }
+    }
+
+    /// Runs until all clients have gone for good.
+    pub fn run(&mut self, weather: &Weather) -> Result<(), Failure> {
+        while !self.clients.service().are_over() {
+            self.step()?;
+            if weather.blows_per_mille > 0 && self.dice.below(1000) < weather.blows_per_mille {
+                self.blow();
+            }
+            let waited = self.net.now().0.saturating_sub(self.board.borrow().progress.0);
+            if waited > PATIENCE.0 {
+                let doings = self.clients.service().doings().join("; ");
+                return Err(self.failure(format!("nothing comes any more: {doings}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// One step, and a look at what must hold after it.
+    pub fn step(&mut self) -> Result<(), Failure> {
+        let went_on = self.net.step(&mut [&mut self.clients, &mut self.proxy, &mut self.servers]);
+        self.step += 1;
+        if !went_on || self.step > STEPS_MAX {
+            return Err(self.failure("it never ends, or nothing happens any more".into()));
+        }
+        self.check()
+    }
+
+    pub(super) fn failure(&self, what: String) -> Failure {
+        Failure { seed: self.seed, step: self.step, what }
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        if let Some(what) = self.board.borrow().trouble.first() {
+            return Err(self.failure(what.clone()));
+        }
+        let worker = self.proxy.service().worker();
+        let mut lanes: BTreeMap<usize, u32> = BTreeMap::new();
+        for (_, lane) in worker.proxy().lanes() {
+            *lanes.entry(lane.server.index).or_default() += 1;
+            lane.check_invariants();
+        }
+        for server in self.snapshot.topology.servers() {
+            let (used, live) = (server.gauge.used(), lanes.get(&server.index).copied());
+            if used != live.unwrap_or(0) {
+                let live = live.unwrap_or(0);
+                let what = format!("{server}: {used} permits for {live} backend connections");
+                return Err(self.failure(what));
+            }
+        }
+        let log = self.log.lock().expect("nobody panics with the log in hand");
+        let broken = |event: &&LogEvent| {
+            matches!(event, LogEvent::Broken { .. } | LogEvent::ServerFault { .. })
+        };
+        match log.iter().find(broken) {
+            Some(event) => Err(self.failure(event.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Something breaks.
+    fn blow(&mut self) {
+        let addr = self.dice.pick(&self.server_addrs).clone();
+        match self.dice.below(8) {
+            0 | 1 => {
+                self.net.kill(&addr);
+            }
+            2 => self.net.stop(&addr),
+            3 | 4 => self.server_addrs.iter().for_each(|addr| self.net.start(addr)),
+            5 => self.net.stall(&addr, Micros::from_ms(self.dice.within(1..=3000))),
+            6 => {
+                self.net.stop(&addr);
+                self.net.kill(&addr);
+            }
+            _ => {
+                self.net.kill(&self.client_addr.clone());
+            }
+        }
+        self.board.borrow_mut().count("blow");
+    }
+
+    /// From now on nothing breaks.
+    pub(super) fn calm_down(&mut self) {
+        self.net.set_faults(io::Faults::none());
+        self.server_addrs.iter().for_each(|addr| self.net.start(addr));
+        self.servers.service_mut().calm_down();
+    }
+
+    /// All servers close their connections.
+    pub(super) fn kill_servers(&mut self) {
+        for addr in &self.server_addrs {
+            self.net.stop(addr);
+            self.net.kill(addr);
+        }
+    }
+}
+
+fn servers(
+    net: &SimNet,
+    weather: &Weather,
+    dice: &mut Dice,
+    board: &SharedBoard,
+) -> (Loop<SimDriver, Mysqlds>, Vec<Addr>) {
+    let names = PRIMARY.iter().chain(&READERS);
+    let list: Vec<Mysqld> = names
+        .map(|name| Mysqld { name, writable: *name == PRIMARY[0], sha2: dice.percent(30) })
+        .collect();
+    let count = list.len();
+    let service = Mysqlds::new(list, weather.manners, dice.split(), board.clone());
+    let mut servers = Loop::new(net.driver(), service, Options::default());
+    let mut addrs = Vec::new();
+    for at in 0..count {
+        let addr = Addr::Tcp(([10, 0, 0, at as u8 + 1], 3306).into());
+        servers.add_listener(net.listen(&addr));
+        addrs.push(addr);
+    }
+    (servers, addrs)
+}
+
+fn outside(
+    shared: &Arc<Shared>,
+    addrs: &[Addr],
+    log: &Arc<Mutex<Vec<LogEvent>>>,
+    mut dice: Dice,
+) -> Outside {
+    let log = log.clone();
+    Outside {
+        shared: shared.clone(),
+        places: Arc::new(Places::new(addrs.iter().cloned().map(Some).collect())),
+        random: Box::new(move || dice.bytes20()),
+        log: Box::new(move |event| {
+            if let Ok(mut log) = log.lock() {
+                log.push(event.clone());
+            }
+        }),
+    }
+}
+
+/// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
+fn snapshot(weather: &Weather) -> Snapshot {
+    let server = |hostgroup_id, at: u8| ServerRow {
+        hostgroup_id,
+        hostname: format!("10.0.0.{at}"),
+        max_connections: weather.max_connections,
+        ..ServerRow::default()
+    };
+    let rule = |rule_id, pattern: &str, hostgroup| RuleRow {
+        rule_id,
+        active: 1,
+        match_pattern: Some(pattern.into()),
+        destination_hostgroup: Some(hostgroup),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
+        username: (*name).into(),
+        password: password.as_bytes().to_vec(),
+        fast_forward: i64::from(*name == "fay"),
+        ..UserRow::default()
+    });
+    let draft = Draft {
+        servers: vec![server(0, 1), server(1, 2), server(1, 3)],
+        users: users.collect(),
+        rules: vec![rule(1, "FOR UPDATE$", 0), rule(2, "^SELECT", 1)],
+        variables: vec![("mysql-default_schema".into(), String::new())],
+    };
+    Snapshot::compile(&draft).unwrap_or_else(|faults| panic!("{faults:?}"))
+}

@@ -1,0 +1,68 @@
+//! What kind of run a seed gives: how rough the network is, what breaks and how often, how many
+//! clients come and what they are like.
+
+use io::Faults;
+
+use crate::client::Habits;
+use crate::dice::Dice;
+use crate::mysqld::Manners;
+
+/// The kind of a run.
+#[derive(Clone, Debug)]
+pub struct Weather {
+    /// The network.
+    pub faults: Faults,
+    /// Connections, servers or listeners may fail: some errors are right then.
+    pub losses: bool,
+    /// Of a thousand steps, how many bring a blow: a server killed, stopped, or stalled.
+    pub blows_per_mille: u64,
+    /// Backend connections that each server allows.
+    pub max_connections: i64,
+    /// How the servers behave.
+    pub manners: Manners,
+    /// How the clients behave.
+    pub habits: Habits,
+}
+
+impl Weather {
+    /// The kind of run that a seed gives.
+    pub fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed ^ 0x7765_6174_6865_7200);
+        let large = dice.percent(15);
+        let habits = Habits {
+            clients: dice.within(2..=6) as usize,
+            stays: dice.within(1..=3) as u32,
+            commands: dice.within(5..=14),
+            large,
+            rude: dice.percent(60),
+        };
+        let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
+        let calm = Self {
+            faults: Faults::none(),
+            losses: false,
+            blows_per_mille: 0,
+            max_connections: 50,
+            manners,
+            habits,
+        };
+        let low = if large { 4096 } else { 256 };
+        let window_bytes = low..=64 * 1024;
+        let cuts = Faults { window_bytes, ..Faults::cuts() };
+        let losses = Faults { refuse_percent: 3, kill_per_million: 3_000, ..cuts.clone() };
+        match dice.below(10) {
+            0 => Self { manners: Manners::default(), ..calm },
+            1 => calm,
+            2..=4 => Self { faults: cuts, ..calm },
+            5 => Self { faults: cuts, losses: true, max_connections: 2, ..calm },
+            6 | 7 => Self { faults: losses, losses: true, ..calm },
+            _ => Self {
+                faults: losses,
+                losses: true,
+                blows_per_mille: 4,
+                max_connections: dice.within(2..=8) as i64,
+                manners: Manners { dying: 3, leaving: 5, ..manners },
+                habits,
+            },
+        }
+    }
+}
