@@ -117,8 +117,8 @@ fn the_server_that_failed_is_spared_and_alone_it_gets_a_new_connection() {
         let Checkout::Dial(server) = bench.checkout(Some(0)) else { panic!("there is room") };
         assert_eq!(server.index, 1);
     }
-    let Checkout::Dial(server) = bench.checkout(Some(0)) else { panic!("there is room") };
-    assert_eq!(server.index, 0, "better than waiting, but by a new connection");
+    let Checkout::Dial(last) = bench.checkout(Some(0)) else { panic!("there is room") };
+    assert_eq!(last.index, 0, "better than waiting, but by a new connection");
     let mut alone = Bench::new(&[server(1, 1, 10, "ONLINE")]);
     alone.idle_lane(0, "test", Caps::NONE);
     assert!(matches!(alone.checkout(Some(0)), Checkout::Dial(_)));
