@@ -224,9 +224,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.want = session.first.clone();
         session.class = session.caps.intersect(CLASS);
-        session.last_insert_id = 0;
-        session.row_count = 0;
-        session.found_rows = 0;
+        session.forget_results();
         self.answer_ok(id);
     }
 
@@ -255,6 +253,9 @@ impl Proxy {
         const SEEN: usize = 256;
         self.stats.ok -= 1;
         let Some(session) = self.sessions.get(id) else { return };
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.state.schema.clone_from(&session.want.schema);
+        }
         if let Some(schema) = &session.want.schema
             && self.schemas_seen.len() < SEEN
         {
@@ -366,6 +367,12 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => {
+                let limit_us = vars.connect_timeout_client_ms * 1000;
+                let at = session.idle_since_us.saturating_add(limit_us);
+                if now_us < at {
+                    // that deadline was of an earlier login on the same connection
+                    return self.orders.push(Order::Deadline { end: End::Client(id), at });
+                }
                 let fault = "the handshake was not completed in time";
                 self.client_fault(id, fault);
                 self.close_session(id, None);

@@ -192,9 +192,14 @@ impl Proxy {
         };
         self.release_all(id);
         self.leave_account(id);
+        let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
             session.scramble = scramble;
+            session.idle_since_us = now_us;
+            session.forget_results();
         }
+        let at = now_us + self.snapshot.vars.connect_timeout_client_ms * 1000;
+        self.orders.push(Order::Deadline { end: End::Client(id), at });
         self.judge(id, Box::new(login), b"");
     }
 

@@ -197,7 +197,7 @@ pub struct Session {
     pub(crate) input_waits: bool,
     /// The client is not read from.
     pub(crate) paused: bool,
-    /// The last time it became idle.
+    /// The last time it became idle or began to log in.
     pub(crate) idle_since_us: u64,
     /// When its transaction began; 0 when there is none.
     pub(crate) transaction_since_us: u64,
@@ -245,6 +245,13 @@ impl Session {
             relay_attempts: 0,
             relay_avoid: None,
         }
+    }
+
+    /// What the last statements came to is not asked for any more.
+    pub(crate) fn forget_results(&mut self) {
+        self.last_insert_id = 0;
+        self.row_count = 0;
+        self.found_rows = 0;
     }
 
     /// The lane it holds for one of these reasons.

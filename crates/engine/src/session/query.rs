@@ -16,6 +16,8 @@ use crate::session::{Job, What};
 enum SetPlan {
     /// Everything is tracked: nothing needs to be sent.
     Tracked,
+    /// Everything is tracked, but the lane in use has to be told too.
+    Followed,
     /// It has to be sent, and holds the lane.
     Sent,
 }
@@ -35,8 +37,10 @@ impl Proxy {
         let mut holds = holds::of_statement(facts.verb, facts.effects, false);
         let mut what = What::Plain;
         if facts.verb == Verb::Set && upload.is_none() {
-            if let SetPlan::Tracked = self.track_set(id, text, &facts) {
-                return;
+            match self.track_set(id, text, &facts) {
+                SetPlan::Tracked => return,
+                SetPlan::Followed => holds.set(Holds::SET, false),
+                SetPlan::Sent => {}
             }
             what = What::Set;
         } else if facts.schema.is_some() {
@@ -109,7 +113,7 @@ impl Proxy {
             }
         }
         if busy {
-            return SetPlan::Sent;
+            return SetPlan::Followed;
         }
         session.want = want;
         self.answer_ok(id);

@@ -49,7 +49,8 @@ impl Proxy {
     ) -> bool {
         let mut pending = 0;
         // a command that sets the schema itself needs no other one before it
-        let schema = plan.schema.as_ref().filter(|_| job.what != What::Schema);
+        let sets_it = matches!(job.what, What::Schema | What::LoginSchema);
+        let schema = plan.schema.as_ref().filter(|_| !sets_it);
         if let Some(schema) = schema {
             self.send_step(id, lane_id, Step::Schema, ReplyKind::Simple, |out| {
                 command::write(out, command::code::INIT_DB, schema);
