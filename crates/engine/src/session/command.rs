@@ -55,6 +55,13 @@ impl Proxy {
                     }
                     fed.consumed
                 }
+                Phase::Discarding { scan, .. } => {
+                    let (bytes, over) = scan.feed(rest);
+                    if over {
+                        self.discarded(id);
+                    }
+                    bytes
+                }
                 Phase::Closing => rest.len(),
             };
             if step == 0 {
@@ -152,6 +159,16 @@ impl Proxy {
         self.send_error(id, span.last_seq().wrapping_add(1), &error);
     }
 
+    /// The end of a file that no server takes any more: now the client may be told.
+    fn discarded(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Discarding { scan, error } = std::mem::replace(&mut session.phase, Phase::Idle)
+        else {
+            return;
+        };
+        self.fail_reply(id, scan.last_seq().wrapping_add(1), &error);
+    }
+
     /// A whole command, or the beginning of one whose rest `upload` follows.
     ///
     /// `raw` is what was received of it, headers included; `payload` is what its first frame says.
@@ -229,6 +246,7 @@ impl Proxy {
         let Stage::Infile(scan) = &mut running.stage else { return 0 };
         let (bytes, over) = scan.feed(rest);
         if over {
+            running.file_seq = Some(scan.last_seq());
             running.stage = Stage::Sent;
         }
         self.orders.relay(End::Lane(running.lane), taken..taken + bytes);

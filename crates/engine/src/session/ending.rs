@@ -105,6 +105,7 @@ impl Proxy {
         let answers = match &session.phase {
             Phase::Waiting(waiting) => waiting.job.reply != ReplyKind::None,
             Phase::Running(running) => running.job.reply != ReplyKind::None,
+            Phase::Discarding { .. } => true,
             _ => false,
         };
         let counts = answers && !self.is_login(id);
@@ -400,7 +401,10 @@ impl Proxy {
                     self.orders.push(Order::Deadline { end: End::Client(id), at });
                 }
             }
-            Phase::Dialing { .. } | Phase::Skipping { .. } | Phase::Closing => {}
+            Phase::Dialing { .. }
+            | Phase::Skipping { .. }
+            | Phase::Discarding { .. }
+            | Phase::Closing => {}
         }
     }
 

@@ -16,6 +16,11 @@ impl InfileScan {
         Self { span: Span::begin() }
     }
 
+    /// The sequence number of the last packet seen.
+    pub(crate) fn last_seq(&self) -> u8 {
+        self.span.last_seq()
+    }
+
     /// Takes what belongs to the file; tells whether it ended.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut taken = 0;

@@ -122,6 +122,8 @@ pub(crate) struct Running {
     pub started_us: u64,
     /// The client asked for it to be killed, or its time is over.
     pub killed: bool,
+    /// The sequence number of the last packet of the file that the client has sent.
+    pub file_seq: Option<u8>,
 }
 
 /// Where a session waits.
@@ -144,6 +146,8 @@ pub(crate) enum Phase {
     /// For the end of a packet that is not served; then the client is told why, if it waits for
     /// an answer.
     Skipping { span: Span, error: Option<SqlError> },
+    /// For the end of a file whose server is gone; the error follows it.
+    Discarding { scan: infile::InfileScan, error: SqlError },
     /// For what was sent to be taken by the client.
     Closing,
 }
@@ -162,6 +166,7 @@ impl Phase {
             Self::Dialing { .. } => "connecting",
             Self::Relaying(_) => "relaying",
             Self::Skipping { .. } => "skipping a packet that is too long",
+            Self::Discarding { .. } => "discarding a file",
             Self::Closing => "closing",
         }
     }

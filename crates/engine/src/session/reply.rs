@@ -300,8 +300,10 @@ impl Proxy {
             Outcome::Failed => true,
         };
         let done = matches!(outcome, Outcome::Done(_));
-        // an error tells no status: what was open is taken to be open still
-        why.set(Holds::TRANSACTION, in_trans || (!done && !session.want.autocommit));
+        // an error or a prepare tells no status: what was open is taken to be open still
+        let told = done && !is_prepare(job);
+        let may_be_open = why.intersects(Holds::TRANSACTION) || (!done && !session.want.autocommit);
+        why.set(Holds::TRANSACTION, in_trans || (!told && may_be_open));
         why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
         why.set(Holds::PREPARED_STATEMENT, statements);
         why.set(Holds::LONG_DATA, false);
@@ -512,7 +514,9 @@ impl Proxy {
             && running.lane == lane_id
         {
             let (job, delivered) = (running.job, running.delivered);
-            match (delivered, error_seq) {
+            let after_file = running.file_seq.map(|seq| seq.wrapping_add(1));
+            match (delivered, after_file.or(error_seq)) {
+                _ if matches!(running.stage, Stage::Infile(_)) => self.discard_file(id, error),
                 (false, _) => self.fail_job(id, &job, error),
                 (true, Some(seq)) => self.fail_reply(id, seq, error),
                 (true, None) => return self.close_session(id, None),
@@ -523,8 +527,18 @@ impl Proxy {
         }
     }
 
+    /// The rest of a file is read and thrown away, for it would be taken for commands.
+    fn discard_file(&mut self, id: SessionId, error: &SqlError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = &session.phase else { return };
+        let Stage::Infile(scan) = running.stage else { return };
+        session.phase = Phase::Discarding { scan, error: error.clone() };
+        self.drop_kept(id);
+        self.resume_input(id);
+    }
+
     /// An error takes the place of the rest of a reply.
-    fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
+    pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.phase = Phase::Idle;
         session.idle_since_us = self.now_us;

@@ -29,6 +29,7 @@ impl Proxy {
             delivered: false,
             started_us: now_us,
             killed: false,
+            file_seq: None,
         });
         if job.what == What::Relay {
             return self.run_relay(id, lane_id);
