@@ -24,12 +24,21 @@ pub struct Board {
     pub progress: Micros,
     /// How often what happened.
     pub tally: BTreeMap<&'static str, u64>,
+    /// Tells the story of the run on the standard error.
+    pub story: bool,
 }
 
 impl Board {
     /// Notes something wrong.
     pub fn wrong(&mut self, what: String) {
         self.trouble.push(what);
+    }
+
+    /// Tells a line of the story.
+    pub fn tell(&self, line: impl FnOnce() -> String) {
+        if self.story {
+            eprintln!("{}", line());
+        }
     }
 
     /// Counts something that happened.

@@ -278,6 +278,8 @@ impl Stay {
         bytes.extend_from_slice(&more);
         let mut board = around.board.borrow_mut();
         board.count(name);
+        let (tag, number) = (self.tag, self.number);
+        board.tell(|| format!("s{tag} sends q{number}: {name}: {}", more.escape_ascii()));
         if let Some(tag) = kills.and_then(|id| board.connections.get(&id).copied()) {
             board.kills_asked.insert(tag);
         }
@@ -349,7 +351,10 @@ impl Stay {
         if let Some(meta) = expect.file.take() {
             return self.send_file(around, &meta, expect);
         }
-        around.board.borrow_mut().count("client: answered");
+        let mut board = around.board.borrow_mut();
+        board.count("client: answered");
+        board.tell(|| format!("s{} has the answer to q{}", self.tag, expect.number));
+        drop(board);
         self.model.warned = 0;
         for effect in &mut expect.effects {
             if let Effect::Prepared(handle) = effect {
@@ -392,6 +397,8 @@ impl Stay {
         let Some(expect) = self.expects.pop_front() else { return };
         let mut board = around.board.borrow_mut();
         board.count("client: answered by an error");
+        let number = expect.number;
+        board.tell(|| format!("s{} has for q{number}: {code} {message}", self.tag));
         self.model.warned = 0;
         let right = expect.error == Some(code)
             || match code {
@@ -430,6 +437,7 @@ impl Stay {
 
     /// The proxy closed the connection.
     pub(super) fn on_gone(&self, board: &mut Board) {
+        board.tell(|| format!("s{} sees the end", self.tag));
         let expected = matches!(self.phase, Phase::Leaving | Phase::Garbled);
         let killed = board.kills_asked.contains(&self.tag);
         if !(expected || killed || board.losses) {

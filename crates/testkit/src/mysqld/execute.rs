@@ -28,6 +28,10 @@ impl Conn {
         board: &mut Board,
     ) -> Reaction {
         self.killable = false;
+        board.tell(|| {
+            let (name, thread) = (self.server_name, self.thread);
+            format!("  {name}/{thread} gets {}", payload.escape_ascii())
+        });
         match Command::parse(payload) {
             Command::Query(text) => self.on_query(text, of, board),
             Command::InitDb(schema) => self.on_schema(&String::from_utf8_lossy(schema)),

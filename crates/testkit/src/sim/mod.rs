@@ -104,6 +104,16 @@ impl Simulator {
         trio.run(&weather)?;
         trio.end()
     }
+
+    /// Runs one seed and tells what everybody sends, on the standard error.
+    pub fn tell(&self, seed: u64) -> Result<Report, Failure> {
+        let weather = Weather::of(seed);
+        eprintln!("{weather:?}");
+        let mut trio = Trio::new(seed, self.offer(), &weather, None);
+        trio.board.borrow_mut().story = true;
+        trio.run(&weather)?;
+        trio.end()
+    }
 }
 
 /// Runs one seed without a planted bug; a [`Simulator`] is cheaper for many.

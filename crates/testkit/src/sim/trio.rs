@@ -170,7 +170,9 @@ impl Trio {
                 self.net.kill(&self.client_addr.clone());
             }
         }
-        self.board.borrow_mut().count("blow");
+        let mut board = self.board.borrow_mut();
+        board.count("blow");
+        board.tell(|| format!("a blow on {addr}"));
     }
 
     /// From now on nothing breaks.
