@@ -91,6 +91,8 @@ pub struct Lane {
     pub born_us: u64,
     /// When it was last checked in, in microseconds.
     pub used_us: u64,
+    /// A command's end is still with the client.
+    pub partial: bool,
     queue: VecDeque<InFlight>,
     tracker: ReplyTracker,
 }
@@ -117,6 +119,7 @@ impl Lane {
             thread_id: 0,
             born_us: now_us,
             used_us: now_us,
+            partial: false,
             queue: VecDeque::with_capacity(4),
             tracker: ReplyTracker::new(ReplyKind::Simple, Caps::NONE),
         }
@@ -154,9 +157,9 @@ impl Lane {
         self.tracker.is_between_packets().then(|| self.tracker.last_seq().wrapping_add(1))
     }
 
-    /// Whether nothing is on its way.
+    /// Whether nothing is on its way, in either direction.
     pub fn is_quiet(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && !self.partial
     }
 
     /// Whether it may be given to any session.
@@ -171,7 +174,7 @@ impl Lane {
             "I-LANE-1: nothing is queued before the login is over"
         );
         debug_assert!(
-            self.lease != Lease::Idle || self.queue.is_empty(),
+            self.lease != Lease::Idle || self.is_quiet(),
             "I-LANE-2: an idle lane has nothing on its way"
         );
         debug_assert!(

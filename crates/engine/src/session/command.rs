@@ -231,6 +231,11 @@ impl Proxy {
         let silent = running.job.reply == ReplyKind::None;
         if fed.done {
             running.job.upload = None;
+            // its end was not kept: it cannot be sent again
+            running.job.retries_left = 0;
+            if let Some(lane) = self.lanes.get_mut(lane) {
+                lane.partial = false;
+            }
         }
         self.orders.relay(End::Lane(lane), taken..taken + fed.consumed);
         if fed.done && silent {

@@ -166,7 +166,9 @@ impl Proxy {
     pub(crate) fn drop_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let end = End::Lane(lane_id);
-        if lane.login.is_none() && lane.is_quiet() {
+        // a good-bye must not become the end of a command that is cut short
+        let relayed = matches!(lane.lease, Lease::Relay(_));
+        if lane.login.is_none() && lane.is_quiet() && !relayed {
             self.orders.send(end, |out| command::write(out, command::code::QUIT, &[]));
         }
         self.orders.push(Order::Close(end));

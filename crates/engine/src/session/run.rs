@@ -122,6 +122,7 @@ impl Proxy {
         }
         self.patch_statement(id, lane_id, job);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.partial = job.upload.is_some();
             lane.enqueue(Owner::Session(id), job.reply);
         }
         if job.reply == ReplyKind::None && job.upload.is_none() {

@@ -5,7 +5,7 @@
 
 use sql::{Effects, is_read_only};
 use wire::command::{self, Command};
-use wire::frame::{HEADER_BYTES, Header, Span};
+use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
@@ -390,7 +390,7 @@ impl Proxy {
                 if matches!(job.what, What::Execute(_)) && params > 0 {
                     if types_in(&kept, params).is_some() {
                         on.typed = true;
-                    } else if !on.typed && job.upload.is_none() {
+                    } else if !on.typed {
                         on.typed = insert_types(&mut kept, params, &types);
                     }
                 }
@@ -421,14 +421,17 @@ fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
 /// Adds parameter types to a kept `COM_STMT_EXECUTE` that has none.
 fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
     let Some(at) = flag_at(kept, params) else { return false };
-    if types.len() != 2 * usize::from(params) {
+    let Some(header) = Header::parse(kept) else { return false };
+    // the header counts what is still to come of a long command, too
+    let len = header.len + types.len();
+    if types.len() != 2 * usize::from(params) || len >= MAX_PAYLOAD {
         return false;
     }
     if let Some(flag) = kept.get_mut(at) {
         *flag = 1;
     }
     kept.splice(at + 1..at + 1, types.iter().copied());
-    let header = Header { len: kept.len() - HEADER_BYTES, seq: 0 }.encode();
+    let header = Header { len, seq: 0 }.encode();
     if let Some(place) = kept.get_mut(..HEADER_BYTES) {
         place.copy_from_slice(&header);
     }
