@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 pub struct Raw {
     /// The socket itself, for what the framing cannot say.
     pub stream: TcpStream,
+    /// What the greeting called this connection, after [`Raw::login`].
+    pub connection_id: u32,
 }
 
 impl Raw {
@@ -19,14 +21,15 @@ impl Raw {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(15)))?;
         stream.set_nodelay(true)?;
-        Ok(Raw { stream })
+        Ok(Raw { stream, connection_id: 0 })
     }
 
     /// Connects and logs in with `mysql_native_password`.
     pub fn login(port: u16, user: &str, password: &str) -> Result<Self> {
         let mut raw = Raw::open(port)?;
         let (_, greeting) = raw.receive()?;
-        let nonce = nonce(&greeting).context("a greeting with a scramble")?;
+        let (id, nonce) = challenge(&greeting).context("a greeting with a scramble")?;
+        raw.connection_id = id;
         let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
         raw.send(1, &response(user, &answer))?;
         loop {
@@ -95,10 +98,11 @@ pub fn response(user: &str, answer: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// The 20 bytes to be scrambled, from a greeting.
-fn nonce(greeting: &[u8]) -> Option<[u8; 20]> {
+/// The connection's number and the 20 bytes to be scrambled, from a greeting.
+fn challenge(greeting: &[u8]) -> Option<(u32, [u8; 20])> {
     let version = greeting.iter().skip(1).position(|&byte| byte == 0)? + 1;
+    let id = greeting.get(version + 1..version + 5)?.try_into().ok()?;
     let first = greeting.get(version + 5..version + 13)?;
     let second = greeting.get(version + 32..version + 44)?;
-    [first, second].concat().try_into().ok()
+    Some((u32::from_le_bytes(id), [first, second].concat().try_into().ok()?))
 }

@@ -120,10 +120,11 @@ fn differences(driver: &str, target: &Target, direct: &Finished, through: &Finis
         };
         text += &format!("  direct:  {}\n  through: {}\n", short(&expected), short(&given));
     }
-    if !unequal.is_empty() || !through.success {
-        let tail: String = through.errors.chars().rev().take(1500).collect();
-        let tail: String = tail.chars().rev().collect();
-        text = format!("{driver}, {}: {} lines\n{text}  {tail}\n", target.name, unequal.len());
+    if !through.success {
+        text += &through.errors.chars().take(2000).collect::<String>();
+    }
+    if !text.is_empty() {
+        text = format!("{driver}, {}: {} lines\n{text}", target.name, unequal.len());
     }
     text
 }
@@ -150,6 +151,12 @@ fn drivers_agree(flavour: Flavour, routes: &[(&str, &'static str)]) {
         assert!(expected.success, "{driver} fails directly: {}", expected.errors);
         assert!(expected.output.lines().count() > 200, "{driver}: {}", expected.output);
         for &(plugin, user) in routes {
+            let sha2 = plugin == "caching_sha2_password";
+            if driver == "mysql-connector-j" && flavour == Flavour::MariaDb && sha2 {
+                // It takes the answers for those of a server too old for them.
+                skip(&format!("{what}: {driver}, {plugin}"), "not with a version of 5.5.5");
+                continue;
+            }
             let (_, proxy) = proxies.iter().find(|(name, _)| *name == plugin).expect("started");
             let name = format!("{plugin}, user {user}");
             let target = Target { name, port: proxy.port, user };

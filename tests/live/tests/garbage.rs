@@ -152,14 +152,16 @@ fn a_broken_command_gets_an_error_packet_and_a_line_in_the_log() {
         lab::split_toml(&cluster, &SplitOptions { interfaces, ..options })
     })
     .expect("tidegate starts");
-    let cases: [(&str, Misdeed, &[u16]); 3] = [
-        ("a wrong sequence number", |raw| raw.send(9, b"\x03SELECT 1"), &[1156]),
-        ("an empty packet", |raw| raw.send(0, &[]), &[1835, 1047]),
-        ("a prepare that is cut", |raw| raw.send(0, &[0x17, 1, 0]), &[1835, 1243]),
+    // Out of order, nothing that follows can be understood; a command that says too little is
+    // answered, and that is all.
+    let cases: [(&str, Misdeed, &[u16], bool); 3] = [
+        ("a wrong sequence number", |raw| raw.send(9, b"\x03SELECT 1"), &[1156], true),
+        ("an empty packet", |raw| raw.send(0, &[]), &[1835, 1047], false),
+        ("an execute that is cut", |raw| raw.send(0, &[0x17, 1, 0]), &[1835, 1243], false),
     ];
-    for (what, misdeed, codes) in cases {
+    for (what, misdeed, codes, logged) in cases {
         let mut raw = Raw::login(proxy.port, "app", "app").expect("logged in");
-        let address = own_address(&raw).to_string();
+        let named = format!("(connection {})", raw.connection_id);
         misdeed(&mut raw).expect("sent");
         let (_, packet) = raw.receive().expect("an answer");
         assert_eq!(packet.first(), Some(&0xff), "{what}: {packet:?}");
@@ -167,8 +169,8 @@ fn a_broken_command_gets_an_error_packet_and_a_line_in_the_log() {
         assert!(codes.contains(&code), "{what}: {code}");
         raw.finish();
         raw.rest().expect("the session ends");
-        live::eventually("a line in the log", Duration::from_secs(5), || {
-            proxy.log().contains(&address)
+        live::eventually(&format!("a line in the log for {what}"), Duration::from_secs(5), || {
+            !logged || proxy.log().contains(&named)
         });
     }
 }
