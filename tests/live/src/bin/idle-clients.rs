@@ -1,6 +1,7 @@
 //! Opens many connections, logs in on each, says `ready`, and keeps them until its input ends. A
 //! program of its own because the files it opens count against the limit of a process.
 //! Usage: `idle-clients PORT USER COUNT`.
+#![forbid(unsafe_code)]
 
 use std::io::Read;
 

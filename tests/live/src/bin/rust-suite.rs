@@ -1,5 +1,6 @@
 //! Executes the cases of the driver suite with the Rust `mysql` crate; see `drivers/README.md`.
 //! It prints what the driver gives and judges nothing.
+#![forbid(unsafe_code)]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
