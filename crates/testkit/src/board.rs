@@ -14,6 +14,8 @@ pub struct Board {
     pub trouble: Vec<String>,
     /// Connections, servers or listeners may fail in this run.
     pub losses: bool,
+    /// Clients may send anything: servers answer nonsense by errors and say no more of it.
+    pub tolerant: bool,
     /// The tags of sessions by the connection ids they were told.
     pub connections: BTreeMap<u32, u32>,
     /// Sessions that somebody asked to be killed, or their queries.

@@ -4,6 +4,7 @@
 //! * [`sim`]: whole runs on a network in memory; start here.
 //! * [`mysqld`] and [`client`]: the two ends. Both take every byte of an answer from [`answer`],
 //!   by the words ([`meta`]) that the client wrote into its statement.
+//! * [`raw`]: a client that sends what a test tells it to.
 //! * [`planted`]: bugs put in on purpose, to see that they are found.
 #![forbid(unsafe_code)]
 
@@ -14,4 +15,5 @@ pub mod dice;
 pub mod meta;
 pub mod mysqld;
 pub mod planted;
+pub mod raw;
 pub mod sim;

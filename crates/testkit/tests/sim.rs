@@ -70,3 +70,28 @@ fn sim_finds_a_reply_given_to_the_wrong_session() {
     let failure = found(Planted::WrongOwner).expect("within 1,000 seeds");
     println!("{failure}");
 }
+
+#[test]
+fn sim_finds_a_permit_that_is_not_given_back() {
+    let failure = found(Planted::LostPermit).expect("within 1,000 seeds");
+    assert!(failure.what.contains("permits"), "{failure}");
+}
+
+#[test]
+fn sim_finds_a_command_that_is_served_twice() {
+    println!("{}", found(Planted::CommandTwice).expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_finds_bytes_that_get_lost() {
+    println!("{}", found(Planted::LostBytes).expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_repeats_a_seed_exactly() {
+    let simulator = Simulator::new();
+    for seed in [3, 17, 58] {
+        let story = || format!("{:?}", simulator.run(seed, None));
+        assert_eq!(story(), story(), "seed {seed} tells two stories");
+    }
+}

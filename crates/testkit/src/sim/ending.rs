@@ -15,31 +15,31 @@ impl Trio {
     pub fn end(mut self) -> Result<Report, Failure> {
         self.calm_down();
         self.until("sessions are left", |trio| {
-            trio.proxy.service().worker().proxy().session_count() == 0
+            trio.stage.proxy.service().worker().proxy().session_count() == 0
         })?;
         self.check_counters()?;
         self.check_writes()?;
         self.kill_servers();
         self.until("backend connections are left", |trio| {
-            trio.proxy.service().worker().proxy().lane_count() == 0
+            trio.stage.proxy.service().worker().proxy().lane_count() == 0
         })?;
         self.until("sockets are left", |trio| {
-            let sockets = trio.proxy.stats().sockets + trio.clients.stats().sockets;
-            sockets + trio.servers.stats().sockets == 0
+            let sockets = trio.stage.proxy.stats().sockets + trio.clients.stats().sockets;
+            sockets + trio.stage.servers.stats().sockets == 0
         })?;
         self.check_empty()?;
-        let counters = self.proxy.service().worker().proxy().stats;
-        let tally = self.board.borrow().tally.clone();
-        let span_us = self.net.now().0;
+        let counters = self.stage.proxy.service().worker().proxy().stats;
+        let tally = self.stage.board.borrow().tally.clone();
+        let span_us = self.stage.net.now().0;
         Ok(Report { seed: self.seed, steps: self.step, span_us, counters, tally })
     }
 
     /// Steps until something holds, or for too long.
     fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), Failure> {
-        let deadline = self.net.now().0 + SETTLING.0;
+        let deadline = self.stage.net.now().0 + SETTLING.0;
         while !holds(self) {
-            if self.net.now().0 > deadline {
-                let proxy = self.proxy.service().worker().proxy();
+            if self.stage.net.now().0 > deadline {
+                let proxy = self.stage.proxy.service().worker().proxy();
                 let doing: Vec<_> = proxy.sessions().map(|(_, s)| s.doing()).collect();
                 let lanes: Vec<_> = proxy.lanes().map(|(_, lane)| lane.lease).collect();
                 return Err(self.failure(format!("{what}: {doing:?}, {lanes:?}")));
@@ -50,7 +50,7 @@ impl Trio {
     }
 
     fn check_counters(&self) -> Result<(), Failure> {
-        let stats = self.proxy.service().worker().proxy().stats;
+        let stats = self.stage.proxy.service().worker().proxy().stats;
         if stats.queries != stats.ok + stats.err + stats.killed {
             return Err(self.failure(format!("the counters do not add up: {stats:?}")));
         }
@@ -58,7 +58,7 @@ impl Trio {
     }
 
     fn check_writes(&self) -> Result<(), Failure> {
-        let board = self.board.borrow();
+        let board = self.stage.board.borrow();
         match board.writes.iter().find(|(_, times)| **times > 1) {
             Some(((tag, number), times)) => {
                 Err(self.failure(format!("s{tag} q{number}, a write, ran {times} times")))
@@ -68,11 +68,11 @@ impl Trio {
     }
 
     fn check_empty(&self) -> Result<(), Failure> {
-        let clients = self.shared.clients();
+        let clients = self.stage.shared.clients();
         if clients != 0 {
             return Err(self.failure(format!("{clients} clients are counted still")));
         }
-        for account in self.snapshot.users.iter() {
+        for account in self.stage.snapshot.users.iter() {
             let connected = account.connected.load(Ordering::Relaxed);
             if connected != 0 {
                 let name = &account.name;

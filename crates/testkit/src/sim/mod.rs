@@ -30,7 +30,7 @@ use wire::auth::rsa::ServerKey;
 
 use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
-pub use trio::Trio;
+pub use trio::{Stage, Trio};
 pub use weather::Weather;
 
 /// What a run came to.
@@ -110,7 +110,7 @@ impl Simulator {
         let weather = Weather::of(seed);
         eprintln!("{weather:?}");
         let mut trio = Trio::new(seed, self.offer(), &weather, None);
-        trio.board.borrow_mut().story = true;
+        trio.stage.board.borrow_mut().story = true;
         trio.run(&weather)?;
         trio.end()
     }

@@ -9,7 +9,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::report::LogEvent;
 use engine::rows::{RuleRow, ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
-use io::{Addr, Loop, Micros, Options, SimDriver, SimNet};
+use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
 use super::{Failure, Weather};
@@ -26,12 +26,21 @@ const STEPS_MAX: u64 = 2_000_000;
 /// How long nothing may reach any client while some still wait.
 const PATIENCE: Micros = Micros::from_secs(100);
 
-/// Clients, proxy and servers on one network.
+/// Clients and what they come to.
 pub struct Trio {
-    /// The network and the clock.
-    pub net: SimNet,
     /// The clients.
     pub clients: Loop<SimDriver, Clients>,
+    /// Everything else.
+    pub stage: Stage,
+    pub(super) seed: u64,
+    pub(super) step: u64,
+    dice: Dice,
+}
+
+/// The proxy and the servers on one network, with room for clients.
+pub struct Stage {
+    /// The network and the clock.
+    pub net: SimNet,
     /// The proxy.
     pub proxy: Loop<SimDriver, Crooked>,
     /// The servers.
@@ -40,23 +49,27 @@ pub struct Trio {
     pub board: SharedBoard,
     /// The configuration in force.
     pub snapshot: Arc<Snapshot>,
-    pub(super) seed: u64,
-    pub(super) step: u64,
-    pub(super) log: Arc<Mutex<Vec<LogEvent>>>,
+    /// What would have been logged.
+    pub log: Arc<Mutex<Vec<LogEvent>>>,
+    /// Where clients connect to.
+    pub client_addr: Addr,
     pub(super) shared: Arc<Shared>,
     server_addrs: Vec<Addr>,
-    client_addr: Addr,
-    dice: Dice,
 }
 
-impl Trio {
-    /// A run that has not begun.
-    pub fn new(seed: u64, offer: Arc<Offer>, weather: &Weather, bug: Option<Planted>) -> Self {
-        let mut dice = Dice::new(seed);
+impl Stage {
+    /// A stage without clients.
+    pub fn new(
+        seed: u64,
+        offer: Arc<Offer>,
+        weather: &Weather,
+        bug: Option<Planted>,
+        dice: &mut Dice,
+    ) -> Self {
         let net = SimNet::new(seed, weather.faults.clone());
         let losses = weather.losses;
         let board: SharedBoard = Rc::new(RefCell::new(Board { losses, ..Board::default() }));
-        let (servers, server_addrs) = servers(&net, weather, &mut dice, &board);
+        let (servers, server_addrs) = servers(&net, weather, dice, &board);
         let snapshot = Arc::new(snapshot(weather));
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared::new(1000));
@@ -71,27 +84,27 @@ impl Trio {
         let _ = mailbox.post(Mail::Peers(vec![proxy.mailbox()]));
         let (service, io) = proxy.parts_mut();
         service.start(io);
-        let to = client_addr.clone();
-        let service = Clients::new(to, weather.habits, &mut dice, board.clone());
-        let mut clients = Loop::new(net.driver(), service, Options::default());
+        Self { net, proxy, servers, board, snapshot, log, client_addr, shared, server_addrs }
+    }
+
+    /// One step with these clients; false when nothing will ever happen again.
+    pub fn step(&mut self, clients: &mut dyn SimTurn) -> bool {
+        self.net.step(&mut [clients, &mut self.proxy, &mut self.servers])
+    }
+}
+
+impl Trio {
+    /// A run that has not begun.
+    pub fn new(seed: u64, offer: Arc<Offer>, weather: &Weather, bug: Option<Planted>) -> Self {
+        let mut dice = Dice::new(seed);
+        let stage = Stage::new(seed, offer, weather, bug, &mut dice);
+        let (to, board) = (stage.client_addr.clone(), stage.board.clone());
+        let service = Clients::new(to, weather.habits, &mut dice, board);
+        let mut clients = Loop::new(stage.net.driver(), service, Options::default());
         let (service, io) = clients.parts_mut();
         service.start(io);
-        board.borrow_mut().progress = net.now();
-        Self {
-            net,
-            clients,
-            proxy,
-            servers,
-            board,
-            snapshot,
-            seed,
-            step: 0,
-            log,
-            shared,
-            server_addrs,
-            client_addr,
-            dice,
-        }
+        stage.board.borrow_mut().progress = stage.net.now();
+        Self { clients, stage, seed, step: 0, dice }
     }
 
     /// Runs until all clients have gone for good.
@@ -101,7 +114,8 @@ impl Trio {
             if weather.blows_per_mille > 0 && self.dice.below(1000) < weather.blows_per_mille {
                 self.blow();
             }
-            let waited = self.net.now().0.saturating_sub(self.board.borrow().progress.0);
+            let waited =
+                self.stage.net.now().0.saturating_sub(self.stage.board.borrow().progress.0);
             if waited > PATIENCE.0 {
                 let doings = self.clients.service().doings().join("; ");
                 return Err(self.failure(format!("nothing comes any more: {doings}")));
@@ -112,7 +126,11 @@ impl Trio {
 
     /// One step, and a look at what must hold after it.
     pub fn step(&mut self) -> Result<(), Failure> {
-        let went_on = self.net.step(&mut [&mut self.clients, &mut self.proxy, &mut self.servers]);
+        let went_on = self.stage.net.step(&mut [
+            &mut self.clients,
+            &mut self.stage.proxy,
+            &mut self.stage.servers,
+        ]);
         self.step += 1;
         if !went_on || self.step > STEPS_MAX {
             return Err(self.failure("it never ends, or nothing happens any more".into()));
@@ -125,16 +143,16 @@ impl Trio {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        if let Some(what) = self.board.borrow().trouble.first() {
+        if let Some(what) = self.stage.board.borrow().trouble.first() {
             return Err(self.failure(what.clone()));
         }
-        let worker = self.proxy.service().worker();
+        let worker = self.stage.proxy.service().worker();
         let mut lanes: BTreeMap<usize, u32> = BTreeMap::new();
         for (_, lane) in worker.proxy().lanes() {
             *lanes.entry(lane.server.index).or_default() += 1;
             lane.check_invariants();
         }
-        for server in self.snapshot.topology.servers() {
+        for server in self.stage.snapshot.topology.servers() {
             let (used, live) = (server.gauge.used(), lanes.get(&server.index).copied());
             if used != live.unwrap_or(0) {
                 let live = live.unwrap_or(0);
@@ -142,7 +160,7 @@ impl Trio {
                 return Err(self.failure(what));
             }
         }
-        let log = self.log.lock().expect("nobody panics with the log in hand");
+        let log = self.stage.log.lock().expect("nobody panics with the log in hand");
         let broken = |event: &&LogEvent| {
             matches!(event, LogEvent::Broken { .. } | LogEvent::ServerFault { .. })
         };
@@ -154,39 +172,39 @@ impl Trio {
 
     /// Something breaks.
     fn blow(&mut self) {
-        let addr = self.dice.pick(&self.server_addrs).clone();
+        let addr = self.dice.pick(&self.stage.server_addrs).clone();
         match self.dice.below(8) {
             0 | 1 => {
-                self.net.kill(&addr);
+                self.stage.net.kill(&addr);
             }
-            2 => self.net.stop(&addr),
-            3 | 4 => self.server_addrs.iter().for_each(|addr| self.net.start(addr)),
-            5 => self.net.stall(&addr, Micros::from_ms(self.dice.within(1..=3000))),
+            2 => self.stage.net.stop(&addr),
+            3 | 4 => self.stage.server_addrs.iter().for_each(|addr| self.stage.net.start(addr)),
+            5 => self.stage.net.stall(&addr, Micros::from_ms(self.dice.within(1..=3000))),
             6 => {
-                self.net.stop(&addr);
-                self.net.kill(&addr);
+                self.stage.net.stop(&addr);
+                self.stage.net.kill(&addr);
             }
             _ => {
-                self.net.kill(&self.client_addr.clone());
+                self.stage.net.kill(&self.stage.client_addr.clone());
             }
         }
-        let mut board = self.board.borrow_mut();
+        let mut board = self.stage.board.borrow_mut();
         board.count("blow");
         board.tell(|| format!("a blow on {addr}"));
     }
 
     /// From now on nothing breaks.
     pub(super) fn calm_down(&mut self) {
-        self.net.set_faults(io::Faults::none());
-        self.server_addrs.iter().for_each(|addr| self.net.start(addr));
-        self.servers.service_mut().calm_down();
+        self.stage.net.set_faults(io::Faults::none());
+        self.stage.server_addrs.iter().for_each(|addr| self.stage.net.start(addr));
+        self.stage.servers.service_mut().calm_down();
     }
 
     /// All servers close their connections.
     pub(super) fn kill_servers(&mut self) {
-        for addr in &self.server_addrs {
-            self.net.stop(addr);
-            self.net.kill(addr);
+        for addr in &self.stage.server_addrs {
+            self.stage.net.stop(addr);
+            self.stage.net.kill(addr);
         }
     }
 }

@@ -25,6 +25,19 @@ pub struct Weather {
 }
 
 impl Weather {
+    /// A network that cuts and delays, and loses nothing.
+    pub fn cutting() -> Self {
+        let habits = Habits { clients: 0, stays: 0, commands: 1, large: false, rude: false };
+        Self {
+            faults: Faults::cuts(),
+            losses: false,
+            blows_per_mille: 0,
+            max_connections: 50,
+            manners: Manners::default(),
+            habits,
+        }
+    }
+
     /// The kind of run that a seed gives.
     pub fn of(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0x7765_6174_6865_7200);
