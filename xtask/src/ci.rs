@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::gate::{Outcome, Report};
 use crate::step::{cargo, step};
-use crate::{dependencies, icount, licences, menu, reference, tidy, tree};
+use crate::{dependencies, icount, licences, menu, reference, tidy};
 
 /// Seeds of the simulator in every run of the gates.
 const SIM_SEEDS: u64 = 1_000;
@@ -29,7 +29,7 @@ pub(crate) fn run(fast: bool) -> Result<()> {
     report.run("G11 generated reference", |_| reference::check())?;
     if !fast {
         report.run("configurations shown", |_| menu::shown_configurations())?;
-        report.run("live: servers and drivers", live_tests)?;
+        report.run("live: servers and drivers", menu::live)?;
         report.run("M13 instruction counts", |_| icount::check())?;
     }
     report.close()
@@ -46,22 +46,14 @@ fn documentation() -> Result<Outcome> {
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
 }
 
-/// Everything but the live tests, which need servers and the other profile.
+/// Everything but the simulator, whose gate is the next, and the live tests, which need servers and
+/// the other profile.
 fn unit_tests(report: &mut Report) -> Result<Outcome> {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    if tree::root().join(menu::LIVE).is_dir() {
-        command.args(["--exclude", menu::LIVE_PACKAGE]);
-    }
+    command.args(["--exclude", "tidegate-testkit", "--exclude", menu::LIVE_PACKAGE]);
     // Tests that could not run here say so on their output.
     command.args(["--", "--show-output"]);
     let ran = step("test", 20, command).run()?;
     let split = ran.lines.iter().filter(|l| l.starts_with("test ") && l.contains("split")).count();
     Ok(ran.tests(report, &format!("tests, {split} of them cut streams anywhere")))
-}
-
-fn live_tests(report: &mut Report) -> Result<Outcome> {
-    if !tree::root().join(menu::LIVE).is_dir() {
-        return Ok(Outcome::Skipped("tests/live is not there".into()));
-    }
-    menu::live(report)
 }

@@ -16,6 +16,7 @@ use crate::gate::{Outcome, Report, Tally};
 use crate::tree;
 
 const TAIL_LINES: usize = 80;
+const FAILURE_LINES: usize = 60;
 
 /// A program to be run, the name of its log and how long it may take.
 pub(crate) struct Step {
@@ -145,8 +146,14 @@ impl Ran {
         };
         if !self.success && self.tally.failed == 0 {
             report.tests.failed += 1;
+            return self.outcome(&detail);
         }
-        self.outcome(&detail)
+        if self.success {
+            return Outcome::Ok(detail);
+        }
+        let mut failures = failures(&self.lines);
+        failures.push(format!("(whole output: {})", self.log.display()));
+        Outcome::Red(failures)
     }
 }
 
@@ -160,6 +167,27 @@ fn copy_lines(mut from: impl BufRead, mut log: File, to: &mpsc::Sender<String>) 
         }
         line.clear();
     }
+}
+
+/// The sections `---- name stdout ----` of failed tests, each without its stack.
+fn failures(lines: &[String]) -> Vec<String> {
+    let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("---- "));
+    let sections = heads.map(|(at, _)| {
+        let body = lines[at + 1..].iter().take_while(|line| {
+            let ends = ["---- ", "failures:", "successes:", "stack backtrace:"];
+            !ends.iter().any(|end| line.starts_with(end))
+        });
+        let section: Vec<&str> =
+            [&lines[at]].into_iter().chain(body).map(String::as_str).take(FAILURE_LINES).collect();
+        section.join("\n    ")
+    });
+    let failed = |section: &String| section.contains("panicked at") || section.contains("Error:");
+    let mut found: Vec<String> = sections.filter(failed).collect();
+    if found.is_empty() {
+        let marked = |line: &&String| line.ends_with("FAILED") || line.contains("panicked at");
+        found = lines.iter().filter(marked).cloned().collect();
+    }
+    found
 }
 
 /// The counts of a line `test result: ok. 3 passed; 0 failed; …`.
@@ -205,6 +233,16 @@ mod tests {
         let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured";
         assert_eq!(test_result(line), Some(Tally { passed: 12, failed: 3 }));
         assert_eq!(test_result("test foo ... ok"), None);
+    }
+
+    #[test]
+    fn only_the_sections_of_failed_tests_are_shown() {
+        let text = "---- a stdout ----\nfine\n\nfailures:\n\n---- b stdout ----\n\nthread 'b' \
+                    panicked at x:1:1:\nleft: 1\nstack backtrace:\n 0: y\nfailures:\n    b";
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let found = failures(&lines);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("left: 1") && !found[0].contains("0: y"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ fn a_worker_relays_a_query_with_four_calls_and_no_allocation() {
     let before = turn_until_told(&mut events, &told);
     go.send(()).expect("the other side waits");
     let after = turn_until_told(&mut events, &told);
+    go.send(()).expect("the other side waits");
     outside.join().expect("all replies came whole");
     assert_eq!(after.0 - before.0, 0, "allocations");
     let calls = |stats: &LoopStats| stats.recvs + stats.sends;
@@ -101,6 +102,8 @@ fn client_and_server(
         answer(&mut server, &mut client, &reply);
     }
     tell.send(()).expect("the test waits");
+    // Closing costs something: not before everything is counted.
+    going.recv().expect("the test has counted");
 }
 
 /// Answers what comes to the server until it is the query, whose reply then reaches the client.
