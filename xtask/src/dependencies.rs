@@ -49,7 +49,7 @@ fn unexplained(root: &Path, manifests: &[Manifest]) -> Result<Vec<String>> {
     for name in manifests::workspace_dependencies(root)? {
         let is_own = manifests.iter().any(|m| m.own_name().as_deref() == Some(&name));
         let used = manifests.iter().any(|m| m.dependencies.iter().any(|d| d.name == name));
-        if !used {
+        if !used && !is_own {
             findings.push(format!("Cargo.toml: no member uses `{name}`"));
         }
         if !is_own && !text.contains(&format!("`{name}`")) {
