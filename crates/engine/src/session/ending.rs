@@ -30,7 +30,7 @@ impl Proxy {
         session.idle_since_us = self.now_us;
         session.phase = match job.upload {
             Some(span) => {
-                let error = Some(error.clone()).filter(|_| job.reply != ReplyKind::None);
+                let error = Some(error.clone()).filter(|_| job.is_answered());
                 Phase::Skipping { span, error }
             }
             None => Phase::Idle,
@@ -42,8 +42,8 @@ impl Proxy {
         self.drop_kept(id);
         if job.upload.is_some() {
             // counted and told when the rest of the command has been read
-            self.stats.queries -= u64::from(job.reply != ReplyKind::None);
-        } else if job.reply != ReplyKind::None {
+            self.stats.queries -= u64::from(job.is_answered());
+        } else if job.is_answered() {
             self.answer_error(id, error);
         }
         self.after_command(id);
@@ -103,8 +103,8 @@ impl Proxy {
     pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
         let Some(session) = self.sessions.get(id) else { return };
         let answers = match &session.phase {
-            Phase::Waiting(waiting) => waiting.job.reply != ReplyKind::None,
-            Phase::Running(running) => running.job.reply != ReplyKind::None,
+            Phase::Waiting(waiting) => waiting.job.is_answered(),
+            Phase::Running(running) => running.job.is_answered(),
             Phase::Discarding { .. } => true,
             _ => false,
         };

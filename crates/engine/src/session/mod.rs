@@ -85,6 +85,13 @@ pub(crate) struct Job {
     pub upload: Option<Span>,
 }
 
+impl Job {
+    /// Whether the client waits for an answer.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.reply != wire::result::ReplyKind::None || self.what == What::Relay
+    }
+}
+
 /// Waiting for a lane.
 #[derive(Debug)]
 pub(crate) struct Waiting {

@@ -213,6 +213,7 @@ impl Proxy {
             lane.lease = Lease::Relay(id);
         }
         // what was asked of it counts as answered: its end is not looked for
+        self.stats.ok += 1;
         self.orders.push(Order::SendKept { session: id, lane: lane_id });
         self.resume_input(id);
     }
