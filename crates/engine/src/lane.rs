@@ -157,6 +157,11 @@ impl Lane {
         self.tracker.is_between_packets().then(|| self.tracker.last_seq().wrapping_add(1))
     }
 
+    /// What the results before the last one said, of a reply that ended with an error.
+    pub fn status_so_far(&self) -> Option<Status> {
+        self.tracker.status_so_far()
+    }
+
     /// Whether nothing is on its way, in either direction.
     pub fn is_quiet(&self) -> bool {
         self.queue.is_empty() && !self.partial

@@ -14,7 +14,7 @@ use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{InFlight, Lease, Owner, Step};
+use crate::lane::{InFlight, Lane, Lease, Owner, Step};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
@@ -98,6 +98,18 @@ impl Proxy {
                     self.errand_done(lane_id);
                 }
             }
+        }
+    }
+
+    /// Statements before the one that failed have changed the session.
+    fn note_autocommit(&mut self, id: SessionId, lane_id: LaneId, told: Option<Status>) {
+        let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get_mut(lane_id))
+        else {
+            return;
+        };
+        if let Some(status) = told {
+            lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+            session.want.autocommit = lane.state.autocommit;
         }
     }
 
@@ -185,7 +197,9 @@ impl Proxy {
                 self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
             }
             Event::Err { at: inner, .. } => {
-                self.pop(lane_id, None);
+                let told = self.lanes.get(lane_id).and_then(Lane::status_so_far);
+                self.pop(lane_id, told);
+                self.note_autocommit(id, lane_id, told);
                 if login {
                     return self.schema_missing(id, slice(bytes, at(&inner)));
                 }

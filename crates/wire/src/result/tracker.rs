@@ -4,7 +4,7 @@
 
 use super::{End, Event, Fed, ReplyKind, WHOLE_BYTES_MAX};
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
-use crate::{Caps, Fault, PeerFault, Side};
+use crate::{Caps, Fault, PeerFault, Side, Status};
 
 /// Follows one reply to its end.
 #[derive(Debug, Clone)]
@@ -128,6 +128,12 @@ impl ReplyTracker {
     /// The rows that began so far.
     pub const fn rows(&self) -> u64 {
         self.tally.rows
+    }
+
+    /// The status that a result before the one at hand ended with: what holds when the one at hand
+    /// fails. None in the first result.
+    pub fn status_so_far(&self) -> Option<Status> {
+        Some(self.tally.status).filter(|status| status.contains(Status::MORE_RESULTS))
     }
 
     /// The sequence number of the last frame seen.
