@@ -45,6 +45,12 @@ pub fn answer(meta: &Meta, voice: &Voice<'_>) -> Vec<u8> {
         Kind::Write | Kind::Plain | Kind::End | Kind::Prepare => {
             write_ok(&mut out, &mut seq, caps, &done(meta, voice, said(meta, server).as_bytes()));
         }
+        Kind::Half => {
+            let status = voice.status | Status::MORE_RESULTS;
+            let first = OkPacket { status, ..OkPacket::default() };
+            write_ok(&mut out, &mut seq, caps, &first);
+            refuse(&mut out, &mut seq, meta, server, 1064);
+        }
         Kind::Refuse => refuse(&mut out, &mut seq, meta, server, 1064),
         Kind::Deadlock => refuse(&mut out, &mut seq, meta, server, 1213),
         Kind::File => write_infile(&mut out, &mut seq, file_name(meta).as_bytes()),

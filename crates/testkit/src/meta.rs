@@ -17,6 +17,8 @@ pub enum Kind {
     Write,
     /// OK.
     Plain,
+    /// OK, then an error: two statements in one text.
+    Half,
     /// OK, and the transaction is over.
     End,
     /// An error.
@@ -29,11 +31,12 @@ pub enum Kind {
     Prepare,
 }
 
-const KINDS: [(Kind, &str); 9] = [
+const KINDS: [(Kind, &str); 10] = [
     (Kind::Rows, "rows"),
     (Kind::Break, "break"),
     (Kind::Write, "write"),
     (Kind::Plain, "plain"),
+    (Kind::Half, "half"),
     (Kind::End, "end"),
     (Kind::Refuse, "refuse"),
     (Kind::Deadlock, "deadlock"),

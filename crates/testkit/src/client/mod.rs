@@ -27,6 +27,8 @@ pub struct Habits {
     pub commands: u64,
     /// Answers may be large.
     pub large: bool,
+    /// Commands may be longer than what the proxy keeps, or than it allows.
+    pub long: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

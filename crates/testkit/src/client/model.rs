@@ -55,6 +55,8 @@ pub(super) struct Model {
     pub(super) insert_id: u64,
     pub(super) warned: u32,
     pub(super) must_roll_back: bool,
+    /// The proxy may have tied the session to a connection of its choice.
+    pub(super) stuck: bool,
     pub(super) handles: Vec<Handle>,
     pub(super) cursor: Option<(u32, Meta, u32)>,
     pub(super) first_schema: String,
@@ -82,6 +84,7 @@ impl Model {
             insert_id: 0,
             warned: 0,
             must_roll_back: false,
+            stuck: false,
             handles: Vec::new(),
             cursor: None,
             first_schema: schema.into(),
@@ -130,7 +133,7 @@ impl Model {
         let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
         if self.relayed || tied || meta.shape.kind == Kind::Write {
             &PRIMARY
-        } else if meta.warned != 0 {
+        } else if meta.warned != 0 || self.stuck {
             &ALL
         } else if reads {
             &READERS

@@ -5,7 +5,7 @@ use wire::command::{self, code};
 use wire::execute::cursor;
 use wire::frame;
 use wire::reply::{ColumnDef, write_text_result};
-use wire::{Caps, collation_table as collations, lenenc};
+use wire::{Caps, Status, collation_table as collations, lenenc};
 
 use super::model::{Effect, Handle, Model};
 use super::reply::Expect;
@@ -26,6 +26,8 @@ pub(super) struct Sending {
     pub(super) kills: Option<u32>,
     /// The statement that it closes.
     pub(super) closes: Option<u32>,
+    /// It may tie the session to a connection.
+    pub(super) sticks: bool,
 }
 
 /// What a choice looks at.
@@ -37,6 +39,8 @@ pub(super) struct Setting<'a> {
     pub(super) own_connection: u32,
     /// Answers may be large.
     pub(super) large: bool,
+    /// Commands may be longer than what the proxy keeps, or than it allows.
+    pub(super) long: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -102,7 +106,12 @@ impl Setting<'_> {
     /// An OK that says nothing, from the proxy or from a server.
     fn plain(&self, name: &'static str, bytes: Vec<u8>, effects: Vec<Effect>) -> Sending {
         let status = self.model.after(&effects).status();
-        let candidates = vec![answer::ok(self.model.caps, status, &[])];
+        let mut candidates = vec![answer::ok(self.model.caps, status, &[])];
+        if !self.model.autocommit {
+            // after an error nobody has told the proxy whether a transaction is open
+            let open = status | Status::IN_TRANS;
+            candidates.push(answer::ok(self.model.caps, open, &[]));
+        }
         let expect = Expect { number: self.number, candidates, effects, ..Expect::default() };
         Sending { bytes, expect: Some(expect), name, ..Sending::default() }
     }
@@ -121,6 +130,9 @@ impl Setting<'_> {
             meta.shape.rows = 1;
             meta.warned = model.warned;
             return self.text("warnings", "SHOW", "WARNINGS", meta, vec![Effect::Warned(0)]);
+        }
+        if self.long && dice.percent(15) {
+            return self.long(dice);
         }
         match dice.below(100) {
             0..=27 => self.read(dice),
@@ -145,6 +157,7 @@ impl Setting<'_> {
             94 if !model.relayed => self.change_user(dice),
             95 if !model.relayed => self.local(dice),
             96 => self.locking(dice),
+            97 => self.half(),
             _ => self.read(dice),
         }
     }
@@ -162,6 +175,49 @@ impl Setting<'_> {
             ("DELETE", "FROM t"),
         ]);
         self.text("write", verb, rest, meta, effects)
+    }
+
+    /// Two statements in one text, of which only the first succeeds.
+    fn half(&self) -> Sending {
+        let model = self.model;
+        let fits = model.caps.contains(Caps::MULTI_STATEMENTS) && model.autocommit;
+        let mut meta = model.meta(self.number, Shape::of(Kind::Half));
+        if !fits || model.transaction != 0 {
+            return self.insert_id();
+        }
+        meta.bearing.transaction = self.number;
+        meta.opens = true;
+        self.text("half", "BEGIN; SELECT", "v FROM nowhere", meta, Vec::new())
+    }
+
+    /// A command of which the proxy keeps only the beginning, or none.
+    fn long(&self, dice: &mut Dice) -> Sending {
+        let padding = "x".repeat(dice.within(1000..=6000) as usize);
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        match dice.below(4) {
+            0 => {
+                let text = format!("SELECT '{}'", "x".repeat(9000));
+                let error = Some(1153);
+                let expect = Expect { number: self.number, error, ..Expect::default() };
+                let bytes = packet(code::QUERY, text.as_bytes());
+                Sending { bytes, expect: Some(expect), name: "too long", ..Sending::default() }
+            }
+            1 => {
+                let stuck = Model { stuck: true, ..self.model.clone() };
+                let setting = Setting { model: &stuck, ..*self };
+                let meta = setting.opening(stuck.meta(self.number, shape));
+                let rest = format!("v FROM t WHERE v='{padding}'");
+                let sending = setting.text("long read", "SELECT", &rest, meta, Vec::new());
+                Sending { sticks: true, ..sending }
+            }
+            2 if !self.model.handles.is_empty() => self.execute_padded(dice, &padding),
+            _ => {
+                let shape = Shape { rows: 0, ..Shape::of(Kind::Write) };
+                let meta = self.opening(self.model.meta(self.number, shape));
+                let rest = format!("INTO t VALUES ('{padding}')");
+                self.text("long write", "INSERT", &rest, meta, Vec::new())
+            }
+        }
     }
 
     fn locking(&self, dice: &mut Dice) -> Sending {
@@ -317,6 +373,10 @@ impl Setting<'_> {
     }
 
     fn execute(&self, dice: &mut Dice) -> Sending {
+        self.execute_padded(dice, "")
+    }
+
+    fn execute_padded(&self, dice: &mut Dice, padding: &str) -> Sending {
         let at = dice.index(self.model.handles.len());
         let handle = &self.model.handles[at];
         let rows = dice.below(4) as u32;
@@ -336,7 +396,7 @@ impl Setting<'_> {
         if shape.kind == Kind::Write && answer::insert_id(&meta) != 0 {
             effects.push(Effect::InsertId(answer::insert_id(&meta)));
         }
-        let words = meta.to_string();
+        let words = format!("{meta} {padding}");
         let long = dice.percent(20);
         let mut bytes = Vec::new();
         if long {
@@ -494,10 +554,13 @@ impl Setting<'_> {
                 let id = self.own_connection.to_string();
                 let columns = [ColumnDef::text(b"CONNECTION_ID()")];
                 let row = [Some(id.as_bytes())];
-                let mut right = Vec::new();
-                let (caps, status) = (self.model.caps, self.model.status());
-                write_text_result(&mut right, &mut 1, caps, &columns, &[&row], status);
-                expect.candidates = vec![right];
+                for open in [Status::NONE, Status::IN_TRANS] {
+                    let (caps, status) = (self.model.caps, self.model.status());
+                    let status = if self.model.autocommit { status } else { status | open };
+                    let mut right = Vec::new();
+                    write_text_result(&mut right, &mut 1, caps, &columns, &[&row], status);
+                    expect.candidates.push(right);
+                }
                 packet(code::QUERY, b"SELECT CONNECTION_ID()")
             }
         };

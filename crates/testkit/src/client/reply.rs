@@ -119,8 +119,9 @@ impl Expect {
 
     /// Whether what came of a packet that is not whole may be the beginning of a right one.
     pub(super) fn may_begin(&self, bytes: &[u8]) -> bool {
+        let open = self.any || self.candidates.is_empty();
         let error = bytes.get(HEADER_BYTES).is_none_or(|first| *first == ErrPacket::MARKER);
-        error || self.any || self.candidates.iter().any(|right| self.goes_on(right, bytes))
+        error || open || self.candidates.iter().any(|right| self.goes_on(right, bytes))
     }
 }
 

@@ -254,8 +254,12 @@ impl Stay {
 
     /// Acts again, at once or after a while.
     fn later<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
-        let thinks = around.dice.percent(30);
-        self.alarm(around, Alarm::Act, if thinks { 10_000 } else { 1 });
+        let at_most_us = match around.dice.below(100) {
+            0 => 15_000_000,
+            1..=30 => 10_000,
+            _ => 1,
+        };
+        self.alarm(around, Alarm::Act, at_most_us);
         Goes::On
     }
 
@@ -269,12 +273,14 @@ impl Stay {
             connections: &connections,
             own_connection: self.connection,
             large: around.habits.large,
+            long: around.habits.long && !self.model.relayed,
         };
         let sending = match read {
             true => setting.read(around.dice),
             false => setting.any(around.dice),
         };
-        let Sending { bytes: more, expect, name, kills, closes } = sending;
+        let Sending { bytes: more, expect, name, kills, closes, sticks } = sending;
+        self.model.stuck |= sticks;
         bytes.extend_from_slice(&more);
         let mut board = around.board.borrow_mut();
         board.count(name);

@@ -96,7 +96,9 @@ impl Mysqlds {
         }
         if seq != 0 {
             let name = self.servers[conn.server].name;
-            self.wrong(format!("{name}: a command with sequence number {seq}"));
+            if !self.board.borrow().tolerant {
+                self.wrong(format!("{name}: a command with sequence number {seq}"));
+            }
             return Reaction::Close;
         }
         if let Some(thread) = execute::killed_thread(payload) {

@@ -76,7 +76,7 @@ impl Stage {
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let outside = outside(&shared, &server_addrs, &log, dice.split());
         let decider = Proxy::new(snapshot.clone(), offer, dice.throw(), [7; 32]);
-        let worker = Worker::new(decider, outside, 64 * 1024);
+        let worker = Worker::new(decider, outside, weather.backlog_max);
         let crooked = Crooked::new(worker, bug, dice.split());
         let mut proxy = Loop::new(net.driver(), crooked, Options::default());
         proxy.add_listener(net.listen(&client_addr));
@@ -276,7 +276,16 @@ fn snapshot(weather: &Weather) -> Snapshot {
         servers: vec![server(0, 1), server(1, 2), server(1, 3)],
         users: users.collect(),
         rules: vec![rule(1, "FOR UPDATE$", 0), rule(2, "^SELECT", 1)],
-        variables: vec![("mysql-default_schema".into(), String::new())],
+        variables: variables(weather),
     };
     Snapshot::compile(&draft).unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+fn variables(weather: &Weather) -> Vec<(String, String)> {
+    let mut pairs = vec![("mysql-default_schema", String::new())];
+    if weather.habits.long {
+        pairs.push(("mysql-threshold_query_length", "1024".into()));
+        pairs.push(("mysql-max_allowed_packet", "8192".into()));
+    }
+    pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }

@@ -18,6 +18,8 @@ pub struct Weather {
     pub blows_per_mille: u64,
     /// Backend connections that each server allows.
     pub max_connections: i64,
+    /// Bytes that wait for a receiver before its sender is paused.
+    pub backlog_max: usize,
     /// How the servers behave.
     pub manners: Manners,
     /// How the clients behave.
@@ -27,12 +29,14 @@ pub struct Weather {
 impl Weather {
     /// A network that cuts and delays, and loses nothing.
     pub fn cutting() -> Self {
-        let habits = Habits { clients: 0, stays: 0, commands: 1, large: false, rude: false };
+        let habits =
+            Habits { clients: 0, stays: 0, commands: 1, large: false, long: false, rude: false };
         Self {
             faults: Faults::cuts(),
             losses: false,
             blows_per_mille: 0,
             max_connections: 50,
+            backlog_max: 64 * 1024,
             manners: Manners::default(),
             habits,
         }
@@ -47,6 +51,7 @@ impl Weather {
             stays: dice.within(1..=3) as u32,
             commands: dice.within(5..=14),
             large,
+            long: dice.percent(30),
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
@@ -55,6 +60,7 @@ impl Weather {
             losses: false,
             blows_per_mille: 0,
             max_connections: 50,
+            backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
             manners,
             habits,
         };
@@ -69,6 +75,7 @@ impl Weather {
             5 => Self { faults: cuts, losses: true, max_connections: 2, ..calm },
             6 | 7 => Self { faults: losses, losses: true, ..calm },
             _ => Self {
+                backlog_max: calm.backlog_max,
                 faults: losses,
                 losses: true,
                 blows_per_mille: 4,
