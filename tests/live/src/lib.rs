@@ -6,7 +6,8 @@
 //! does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
-//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary.
+//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary,
+//! `TIDEGATE_LIVE_IO` is what it is told with `--io`.
 #![forbid(unsafe_code)]
 
 pub mod client;

@@ -26,11 +26,6 @@ pub struct Proxy {
 impl Proxy {
     /// Starts it with what `config` makes of the value for `interfaces`, and waits until it greets.
     pub fn start(config: impl FnOnce(String) -> String) -> Result<Self> {
-        Self::start_with(config, &[])
-    }
-
-    /// The same with more words on the command line.
-    pub fn start_with(config: impl FnOnce(String) -> String, words: &[&str]) -> Result<Self> {
         let dir = RunDir::create()?;
         let port = lab::free_port()?;
         let socket = dir.path().join("sock");
@@ -38,7 +33,9 @@ impl Proxy {
         fs::write(&file, config(format!("127.0.0.1:{port};{}", socket.display())))?;
         let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
         command.push(file.into());
-        command.extend(words.iter().map(OsString::from));
+        if let Some(io) = std::env::var_os("TIDEGATE_LIVE_IO") {
+            command.extend(["--io".into(), io]);
+        }
         let process = Process::launch(&command, &dir.path().join("log"))?;
         let proxy = Proxy { port, socket, process, dir };
         proxy.await_greeting()?;
