@@ -169,25 +169,30 @@ fn copy_lines(mut from: impl BufRead, mut log: File, to: &mpsc::Sender<String>) 
     }
 }
 
-/// The sections `---- name stdout ----` of failed tests, each without its stack.
+/// What failed tests said: their sections `---- name stdout ----` where output was captured, else
+/// every panic and failed test; without stacks.
 fn failures(lines: &[String]) -> Vec<String> {
-    let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("---- "));
-    let sections = heads.map(|(at, _)| {
-        let body = lines[at + 1..].iter().take_while(|line| {
-            let ends = ["---- ", "failures:", "successes:", "stack backtrace:"];
-            !ends.iter().any(|end| line.starts_with(end))
-        });
-        let section: Vec<&str> =
-            [&lines[at]].into_iter().chain(body).map(String::as_str).take(FAILURE_LINES).collect();
-        section.join("\n    ")
-    });
-    let failed = |section: &String| section.contains("panicked at") || section.contains("Error:");
-    let mut found: Vec<String> = sections.filter(failed).collect();
+    let starting_with = |start: fn(&str) -> bool| {
+        let heads = lines.iter().enumerate().filter(move |(_, line)| start(line));
+        heads.map(|(at, _)| section(&lines[at..])).collect::<Vec<_>>()
+    };
+    let mut found = starting_with(|line| line.starts_with("---- "));
+    found.retain(|section| section.contains("panicked at") || section.contains("Error:"));
     if found.is_empty() {
-        let marked = |line: &&String| line.ends_with("FAILED") || line.contains("panicked at");
-        found = lines.iter().filter(marked).cloned().collect();
+        found = starting_with(|line| line.contains("panicked at"));
+        found.extend(lines.iter().filter(|line| line.ends_with("FAILED")).cloned());
     }
     found
+}
+
+/// The first line, and those behind it that belong to it.
+fn section(lines: &[String]) -> String {
+    const ENDS: [&str; 6] =
+        ["---- ", "failures:", "successes:", "stack backtrace:", "note: ", "test "];
+    let body = lines.iter().skip(1);
+    let body = body.take_while(|line| !ENDS.iter().any(|end| line.starts_with(end)));
+    let all = lines.iter().take(1).chain(body).take(FAILURE_LINES);
+    all.map(String::as_str).collect::<Vec<_>>().join("\n    ")
 }
 
 /// The counts of a line `test result: ok. 3 passed; 0 failed; …`.
