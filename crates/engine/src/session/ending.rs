@@ -38,6 +38,9 @@ impl Proxy {
         if let What::Prepare(stmt) = job.what {
             self.prepare_failed(id, stmt);
         }
+        if let What::LongData(stmt) = job.what {
+            self.data_lost(id, stmt, error);
+        }
         self.let_go_of_empty(id);
         self.drop_kept(id);
         if job.upload.is_some() {

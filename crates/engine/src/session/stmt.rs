@@ -8,7 +8,7 @@ use wire::command::{self, Command};
 use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD, Span};
 use wire::result::ReplyKind;
 
-use crate::error;
+use crate::error::{self, SqlError};
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId};
 use crate::orders::End;
@@ -37,6 +37,8 @@ struct Statement {
     /// Parameter types as last sent, two bytes each.
     types: Vec<u8>,
     cursor: Option<LaneId>,
+    /// Why parameter data could not be passed on: told to the next execute.
+    data_lost: Option<SqlError>,
 }
 
 /// All statements of a session.
@@ -123,6 +125,7 @@ impl Proxy {
             on: Vec::new(),
             types: Vec::new(),
             cursor: None,
+            data_lost: None,
         });
         let job = Job {
             what: What::Prepare(stmt),
@@ -185,6 +188,15 @@ impl Proxy {
         }
     }
 
+    /// Parameter data of a statement could not be passed on. It has no answer, so the execute
+    /// that needs it is told.
+    pub(crate) fn data_lost(&mut self, id: SessionId, stmt: ClientStmtId, error: &SqlError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(statement) = session.statement(stmt) {
+            statement.data_lost = Some(error.clone());
+        }
+    }
+
     /// A statement could not be prepared: the client's id is not used.
     pub(crate) fn prepare_failed(&mut self, id: SessionId, stmt: ClientStmtId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -217,6 +229,9 @@ impl Proxy {
         let retries_left = self.snapshot.vars.query_retries_on_failure;
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(statement) = session.statement(stmt) else { return };
+        if let Some(error) = statement.data_lost.take() {
+            return self.refuse_command(id, upload, error);
+        }
         let (effects, holds) = (statement.effects, statement.holds);
         let placing = Placing { effects, holds, destination: statement.destination };
         let job = Job {
@@ -231,7 +246,8 @@ impl Proxy {
             upload,
         };
         if let Some(types) = types_in(raw, statement.params) {
-            statement.types = types.to_vec();
+            statement.types.clear();
+            statement.types.extend_from_slice(types);
         }
         self.keep(id, raw);
         self.begin_of_statement(id, stmt, job, placing);
@@ -263,6 +279,9 @@ impl Proxy {
         let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(statement) = session.statement(stmt) else { return };
+        if statement.data_lost.is_some() {
+            return self.swallow(id, upload);
+        }
         let placing = Placing {
             effects: statement.effects,
             holds: statement.holds,
@@ -301,6 +320,7 @@ impl Proxy {
             return self.answer_error(id, &error::unknown_statement(stmt_id, name));
         };
         let stmt = statement.id;
+        statement.data_lost = None;
         let any = statement.on.first().map(|on| on.lane);
         let cursor = statement.cursor;
         let data = session.held_for(Holds::LONG_DATA).map(|held| held.lane);
