@@ -91,6 +91,8 @@ pub struct Lane {
     pub born_us: u64,
     /// When it was last checked in, in microseconds.
     pub used_us: u64,
+    /// Kills on their way to its queries, which may come late and hit the next one.
+    pub kills: u32,
     /// A command's end is still with the client.
     pub partial: bool,
     queue: VecDeque<InFlight>,
@@ -119,6 +121,7 @@ impl Lane {
             thread_id: 0,
             born_us: now_us,
             used_us: now_us,
+            kills: 0,
             partial: false,
             queue: VecDeque::with_capacity(4),
             tracker: ReplyTracker::new(ReplyKind::Simple, Caps::NONE),

@@ -180,6 +180,12 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
+        if lane.kills > 0 {
+            // a kill under way would hit whoever had it next
+            self.stats.lanes_dropped += 1;
+            self.drop_lane(lane_id);
+            return self.wake_first(hostgroup);
+        }
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server.clone(), lane_id);
             return;
@@ -200,7 +206,12 @@ impl Proxy {
             return self.take(waiter, lane_id, waiting.job);
         }
         self.pool.put_idle(&server, lane_id);
-        // it fits nobody who waits: whoever has no dial under way looks again, and may replace it
+        // it fits nobody who waits: the first may replace it
+        self.wake_first(hostgroup);
+    }
+
+    /// Whoever waits first without a dial under way looks again.
+    fn wake_first(&mut self, hostgroup: HostgroupId) {
         let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
         if let Some(waiter) = first {
             self.look_again(waiter);

@@ -515,6 +515,9 @@ impl Proxy {
         // a kill must get through when the server is full for queries: it needs no permit
         let _ = lane.server.gauge.take_permit(u32::MAX);
         dial(&mut self.lanes, &mut self.orders, errand);
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.kills += 1;
+        }
     }
 
     /// The connection for a kill stands.
@@ -528,9 +531,16 @@ impl Proxy {
 
     /// A reply that nobody waits for has ended: an errand is over.
     pub(crate) fn errand_done(&mut self, id: LaneId) {
-        let errand = self.lanes.get(id).is_some_and(|lane| matches!(lane.lease, Lease::Errand(_)));
-        if errand {
-            self.drop_lane(id);
+        let Some(lane) = self.lanes.get(id) else { return };
+        let Lease::Errand(thread_id) = lane.lease else { return };
+        let server = lane.server.index;
+        self.drop_lane(id);
+        let victim = self.lanes.keys().into_iter().find(|id| {
+            let lane = self.lanes.get(*id);
+            lane.is_some_and(|lane| (lane.server.index, lane.thread_id) == (server, thread_id))
+        });
+        if let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) {
+            victim.kills = victim.kills.saturating_sub(1);
         }
     }
 }

@@ -320,7 +320,9 @@ impl Proxy {
             return self.answer_error(id, &error::unknown_statement(stmt_id, name));
         };
         let stmt = statement.id;
-        statement.data_lost = None;
+        if matches!(command, Command::StmtReset(_)) {
+            statement.data_lost = None;
+        }
         let any = statement.on.first().map(|on| on.lane);
         let cursor = statement.cursor;
         let data = session.held_for(Holds::LONG_DATA).map(|held| held.lane);
