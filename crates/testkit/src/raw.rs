@@ -26,10 +26,18 @@ struct Heard {
     gone: bool,
 }
 
-/// The service behind [`Hall`]'s clients.
+/// The service behind [`Hall`]'s clients; it runs on any loop.
 #[derive(Default)]
 pub struct Raw {
     heard: BTreeMap<u64, Heard>,
+}
+
+impl Raw {
+    /// What has come on a socket and was not taken before.
+    pub fn take(&mut self, sock: Sock) -> Vec<u8> {
+        let heard = self.heard.get_mut(&sock.to_raw());
+        heard.map(|heard| std::mem::take(&mut heard.bytes)).unwrap_or_default()
+    }
 }
 
 impl Service for Raw {

@@ -16,6 +16,13 @@ use crate::board::SharedBoard;
 use crate::dice::Dice;
 use conn::{Busy, Conn};
 
+/// The fake servers of every simulation: one that takes writes, and two that do not.
+pub fn three(mut sha2: impl FnMut() -> bool) -> Vec<Mysqld> {
+    let names = crate::client::PRIMARY.into_iter().chain(crate::client::READERS);
+    let writable = |name| name == crate::client::PRIMARY[0];
+    names.map(|name| Mysqld { name, writable: writable(name), sha2: sha2() }).collect()
+}
+
 /// A fake server.
 #[derive(Clone, Debug)]
 pub struct Mysqld {

@@ -30,7 +30,7 @@ use wire::auth::rsa::ServerKey;
 
 use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
-pub use trio::{Stage, Trio};
+pub use trio::{Stage, Trio, snapshot};
 pub use weather::Weather;
 
 /// What a run came to.

@@ -14,10 +14,10 @@ use worker::{Mail, Outside, Places, Shared, Worker};
 
 use super::{Failure, Weather};
 use crate::board::{Board, SharedBoard};
-use crate::client::{Clients, PRIMARY, READERS};
+use crate::client::Clients;
 use crate::dice::Dice;
 use crate::mysqld::login::ACCOUNTS;
-use crate::mysqld::{Mysqld, Mysqlds};
+use crate::mysqld::{Mysqlds, three};
 use crate::planted::{Crooked, Planted};
 
 /// The most steps of a run.
@@ -215,10 +215,7 @@ fn servers(
     dice: &mut Dice,
     board: &SharedBoard,
 ) -> (Loop<SimDriver, Mysqlds>, Vec<Addr>) {
-    let names = PRIMARY.iter().chain(&READERS);
-    let list: Vec<Mysqld> = names
-        .map(|name| Mysqld { name, writable: *name == PRIMARY[0], sha2: dice.percent(30) })
-        .collect();
+    let list = three(|| dice.percent(30));
     let count = list.len();
     let service = Mysqlds::new(list, weather.manners, dice.split(), board.clone());
     let mut servers = Loop::new(net.driver(), service, Options::default());
@@ -251,7 +248,7 @@ fn outside(
 }
 
 /// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
-fn snapshot(weather: &Weather) -> Snapshot {
+pub fn snapshot(weather: &Weather) -> Snapshot {
     let server = |hostgroup_id, at: u8| ServerRow {
         hostgroup_id,
         hostname: format!("10.0.0.{at}"),
