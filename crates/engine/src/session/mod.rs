@@ -1,6 +1,6 @@
 //! A session: one client's stay, from accept to close.
 //!
-//! A session is in one [`Phase`], and a phase is a place where it waits. The files beside this one
+//! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
 //! own) and `ending`.
