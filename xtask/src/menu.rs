@@ -71,7 +71,7 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
     }
     let mut command = cargo(&["test", "--locked", "-p", LIVE_PACKAGE, "--no-fail-fast"]);
     command
-        .args(["--", "--nocapture", "--test-threads", "2"])
+        .args(["--", "--nocapture", "--test-threads=1"])
         .env("TIDEGATE_BIN", target().join("fastbuild/tidegate"));
     Ok(step("live", 20, command).run()?.tests(report, "tests"))
 }

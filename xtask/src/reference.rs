@@ -43,8 +43,9 @@ fn place(page: &str) -> String {
 }
 
 fn made(page: &str) -> Result<String> {
-    let mut command = cargo(&["run", "--locked", "--quiet", "-p", "xtask", "--example"]);
-    let output = command.args(["reference", "--", page]).output().context("cargo")?;
+    // Without `-p`: the selection, and so the features of every crate, are those of the tests.
+    let mut command = cargo(&["run", "--locked", "--quiet", "--example", "reference"]);
+    let output = command.args(["--", page]).output().context("cargo")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }
