@@ -125,6 +125,21 @@ fn an_error_ends_the_reply_wherever_it_stands() {
 }
 
 #[test]
+fn the_status_before_an_error_is_that_of_the_results_before_it() {
+    let cases: &[(&[&[u8]], Option<Status>)] = &[
+        (&[ERR], None),
+        (&[b"\x01", COLUMN, EOF, ERR], None),
+        (&[OK_MORE, ERR], Some(Status(0x0a))),
+        (&[b"\x01", COLUMN, EOF, EOF_MORE, b"\x01", COLUMN, EOF, ERR], Some(Status(0x0a))),
+    ];
+    for (case, status) in cases {
+        let mut tracker = ReplyTracker::new(ReplyKind::Result, OLD);
+        follow(&mut tracker, &packets(case)).unwrap();
+        assert_eq!(tracker.status_so_far(), *status, "{case:?}");
+    }
+}
+
+#[test]
 fn ranges_are_positions_in_the_bytes_fed() {
     let bytes = packets(&[b"\x01", COLUMN, EOF, b"\x011", ERR]);
     let fed = ReplyTracker::new(ReplyKind::Result, OLD).feed(&bytes).unwrap();
