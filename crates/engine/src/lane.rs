@@ -10,7 +10,8 @@ use wire::result::{ReplyKind, ReplyTracker};
 use wire::{Caps, Status};
 
 use crate::backend::BackendLogin;
-use crate::ids::{ClientStmtId, LaneId, SessionId};
+use crate::holds::Holds;
+use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::link::LinkState;
 use crate::topology::ServerRef;
 use crate::users::Account;
@@ -28,6 +29,17 @@ pub enum Lease {
     Relay(SessionId),
     /// Opened to kill a query of another connection, by the server's id; closed afterwards.
     Errand(u32),
+}
+
+/// A lane that a session keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The hostgroup it was checked out for.
+    pub hostgroup: HostgroupId,
+    /// The lane.
+    pub lane: LaneId,
+    /// Why it is kept; nothing while a command runs on it.
+    pub why: Holds,
 }
 
 /// A command of the proxy's own that moves a lane to a session's state.

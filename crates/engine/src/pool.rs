@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wire::Caps;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::Lane;
+use crate::lane::{Held, Lane};
 use crate::link::LinkState;
 use crate::slab::Slab;
 use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
@@ -33,10 +33,14 @@ pub struct Need<'a> {
     /// Index of the server that just failed: another one is preferred, and none of its idle lanes
     /// is trusted.
     pub avoid: Option<usize>,
+    /// Lanes that the session has already: of the server that is picked, its own serves first.
+    pub held: &'a [Held],
 }
 
 /// What a checkout came to.
 pub enum Checkout {
+    /// This lane, which the session holds.
+    Held(LaneId),
     /// This idle lane, out of the pool now.
     Lane(LaneId),
     /// A new connection to this server; its permit is taken.
@@ -76,6 +80,12 @@ impl PoolShard {
         let mut wait = false;
         while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
             wait = true;
+            let own = need.held.iter().find(|held| {
+                lanes.get(held.lane).is_some_and(|lane| lane.server.index == server.index)
+            });
+            if let Some(own) = own {
+                return Checkout::Held(own.lane);
+            }
             // where a connection just broke, idle ones may be broken too and not know it yet
             if need.avoid != Some(server.index)
                 && let Some(lane) = self.take_idle(server, need, lanes)

@@ -23,7 +23,7 @@ use crate::{addresses, logs, offer};
 
 /// Bytes of a reply that may wait for a slow client before its server is not read from, however
 /// high `mysql-threshold_resultset_size` is.
-const BACKLOG_BYTES_MAX: usize = 256 << 10;
+const BACKLOG_BYTES_MAX: usize = 64 << 10;
 
 /// The workers of this process, serving.
 pub(crate) struct Running {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::backend::BackendLogin;
+use crate::holds::Holds;
 use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
@@ -50,6 +51,7 @@ impl Bench {
             class: Caps::NONE,
             want: &self.want,
             avoid,
+            held: &[],
         };
         self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
     }
@@ -143,4 +145,25 @@ fn whether_to_wait_or_to_refuse_depends_on_what_time_can_change() {
         explain(&shunned.topology, READERS, 1_000_000),
         "1 server: 127.0.0.1:1 shunned for 5 s more: connection refused (errno 111)"
     );
+}
+
+#[test]
+fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE"), server(2, 3, 10, "ONLINE")]);
+    let held: Vec<_> = (0..2)
+        .map(|index| {
+            let lane = bench.idle_lane(index, "test", Caps::NONE);
+            Held { hostgroup: READERS, lane, why: Holds::PREPARED_STATEMENT }
+        })
+        .collect();
+    let mut first = 0_u32;
+    for _ in 0..4_000 {
+        let (account, class, want) = (&bench.account, Caps::NONE, &bench.want);
+        let need = Need { hostgroup: READERS, account, class, want, avoid: None, held: &held };
+        match bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0) {
+            Checkout::Held(lane) => first += u32::from(lane == held[0].lane),
+            _ => panic!("it has a lane of each"),
+        }
+    }
+    assert!((900..1_100).contains(&first), "{first}");
 }

@@ -8,13 +8,13 @@ use crate::backend::BackendLogin;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::{Lane, Lease};
+use crate::lane::{Held, Lane, Lease};
 use crate::link::Charset;
 use crate::orders::{End, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::{Held, Job, Phase, Waiting, What};
+use crate::session::{Job, Phase, Waiting, What};
 use crate::slab::Slab;
 use crate::topology::{LastFault, ServerRef};
 
@@ -27,10 +27,12 @@ impl Proxy {
     /// that just broke down under it.
     pub(crate) fn check_out(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
         match self.checkout(id, job.hostgroup, avoid) {
+            Checkout::Held(lane) => self.run(id, lane, job),
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
             }
+            Checkout::Wait | Checkout::Refuse if self.serves_itself(id, &job) => {}
             Checkout::Refuse => {
                 let why = pool::explain(&self.snapshot.topology, job.hostgroup, self.now_us);
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
@@ -54,6 +56,16 @@ impl Proxy {
         }
     }
 
+    /// Runs a command on the lane that the session has in the hostgroup, where none of the server
+    /// picked can be had.
+    fn serves_itself(&mut self, id: SessionId, job: &Job) -> bool {
+        let own = self.sessions.get(id).and_then(|session| session.held_in(job.hostgroup));
+        if let Some(lane) = own {
+            self.run(id, lane, *job);
+        }
+        own.is_some()
+    }
+
     fn set_phase(&mut self, id: SessionId, phase: Phase) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = phase;
@@ -68,7 +80,8 @@ impl Proxy {
     ) -> Checkout {
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
-        let need = Need { hostgroup, account, class: session.class, want: &session.want, avoid };
+        let (class, want, held) = (session.class, &session.want, session.held.as_slice());
+        let need = Need { hostgroup, account, class, want, avoid, held };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
     }
 
@@ -195,7 +208,7 @@ impl Proxy {
             self.sessions.get(*waiter).is_some_and(|session| {
                 let Some(account) = &session.account else { return false };
                 let (class, want) = (session.class, &session.want);
-                let need = Need { hostgroup, account, class, want, avoid: None };
+                let need = Need { hostgroup, account, class, want, avoid: None, held: &[] };
                 pool::fits(lane, &need).is_some()
             })
         });
@@ -246,6 +259,10 @@ impl Proxy {
         }
         let (job, avoid) = (waiting.job, waiting.avoid);
         match self.checkout(id, job.hostgroup, avoid) {
+            Checkout::Held(lane) => {
+                self.stop_waiting(id);
+                self.run(id, lane, job);
+            }
             Checkout::Lane(lane) => {
                 self.stop_waiting(id);
                 self.take(id, lane, job);

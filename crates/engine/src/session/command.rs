@@ -177,6 +177,9 @@ impl Proxy {
         if !matches!(command.reply_kind(), Some(ReplyKind::None)) {
             self.stats.queries += 1;
         }
+        if self.told_of_loss(id, &command, upload) {
+            return;
+        }
         match command {
             Command::Query(text) => self.on_query(id, raw, text, upload),
             Command::StmtPrepare(text) => self.on_prepare(id, raw, text, upload),
@@ -208,6 +211,21 @@ impl Proxy {
                 self.answer_error(id, &error::unknown_command(&name));
             }
         }
+    }
+
+    /// Answers the first command after something was lost with a server, and ends the session:
+    /// what was lost cannot be had again, and the client has to know before anything else runs.
+    fn told_of_loss(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) -> bool {
+        let Some(session) = self.sessions.get_mut(id) else { return true };
+        let anew =
+            matches!(command, Command::ResetConnection | Command::ChangeUser(_) | Command::Quit);
+        let Some(error) = session.lost.take_if(|_| !anew) else { return false };
+        match command.reply_kind() {
+            Some(ReplyKind::None) => self.swallow(id, upload),
+            _ => self.answer_error(id, &error),
+        }
+        self.close_session(id, None);
+        true
     }
 
     fn too_long_for(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) {

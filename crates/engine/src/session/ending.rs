@@ -228,6 +228,7 @@ impl Proxy {
     pub(crate) fn on_reset(&mut self, id: SessionId) {
         self.release_all(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
+        session.lost = None;
         session.want = session.first.clone();
         session.class = session.caps.intersect(CLASS);
         session.forget_results();
@@ -314,12 +315,12 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
-        let need = Need { hostgroup, account, class, want, avoid: session.relay_avoid };
+        let need = Need { hostgroup, account, class, want, avoid: session.relay_avoid, held: &[] };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
-            Checkout::Wait | Checkout::Refuse => return None,
+            Checkout::Held(_) | Checkout::Wait | Checkout::Refuse => return None,
         };
         // a pooled lane has a history: it stays there, or makes room for a fresh one
         let server = self.lanes.get(lane_id)?.server.clone();

@@ -8,7 +8,7 @@ use wire::auth::{Plugin, native, sha2};
 use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
-use wire::reply::{write_auth_more, write_auth_switch};
+use wire::reply::{ErrPacket, write_auth_more, write_auth_switch};
 use wire::{Caps, Malformed, Status, frame};
 
 use crate::error::{self, SqlError};
@@ -98,15 +98,30 @@ impl Proxy {
     /// The process is full: an error in place of the greeting, as MySQL does.
     pub(crate) fn turn_away(&mut self, id: SessionId) {
         self.stats.denied_max_connections += 1;
-        self.refuse(id, 0, error::too_many_connections());
+        let error = error::too_many_connections();
+        self.report_refusal(id, &error);
+        self.stats.errors_generated += 1;
+        // no capability is agreed on yet, so the packet has no SQLSTATE
+        self.orders.send(End::Client(id), |out| {
+            frame::write_with(out, &mut 0, |payload| {
+                payload.push(ErrPacket::MARKER);
+                payload.extend_from_slice(&error.code.to_le_bytes());
+                payload.extend_from_slice(error.message.as_bytes());
+            });
+        });
+        self.close_session(id, None);
     }
 
-    fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
+    fn report_refusal(&mut self, id: SessionId, error: &SqlError) {
         if let Some(session) = self.sessions.get(id) {
             let (connection, client) = (session.connection, session.client.to_string());
             let error = error.clone();
             self.orders.report(LogEvent::LoginRefused { connection, client, error });
         }
+    }
+
+    fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
+        self.report_refusal(id, &error);
         self.send_error(id, seq, &error);
         self.close_session(id, None);
     }
@@ -195,6 +210,7 @@ impl Proxy {
         let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
             session.scramble = scramble;
+            session.lost = None;
             session.idle_since_us = now_us;
             session.forget_results();
         }

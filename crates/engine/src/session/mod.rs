@@ -14,6 +14,7 @@ use wire::frame::Span;
 use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
+use crate::lane::Held;
 use crate::link::{Charset, LinkState};
 use crate::users::Account;
 
@@ -31,17 +32,6 @@ mod stmt;
 
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use stmt::Statements;
-
-/// A lane that a session keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held {
-    /// The hostgroup it was checked out for.
-    pub hostgroup: HostgroupId,
-    /// The lane.
-    pub lane: LaneId,
-    /// Why it is kept; nothing while a command runs on it.
-    pub why: Holds,
-}
 
 /// What a command is, as far as its way through the proxy depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,6 +203,9 @@ pub struct Session {
     pub(crate) idle_since_us: u64,
     /// When its transaction began; 0 when there is none.
     pub(crate) transaction_since_us: u64,
+    /// A transaction, or anything else, went with its server while nothing was asked: the next
+    /// command is told, and is the last one.
+    pub(crate) lost: Option<Box<SqlError>>,
     /// The challenge of its last authentication.
     pub(crate) scramble: [u8; 20],
     /// Sequence number of the packet that will end its login.
@@ -252,6 +245,7 @@ impl Session {
             paused: false,
             idle_since_us: now_us,
             transaction_since_us: 0,
+            lost: None,
             scramble,
             login_seq: 0,
             relay_attempts: 0,

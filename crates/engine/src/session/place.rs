@@ -29,6 +29,8 @@ pub(crate) struct Placing {
     pub holds: Holds,
     /// What the rules say.
     pub destination: Option<HostgroupId>,
+    /// A lane that the session has in the hostgroup will do, whichever server it goes to.
+    pub stays: bool,
 }
 
 impl Proxy {
@@ -71,8 +73,14 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
         Some(destination) if !ties && !opens => destination,
         _ => account.default_hostgroup,
     };
-    match session.held_in(hostgroup) {
-        Some(lane) => Place::Lane(lane),
+    // A lane kept only for its prepared statements is no reason to stay with its server: they can
+    // be prepared on another one, and the weights are kept.
+    let kept = session.held.iter().find(|held| {
+        held.hostgroup == hostgroup
+            && (placing.stays || !held.why.without(Holds::PREPARED_STATEMENT).is_empty())
+    });
+    match kept {
+        Some(held) => Place::Lane(held.lane),
         None => Place::Hostgroup(hostgroup),
     }
 }

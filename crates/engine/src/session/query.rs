@@ -50,7 +50,7 @@ impl Proxy {
             holds.set(Holds::LAST_INSERT_ID, true);
         }
         let destination = self.route(id, text);
-        let placing = Placing { effects: facts.effects, holds, destination };
+        let placing = Placing { effects: facts.effects, holds, destination, stays: false };
         let job = Job {
             what,
             reply: ReplyKind::Result,
@@ -173,7 +173,7 @@ impl Proxy {
             needs_insert_id: false,
             upload: None,
         };
-        let placing = Placing { effects: Effects::NONE, holds, destination: None };
+        let placing = Placing { effects: Effects::NONE, holds, destination: None, stays: true };
         self.begin(id, job, &placing);
     }
 }

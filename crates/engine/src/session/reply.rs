@@ -522,8 +522,7 @@ impl Proxy {
         let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.held.retain(|held| held.lane != lane_id);
         session.forget_lane(lane_id);
-        // nothing is lost with a lane whose statements can be prepared again
-        let harmless = why.is_none_or(Holds::leave_it_clean);
+        let why = why.unwrap_or(Holds::NONE);
         if let Phase::Running(running) = &session.phase
             && running.lane == lane_id
         {
@@ -535,8 +534,12 @@ impl Proxy {
                 (true, Some(seq)) => self.fail_reply(id, seq, error),
                 (true, None) => return self.close_session(id, None),
             }
+        } else if !why.leave_it_clean() {
+            session.lost = Some(Box::new(error.clone()));
+            return;
         }
-        if !harmless {
+        // a session that went on without its transaction would commit each statement by itself
+        if !why.leave_it_clean() {
             self.close_session(id, None);
         }
     }

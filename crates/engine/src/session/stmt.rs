@@ -140,7 +140,7 @@ impl Proxy {
             upload,
         };
         self.keep(id, raw);
-        self.begin(id, job, &Placing { effects: facts.effects, holds, destination });
+        self.begin(id, job, &Placing { effects: facts.effects, holds, destination, stays: true });
     }
 
     /// The server's answer to the client's own prepare: the id in it becomes the client's.
@@ -233,7 +233,8 @@ impl Proxy {
             return self.refuse_command(id, upload, error);
         }
         let (effects, holds) = (statement.effects, statement.holds);
-        let placing = Placing { effects, holds, destination: statement.destination };
+        let destination = statement.destination;
+        let placing = Placing { effects, holds, destination, stays: false };
         let job = Job {
             what: What::Execute(stmt),
             reply: ReplyKind::Execute,
@@ -286,6 +287,7 @@ impl Proxy {
             effects: statement.effects,
             holds: statement.holds,
             destination: statement.destination,
+            stays: true,
         };
         let job = Job {
             what: What::LongData(stmt),
