@@ -25,9 +25,6 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(options) => run::run(&options),

@@ -47,7 +47,6 @@ pub(super) const CRATES: &[Row] = &[
             "annotate-snippets",
             "anyhow",
             "signal-hook",
-            "mimalloc",
             "aws-lc-rs",
         ],
         &["testkit"],
