@@ -99,7 +99,8 @@ fn proxy(cluster: &Cluster, plugin: &str) -> Proxy {
     let version = live::greeting_of(cluster.primary().port).expect("the server greets");
     let variables = format!(
         "server_version = \"{version}\"\ndefault_authentication_plugin = \"{plugin}\"\n\
-         max_allowed_packet = 1073741824\nenable_load_data_local_infile = true\n"
+         max_allowed_packet = 1073741824\nenable_load_data_local_infile = true\n\
+         connect_timeout_server = 10000\n"
     );
     let options = SplitOptions { variables, ..Default::default() };
     Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
