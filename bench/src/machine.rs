@@ -22,8 +22,15 @@ pub(crate) fn describe(cluster: &Cluster) -> String {
         format!("beside: {}", version("/usr/sbin/haproxy", &["-v"])),
         format!("commit: {}", version("git", &["rev-parse", "--short", "HEAD"])),
         format!("compiler: {}", version("rustc", &["--version"])),
+        format!("running beside the benchmark when it began: {}", others()),
     ];
     lines.join("\n")
+}
+
+/// How many tasks want to run while nothing of the benchmark's does, a minute's mean.
+fn others() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("load {}", load.split(' ').next().unwrap_or("?"))
 }
 
 fn version(program: &str, arguments: &[&str]) -> String {

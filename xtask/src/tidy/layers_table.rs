@@ -42,7 +42,6 @@ pub(super) const CRATES: &[Row] = &[
             "tracing",
             "tracing-subscriber",
             "clap",
-            "serde",
             "toml",
             "annotate-snippets",
             "anyhow",
