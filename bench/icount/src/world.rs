@@ -179,6 +179,7 @@ pub fn configured() -> (Arc<Snapshot>, Arc<Offer>) {
     let offer = Offer {
         server_version: b"10.11.0-tidegate".to_vec(),
         caps: CAPS,
+        collation_after_reset: None,
         key: ServerKey::generate().expect("the system has random bytes"),
     };
     (Arc::new(snapshot), Arc::new(offer))

@@ -28,6 +28,9 @@ pub struct Offer {
     pub server_version: Vec<u8>,
     /// Capabilities in the greeting.
     pub caps: Caps,
+    /// Collation of a connection that was reset: MySQL goes back to the server's own, `None` for
+    /// MariaDB, which keeps the client's.
+    pub collation_after_reset: Option<u16>,
     /// For full `caching_sha2_password` authentication without TLS.
     pub key: ServerKey,
 }

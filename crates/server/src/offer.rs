@@ -37,6 +37,8 @@ const OWN: Caps = Caps::PROTOCOL_41
 struct Said {
     version: Vec<u8>,
     caps: Caps,
+    /// Its default collation, when a reset goes back to it.
+    after_reset: Option<u16>,
 }
 
 /// The offer that fits every server that answers.
@@ -54,7 +56,8 @@ pub(crate) fn find(snapshot: &Snapshot, places: &[Option<Addr>]) -> anyhow::Resu
         Some(first) => first.version.clone(),
         None => Vars::FALLBACK_VERSION.as_bytes().to_vec(),
     };
-    Ok(Offer { server_version, caps: caps_of(&said), key })
+    let collation_after_reset = said.first().and_then(|first| first.after_reset);
+    Ok(Offer { server_version, caps: caps_of(&said), collation_after_reset, key })
 }
 
 /// What all servers can do, and the proxy with them.
@@ -92,7 +95,9 @@ fn read(mut stream: impl Read) -> Option<Said> {
         if let Framed::Packet(packet) = next_packet(&bytes) {
             let greeting = Greeting::parse(packet.payload).ok()?;
             let version = greeting.server_version.to_vec();
-            return Some(Said { version, caps: greeting.caps });
+            let after_reset =
+                Some(u16::from(greeting.collation)).filter(|_| !greeting.is_mariadb());
+            return Some(Said { version, caps: greeting.caps, after_reset });
         }
     }
     None
@@ -103,7 +108,7 @@ mod tests {
     use super::*;
 
     fn said(caps: Caps) -> Said {
-        Said { version: b"8.0.36".to_vec(), caps }
+        Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255) }
     }
 
     #[test]

@@ -157,6 +157,7 @@ mod tests {
         let offer = Offer {
             server_version: b"8.0.11".to_vec(),
             caps: wire::Caps::PROTOCOL_41,
+            collation_after_reset: None,
             key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
         };
         let outside = Outside {

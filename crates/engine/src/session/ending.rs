@@ -11,6 +11,7 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Owner};
+use crate::link::Charset;
 use crate::orders::{End, KillRequest, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
@@ -230,6 +231,9 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.lost = None;
         session.want = session.first.clone();
+        if let Some(collation) = self.offer.collation_after_reset {
+            session.want.charset = Charset::Collation(collation);
+        }
         session.class = session.caps.intersect(CLASS);
         session.forget_results();
         self.answer_ok(id);

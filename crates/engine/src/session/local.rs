@@ -2,7 +2,8 @@
 
 use sql::{Effects, Facts, Verb};
 use wire::reply::{
-    ColumnDef, EofPacket, ErrPacket, OkPacket, write_eof, write_err, write_ok, write_text_result,
+    ColumnDef, ColumnFlags, ColumnKind, EofPacket, ErrPacket, OkPacket, write_eof, write_err,
+    write_ok, write_text_result,
 };
 use wire::{Status, frame};
 
@@ -48,13 +49,17 @@ impl Proxy {
     /// Answers a command with OK.
     pub(crate) fn answer_ok(&mut self, id: SessionId) {
         self.stats.ok += 1;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.row_count = 0;
+        }
         self.send_ok(id, 1);
     }
 
     /// Answers a command with an EOF, or the OK that stands for it.
     pub(crate) fn answer_eof(&mut self, id: SessionId) {
         self.stats.ok += 1;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.row_count = 0;
         let eof = EofPacket { warnings: 0, status: status_of(session) };
         let caps = session.caps;
         self.orders.send(End::Client(id), |out| write_eof(out, &mut 1, caps, eof));
@@ -81,16 +86,28 @@ impl Proxy {
         });
     }
 
+    /// Answers with one whole number, in a column of that name.
+    fn answer_number(&mut self, id: SessionId, name: &[u8], value: &str) {
+        let column = ColumnDef {
+            kind: ColumnKind::LONGLONG,
+            collation: ColumnDef::BINARY,
+            length: 21,
+            flags: ColumnFlags(ColumnFlags::NOT_NULL.0 | ColumnFlags::BINARY.0),
+            ..ColumnDef::text(name)
+        };
+        self.answer_row(id, &[column], Some(value.as_bytes()));
+    }
+
     /// Answers with a result of one row, or of none.
-    fn answer_row(&mut self, id: SessionId, columns: &[&[u8]], row: Option<&[u8]>) {
+    fn answer_row(&mut self, id: SessionId, columns: &[ColumnDef<'_>], row: Option<&[u8]>) {
         self.stats.ok += 1;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.row_count = -1;
         let (caps, status) = (session.caps, status_of(session));
-        let columns: Vec<_> = columns.iter().map(|name| ColumnDef::text(name)).collect();
         let cells = [row];
         let rows: &[&[Option<&[u8]>]] = if row.is_some() { &[&cells] } else { &[] };
         self.orders.send(End::Client(id), |out| {
-            write_text_result(out, &mut 1, caps, &columns, rows, status);
+            write_text_result(out, &mut 1, caps, columns, rows, status);
         });
     }
 
@@ -121,7 +138,7 @@ impl Proxy {
         let is = |what: &[u8]| bare(text).eq_ignore_ascii_case(what);
         if is(b"select connection_id()") {
             let value = session.connection.0.to_string();
-            self.answer_row(id, &[b"CONNECTION_ID()"], Some(value.as_bytes()));
+            self.answer_number(id, b"CONNECTION_ID()", &value);
             return true;
         }
         if session.held_for(Holds::PINNING).is_some() {
@@ -129,12 +146,13 @@ impl Proxy {
         }
         if is(b"select row_count()") {
             let value = session.row_count.to_string();
-            self.answer_row(id, &[b"ROW_COUNT()"], Some(value.as_bytes()));
+            self.answer_number(id, b"ROW_COUNT()", &value);
         } else if is(b"select found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
             let value = session.found_rows.to_string();
-            self.answer_row(id, &[b"FOUND_ROWS()"], Some(value.as_bytes()));
+            self.answer_number(id, b"FOUND_ROWS()", &value);
         } else if is(b"show warnings") && session.held_for(Holds::WARNINGS).is_none() {
-            self.answer_row(id, &[b"Level", b"Code", b"Message"], None);
+            let columns = [b"Level".as_slice(), b"Code", b"Message"].map(ColumnDef::text);
+            self.answer_row(id, &columns, None);
         } else {
             return false;
         }

@@ -154,7 +154,7 @@ impl Proxy {
             account,
             first,
             schema_named: named.is_some(),
-            with_password: !response.auth_response.is_empty(),
+            with_password: says_something(response.auth_response),
             plugin,
             expect: Expect::Response,
             seq,
@@ -200,7 +200,7 @@ impl Proxy {
             first: self.first_state(account.as_deref(), named, collation),
             account,
             schema_named: named.is_some(),
-            with_password: !request.auth_response.is_empty(),
+            with_password: says_something(request.auth_response),
             plugin: Plugin::Other,
             expect: Expect::Response,
             seq: 1,
@@ -227,7 +227,7 @@ impl Proxy {
         };
         let local = session.local;
         login.seq = packet.seq.wrapping_add(1);
-        login.with_password |= !packet.payload.is_empty();
+        login.with_password |= says_something(packet.payload);
         match login.expect {
             Expect::Response => self.judge(id, login, packet.payload),
             Expect::Password if PublicKeyRequest::is(packet.payload) => {
@@ -335,6 +335,11 @@ impl Proxy {
     pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
         self.send_ok(id, seq);
     }
+}
+
+/// Whether a response is one of a client with a password: some send a lone zero for none.
+fn says_something(response: &[u8]) -> bool {
+    response.iter().any(|byte| *byte != 0)
 }
 
 /// Whether a response proves the password, or what has to be asked instead.

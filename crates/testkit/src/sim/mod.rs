@@ -89,7 +89,14 @@ impl Simulator {
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
         let caps = server_caps();
-        Self { offer: Arc::new(Offer { server_version: b"8.0.11".to_vec(), caps, key }) }
+        Self {
+            offer: Arc::new(Offer {
+                server_version: b"8.0.11".to_vec(),
+                caps,
+                collation_after_reset: None,
+                key,
+            }),
+        }
     }
 
     /// What clients are offered.
