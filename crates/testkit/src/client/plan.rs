@@ -4,7 +4,7 @@
 use wire::command::{self, code};
 use wire::execute::cursor;
 use wire::frame;
-use wire::reply::{ColumnDef, write_text_result};
+use wire::reply::{ColumnDef, ColumnFlags, ColumnKind, write_text_result};
 use wire::{Caps, Status, collation_table as collations, lenenc};
 
 use super::model::{Effect, Handle, Model};
@@ -552,7 +552,13 @@ impl Setting<'_> {
             }
             _ => {
                 let id = self.own_connection.to_string();
-                let columns = [ColumnDef::text(b"CONNECTION_ID()")];
+                let columns = [ColumnDef {
+                    kind: ColumnKind::LONGLONG,
+                    collation: ColumnDef::BINARY,
+                    length: 21,
+                    flags: ColumnFlags(0x81),
+                    ..ColumnDef::text(b"CONNECTION_ID()")
+                }];
                 let row = [Some(id.as_bytes())];
                 for open in [Status::NONE, Status::IN_TRANS] {
                     let (caps, status) = (self.model.caps, self.model.status());
