@@ -180,7 +180,8 @@ fn failures(lines: &[String]) -> Vec<String> {
     found.retain(|section| section.contains("panicked at") || section.contains("Error:"));
     if found.is_empty() {
         found = starting_with(|line| line.contains("panicked at"));
-        found.extend(lines.iter().filter(|line| line.ends_with("FAILED")).cloned());
+        let failed = |line: &&String| line.starts_with("test ") && line.ends_with("FAILED");
+        found.extend(lines.iter().filter(failed).cloned());
     }
     found
 }
