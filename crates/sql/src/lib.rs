@@ -18,18 +18,25 @@
     )
 )]
 
+mod command_class;
+mod digest;
 mod effects;
 mod facts;
+mod hints;
 mod keyword;
 mod keyword_table;
 pub mod lexer;
 mod reader;
 mod set;
+pub mod spooky;
 mod statement;
 mod verb;
 
+pub use command_class::{CommandClass, command_class};
+pub use digest::{Digest, DigestOptions, Digester};
 pub use effects::Effects;
 pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
+pub use hints::{Hints, parse_hints};
 pub use set::{Assignment, IsolationLevel, Literal, LiteralKind, SetStatement, parse_set};
 pub use verb::Verb;
 
