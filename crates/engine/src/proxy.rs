@@ -19,7 +19,7 @@ use crate::rules::RuleScratch;
 use crate::session::{Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::Counters;
+use crate::stats::{Counters, QueryStats};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -69,6 +69,8 @@ pub struct Proxy {
     pub(crate) secret: [u8; 32],
     /// What happened so far.
     pub stats: Counters,
+    /// What queries came to so far.
+    pub query_stats: QueryStats,
     /// What the world is asked to do; whoever calls an `on_…` carries it out and clears it.
     pub orders: Orders,
 }
@@ -90,6 +92,7 @@ impl Proxy {
             schemas_seen: Vec::new(),
             secret,
             stats: Counters::default(),
+            query_stats: QueryStats::default(),
             orders: Orders::default(),
         }
     }

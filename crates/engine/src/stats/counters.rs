@@ -1,6 +1,4 @@
-//! Counters of one worker: plain numbers, written by nobody else.
-//!
-//! Reading them is a matter of copying the whole; there is no sharing and no atomics.
+//! What happened on a worker, as plain numbers that are copied whole.
 
 /// What happened on a worker since it started.
 ///
