@@ -89,6 +89,10 @@ fn suffers(name: &str, fate: Fate, prepare: impl Fn(&mut Hall) -> Sock, garbage:
             Fate::Lives(code) => {
                 assert_eq!(error, Some(code), "{name}");
                 assert_eq!(after.err, before.err + 1, "{name}");
+                // what no command is called is told; a command may well be wrong
+                let told_now = hall.client_faults() > told;
+                assert_eq!(after.client_faults > before.client_faults, code == 1047, "{name}");
+                assert_eq!(told_now, code == 1047, "{name}");
                 hall.send(sock, &packet(0, &[code::PING]));
                 let (pong, seq) = hall.packet(sock).expect("the session lives");
                 assert_eq!((pong.first(), seq), (Some(&0), 1), "{name}");

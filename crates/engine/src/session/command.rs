@@ -207,7 +207,11 @@ impl Proxy {
                 self.on_replication(id, raw);
             }
             Command::Unknown(code) => {
-                let name = format!("0x{code:02x}");
+                let name = match payload {
+                    [] => "an empty packet".into(),
+                    _ => format!("0x{code:02x}"),
+                };
+                self.client_fault(id, &format!("unknown command: {name}"));
                 self.answer_error(id, &error::unknown_command(&name));
             }
         }

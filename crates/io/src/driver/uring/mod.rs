@@ -385,6 +385,8 @@ impl Driver for UringDriver {
     }
 
     fn close(&mut self, sock: Sock, handle: OwnedFd, _interest: Interest) {
+        // an operation that is being cancelled keeps the socket open; the other side need not wait
+        socket::shutdown_send(&handle);
         if let Some(slot) = self.slots.get_mut(sock.index())
             && let Some(open) = slot.take_if(|slot| slot.sock == sock)
         {
