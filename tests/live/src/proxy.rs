@@ -77,6 +77,16 @@ impl Proxy {
         self.memory("VmHWM:")
     }
 
+    /// The processor time it has used, in nanoseconds, as the scheduler counts it.
+    pub fn cpu_ns(&self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the proxy runs");
+        let used = threads.flatten().filter_map(|thread| {
+            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        used.sum()
+    }
+
     fn memory(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("the proxy runs");
