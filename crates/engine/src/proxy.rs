@@ -19,7 +19,7 @@ use crate::rules::RuleScratch;
 use crate::session::{Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, QueryStats};
+use crate::stats::{Counters, Parts, QueryStats, Share};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -78,6 +78,8 @@ pub struct Proxy {
 impl Proxy {
     /// An empty worker. `seed` only spreads queries over servers; `secret` is random bytes.
     pub fn new(snapshot: Arc<Snapshot>, offer: Arc<Offer>, seed: u64, secret: [u8; 32]) -> Self {
+        let word = secret.first_chunk().map_or(seed, |word| u64::from_le_bytes(*word));
+        let query_stats = QueryStats::new(&snapshot.vars, word);
         Self {
             pool: PoolShard::new(&snapshot.topology, seed),
             rules: snapshot.rules.scratch(),
@@ -92,7 +94,7 @@ impl Proxy {
             schemas_seen: Vec::new(),
             secret,
             stats: Counters::default(),
-            query_stats: QueryStats::default(),
+            query_stats,
             orders: Orders::default(),
         }
     }
@@ -285,6 +287,26 @@ impl Proxy {
     pub fn close_all(&mut self) {
         for id in self.sessions.keys() {
             self.close_session(id, Some(crate::error::shutting_down()));
+        }
+    }
+
+    /// What this worker has counted, as far as it is asked for.
+    pub fn share(&mut self, parts: Parts) -> Share {
+        let QueryStats { digests, commands } = &mut self.query_stats;
+        let hits = self.rules.hits().iter().copied();
+        Share {
+            counters: self.stats,
+            sessions: self.sessions.len(),
+            lanes: self.lanes.len(),
+            rule_hits: self.snapshot.rules.rule_ids().zip(hits).collect(),
+            commands: parts.commands.then(|| match parts.reset {
+                true => std::mem::take(commands),
+                false => commands.clone(),
+            }),
+            digests: parts.digests.then(|| match parts.reset {
+                true => digests.take(),
+                false => digests.clone(),
+            }),
         }
     }
 

@@ -1,58 +1,80 @@
 //! What happened on a worker, as plain numbers that are copied whole.
 
-/// What happened on a worker since it started.
-///
-/// `queries = ok + err + killed + active` at any time, where `active` is not counted but seen.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counters {
+/// Declares [`Counters`]: a number each, by the name it is shown by.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What happened on a worker since it started.
+        ///
+        /// `queries = ok + err + killed + active` at any time, where `active` is not counted but
+        /// seen.
+        #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            /// Adds what another worker counted.
+            pub fn merge(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+
+            /// Every counter by its name.
+            pub fn pairs(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
     /// Clients accepted.
-    pub clients_created: u64,
+    clients_created,
     /// Clients that went away without a quit, or were cut.
-    pub clients_aborted: u64,
+    clients_aborted,
     /// Logins refused: wrong user or password.
-    pub denied_password: u64,
+    denied_password,
     /// Logins refused: the process is full.
-    pub denied_max_connections: u64,
+    denied_max_connections,
     /// Logins refused: the account is full.
-    pub denied_max_user_connections: u64,
+    denied_max_user_connections,
     /// Commands of clients that ask for an answer, from the moment they are whole.
-    pub queries: u64,
+    queries,
     /// Of those, answered with anything but an error.
-    pub ok: u64,
+    ok,
     /// Of those, answered with an error.
-    pub err: u64,
+    err,
     /// Of those, ended without an answer: the client or the session ended first.
-    pub killed: u64,
+    killed,
     /// Commands tried again because their backend connection broke.
-    pub retried: u64,
+    retried,
     /// Backend connections opened.
-    pub lanes_created: u64,
+    lanes_created,
     /// Backend connections that could not be opened.
-    pub lanes_failed: u64,
+    lanes_failed,
     /// Backend connections that broke while in use.
-    pub lanes_lost: u64,
+    lanes_lost,
     /// Checkouts served at once by an idle lane.
-    pub checkouts_idle: u64,
+    checkouts_idle,
     /// Checkouts that had to wait for a dial or another session.
-    pub checkouts_waited: u64,
+    checkouts_waited,
     /// Checkouts that failed for good.
-    pub checkouts_failed: u64,
+    checkouts_failed,
     /// Lanes that could not go back to the pool and were closed.
-    pub lanes_dropped: u64,
+    lanes_dropped,
     /// Sessions that were pinned to a lane for something other than a transaction.
-    pub pins: u64,
+    pins,
     /// ERR packets made by the proxy.
-    pub errors_generated: u64,
+    errors_generated,
     /// Clients that broke the protocol.
-    pub client_faults: u64,
+    client_faults,
     /// Servers that broke the protocol.
-    pub server_faults: u64,
+    server_faults,
     /// Shunned servers.
-    pub shuns: u64,
+    shuns,
     /// Slow receivers for whose sake a sender was paused.
-    pub pauses: u64,
+    pauses,
     /// Panics that cost one session each; any is a defect.
-    pub panics: u64,
+    panics,
     /// Queries killed on a server on behalf of a client.
-    pub kills_sent: u64,
+    kills_sent,
 }

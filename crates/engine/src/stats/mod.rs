@@ -2,9 +2,23 @@
 //!
 //! Whoever reads them asks each worker for its share and adds the shares up.
 
+mod collected;
+mod commands;
 mod counters;
+mod digests;
+mod index;
+mod interner;
+mod latencies;
+mod totals;
 
+use sql::CommandClass;
+
+pub use collected::{Collected, Parts, Share};
+pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
 pub use counters::Counters;
+pub use digests::{DigestRow, DigestStats};
+pub use latencies::Latencies;
+pub use totals::Totals;
 
 use crate::ids::HostgroupId;
 use crate::vars::Vars;
@@ -26,6 +40,8 @@ pub struct QueryEnd<'a> {
     pub digest: Option<u64>,
     /// The digest text itself; only looked at when its hash is new.
     pub digest_text: &'a [u8],
+    /// What kind of statement it was; `None` when it has no text.
+    pub class: Option<CommandClass>,
     /// From the moment the command was whole to the end of its answer, in microseconds.
     pub elapsed_us: u64,
     /// Rows that it changed.
@@ -35,14 +51,34 @@ pub struct QueryEnd<'a> {
 }
 
 /// What queries came to on one worker.
-#[derive(Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct QueryStats {
-    count: u64,
+    /// By digest.
+    pub digests: DigestStats,
+    /// By class of statement.
+    pub commands: CommandCounters,
 }
 
 impl QueryStats {
+    /// Nothing counted yet; `secret` is a random number.
+    pub fn new(vars: &Vars, secret: u64) -> Self {
+        let bytes_max = vars.query_digests_memory_bytes_max / u64::from(vars.threads.max(1));
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        Self { digests: DigestStats::new(bytes_max, secret), commands: CommandCounters::default() }
+    }
+
     /// Counts a query that ended at `now_us`, as far as the variables ask for it.
-    pub fn record(&mut self, _vars: &Vars, _now_us: u64, _end: &QueryEnd<'_>) {
-        self.count += 1;
+    pub fn record(&mut self, vars: &Vars, now_us: u64, end: &QueryEnd<'_>) {
+        if vars.commands_stats
+            && let Some(class) = end.class
+        {
+            self.commands.record(class, end.elapsed_us);
+        }
+        if vars.query_digests
+            && let Some(digest) = end.digest
+        {
+            let client = if vars.query_digests_track_hostname { end.client } else { &[] };
+            self.digests.record(now_us, digest, &QueryEnd { client, ..*end });
+        }
     }
 }

@@ -21,4 +21,12 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
+    mysql(
+        "query_digests_memory_bytes_max",
+        int(1 << 20, 1 << 40),
+        "67108864",
+        "Memory for statistics by digest, shared out to the workers; what matters least goes first.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::Restart),
 ];

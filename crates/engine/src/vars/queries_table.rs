@@ -61,8 +61,10 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Bool,
         "true",
         "Whether queries are counted by kind of statement.",
-    ),
-    mysql("query_digests", Kind::Bool, "true", "Whether queries are counted by digest."),
+    )
+    .acts(Effect::AtOnce),
+    mysql("query_digests", Kind::Bool, "true", "Whether queries are counted by digest.")
+        .acts(Effect::AtOnce),
     mysql(
         "query_digests_max_digest_length",
         int(16, 1_048_576),
@@ -106,14 +108,15 @@ pub(super) const ROWS: &[Variable] = &[
         "query_digests_normalize_digest_text",
         Kind::Bool,
         "false",
-        "Whether each digest text is stored only once.",
+        "Whether each digest text is stored only once, as Tidegate always does.",
     ),
     mysql(
         "query_digests_track_hostname",
         Kind::Bool,
         "false",
         "Whether digests are counted by client address too.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql("query_digests_keep_comment", Kind::Bool, "false", "Whether digest texts keep comments."),
     mysql(
         "parse_failure_logs_digest",

@@ -80,6 +80,14 @@ vars! {
     free_connections_pct: u32 = "mysql-free_connections_pct",
     /// Age at which an idle backend connection is closed; 0 for never.
     connection_max_age_ms: u64 = "mysql-connection_max_age_ms",
+    /// Whether queries are counted by class of statement.
+    commands_stats: bool = "mysql-commands_stats",
+    /// Whether queries are counted by digest.
+    query_digests: bool = "mysql-query_digests",
+    /// Whether digests are counted by client address too.
+    query_digests_track_hostname: bool = "mysql-query_digests_track_hostname",
+    /// Memory for statistics by digest, of all workers together.
+    query_digests_memory_bytes_max: u64 = "mysql-query_digests_memory_bytes_max",
     /// Time a query may run.
     default_query_timeout_ms: u64 = "mysql-default_query_timeout",
     /// Time a transaction may last.

@@ -1,0 +1,82 @@
+//! What workers tell of themselves when they are asked, and what their shares add up to.
+
+use std::collections::BTreeMap;
+
+use super::{CommandCounters, Counters, DigestStats};
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Parts {
+    /// By digest: the largest part.
+    pub digests: bool,
+    /// By class of statement.
+    pub commands: bool,
+    /// The parts asked for begin anew, losing nothing in between.
+    pub reset: bool,
+}
+
+/// What one worker answers. Counters and hits are always there and are never reset.
+#[derive(Debug)]
+pub struct Share {
+    /// What happened on the worker.
+    pub counters: Counters,
+    /// Its sessions now.
+    pub sessions: usize,
+    /// Its backend connections now.
+    pub lanes: usize,
+    /// How often each active rule matched, by its id.
+    pub rule_hits: Vec<(i64, u64)>,
+    /// By class of statement, if asked for.
+    pub commands: Option<CommandCounters>,
+    /// By digest, if asked for.
+    pub digests: Option<DigestStats>,
+}
+
+/// The shares of several workers, added up.
+#[derive(Debug)]
+pub struct Collected {
+    /// What happened.
+    pub counters: Counters,
+    /// Sessions now.
+    pub sessions: usize,
+    /// Backend connections now.
+    pub lanes: usize,
+    /// How often each active rule matched, by its id.
+    pub rule_hits: BTreeMap<i64, u64>,
+    /// By class of statement.
+    pub commands: CommandCounters,
+    /// By digest.
+    pub digests: DigestStats,
+}
+
+impl Default for Collected {
+    fn default() -> Self {
+        Self {
+            counters: Counters::default(),
+            sessions: 0,
+            lanes: 0,
+            rule_hits: BTreeMap::new(),
+            commands: CommandCounters::default(),
+            // the shares are bounded already
+            digests: DigestStats::new(usize::MAX, 0),
+        }
+    }
+}
+
+impl Collected {
+    /// Adds a worker's share.
+    pub fn merge(&mut self, share: &Share) {
+        self.counters.merge(&share.counters);
+        self.sessions += share.sessions;
+        self.lanes += share.lanes;
+        for (rule, hits) in &share.rule_hits {
+            *self.rule_hits.entry(*rule).or_default() += hits;
+        }
+        if let Some(commands) = &share.commands {
+            self.commands.merge(commands);
+        }
+        if let Some(digests) = &share.digests {
+            self.digests.merge(digests);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What queries came to by hostgroup, schema, user, client address and digest.
+//!
+//! The table is bounded in bytes. When a new key does not fit, the lightest of a few rows that are
+//! picked at random goes, and what it had is added to one row for all that went: sums stay exact,
+//! and a row that matters outlives any flood of rows that do not.
+
+use super::QueryEnd;
+use super::index::Index;
+use super::interner::{self, Interner};
+use super::totals::Totals;
+use crate::ids::HostgroupId;
+
+/// The digests of one worker.
+#[derive(Clone, Debug)]
+pub struct DigestStats {
+    rows: Vec<Row>,
+    index: Index,
+    texts: Interner,
+    names: Interner,
+    /// Of the distributions that have memory of their own.
+    latencies_bytes: usize,
+    bytes_max: usize,
+    /// Keeps clients from choosing texts that collide.
+    secret: u64,
+    dice: u64,
+    evicted: Totals,
+    evictions: u64,
+}
+
+/// A row as it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct DigestRow<'a> {
+    /// Where the queries ran; `None` when the proxy answered them itself.
+    pub hostgroup: Option<HostgroupId>,
+    /// `schemaname`.
+    pub schema: &'a [u8],
+    /// `username`.
+    pub user: &'a [u8],
+    /// `client_address`; empty unless it is tracked.
+    pub client: &'a [u8],
+    /// `digest`.
+    pub digest: u64,
+    /// `digest_text`.
+    pub text: &'a [u8],
+    /// Everything else.
+    pub totals: &'a Totals,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    hash: u64,
+    digest: u64,
+    hostgroup: Option<HostgroupId>,
+    text: u32,
+    user: u32,
+    schema: u32,
+    client: u32,
+    totals: Totals,
+}
+
+impl DigestStats {
+    /// An empty table that takes `bytes_max` of memory at most; `secret` is a random number.
+    pub fn new(bytes_max: usize, secret: u64) -> Self {
+        Self {
+            rows: Vec::new(),
+            index: Index::default(),
+            texts: Interner::default(),
+            names: Interner::default(),
+            latencies_bytes: 0,
+            bytes_max: bytes_max.max(BYTES_LEAST),
+            secret,
+            dice: secret | 1,
+            evicted: Totals::default(),
+            evictions: 0,
+        }
+    }
+
+    /// Counts a query that ended at `now_us` under its digest.
+    pub fn record(&mut self, now_us: u64, digest: u64, end: &QueryEnd<'_>) {
+        let hash = self.hash(digest, end);
+        let rows = &self.rows;
+        // names are told apart by their hash alone: nobody outside knows the secret in it
+        let is_it = |at: u32| {
+            rows.get(at as usize).is_some_and(|row| row.hash == hash && row.digest == digest)
+        };
+        let at = match self.index.find(hash, is_it) {
+            Some(at) => at,
+            None => self.insert(now_us, hash, digest, end),
+        };
+        let Some(row) = self.rows.get_mut(at as usize) else { return };
+        let grown = row.totals.record(now_us, end);
+        if grown > 0 {
+            self.grow(now_us, grown);
+        }
+    }
+
+    /// Adds what another table has.
+    pub fn merge(&mut self, other: &Self) {
+        for row in other.rows() {
+            let end = QueryEnd {
+                hostgroup: row.hostgroup,
+                user: row.user,
+                schema: row.schema,
+                client: row.client,
+                digest_text: row.text,
+                ..QueryEnd::default()
+            };
+            let hash = self.hash(row.digest, &end);
+            let known = self.index.find(hash, |at| {
+                let known = self.rows.get(at as usize);
+                known.is_some_and(|known| known.hash == hash && known.digest == row.digest)
+            });
+            let seen_us = row.totals.last_seen_us;
+            let at = known.unwrap_or_else(|| self.insert(seen_us, hash, row.digest, &end));
+            let Some(own) = self.rows.get_mut(at as usize) else { continue };
+            let grown = own.totals.merge(row.totals);
+            self.grow(seen_us, grown);
+        }
+        self.evicted.merge(&other.evicted);
+        self.evictions += other.evictions;
+    }
+
+    /// Moves everything out; what follows is counted from zero.
+    pub fn take(&mut self) -> Self {
+        let empty = Self::new(self.bytes_max, self.secret);
+        std::mem::replace(self, empty)
+    }
+
+    /// Every row, in no order.
+    pub fn rows(&self) -> impl Iterator<Item = DigestRow<'_>> {
+        self.rows.iter().map(|row| DigestRow {
+            hostgroup: row.hostgroup,
+            schema: self.names.text(row.schema),
+            user: self.names.text(row.user),
+            client: self.names.text(row.client),
+            digest: row.digest,
+            text: self.texts.text(row.text),
+            totals: &row.totals,
+        })
+    }
+
+    /// What the rows had that had to go, and how many they were.
+    pub fn evicted(&self) -> (&Totals, u64) {
+        (&self.evicted, self.evictions)
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Row>()
+            + self.latencies_bytes
+            + self.index.bytes()
+            + self.texts.bytes()
+            + self.names.bytes()
+    }
+
+    /// Adds a row that has nothing yet. Returns its place.
+    #[cold]
+    fn insert(&mut self, now_us: u64, hash: u64, digest: u64, end: &QueryEnd<'_>) -> u32 {
+        let names = [end.user, end.schema, end.client];
+        let [user, schema, client] = names;
+        let text_len: usize = end.digest_text.len() + names.iter().map(|n| n.len()).sum::<usize>();
+        let slots = 4 * (interner::bytes_of(0) + interner::SLOT_BYTES);
+        self.make_room(now_us, size_of::<Row>() + slots + text_len);
+        let mut name = |text| self.names.intern(mix_text(self.secret, text), text);
+        let (user, schema, client) = (name(user), name(schema), name(client));
+        let text = self.texts.intern(mix(self.secret, digest), end.digest_text);
+        let totals = Totals::default();
+        let at = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let hostgroup = end.hostgroup;
+        self.rows.push(Row { hash, digest, hostgroup, text, user, schema, client, totals });
+        self.index.insert(hash, at);
+        at
+    }
+
+    #[cold]
+    fn grow(&mut self, now_us: u64, bytes: usize) {
+        self.latencies_bytes += bytes;
+        self.make_room(now_us, 0);
+    }
+
+    /// Evicts rows until so many bytes more are within the bound.
+    fn make_room(&mut self, now_us: u64, bytes: usize) {
+        while self.bytes() + bytes > self.bytes_max && !self.rows.is_empty() {
+            let at = self.lightest_of_some(now_us);
+            self.evict(at);
+        }
+    }
+
+    fn lightest_of_some(&mut self, now_us: u64) -> usize {
+        let mut lightest = (usize::MAX, u64::MAX, u64::MAX);
+        for _ in 0..SAMPLES {
+            let at = self.roll();
+            let Some(row) = self.rows.get(at) else { continue };
+            let (weight, seen) = (row.totals.weight(now_us), row.totals.last_seen_us);
+            if (weight, seen) < (lightest.1, lightest.2) {
+                lightest = (at, weight, seen);
+            }
+        }
+        lightest.0.min(self.rows.len() - 1)
+    }
+
+    /// The place of a row, any with the same chance.
+    fn roll(&mut self) -> usize {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        let (_, at) = self.dice.carrying_mul(self.rows.len() as u64, 0);
+        usize::try_from(at).unwrap_or(0)
+    }
+
+    fn evict(&mut self, at: usize) {
+        let row = self.rows.swap_remove(at);
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.index.remove(row.hash, place(at));
+        if let Some(moved) = self.rows.get(at) {
+            self.index.relocate(moved.hash, place(self.rows.len()), place(at));
+        }
+        self.texts.release(row.text);
+        for name in [row.user, row.schema, row.client] {
+            self.names.release(name);
+        }
+        self.latencies_bytes -= row.totals.latencies.bytes();
+        self.evicted.merge(&row.totals);
+        self.evictions += 1;
+    }
+
+    fn hash(&self, digest: u64, end: &QueryEnd<'_>) -> u64 {
+        let mut hash = mix_text(self.secret, end.user);
+        hash = mix_text(hash, end.schema);
+        if !end.client.is_empty() {
+            hash = mix_text(hash, end.client);
+        }
+        let hostgroup = end.hostgroup.map_or(u64::MAX, |hostgroup| u64::from(hostgroup.0));
+        mix(mix(hash, digest), hostgroup)
+    }
+}
+
+/// Stirs a word into a hash: a product of 128 bits, folded.
+fn mix(hash: u64, word: u64) -> u64 {
+    let (low, high) = (hash ^ word).carrying_mul(ODD, 0);
+    low ^ high
+}
+
+/// Stirs a text into a hash, and where it ends.
+fn mix_text(hash: u64, text: &[u8]) -> u64 {
+    let (words, rest) = text.as_chunks::<8>();
+    let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let rest = rest.iter().fold(rest.len() as u64 + 1, |all, byte| all << 8 | u64::from(*byte));
+    mix(hash, rest)
+}
+
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Rows of which one goes. That all of them are among the hundred heaviest of ten thousand
+/// happens once in 10^16.
+const SAMPLES: usize = 8;
+
+/// However small the bound is, this much may be used: some dozens of rows.
+const BYTES_LEAST: usize = 32 << 10;
+
+#[cfg(test)]
+mod tests;
