@@ -4,6 +4,9 @@
 
 use std::hint::black_box;
 
+use engine::ids::HostgroupId;
+use engine::stats::{QueryEnd, QueryStats};
+use engine::vars::Vars;
 use wire::auth::native;
 use wire::command::Command;
 use wire::frame::{Framed, next_packet};
@@ -31,6 +34,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "tracker-1000-rows", begin: || tracker(1000) },
     Scenario { name: "lexing-short", begin: || lexing(POINT_SELECT) },
     Scenario { name: "lexing-long", begin: || lexing(LONG_SELECT) },
+    Scenario { name: "stats-known", begin: || stats(false) },
+    Scenario { name: "stats-flood", begin: || stats(true) },
     Scenario { name: "handshake", begin: handshake },
     Scenario { name: "query-1-row", begin: || query(1) },
     Scenario { name: "query-1000-rows", begin: || query(1000) },
@@ -89,6 +94,47 @@ fn lexing(text: &'static [u8]) -> Pass {
         black_box(sql::facts(black_box(text)));
     })
 }
+
+/// The end of a query is counted: of a known one in a full table, or of one that never was
+/// before, for which another has to go.
+fn stats(flood: bool) -> Pass {
+    let pairs = [("mysql-query_digests_memory_bytes_max", "4194304"), ("mysql-threads", "1")];
+    let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let vars = Vars::from_pairs(&pairs).expect("both are variables");
+    let mut stats = QueryStats::new(&vars, 0x1234_5678_9abc_def1);
+    let mut now_us = 1_000_000;
+    let mut new = 0_u64;
+    let mut record = move |digest: u64| {
+        now_us += 100;
+        let end = QueryEnd {
+            hostgroup: Some(HostgroupId(1)),
+            user: b"app",
+            schema: b"sbtest",
+            client: b"127.0.0.1",
+            digest: Some(digest),
+            digest_text: b"SELECT c FROM sbtest1 WHERE id=?",
+            class: Some(sql::Verb::Select.into()),
+            elapsed_us: 250,
+            rows_sent: 1,
+            ..QueryEnd::default()
+        };
+        stats.record(&vars, now_us, black_box(&end));
+    };
+    // enough to fill the table and to make the known one one of many executions
+    (0..40_000).for_each(|digest: u64| {
+        record(digest.wrapping_mul(ODD));
+        record(1);
+    });
+    Box::new(move || match flood {
+        true => {
+            new += 1;
+            record((40_000 + new).wrapping_mul(ODD));
+        }
+        false => record(1),
+    })
+}
+
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A client arrives, logs in and leaves.
 fn handshake() -> Pass {

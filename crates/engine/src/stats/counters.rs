@@ -2,7 +2,7 @@
 
 /// Declares [`Counters`]: a number each, by the name it is shown by.
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[$doc:meta])* pub $name:ident: u64,)*) => {
         /// What happened on a worker since it started.
         ///
         /// `queries = ok + err + killed + active` at any time, where `active` is not counted but
@@ -28,53 +28,53 @@ macro_rules! counters {
 
 counters! {
     /// Clients accepted.
-    clients_created,
+    pub clients_created: u64,
     /// Clients that went away without a quit, or were cut.
-    clients_aborted,
+    pub clients_aborted: u64,
     /// Logins refused: wrong user or password.
-    denied_password,
+    pub denied_password: u64,
     /// Logins refused: the process is full.
-    denied_max_connections,
+    pub denied_max_connections: u64,
     /// Logins refused: the account is full.
-    denied_max_user_connections,
+    pub denied_max_user_connections: u64,
     /// Commands of clients that ask for an answer, from the moment they are whole.
-    queries,
+    pub queries: u64,
     /// Of those, answered with anything but an error.
-    ok,
+    pub ok: u64,
     /// Of those, answered with an error.
-    err,
+    pub err: u64,
     /// Of those, ended without an answer: the client or the session ended first.
-    killed,
+    pub killed: u64,
     /// Commands tried again because their backend connection broke.
-    retried,
+    pub retried: u64,
     /// Backend connections opened.
-    lanes_created,
+    pub lanes_created: u64,
     /// Backend connections that could not be opened.
-    lanes_failed,
+    pub lanes_failed: u64,
     /// Backend connections that broke while in use.
-    lanes_lost,
+    pub lanes_lost: u64,
     /// Checkouts served at once by an idle lane.
-    checkouts_idle,
+    pub checkouts_idle: u64,
     /// Checkouts that had to wait for a dial or another session.
-    checkouts_waited,
+    pub checkouts_waited: u64,
     /// Checkouts that failed for good.
-    checkouts_failed,
+    pub checkouts_failed: u64,
     /// Lanes that could not go back to the pool and were closed.
-    lanes_dropped,
+    pub lanes_dropped: u64,
     /// Sessions that were pinned to a lane for something other than a transaction.
-    pins,
+    pub pins: u64,
     /// ERR packets made by the proxy.
-    errors_generated,
+    pub errors_generated: u64,
     /// Clients that broke the protocol.
-    client_faults,
+    pub client_faults: u64,
     /// Servers that broke the protocol.
-    server_faults,
+    pub server_faults: u64,
     /// Shunned servers.
-    shuns,
+    pub shuns: u64,
     /// Slow receivers for whose sake a sender was paused.
-    pauses,
+    pub pauses: u64,
     /// Panics that cost one session each; any is a defect.
-    panics,
+    pub panics: u64,
     /// Queries killed on a server on behalf of a client.
-    kills_sent,
+    pub kills_sent: u64,
 }

@@ -75,9 +75,11 @@ impl DigestStats {
         }
     }
 
-    /// Counts a query that ended at `now_us` under its digest.
-    pub fn record(&mut self, now_us: u64, digest: u64, end: &QueryEnd<'_>) {
-        let hash = self.hash(digest, end);
+    /// Counts a query that ended at `now_us` under its digest, and under its client's address if
+    /// that is `tracked`.
+    pub fn record(&mut self, now_us: u64, digest: u64, end: &QueryEnd<'_>, tracked: bool) {
+        let client = if tracked { end.client } else { &[] };
+        let hash = self.hash(digest, end, client);
         let rows = &self.rows;
         // names are told apart by their hash alone: nobody outside knows the secret in it
         let is_it = |at: u32| {
@@ -85,7 +87,7 @@ impl DigestStats {
         };
         let at = match self.index.find(hash, is_it) {
             Some(at) => at,
-            None => self.insert(now_us, hash, digest, end),
+            None => self.insert(now_us, hash, digest, &QueryEnd { client, ..*end }),
         };
         let Some(row) = self.rows.get_mut(at as usize) else { return };
         let grown = row.totals.record(now_us, end);
@@ -105,7 +107,7 @@ impl DigestStats {
                 digest_text: row.text,
                 ..QueryEnd::default()
             };
-            let hash = self.hash(row.digest, &end);
+            let hash = self.hash(row.digest, &end, row.client);
             let known = self.index.find(hash, |at| {
                 let known = self.rows.get(at as usize);
                 known.is_some_and(|known| known.hash == hash && known.digest == row.digest)
@@ -224,11 +226,11 @@ impl DigestStats {
         self.evictions += 1;
     }
 
-    fn hash(&self, digest: u64, end: &QueryEnd<'_>) -> u64 {
+    fn hash(&self, digest: u64, end: &QueryEnd<'_>, client: &[u8]) -> u64 {
         let mut hash = mix_text(self.secret, end.user);
         hash = mix_text(hash, end.schema);
-        if !end.client.is_empty() {
-            hash = mix_text(hash, end.client);
+        if !client.is_empty() {
+            hash = mix_text(hash, client);
         }
         let hostgroup = end.hostgroup.map_or(u64::MAX, |hostgroup| u64::from(hostgroup.0));
         mix(mix(hash, digest), hostgroup)
@@ -243,9 +245,18 @@ fn mix(hash: u64, word: u64) -> u64 {
 
 /// Stirs a text into a hash, and where it ends.
 fn mix_text(hash: u64, text: &[u8]) -> u64 {
-    let (words, rest) = text.as_chunks::<8>();
-    let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let rest = rest.iter().fold(rest.len() as u64 + 1, |all, byte| all << 8 | u64::from(*byte));
+    let hash = hash ^ text.len() as u64;
+    let rest = match (text.last_chunk::<8>(), text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(last), ..) => {
+            let words = text.as_chunks::<8>().0.iter();
+            let hash = words.fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+            return mix(hash, u64::from_le_bytes(*last));
+        }
+        (None, Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => text.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+    };
     mix(hash, rest)
 }
 

@@ -25,7 +25,14 @@ impl Default for Latencies {
 impl Latencies {
     /// Counts one. Returns how many bytes of memory that took, usually none.
     pub fn record(&mut self, elapsed_us: u64) -> usize {
-        self.add(bucket(elapsed_us), 1)
+        let bucket = bucket(elapsed_us);
+        if let Kind::Many { first, counts } = &mut self.0
+            && let Some(count) = counts.get_mut(place(bucket, *first))
+        {
+            *count = count.saturating_add(1);
+            return 0;
+        }
+        self.add(bucket, 1)
     }
 
     /// Adds the counts of another. Returns how many bytes of memory that took.
@@ -88,8 +95,7 @@ impl Latencies {
     fn add(&mut self, bucket: u8, more: u32) -> usize {
         match &mut self.0 {
             Kind::Many { first, counts } => {
-                let at = usize::from(bucket).wrapping_sub(usize::from(*first));
-                if let Some(count) = counts.get_mut(at) {
+                if let Some(count) = counts.get_mut(place(bucket, *first)) {
                     *count = count.saturating_add(more);
                     return 0;
                 }
@@ -141,6 +147,11 @@ fn bucket(us: u64) -> u8 {
     let eighth = (us >> (octave - 3)) & 7;
     let bucket = 16 + u64::from(octave - 4) * 8 + eighth;
     (bucket & 0xff) as u8
+}
+
+/// Where the counter of a bucket is in a window; far outside of it for one before the first.
+fn place(bucket: u8, first: u8) -> usize {
+    usize::from(bucket).wrapping_sub(usize::from(first))
 }
 
 /// Where a bucket begins and how wide it is, in microseconds.

@@ -77,8 +77,7 @@ impl QueryStats {
         if vars.query_digests
             && let Some(digest) = end.digest
         {
-            let client = if vars.query_digests_track_hostname { end.client } else { &[] };
-            self.digests.record(now_us, digest, &QueryEnd { client, ..*end });
+            self.digests.record(now_us, digest, end, vars.query_digests_track_hostname);
         }
     }
 }

@@ -74,7 +74,7 @@ fn record(stats: &mut DigestStats, now_us: u64, digest: u64, elapsed_us: u64) {
         rows_sent: 1,
         ..QueryEnd::default()
     };
-    stats.record(now_us, digest, &end);
+    stats.record(now_us, digest, &end, false);
 }
 
 proptest! {
@@ -105,9 +105,11 @@ proptest! {
                 rows_sent: 3,
                 ..QueryEnd::default()
             };
-            workers[worker].record(now_us, digest, &end);
+            let tracked = worker > 0;
+            workers[worker].record(now_us, digest, &end, tracked);
+            let client = if tracked { end.client } else { b"" };
             let hostgroup = hostgroup.checked_sub(1);
-            let key = (hostgroup, user.into(), schema.into(), end.client.into(), digest);
+            let key = (hostgroup, user.into(), schema.into(), client.into(), digest);
             add(&mut model, key, now_us, &end);
             if at == taken.index(steps.len()) {
                 collected.merge(&workers[worker].take());
