@@ -1,6 +1,16 @@
 //! The normalised text of a query and its hash, equal to ProxySQL's for the same settings.
+//!
+//! One pass: [`scan`] cuts the query into words, marks and values, [`join`] decides which blanks
+//! and signs between them stay, [`lists`] folds lists of values as they are written. None of them
+//! understands SQL; what they do to valid and invalid texts was found by observation, corners
+//! included, for operators' rules and dashboards know queries by these hashes.
+
+mod join;
+mod lists;
+mod scan;
 
 use crate::spooky;
+use scan::Scan;
 
 /// How texts are normalised: the variables `mysql-query_digests_*`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,9 +27,9 @@ pub struct DigestOptions {
     pub no_digits: bool,
     /// Comments stay in the text.
     pub keep_comment: bool,
-    /// How many values of a list are kept.
+    /// How many values of a list are kept; 0 keeps all.
     pub grouping_limit: usize,
-    /// How many lists of values are kept; 0 keeps all.
+    /// How many folded lists of values are kept; 0 keeps all.
     pub groups_grouping_limit: usize,
 }
 
@@ -45,7 +55,8 @@ pub struct Digest<'a> {
     pub hash: u64,
     /// The normalised text, at most `max_digest_length` bytes.
     pub text: &'a [u8],
-    /// The inside of the first `/* */` comment, at most 1,024 bytes, for annotations.
+    /// The inside of the first `/* */` comment, at most 1,024 bytes, for annotations. Optimizer
+    /// hints and code comments are none.
     pub first_comment: Option<&'a [u8]>,
 }
 
@@ -53,7 +64,6 @@ pub struct Digest<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Digester {
     out: Vec<u8>,
-    comment: Vec<u8>,
 }
 
 impl Digester {
@@ -63,11 +73,35 @@ impl Digester {
     }
 
     /// The digest of `text`.
-    pub fn digest(&mut self, text: &[u8], options: &DigestOptions) -> Digest<'_> {
+    pub fn digest<'a>(&'a mut self, text: &'a [u8], options: &DigestOptions) -> Digest<'a> {
         self.out.clear();
-        self.comment.clear();
-        let len = text.len().min(options.max_digest_length);
-        self.out.extend_from_slice(text.get(..len).unwrap_or(text));
-        Digest { hash: spooky::hash64(&self.out, 0), text: &self.out, first_comment: None }
+        let limit = text.len().min(options.max_query_length);
+        self.out.reserve(limit + ROOM_TO_FOLD);
+        let first_comment = Scan::new(text, limit, options, &mut self.out).run();
+        let text = without_end(&self.out);
+        let text = text.get(..options.max_digest_length).unwrap_or(text);
+        Digest { hash: spooky::hash64(text, 0), text, first_comment }
     }
 }
+
+/// The text without blanks and a semicolon at its end; a semicolon alone stays.
+fn without_end(text: &[u8]) -> &[u8] {
+    let text = trim_blanks(text);
+    match text {
+        [rest @ .., b';'] if !rest.is_empty() => trim_blanks(rest),
+        _ => text,
+    }
+}
+
+fn trim_blanks(mut text: &[u8]) -> &[u8] {
+    while let [rest @ .., b' '] = text {
+        text = rest;
+    }
+    text
+}
+
+/// A list is folded after one value too many was written, and `...` is longer than that.
+const ROOM_TO_FOLD: usize = 8;
+
+#[cfg(test)]
+mod tests;

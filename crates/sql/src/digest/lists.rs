@@ -1,0 +1,131 @@
+//! Folds lists of values as the normalised text is written.
+//!
+//! `(?,?,?,?,?)` becomes `(?,?,?,...)`, and many such lists in a row become a few of them and
+//! `,...`. What is written was decided by `join`.
+
+use super::DigestOptions;
+
+/// The text so far, and how far a list in it goes.
+pub(super) struct Lists<'o> {
+    out: &'o mut Vec<u8>,
+    /// Values of a list that stay; 0 keeps all.
+    values_max: usize,
+    /// Lists in a row that stay; 0 keeps all.
+    lists_max: usize,
+    depth: usize,
+    /// A `?` was just written that is a whole value if a comma or parenthesis follows.
+    maybe_value: bool,
+    /// Values in a row, each between parentheses or commas.
+    values: usize,
+    values_start: usize,
+    values_end: usize,
+    /// Folded lists in a row.
+    lists: usize,
+    lists_end: usize,
+}
+
+impl<'o> Lists<'o> {
+    pub(super) fn new(out: &'o mut Vec<u8>, options: &DigestOptions) -> Self {
+        Self {
+            out,
+            values_max: options.grouping_limit,
+            lists_max: options.groups_grouping_limit,
+            depth: 0,
+            maybe_value: false,
+            values: 0,
+            values_start: 0,
+            values_end: 0,
+            lists: 0,
+            lists_end: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    pub(super) fn word(&mut self, word: &[u8], lowercase: bool) {
+        self.maybe_value = false;
+        if lowercase {
+            self.out.extend(word.iter().map(u8::to_ascii_lowercase));
+        } else {
+            self.out.extend_from_slice(word);
+        }
+    }
+
+    pub(super) fn mark(&mut self, byte: u8) {
+        match byte {
+            b'?' => self.value(),
+            b',' | b')' if self.maybe_value => self.value_ends(byte),
+            _ => self.out.push(byte),
+        }
+        match byte {
+            b'(' => self.depth += 1,
+            b')' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.list_ends();
+            }
+            b'?' => return,
+            _ => {}
+        }
+        self.maybe_value = false;
+    }
+
+    fn value(&mut self) {
+        let before = self.out.last();
+        self.maybe_value =
+            self.depth > 0 && self.values_max > 0 && matches!(before, Some(b'(' | b','));
+        if self.maybe_value && (self.values == 0 || self.values_end != self.out.len()) {
+            self.values = 0;
+            self.values_start = self.out.len();
+        }
+        self.out.push(b'?');
+    }
+
+    /// A comma or parenthesis follows a value.
+    fn value_ends(&mut self, byte: u8) {
+        self.values += 1;
+        let folded = self.values_max + 2;
+        if self.values == folded {
+            self.out.truncate(self.values_start + 2 * self.values_max);
+            self.out.extend_from_slice(b"...");
+        } else if self.values > folded {
+            // `...,?`
+            self.out.truncate(self.out.len() - 2);
+        }
+        self.out.push(byte);
+        self.values_end = self.out.len();
+    }
+
+    /// A closing parenthesis was written.
+    fn list_ends(&mut self) {
+        if self.lists_max == 0 || !self.out.ends_with(b"...)") {
+            return;
+        }
+        let Some(start) = self.out.len().checked_sub(2 * self.values_max + b"(...)".len()) else {
+            return;
+        };
+        let list = self.out.get(start..).unwrap_or_default();
+        let is_list =
+            list.first() == Some(&b'(') && list.get(1..=2 * self.values_max).is_some_and(is_values);
+        if !is_list {
+            return;
+        }
+        let goes_on = self.lists > 0
+            && start == self.lists_end + 1
+            && self.out.get(self.lists_end) == Some(&b',');
+        self.lists = if goes_on { self.lists + 1 } else { 1 };
+        if self.lists > self.lists_max {
+            self.out.truncate(self.lists_end);
+            if self.lists == self.lists_max + 1 {
+                self.out.extend_from_slice(b",...");
+            }
+        }
+        self.lists_end = self.out.len();
+    }
+}
+
+/// Whether `text` is `?,?,`.
+fn is_values(text: &[u8]) -> bool {
+    text.chunks(2).all(|pair| pair == b"?,")
+}

@@ -1,0 +1,300 @@
+//! Cuts a query into what a digest is made of: words, single marks, blanks and values.
+//!
+//! Back quotes mean nothing here, backslashes always escape, and a double quote always opens a
+//! string, whatever the session's mode: that is how texts are known to ProxySQL's users. What is
+//! between a blank and its neighbours is decided by `join`.
+
+use memchr::{memchr, memchr2, memmem};
+
+use super::DigestOptions;
+use super::join::Join;
+
+/// One query being cut.
+pub(super) struct Scan<'a, 'o> {
+    text: &'a [u8],
+    at: usize,
+    /// Comments beyond this offset are not seen as such.
+    limit: usize,
+    lowercase: bool,
+    replace_null: bool,
+    keep_comment: bool,
+    join: Join<'o>,
+    /// A word was cut for want of room and goes on here.
+    inside_word: bool,
+    first_comment: Option<&'a [u8]>,
+}
+
+/// Whether to go on after a piece.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Stop,
+}
+
+impl<'a, 'o> Scan<'a, 'o> {
+    /// At the beginning of `text`; no more than `limit` bytes are written to `out`.
+    pub(super) fn new(
+        text: &'a [u8],
+        limit: usize,
+        options: &DigestOptions,
+        out: &'o mut Vec<u8>,
+    ) -> Self {
+        Self {
+            text,
+            at: 0,
+            limit,
+            lowercase: options.lowercase,
+            replace_null: options.replace_null,
+            keep_comment: options.keep_comment,
+            join: Join::new(out, limit, options),
+            inside_word: false,
+            first_comment: None,
+        }
+    }
+
+    /// Writes the normalised text and gives the first comment.
+    pub(super) fn run(mut self) -> Option<&'a [u8]> {
+        while let Some(&byte) = self.text.get(self.at) {
+            if self.join.is_full() && !self.join.settle() {
+                break;
+            }
+            if self.piece(byte) == Then::Stop {
+                break;
+            }
+        }
+        self.join.finish();
+        self.first_comment
+    }
+
+    fn piece(&mut self, byte: u8) -> Then {
+        match class(byte) {
+            Class::Letter => return self.word(byte),
+            Class::Digit if self.inside_word => return self.word(byte),
+            Class::Digit => return self.number(),
+            Class::Blank => {
+                self.at += 1;
+                self.join.blank();
+            }
+            Class::Quote => return self.string(byte),
+            Class::Special => return self.special(byte),
+            Class::Other => {
+                self.at += 1;
+                self.join.mark(byte);
+            }
+        }
+        self.inside_word = false;
+        Then::GoOn
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn word(&mut self, first: u8) -> Then {
+        let rest = self.rest();
+        let len = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
+        let word = rest.get(..len).unwrap_or_default();
+        if self.replace_null
+            && matches!(first, b'n' | b'N')
+            && !self.inside_word
+            && word.eq_ignore_ascii_case(b"null")
+        {
+            self.at += len;
+            self.join.mark(b'?');
+            return Then::GoOn;
+        }
+        self.copy_word(word)
+    }
+
+    /// Copies as much of a word as there is room for.
+    fn copy_word(&mut self, word: &[u8]) -> Then {
+        let part = word.get(..self.join.room()).unwrap_or(word);
+        self.at += part.len();
+        self.inside_word = part.len() < word.len();
+        self.join.word(part, self.lowercase);
+        Then::GoOn
+    }
+
+    fn number(&mut self) -> Then {
+        let (len, is_number) = number(self.rest());
+        if !is_number {
+            let word = self.rest().get(..len).unwrap_or_default();
+            return self.copy_word(word);
+        }
+        // digits are copied until the number's end is seen, and need room for so long
+        let room = self.join.room();
+        let fits = len < room || (len == room && self.at + len == self.text.len());
+        if fits || !self.join.settle() {
+            self.at += len;
+            self.join.mark(b'?');
+            return if fits { Then::GoOn } else { Then::Stop };
+        }
+        Then::GoOn
+    }
+
+    /// A string is a value once its end is found; what an open one would be is not known.
+    fn string(&mut self, quote: u8) -> Then {
+        self.inside_word = false;
+        self.at += 1;
+        loop {
+            let rest = self.rest();
+            let Some(found) = memchr2(quote, b'\\', rest) else { return Then::Stop };
+            let doubled = rest.get(found + 1) == Some(&quote);
+            if rest.get(found) == Some(&quote) && !doubled {
+                self.at += found + 1;
+                self.join.mark(b'?');
+                return Then::GoOn;
+            }
+            self.at += found + 2;
+        }
+    }
+
+    fn special(&mut self, byte: u8) -> Then {
+        self.inside_word = false;
+        let next = self.text.get(self.at + 1).copied();
+        match byte {
+            b'/' if next == Some(b'*') && self.at + 1 < self.limit => return self.comment(),
+            b'#' => self.line_comment(),
+            b'-' if next == Some(b'-') && self.opens_line_comment() => self.line_comment(),
+            0 => return Then::Stop,
+            _ => {
+                self.at += 1;
+                self.join.mark(byte);
+            }
+        }
+        Then::GoOn
+    }
+
+    fn opens_line_comment(&self) -> bool {
+        let after = self.text.get(self.at + 2);
+        self.at + 2 < self.limit && after.is_some_and(|byte| class(*byte) == Class::Blank)
+    }
+
+    fn line_comment(&mut self) {
+        let rest = self.rest();
+        self.at += memchr(b'\n', rest).map_or(rest.len(), |found| found + 1);
+        self.join.blank();
+    }
+
+    fn comment(&mut self) -> Then {
+        let inside = self.text.get(self.at + 2..).unwrap_or_default();
+        let Some(len) = memmem::find(inside, b"*/") else { return Then::Stop };
+        let inside = inside.get(..len).unwrap_or_default();
+        let code = inside.strip_prefix(b"!");
+        if code.is_none() && !inside.starts_with(b"+") && self.first_comment.is_none() {
+            self.first_comment = Some(inside.get(..FIRST_COMMENT_BYTES).unwrap_or(inside));
+        }
+        let kept = match code {
+            _ if self.keep_comment => code.unwrap_or(inside),
+            Some(code) => without_version(code),
+            None => b"",
+        };
+        let marks = if self.keep_comment && !kept.is_empty() { 2 } else { 0 };
+        let room = self.join.room();
+        if kept.len() + 2 * marks > room && self.join.settle() {
+            return Then::GoOn;
+        }
+        let whole = [b"/*".get(..marks), Some(kept), b"*/".get(..marks)];
+        let bytes = whole.into_iter().flatten().flatten();
+        bytes.take(room).for_each(|byte| self.join.raw(*byte));
+        if kept.len() + 2 * marks > room {
+            return Then::Stop;
+        }
+        self.at += len + 4;
+        if !self.join.is_full() || self.join.settle() {
+            self.join.blank();
+        }
+        Then::GoOn
+    }
+}
+
+/// The length of the word that begins with a digit, and whether it is a number.
+fn number(text: &[u8]) -> (usize, bool) {
+    let digits = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    match text.get(digits) {
+        Some(next) if *next == b'.' || is_word(*next) => {}
+        _ => return (digits, true),
+    }
+    let mut before = b'0';
+    let mut len = text.len();
+    for (at, &byte) in text.iter().enumerate().skip(digits) {
+        let exponent = matches!(before, b'e' | b'E') && matches!(byte, b'+' | b'-');
+        if !exponent && byte != b'.' && !is_word(byte) {
+            len = at;
+            break;
+        }
+        before = byte;
+    }
+    // the last byte of a text is not looked at: `1a` is a number there
+    let seen = if len == text.len() { len - 1 } else { len };
+    (len, is_number(text.get(..seen.max(1)).unwrap_or(text)))
+}
+
+fn is_number(word: &[u8]) -> bool {
+    if let [b'0', b'x' | b'X', digits @ ..] = word {
+        return digits.iter().all(u8::is_ascii_hexdigit);
+    }
+    word.iter()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
+}
+
+/// What a code comment holds, without the version it is for.
+fn without_version(code: &[u8]) -> &[u8] {
+    let digits = code.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(code.len());
+    let mut code = code.get(digits..).unwrap_or_default();
+    while let [first, rest @ ..] = code
+        && class(*first) == Class::Blank
+    {
+        code = rest;
+    }
+    while let [rest @ .., last] = code
+        && class(*last) == Class::Blank
+    {
+        code = rest;
+    }
+    code
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Digit,
+    Blank,
+    Quote,
+    /// May begin a comment, or end the text.
+    Special,
+    Other,
+}
+
+const CLASSES: [Class; 256] = classes();
+
+const fn classes() -> [Class; 256] {
+    let mut classes = [Class::Other; 256];
+    let mut rest: &mut [Class] = &mut classes;
+    let mut byte = 0u8;
+    while let Some((class, after)) = rest.split_first_mut() {
+        *class = match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'$' => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b' ' | b'\t' | b'\n' | b'\r' => Class::Blank,
+            b'\'' | b'"' => Class::Quote,
+            b'/' | b'#' | b'-' | 0 => Class::Special,
+            _ => Class::Other,
+        };
+        byte = byte.wrapping_add(1);
+        rest = after;
+    }
+    classes
+}
+
+fn class(byte: u8) -> Class {
+    const { &CLASSES }.get(usize::from(byte)).copied().unwrap_or(Class::Other)
+}
+
+/// Whether a byte belongs to a name or number. Bytes beyond ASCII do not.
+pub(super) fn is_word(byte: u8) -> bool {
+    matches!(class(byte), Class::Letter | Class::Digit)
+}
+
+/// How much of the first comment is read for annotations.
+const FIRST_COMMENT_BYTES: usize = 1024;
