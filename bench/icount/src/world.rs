@@ -245,6 +245,7 @@ fn draft() -> Draft {
         servers: vec![server(0), server(1)],
         users: vec![user],
         rules: vec![rule(1, "^SELECT.*FOR UPDATE", 0), rule(2, "^SELECT", 1)],
+        fast_routing: Vec::new(),
         variables: Vec::new(),
     }
 }

@@ -24,6 +24,7 @@ pub mod orders;
 pub mod pool;
 pub mod proxy;
 pub mod report;
+pub mod route;
 pub mod rows;
 pub mod rules;
 pub mod session;

@@ -15,7 +15,7 @@ use crate::lane::{Lane, Lease};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
-use crate::rules::RuleScratch;
+use crate::route::QueryProcessor;
 use crate::session::{Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
@@ -56,7 +56,7 @@ pub struct Proxy {
     pub(crate) sessions: Slab<SessionId, Session>,
     pub(crate) lanes: Slab<LaneId, Lane>,
     pub(crate) pool: PoolShard,
-    pub(crate) rules: RuleScratch,
+    pub(crate) processor: QueryProcessor,
     pub(crate) now_us: u64,
     /// The first time it was told, for the uptime.
     pub(crate) started_us: u64,
@@ -82,7 +82,7 @@ impl Proxy {
         let query_stats = QueryStats::new(&snapshot.vars, word);
         Self {
             pool: PoolShard::new(&snapshot.topology, seed),
-            rules: snapshot.rules.scratch(),
+            processor: QueryProcessor::new(&snapshot, seed),
             snapshot,
             offer,
             sessions: Slab::default(),
@@ -293,7 +293,7 @@ impl Proxy {
     /// What this worker has counted, as far as it is asked for.
     pub fn share(&mut self, parts: Parts) -> Share {
         let QueryStats { digests, commands } = &mut self.query_stats;
-        let hits = self.rules.hits().iter().copied();
+        let hits = self.processor.hits().iter().copied();
         Share {
             counters: self.stats,
             sessions: self.sessions.len(),

@@ -104,25 +104,135 @@ impl Default for UserRow {
     }
 }
 
-/// A row of `mysql_query_rules`: the columns that route.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// A row of `mysql_query_rules`. In conditions `None` and the empty text match anything; in
+/// actions `None` leaves what earlier rules decided.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleRow {
     /// Order of evaluation, ascending.
     pub rule_id: i64,
     /// 1 when the row is in force.
     pub active: i64,
-    /// Client's user name, exact; `None` matches any.
+    /// Client's user name, exact.
     pub username: Option<String>,
-    /// Session's current schema, exact; `None` matches any.
+    /// Session's current schema, exact.
     pub schemaname: Option<String>,
-    /// Regex searched in the query text; `None` matches any.
+    /// The flag a chain must have for the rule to be looked at; chains begin at 0.
+    pub flag_in: i64,
+    /// Client's address, exact, or its beginning with `%` at the end.
+    pub client_addr: Option<String>,
+    /// Local address the client connected to, exact.
+    pub proxy_addr: Option<String>,
+    /// Local port the client connected to.
+    pub proxy_port: Option<i64>,
+    /// Digest, exact, as `0x` and hexadecimal digits.
+    pub digest: Option<String>,
+    /// Regex searched in the digest text of the query as the client sent it.
+    pub match_digest: Option<String>,
+    /// Regex searched in the query text as earlier rules left it.
     pub match_pattern: Option<String>,
-    /// 1 inverts `match_pattern`.
+    /// 1 inverts `match_digest` and `match_pattern`.
     pub negate_match_pattern: i64,
-    /// Hostgroup the query goes to; `None` leaves the choice to later rules.
+    /// Words of `CASELESS` and `GLOBAL`, separated by commas.
+    pub re_modifiers: Option<String>,
+    /// The chain's flag from here on.
+    pub flag_out: Option<i64>,
+    /// What `match_pattern` found is replaced by it; `\0` to `\9` stand for its groups.
+    pub replace_pattern: Option<String>,
+    /// Hostgroup the query goes to.
     pub destination_hostgroup: Option<i64>,
+    /// Milliseconds for which the result is cached.
+    pub cache_ttl: Option<i64>,
+    /// 1 when an empty result is cached too.
+    pub cache_empty_result: Option<i64>,
+    /// Accepted; without effect.
+    pub cache_timeout: Option<i64>,
+    /// Accepted; without effect.
+    pub reconnect: Option<i64>,
+    /// Milliseconds after which the query is killed.
+    pub timeout: Option<i64>,
+    /// Times the query is run again after a failure.
+    pub retries: Option<i64>,
+    /// Milliseconds the query waits before it is run.
+    pub delay: Option<i64>,
+    /// Flag that the chain of the session's next query begins with.
+    pub next_query_flag_in: Option<i64>,
+    /// Flag that the chain of the mirrored copy begins with.
+    pub mirror_flag_out: Option<i64>,
+    /// Hostgroup of the mirrored copy.
+    pub mirror_hostgroup: Option<i64>,
+    /// The query is answered with this error.
+    pub error_msg: Option<String>,
+    /// The query is answered with OK and this text.
+    pub ok_msg: Option<String>,
+    /// Accepted; without effect.
+    pub sticky_conn: Option<i64>,
+    /// 0 keeps the connection from being shared, 1 lets it be again, 2 ignores this query's `@`.
+    pub multiplex: Option<i64>,
+    /// The server must have what this session last wrote in that hostgroup.
+    pub gtid_from_hostgroup: Option<i64>,
+    /// 1 logs the query, 0 does not, whatever the default.
+    pub log: Option<i64>,
     /// 1 ends the evaluation.
     pub apply: i64,
+    /// JSON: `{"flagOUTs":[{"id":1,"weight":1}]}` chooses the flag by weight; or empty.
+    pub attributes: String,
     /// Free text.
     pub comment: Option<String>,
+}
+
+impl Default for RuleRow {
+    fn default() -> Self {
+        Self {
+            rule_id: 0,
+            active: 0,
+            username: None,
+            schemaname: None,
+            flag_in: 0,
+            client_addr: None,
+            proxy_addr: None,
+            proxy_port: None,
+            digest: None,
+            match_digest: None,
+            match_pattern: None,
+            negate_match_pattern: 0,
+            re_modifiers: Some("CASELESS".into()),
+            flag_out: None,
+            replace_pattern: None,
+            destination_hostgroup: None,
+            cache_ttl: None,
+            cache_empty_result: None,
+            cache_timeout: None,
+            reconnect: None,
+            timeout: None,
+            retries: None,
+            delay: None,
+            next_query_flag_in: None,
+            mirror_flag_out: None,
+            mirror_hostgroup: None,
+            error_msg: None,
+            ok_msg: None,
+            sticky_conn: None,
+            multiplex: None,
+            gtid_from_hostgroup: None,
+            log: None,
+            apply: 0,
+            attributes: String::new(),
+            comment: None,
+        }
+    }
+}
+
+/// A row of `mysql_query_rules_fast_routing`, looked up when no rule ended the evaluation.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FastRoutingRow {
+    /// Client's user name, exact; empty for any.
+    pub username: String,
+    /// Session's current schema, exact.
+    pub schemaname: String,
+    /// The flag the chain ended with.
+    pub flag_in: i64,
+    /// Hostgroup the query goes to.
+    pub destination_hostgroup: i64,
+    /// Free text.
+    pub comment: String,
 }

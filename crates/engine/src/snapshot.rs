@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
-use crate::rows::{RuleRow, ServerRow, UserRow};
-use crate::rules::RuleSet;
+use crate::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
+use crate::rules::{Engine, FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
 use crate::users::Users;
 use crate::vars::Vars;
@@ -21,6 +21,8 @@ pub struct Draft {
     pub users: Vec<UserRow>,
     /// `mysql_query_rules`.
     pub rules: Vec<RuleRow>,
+    /// `mysql_query_rules_fast_routing`.
+    pub fast_routing: Vec<FastRoutingRow>,
     /// Global variables, names with their prefix.
     pub variables: Vec<(String, String)>,
 }
@@ -34,6 +36,8 @@ pub struct Snapshot {
     pub users: Arc<Users>,
     /// Query rules.
     pub rules: Arc<RuleSet>,
+    /// Where queries go that no rule with `apply=1` matched.
+    pub fast_routing: Arc<FastRouting>,
     /// Hostgroups and servers.
     pub topology: Arc<Topology>,
 }
@@ -44,18 +48,28 @@ impl Snapshot {
         let mut faults = Vec::new();
         let topology = keep(Topology::compile(&draft.servers), &mut faults);
         let users = keep(Users::compile(&draft.users), &mut faults);
-        let rules = keep(RuleSet::compile(&draft.rules), &mut faults);
         let vars = keep(Vars::from_pairs(&draft.variables), &mut faults);
-        match (topology, users, rules, vars) {
-            (Some(topology), Some(users), Some(rules), Some(vars)) => Ok(Self {
-                vars: Arc::new(vars),
-                users: Arc::new(users),
-                rules: Arc::new(rules),
-                topology: Arc::new(topology),
-            }),
+        let options = vars.as_ref().map(rule_options).unwrap_or_default();
+        let rules = keep(RuleSet::compile(&draft.rules, options), &mut faults);
+        let fast_routing = keep(FastRouting::compile(&draft.fast_routing), &mut faults);
+        match (topology, users, (rules, fast_routing), vars) {
+            (Some(topology), Some(users), (Some(rules), Some(fast_routing)), Some(vars)) => {
+                Ok(Self {
+                    vars: Arc::new(vars),
+                    users: Arc::new(users),
+                    rules: Arc::new(rules),
+                    fast_routing: Arc::new(fast_routing),
+                    topology: Arc::new(topology),
+                })
+            }
             _ => Err(faults),
         }
     }
+}
+
+fn rule_options(vars: &Vars) -> RuleOptions {
+    let engine = if vars.query_processor_regex == 2 { Engine::Re2 } else { Engine::Pcre };
+    RuleOptions { engine, iterations: vars.query_processor_iterations }
 }
 
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {

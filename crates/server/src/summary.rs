@@ -86,8 +86,14 @@ fn user(row: &UserRow) -> String {
 fn rule(row: &RuleRow) -> String {
     let not = if row.negate_match_pattern == 1 { "not " } else { "" };
     let conditions: Vec<String> = [
+        (row.flag_in != 0).then(|| format!("flag {}", row.flag_in)),
         row.username.as_ref().map(|name| format!("user {name}")),
         row.schemaname.as_ref().map(|name| format!("schema {name}")),
+        row.client_addr.as_ref().map(|address| format!("client {address}")),
+        row.proxy_addr.as_ref().map(|address| format!("address {address}")),
+        row.proxy_port.map(|port| format!("port {port}")),
+        row.digest.as_ref().map(|digest| format!("digest {digest}")),
+        row.match_digest.as_ref().map(|pattern| format!("digest {not}/{pattern}/")),
         row.match_pattern.as_ref().map(|pattern| format!("{not}/{pattern}/")),
     ]
     .into_iter()
@@ -97,6 +103,9 @@ fn rule(row: &RuleRow) -> String {
     let mut line = format!("{}  {when}", row.rule_id);
     if let Some(hostgroup) = row.destination_hostgroup {
         line += &format!(" -> hostgroup {hostgroup}");
+    }
+    if let Some(flag) = row.flag_out {
+        line += &format!(" -> flag {flag}");
     }
     if row.apply == 1 {
         line += ", then no more rules";

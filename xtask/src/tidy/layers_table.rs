@@ -71,6 +71,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["verdict", "error"],
     &["users", "topology", "rules"],
     &["snapshot"],
+    &["route"],
     &["report"],
     &["orders"],
     &["stats"],

@@ -5,7 +5,10 @@
 use std::fmt;
 
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetBinaryOp, ClassSetItem, Span};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind};
+
+use super::Engine;
+use super::pattern::Options;
 
 /// Why a pattern cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,26 +41,64 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The meaning of a pattern, without regard to case (`re_modifiers` is `CASELESS`).
-pub(super) fn read(pattern: &str) -> Result<Hir, Refusal> {
+/// A pattern that was read.
+pub(super) struct Reading {
+    /// What it means to the linear-time engine.
+    pub(super) meaning: Hir,
+    /// Places of the groups that the operator wrote among those of the meaning; the first is the
+    /// whole.
+    pub(super) groups: Box<[usize]>,
+    /// Groups of the meaning that stand for a final newline before which `$` matches.
+    pub(super) newlines: Box<[usize]>,
+}
+
+/// What a pattern means.
+pub(super) fn read(pattern: &str, options: Options) -> Result<Reading, Refusal> {
     let tree = ast::parse::Parser::new()
         .parse(pattern)
         .map_err(|error| Refusal::at(pattern, error.span(), reason(error.kind())))?;
     // first as written, so that positions in faults are those of the pattern
-    let meaning = translate(pattern, &tree)?;
-    let survey = Survey { pattern, rewrites: Vec::new() };
-    let Some(rewritten) = ast::visit(&tree, survey)? else { return Ok(meaning) };
+    let meaning = translate(pattern, &tree, options)?;
+    let survey = Survey { pattern, engine: options.engine, rewrites: Vec::new() };
+    let Some(rewritten) = ast::visit(&tree, survey)? else { return Ok(reading(meaning)) };
     let tree = ast::parse::Parser::new()
         .parse(&rewritten)
         .map_err(|error| Refusal::of_all(pattern, reason(error.kind())))?;
-    translate(&rewritten, &tree).map_err(|refusal| Refusal::of_all(pattern, refusal.reason))
+    let meaning = translate(&rewritten, &tree, options)
+        .map_err(|refusal| Refusal::of_all(pattern, refusal.reason))?;
+    Ok(reading(meaning))
 }
 
-fn translate(pattern: &str, tree: &Ast) -> Result<Hir, Refusal> {
+/// Tells the groups of a meaning apart.
+fn reading(meaning: Hir) -> Reading {
+    let mut newlines = Vec::new();
+    find_newlines(&meaning, &mut newlines);
+    let count = meaning.properties().explicit_captures_len();
+    let groups = (0..=count).filter(|group| !newlines.contains(group)).collect();
+    Reading { meaning, groups, newlines: newlines.into() }
+}
+
+fn find_newlines(meaning: &Hir, found: &mut Vec<usize>) {
+    match meaning.kind() {
+        HirKind::Capture(group) => {
+            if group.name.as_deref().is_some_and(|name| name.starts_with(NEWLINE_GROUP)) {
+                found.extend(usize::try_from(group.index));
+            }
+            find_newlines(&group.sub, found);
+        }
+        HirKind::Repetition(repetition) => find_newlines(&repetition.sub, found),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().for_each(|part| find_newlines(part, found));
+        }
+        _ => {}
+    }
+}
+
+fn translate(pattern: &str, tree: &Ast, options: Options) -> Result<Hir, Refusal> {
     regex_syntax::hir::translate::TranslatorBuilder::new()
         .unicode(false)
         .utf8(false)
-        .case_insensitive(true)
+        .case_insensitive(options.caseless)
         .build()
         .translate(pattern, tree)
         .map_err(|error| Refusal::at(pattern, error.span(), error.kind().to_string()))
@@ -73,11 +114,15 @@ fn reason(kind: &ast::ErrorKind) -> String {
 
 const NOT_LINEAR: &str = "not supported by the linear-time engine";
 
+/// Begins the names of groups that stand for a final newline.
+const NEWLINE_GROUP: &str = "tidegate_newline_";
+
 /// Looks for what PCRE reads otherwise.
 struct Survey<'a> {
     pattern: &'a str,
+    engine: Engine,
     /// Where the pattern is replaced by what.
-    rewrites: Vec<(Span, &'static str)>,
+    rewrites: Vec<(Span, String)>,
 }
 
 impl Survey<'_> {
@@ -107,11 +152,14 @@ impl ast::Visitor for Survey<'_> {
         match ast {
             Ast::Assertion(assertion) => {
                 let text = match assertion.kind {
-                    // also before a newline that ends the text; only whether there is a match
-                    // matters, so that newline may be taken
-                    AssertionKind::EndLine => r"(?:$|\n\z)",
-                    AssertionKind::WordBoundaryStartAngle => "<",
-                    AssertionKind::WordBoundaryEndAngle => ">",
+                    // also before a newline that ends the text: that newline is taken, and
+                    // known by its group, so that replacing leaves it out
+                    AssertionKind::EndLine if self.engine == Engine::Pcre => {
+                        let number = self.rewrites.len();
+                        format!(r"(?:$|(?P<{NEWLINE_GROUP}{number}>\n)\z)")
+                    }
+                    AssertionKind::WordBoundaryStartAngle => "<".to_owned(),
+                    AssertionKind::WordBoundaryEndAngle => ">".to_owned(),
                     _ => return Ok(()),
                 };
                 self.rewrites.push((assertion.span, text));

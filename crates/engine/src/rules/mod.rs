@@ -1,70 +1,76 @@
 //! Query rules: compiled once from their rows, evaluated for every query.
 //!
 //! The outcome is a verdict, not an action: whether the destination is obeyed (a transaction may
-//! pin the session elsewhere) is the session's decision. What columns a rule has is known to
-//! `columns` alone, how a pattern is searched to `pattern` and `dialect`.
+//! pin the session elsewhere) is the session's decision. What a rule asks is known to `conditions`
+//! alone, what it decides to `actions`, how a pattern is searched to `pattern` and `dialect`.
 
-mod columns;
+mod actions;
+mod cells;
+mod choice;
+mod conditions;
 mod dialect;
+mod fast_routing;
+mod input;
+mod json;
+mod observe;
 mod pattern;
 mod prefilter;
+mod replace;
+mod scratch;
+mod verdict;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
-use crate::ids::HostgroupId;
 use crate::rows::RuleRow;
 
-use columns::{Actions, Conditions};
-use pattern::PatternScratch;
+use actions::Actions;
+use cells::{Cells, fault};
+use conditions::Conditions;
+
+pub use fast_routing::FastRouting;
+pub use input::{DigestRef, RuleInput};
+pub use observe::{Condition, Observer, RuleStep};
+pub use scratch::RuleScratch;
+pub use verdict::{Multiplex, RuleVerdict};
 
 /// Compiled rules in the order of their ids; immutable, shared by the workers, cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Arc<[Rule]>,
+    /// How often a chain may begin again after its flag changed.
+    iterations: u32,
 }
 
-/// What a worker needs to evaluate a [`RuleSet`] without allocating and without locks, and how
-/// often each rule matched.
-///
-/// A scratch adapts itself to the set it is used with; its hits then begin at 0. Harvest them
-/// before a set is replaced.
-#[derive(Clone, Debug, Default)]
-pub struct RuleScratch {
-    rules: Arc<[Rule]>,
-    patterns: Vec<PatternScratch>,
-    hits: Vec<u64>,
-}
-
-/// What rules look at.
-#[derive(Clone, Copy, Debug)]
-pub struct RuleInput<'a> {
-    /// Client's user name.
-    pub username: &'a [u8],
-    /// Session's current schema; empty for none.
-    pub schemaname: &'a [u8],
-    /// Query text.
-    pub text: &'a [u8],
-}
-
-/// What the rules decided.
+/// What is the same for all rules of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RuleVerdict {
-    /// Hostgroup of the last matching rule that named one.
-    pub destination: Option<HostgroupId>,
-    /// Whether a rule with `apply=1` ended the evaluation.
-    pub applied: bool,
+pub struct RuleOptions {
+    /// How patterns are read.
+    pub engine: Engine,
+    /// How often a chain may begin again after its flag changed; 0 goes through the rules once.
+    pub iterations: u32,
+}
+
+/// What patterns are written for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Engine {
+    /// PCRE.
+    #[default]
+    Pcre,
+    /// RE2.
+    Re2,
 }
 
 impl RuleSet {
     /// Compiles the active rows, or gives everything that is wrong with any row.
-    pub fn compile(rows: &[RuleRow]) -> Result<Self, Vec<ConfigFault>> {
+    pub fn compile(rows: &[RuleRow], options: RuleOptions) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = duplicates(rows);
         let mut rules = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
-            let conditions = Conditions::compile(place, row, &mut faults);
-            let actions = Actions::compile(place, row, &mut faults);
+            let mut cells = Cells::new(place, row, &mut faults);
+            let conditions = Conditions::compile(&mut cells, options.engine);
+            let actions = Actions::compile(&mut cells, &conditions);
             if row.active == 1 {
                 rules.push(Rule { id: row.rule_id, conditions, actions });
             }
@@ -73,37 +79,44 @@ impl RuleSet {
             return Err(faults);
         }
         rules.sort_by_key(|rule| rule.id);
-        Ok(Self { rules: rules.into() })
+        Ok(Self { rules: rules.into(), iterations: options.iterations })
     }
 
     /// A scratch for this set, with all hits at 0.
     pub fn scratch(&self) -> RuleScratch {
-        RuleScratch {
-            rules: Arc::clone(&self.rules),
-            patterns: self.rules.iter().map(|_| PatternScratch::default()).collect(),
-            hits: vec![0; self.rules.len()],
-        }
+        RuleScratch::new(&self.rules)
     }
 
     /// Evaluates the rules in ascending order of their ids: every matching rule overrides what
     /// earlier ones decided, until one with `apply=1` matched.
-    pub fn route(&self, input: &RuleInput<'_>, scratch: &mut RuleScratch) -> RuleVerdict {
-        if !Arc::ptr_eq(&self.rules, &scratch.rules) {
+    pub fn evaluate<O: Observer>(
+        &self,
+        input: &RuleInput<'_>,
+        scratch: &mut RuleScratch,
+        observer: &mut O,
+    ) -> RuleVerdict {
+        if !scratch.is_of(&self.rules) {
             *scratch = self.scratch();
         }
-        let mut verdict = RuleVerdict::default();
-        let notes = scratch.patterns.iter_mut().zip(&mut scratch.hits);
-        for (rule, (pattern, hits)) in self.rules.iter().zip(notes) {
-            if !rule.conditions.match_input(input, pattern) {
-                continue;
-            }
-            *hits += 1;
-            rule.actions.apply_to(&mut verdict);
-            if verdict.applied {
+        let mut chain = Chain {
+            verdict: RuleVerdict { flag: input.flag_in, ..RuleVerdict::default() },
+            random: input.random,
+            iteration: 0,
+        };
+        let mut at = 0;
+        while let Some(rule) = self.rules.get(at) {
+            let before = chain.verdict.flag;
+            chain.step(rule, at, input, scratch, observer);
+            if chain.verdict.applied {
                 break;
             }
+            at += 1;
+            if chain.verdict.flag != before && chain.iteration < self.iterations {
+                chain.iteration += 1;
+                at = 0;
+            }
         }
-        verdict
+        chain.verdict
     }
 
     /// Ids of the active rules, in the order of [`RuleScratch::hits`].
@@ -117,18 +130,108 @@ impl RuleSet {
     }
 }
 
-impl RuleScratch {
-    /// How often each rule matched since the scratch was made.
-    pub fn hits(&self) -> &[u64] {
-        &self.hits
+/// How far an evaluation is.
+struct Chain {
+    verdict: RuleVerdict,
+    random: u64,
+    iteration: u32,
+}
+
+impl Chain {
+    /// Looks at one rule.
+    fn step<O: Observer>(
+        &mut self,
+        rule: &Rule,
+        place: usize,
+        input: &RuleInput<'_>,
+        scratch: &mut RuleScratch,
+        observer: &mut O,
+    ) {
+        let flag_before = self.verdict.flag;
+        let missed = self.miss(rule, place, input, scratch);
+        let mut rewritten = false;
+        if missed.is_none() {
+            if !O::WATCHES {
+                scratch.count_hit(place);
+            }
+            if rule.actions.flag_choice.is_some() {
+                self.verdict.flag = rule.actions.next_flag(flag_before, self.random);
+                self.random = next_random(self.random);
+            } else if let Some(flag) = rule.actions.flag_out {
+                self.verdict.flag = flag;
+            }
+            rule.actions.apply_to(&mut self.verdict);
+            if !input.execute && self.rewrite(rule, place, input, scratch) {
+                rewritten = true;
+                self.verdict.rewritten = true;
+            }
+        }
+        if O::WATCHES {
+            observer.on_rule(&RuleStep {
+                rule_id: rule.id,
+                flag_before,
+                flag_after: self.verdict.flag,
+                missed,
+                rewritten: rewritten.then_some(scratch.text.as_slice()),
+                applied: self.verdict.applied,
+                iteration: self.iteration,
+            });
+        }
+    }
+
+    fn miss(
+        &self,
+        rule: &Rule,
+        place: usize,
+        input: &RuleInput<'_>,
+        scratch: &mut RuleScratch,
+    ) -> Option<Condition> {
+        let conditions = &rule.conditions;
+        if conditions.flag_in != self.verdict.flag {
+            return Some(Condition::FlagIn);
+        }
+        let missed = conditions.miss_of_stable(input, scratch.digests.get_mut(place)?);
+        if missed.is_some() {
+            return missed;
+        }
+        let text = if self.verdict.rewritten { &scratch.text } else { input.text };
+        let pattern = scratch.texts.get_mut(place)?;
+        (!conditions.match_text(text, pattern)).then_some(Condition::MatchPattern)
+    }
+
+    /// Rewrites the text as it stands, if the rule does and its pattern is found.
+    fn rewrite(
+        &self,
+        rule: &Rule,
+        place: usize,
+        input: &RuleInput<'_>,
+        scratch: &mut RuleScratch,
+    ) -> bool {
+        let Some(replacement) = &rule.actions.replacement else { return false };
+        let Some(pattern) = &rule.conditions.match_pattern else { return false };
+        let Some(memory) = scratch.texts.get_mut(place) else { return false };
+        let text = if self.verdict.rewritten { scratch.text.as_slice() } else { input.text };
+        scratch.next_text.clear();
+        let replaced = pattern.replace(text, replacement, memory, &mut scratch.next_text);
+        if replaced {
+            std::mem::swap(&mut scratch.text, &mut scratch.next_text);
+        }
+        replaced
     }
 }
 
+/// One rule.
 #[derive(Debug)]
 struct Rule {
     id: i64,
     conditions: Conditions,
     actions: Actions,
+}
+
+/// Another number from one, for the next choice of the same evaluation.
+fn next_random(random: u64) -> u64 {
+    let mixed = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+    mixed ^ (mixed >> 32)
 }
 
 /// A fault for every row whose id an earlier row has.
@@ -142,11 +245,6 @@ fn duplicates(rows: &[RuleRow]) -> Vec<ConfigFault> {
         }
     }
     faults
-}
-
-/// A fault of `mysql_query_rules`.
-fn fault(place: usize, column: &str, reason: String) -> ConfigFault {
-    ConfigFault { table: "mysql_query_rules", row: Some(place), column: column.into(), reason }
 }
 
 #[cfg(test)]

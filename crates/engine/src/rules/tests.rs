@@ -5,6 +5,7 @@ use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use super::*;
+use crate::ids::HostgroupId;
 
 fn rule(rule_id: i64) -> RuleRow {
     RuleRow { rule_id, active: 1, ..RuleRow::default() }
@@ -23,23 +24,42 @@ fn split() -> Vec<RuleRow> {
     vec![routed(1, "^SELECT.*FOR UPDATE", 10), routed(2, "^SELECT", 20)]
 }
 
+fn bare(text: &[u8]) -> RuleInput<'_> {
+    RuleInput {
+        username: b"",
+        schemaname: b"",
+        client_addr: b"",
+        proxy_addr: b"",
+        proxy_port: 0,
+        flag_in: 0,
+        text,
+        digest: None,
+        execute: false,
+        random: 0,
+    }
+}
+
 fn input(text: &str) -> RuleInput<'_> {
-    RuleInput { username: b"app", schemaname: b"shop", text: text.as_bytes() }
+    RuleInput { username: b"app", schemaname: b"shop", ..bare(text.as_bytes()) }
+}
+
+fn compile(rows: &[RuleRow]) -> Result<RuleSet, Vec<ConfigFault>> {
+    RuleSet::compile(rows, RuleOptions::default())
 }
 
 fn destination(rules: &[RuleRow], input: &RuleInput<'_>) -> Option<u32> {
-    let set = RuleSet::compile(rules).expect("rules compile");
-    set.route(input, &mut RuleScratch::default()).destination.map(|id| id.0)
+    let set = compile(rules).expect("rules compile");
+    set.evaluate(input, &mut RuleScratch::default(), &mut ()).destination.map(|id| id.0)
 }
 
 fn matches(pattern: &str, text: impl AsRef<[u8]>) -> bool {
-    let set = RuleSet::compile(&[routed(1, pattern, 0)]).expect(pattern);
-    let input = RuleInput { username: b"", schemaname: b"", text: text.as_ref() };
-    set.route(&input, &mut set.scratch()).applied
+    let set = compile(&[routed(1, pattern, 0)]).expect(pattern);
+    let input = bare(text.as_ref());
+    set.evaluate(&input, &mut set.scratch(), &mut ()).applied
 }
 
 fn refusal(pattern: &str) -> String {
-    let faults = RuleSet::compile(&[routed(7, pattern, 0)]).expect_err(pattern);
+    let faults = compile(&[routed(7, pattern, 0)]).expect_err(pattern);
     assert_eq!(faults.len(), 1, "{pattern}");
     assert_eq!((faults[0].table, faults[0].row), ("mysql_query_rules", Some(0)));
     assert_eq!(faults[0].column, "match_pattern");
@@ -96,7 +116,7 @@ fn asks_for_user_and_schema_exactly() {
     assert_eq!(destination(&rules, &input("x")), Some(1));
     assert_eq!(destination(&rules, &input("y")), Some(2));
     assert_eq!(destination(&rules, &input("z")), Some(3));
-    let other = RuleInput { username: b"App", schemaname: b"shop2", text: b"xy" };
+    let other = RuleInput { username: b"App", schemaname: b"shop2", ..bare(b"xy") };
     assert_eq!(destination(&rules, &other), Some(4));
 }
 
@@ -121,10 +141,10 @@ fn passes_over_inactive_rules_and_their_patterns() {
 
 #[test]
 fn counts_the_hits_of_each_rule() {
-    let set = RuleSet::compile(&split()).expect("rules compile");
+    let set = compile(&split()).expect("rules compile");
     let mut scratch = RuleScratch::default();
     for text in ["SELECT 1", "SELECT 2", "SELECT 1 FOR UPDATE", "INSERT"] {
-        set.route(&input(text), &mut scratch);
+        set.evaluate(&input(text), &mut scratch, &mut ());
     }
     assert_eq!(set.rule_ids().collect::<Vec<_>>(), [1, 2]);
     assert_eq!(scratch.hits(), [1, 2]);
@@ -132,14 +152,20 @@ fn counts_the_hits_of_each_rule() {
 
 #[test]
 fn a_scratch_adapts_to_another_set() {
-    let first = RuleSet::compile(&split()).expect("rules compile");
-    let second = RuleSet::compile(&[routed(1, "[0-9]+ ?x", 7)]).expect("rules compile");
+    let first = compile(&split()).expect("rules compile");
+    let second = compile(&[routed(1, "[0-9]+ ?x", 7)]).expect("rules compile");
     let mut scratch = first.scratch();
-    first.route(&input("SELECT 1"), &mut scratch);
-    let verdict = second.route(&input("15 x"), &mut scratch);
-    assert_eq!(verdict, RuleVerdict { destination: Some(HostgroupId(7)), applied: true });
+    first.evaluate(&input("SELECT 1"), &mut scratch, &mut ());
+    let verdict = second.evaluate(&input("15 x"), &mut scratch, &mut ());
+    assert_eq!(
+        verdict,
+        RuleVerdict { destination: Some(HostgroupId(7)), applied: true, ..RuleVerdict::default() }
+    );
     assert_eq!(scratch.hits(), [1]);
-    assert_eq!(first.route(&input("SELECT 1"), &mut scratch).destination, Some(HostgroupId(20)));
+    assert_eq!(
+        first.evaluate(&input("SELECT 1"), &mut scratch, &mut ()).destination,
+        Some(HostgroupId(20))
+    );
     assert_eq!(scratch.hits(), [0, 1]);
 }
 
@@ -150,7 +176,7 @@ fn gives_all_faults_at_once() {
         RuleRow { active: 3, negate_match_pattern: -1, ..rule(2) },
         RuleRow { destination_hostgroup: Some(1 << 31), ..rule(1) },
     ];
-    let faults = RuleSet::compile(&rows).expect_err("faults");
+    let faults = compile(&rows).expect_err("faults");
     let mut found: Vec<_> =
         faults.iter().map(|fault| (fault.row.unwrap(), fault.column.as_str())).collect();
     found.sort_unstable();
@@ -361,12 +387,12 @@ proptest! {
         let input = RuleInput {
             username: names.0.as_bytes(),
             schemaname: names.1.as_bytes(),
-            text: text.as_bytes(),
+            ..bare(text.as_bytes())
         };
-        let set = RuleSet::compile(&rows).expect("rules compile");
+        let set = compile(&rows).expect("rules compile");
         let mut scratch = set.scratch();
         for _ in 0..2 {
-            prop_assert_eq!(set.route(&input, &mut scratch), naive(&rows, &input));
+            prop_assert_eq!(set.evaluate(&input, &mut scratch, &mut ()), naive(&rows, &input));
         }
     }
 
@@ -375,9 +401,9 @@ proptest! {
         pattern in "[a-c(){}\\[\\]?*+|^$.\\\\0-3:!<>=&~-]{0,12}",
         text in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        if let Ok(set) = RuleSet::compile(&[routed(1, &pattern, 1)]) {
-            let input = RuleInput { username: b"", schemaname: b"", text: &text };
-            set.route(&input, &mut RuleScratch::default());
+        if let Ok(set) = compile(&[routed(1, &pattern, 1)]) {
+            let input = bare(&text);
+            set.evaluate(&input, &mut RuleScratch::default(), &mut ());
         }
     }
 }

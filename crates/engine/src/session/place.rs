@@ -8,7 +8,7 @@ use sql::Effects;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
-use crate::rules::RuleInput;
+use crate::route::{Query, Route};
 use crate::session::Session;
 
 /// Where a statement goes.
@@ -34,15 +34,22 @@ pub(crate) struct Placing {
 }
 
 impl Proxy {
-    /// The hostgroup that the rules give a text, if one does.
-    pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Option<HostgroupId> {
-        let session = self.sessions.get(id)?;
-        let input = RuleInput {
+    /// What is decided about a text before it is placed.
+    pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let query = Query {
             username: session.user().as_bytes(),
             schemaname: session.want.schema.as_deref().unwrap_or_default(),
+            client_addr: session.client.as_bytes(),
+            proxy_addr: b"",
+            proxy_port: 0,
+            flag_in: 0,
             text,
+            digest: None,
+            execute: false,
+            mirror: false,
         };
-        self.snapshot.rules.route(&input, &mut self.rules).destination
+        self.processor.route(&self.snapshot, &query)
     }
 }
 

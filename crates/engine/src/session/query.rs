@@ -49,7 +49,7 @@ impl Proxy {
         if facts.effects.intersects(Effects::READS_ROW_COUNT) {
             holds.set(Holds::LAST_INSERT_ID, true);
         }
-        let destination = self.route(id, text);
+        let destination = self.route(id, text).destination;
         let placing = Placing { effects: facts.effects, holds, destination, stays: false };
         let job = Job {
             what,

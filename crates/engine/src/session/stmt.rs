@@ -108,7 +108,7 @@ impl Proxy {
             Some(_) => super::query::long_facts(text),
             None => sql::facts(text),
         };
-        let destination = self.route(id, text);
+        let destination = self.route(id, text).destination;
         let Some(session) = self.sessions.get_mut(id) else { return };
         let stmts = session.stmts.get_or_insert_default();
         stmts.last_id = stmts.last_id.wrapping_add(1).max(1);

@@ -10,14 +10,16 @@ pub(super) const ROWS: &[Variable] = &[
         "query_processor_regex",
         int(1, 2),
         "1",
-        "Regex engine of rules: 1 PCRE, 2 RE2; Tidegate's own reads RE2 syntax.",
-    ),
+        "What patterns of rules are written for: 1 PCRE, 2 RE2.",
+    )
+    .acts(Effect::Restart),
     mysql(
         "query_processor_iterations",
         int(0, 1_000_000),
         "0",
         "Times the rules may be gone through again after a flagOUT.",
-    ),
+    )
+    .acts(Effect::Restart),
     mysql(
         "query_rules_fast_routing_algorithm",
         int(1, 2),
@@ -71,39 +73,46 @@ pub(super) const ROWS: &[Variable] = &[
         "2048",
         "Bytes of a digest text that are kept.",
     )
-    .unit(Unit::Bytes),
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
     mysql(
         "query_digests_max_query_length",
         int(16, 1_048_576),
         "65000",
         "Bytes of a query that are normalised.",
     )
-    .unit(Unit::Bytes),
-    mysql("query_digests_lowercase", Kind::Bool, "false", "Whether digest texts are lower-cased."),
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql("query_digests_lowercase", Kind::Bool, "false", "Whether digest texts are lower-cased.")
+        .acts(Effect::AtOnce),
     mysql(
         "query_digests_replace_null",
         Kind::Bool,
         "false",
         "Whether NULL becomes ? in digest texts.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "query_digests_no_digits",
         Kind::Bool,
         "false",
         "Whether digits in names become ? in digest texts.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "query_digests_grouping_limit",
         int(1, 2089),
         "3",
         "Values of a list that a digest text keeps.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "query_digests_groups_grouping_limit",
         int(0, 2089),
         "10",
         "Row groups that a digest text keeps; 0 for all.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "query_digests_normalize_digest_text",
         Kind::Bool,
@@ -117,7 +126,8 @@ pub(super) const ROWS: &[Variable] = &[
         "Whether digests are counted by client address too.",
     )
     .acts(Effect::AtOnce),
-    mysql("query_digests_keep_comment", Kind::Bool, "false", "Whether digest texts keep comments."),
+    mysql("query_digests_keep_comment", Kind::Bool, "false", "Whether digest texts keep comments.")
+        .acts(Effect::AtOnce),
     mysql(
         "parse_failure_logs_digest",
         Kind::Bool,

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use sql::DigestOptions;
+
 use super::{Effect, Interface, Value, Variable};
 use crate::config_fault::ConfigFault;
 
@@ -82,12 +84,34 @@ vars! {
     connection_max_age_ms: u64 = "mysql-connection_max_age_ms",
     /// Whether queries are counted by class of statement.
     commands_stats: bool = "mysql-commands_stats",
-    /// Whether queries are counted by digest.
-    query_digests: bool = "mysql-query_digests",
     /// Whether digests are counted by client address too.
     query_digests_track_hostname: bool = "mysql-query_digests_track_hostname",
     /// Memory for statistics by digest, of all workers together.
     query_digests_memory_bytes_max: u64 = "mysql-query_digests_memory_bytes_max",
+    /// What rules' patterns are written for: 1 PCRE, 2 RE2.
+    query_processor_regex: u32 = "mysql-query_processor_regex",
+    /// How often rules may be gone through again after a flag changed.
+    query_processor_iterations: u32 = "mysql-query_processor_iterations",
+    /// Whether queries have digests, for rules, annotations and statistics.
+    query_digests: bool = "mysql-query_digests",
+    /// Bytes of a digest text that are kept.
+    query_digests_max_digest_length: u32 = "mysql-query_digests_max_digest_length",
+    /// Bytes of a query that are normalised.
+    query_digests_max_query_length: u32 = "mysql-query_digests_max_query_length",
+    /// Whether digest texts are lower-cased.
+    query_digests_lowercase: bool = "mysql-query_digests_lowercase",
+    /// Whether `NULL` becomes `?` in digest texts.
+    query_digests_replace_null: bool = "mysql-query_digests_replace_null",
+    /// Whether digits in names become `?` in digest texts.
+    query_digests_no_digits: bool = "mysql-query_digests_no_digits",
+    /// Whether digest texts keep comments.
+    query_digests_keep_comment: bool = "mysql-query_digests_keep_comment",
+    /// Values of a list that a digest text keeps.
+    query_digests_grouping_limit: u32 = "mysql-query_digests_grouping_limit",
+    /// Row groups that a digest text keeps; 0 for all.
+    query_digests_groups_grouping_limit: u32 = "mysql-query_digests_groups_grouping_limit",
+    /// Time a query waits before it is run.
+    default_query_delay_ms: u64 = "mysql-default_query_delay",
     /// Time a query may run.
     default_query_timeout_ms: u64 = "mysql-default_query_timeout",
     /// Time a transaction may last.
@@ -108,6 +132,21 @@ vars! {
 impl Vars {
     /// Version told to clients while none is configured and no server has told its own.
     pub const FALLBACK_VERSION: &'static str = "8.0.11";
+
+    /// How digests are made.
+    pub fn digest_options(&self) -> DigestOptions {
+        let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        DigestOptions {
+            max_query_length: size(self.query_digests_max_query_length),
+            max_digest_length: size(self.query_digests_max_digest_length),
+            lowercase: self.query_digests_lowercase,
+            replace_null: self.query_digests_replace_null,
+            no_digits: self.query_digests_no_digits,
+            keep_comment: self.query_digests_keep_comment,
+            grouping_limit: size(self.query_digests_grouping_limit),
+            groups_grouping_limit: size(self.query_digests_groups_grouping_limit),
+        }
+    }
 
     /// Validates `(full name, value)` pairs over the defaults; all faults at once.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Vars, Vec<ConfigFault>> {

@@ -17,8 +17,6 @@ pub(super) struct Table<R: 'static> {
     pub(super) name: &'static str,
     /// What a row may hold.
     pub(super) columns: &'static [Column<R>],
-    /// Columns of ProxySQL's table that decide something this version cannot do.
-    pub(super) unsupported: &'static [&'static str],
 }
 
 /// One column of a table.
@@ -39,6 +37,8 @@ pub(super) enum Field<R> {
     Int(fn(&mut R) -> &mut i64),
     /// 0 or 1, also written as false or true.
     Flag(fn(&mut R) -> &mut i64),
+    /// 0 or 1, also written as false or true, that may be left out.
+    OptionalFlag(fn(&mut R) -> &mut Option<i64>),
     /// A whole number that may be left out.
     OptionalInt(fn(&mut R) -> &mut Option<i64>),
     /// Text.
@@ -125,9 +125,6 @@ impl<R: Default> Table<R> {
 
     fn unknown(&self, key: &str) -> String {
         let name = self.name;
-        if self.unsupported.contains(&key) {
-            return format!("{name}.{key}: this version of Tidegate does not have this column yet");
-        }
         match nearest(key, self.columns.iter().map(|column| column.name)) {
             Some(meant) => format!("{name}.{key}: unknown column; did you mean `{meant}`?"),
             None => {
@@ -179,8 +176,11 @@ impl<R: Default> Field<R> {
                 *field(row) = integer(value)?;
             }
             (Field::Flag(field), DeValue::Boolean(value)) => *field(row) = i64::from(*value),
-            (Field::OptionalInt(field), DeValue::Integer(value)) => {
+            (Field::OptionalInt(field) | Field::OptionalFlag(field), DeValue::Integer(value)) => {
                 *field(row) = Some(integer(value)?);
+            }
+            (Field::OptionalFlag(field), DeValue::Boolean(value)) => {
+                *field(row) = Some(i64::from(*value));
             }
             (Field::Text(field), DeValue::String(value)) => *field(row) = value.to_string(),
             (Field::OptionalText(field), DeValue::String(value)) => {
@@ -199,7 +199,9 @@ impl<R: Default> Field<R> {
         let mut initial = R::default();
         match self {
             Field::Int(field) | Field::Flag(field) => field(row) == field(&mut initial),
-            Field::OptionalInt(field) => field(row) == field(&mut initial),
+            Field::OptionalInt(field) | Field::OptionalFlag(field) => {
+                field(row) == field(&mut initial)
+            }
             Field::Text(field) => field(row) == field(&mut initial),
             Field::OptionalText(field) => field(row) == field(&mut initial),
             Field::Bytes(field) | Field::Hex(field) => field(row) == field(&mut initial),
@@ -209,7 +211,7 @@ impl<R: Default> Field<R> {
     fn wants(&self) -> &'static str {
         match self {
             Field::Int(_) | Field::OptionalInt(_) => "a whole number",
-            Field::Flag(_) => "0 or 1",
+            Field::Flag(_) | Field::OptionalFlag(_) => "0 or 1",
             Field::Text(_) | Field::OptionalText(_) | Field::Bytes(_) => "a \"text\"",
             Field::Hex(_) => "a \"text\" of hexadecimal digits",
         }

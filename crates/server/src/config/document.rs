@@ -57,6 +57,9 @@ impl Document {
             "mysql_query_rules" => {
                 self.draft.rules = self.read_rows(&tables::RULES, key_span, value);
             }
+            "mysql_query_rules_fast_routing" => {
+                self.draft.fast_routing = self.read_rows(&tables::FAST_ROUTING, key_span, value);
+            }
             "mysql_variables" => self.read_variables(Family::Mysql, key_span, value),
             "admin_variables" => self.read_variables(Family::Admin, key_span, value),
             unknown => self.faults.push(Fault::error(key_span, unknown_table(unknown))),
@@ -112,6 +115,11 @@ impl Document {
         for (index, rule) in self.draft.rules.iter().enumerate() {
             odd.extend(self.oddity_of_rule(index, rule));
         }
+        for (index, row) in self.draft.fast_routing.iter().enumerate() {
+            let place = ("mysql_query_rules_fast_routing", index);
+            let hostgroup = row.destination_hostgroup;
+            odd.extend(self.oddity_of_hostgroup(place, "destination_hostgroup", hostgroup));
+        }
         for (index, user) in self.draft.users.iter().enumerate().filter(|(_, u)| u.active != 0) {
             let row = ("mysql_users", index);
             odd.extend(self.oddity_of_hostgroup(row, "default_hostgroup", user.default_hostgroup));
@@ -159,5 +167,11 @@ fn unknown_table(name: &str) -> String {
     }
 }
 
-const TABLES: [&str; 5] =
-    ["mysql_servers", "mysql_users", "mysql_query_rules", "mysql_variables", "admin_variables"];
+const TABLES: [&str; 6] = [
+    "mysql_servers",
+    "mysql_users",
+    "mysql_query_rules",
+    "mysql_query_rules_fast_routing",
+    "mysql_variables",
+    "admin_variables",
+];

@@ -2,7 +2,7 @@
 //!
 //! Data only; defaults are the rows' own, in `engine::rows`.
 
-use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
 
 use super::columns::{Column, Field, Notice, Table};
 
@@ -23,7 +23,6 @@ pub(super) const SERVERS: Table<ServerRow> = Table {
         not_yet("max_latency_ms", Field::Int(|row| &mut row.max_latency_ms)),
         remark("comment", Field::Text(|row| &mut row.comment)),
     ],
-    unsupported: &[],
 };
 
 /// Columns of `mysql_users`.
@@ -46,7 +45,6 @@ pub(super) const USERS: Table<UserRow> = Table {
         not_yet("attributes", Field::Text(|row| &mut row.attributes)),
         remark("comment", Field::Text(|row| &mut row.comment)),
     ],
-    unsupported: &[],
 };
 
 /// Columns of `mysql_query_rules`.
@@ -57,39 +55,49 @@ pub(super) const RULES: Table<RuleRow> = Table {
         column("active", Field::Flag(|row| &mut row.active)),
         column("username", Field::OptionalText(|row| &mut row.username)),
         column("schemaname", Field::OptionalText(|row| &mut row.schemaname)),
+        column("flagIN", Field::Int(|row| &mut row.flag_in)),
+        column("client_addr", Field::OptionalText(|row| &mut row.client_addr)),
+        column("proxy_addr", Field::OptionalText(|row| &mut row.proxy_addr)),
+        column("proxy_port", Field::OptionalInt(|row| &mut row.proxy_port)),
+        column("digest", Field::OptionalText(|row| &mut row.digest)),
+        column("match_digest", Field::OptionalText(|row| &mut row.match_digest)),
         column("match_pattern", Field::OptionalText(|row| &mut row.match_pattern)),
         column("negate_match_pattern", Field::Flag(|row| &mut row.negate_match_pattern)),
+        column("re_modifiers", Field::OptionalText(|row| &mut row.re_modifiers)),
+        column("flagOUT", Field::OptionalInt(|row| &mut row.flag_out)),
+        column("replace_pattern", Field::OptionalText(|row| &mut row.replace_pattern)),
         column("destination_hostgroup", Field::OptionalInt(|row| &mut row.destination_hostgroup)),
+        not_yet("cache_ttl", Field::OptionalInt(|row| &mut row.cache_ttl)),
+        not_yet("cache_empty_result", Field::OptionalFlag(|row| &mut row.cache_empty_result)),
+        remark("cache_timeout", Field::OptionalInt(|row| &mut row.cache_timeout)),
+        remark("reconnect", Field::OptionalFlag(|row| &mut row.reconnect)),
+        column("timeout", Field::OptionalInt(|row| &mut row.timeout)),
+        column("retries", Field::OptionalInt(|row| &mut row.retries)),
+        column("delay", Field::OptionalInt(|row| &mut row.delay)),
+        column("next_query_flagIN", Field::OptionalInt(|row| &mut row.next_query_flag_in)),
+        column("mirror_flagOUT", Field::OptionalInt(|row| &mut row.mirror_flag_out)),
+        column("mirror_hostgroup", Field::OptionalInt(|row| &mut row.mirror_hostgroup)),
+        column("error_msg", Field::OptionalText(|row| &mut row.error_msg)),
+        column("OK_msg", Field::OptionalText(|row| &mut row.ok_msg)),
+        remark("sticky_conn", Field::OptionalFlag(|row| &mut row.sticky_conn)),
+        column("multiplex", Field::OptionalInt(|row| &mut row.multiplex)),
+        not_yet("gtid_from_hostgroup", Field::OptionalInt(|row| &mut row.gtid_from_hostgroup)),
+        not_yet("log", Field::OptionalFlag(|row| &mut row.log)),
         column("apply", Field::Flag(|row| &mut row.apply)),
+        column("attributes", Field::Text(|row| &mut row.attributes)),
         remark("comment", Field::OptionalText(|row| &mut row.comment)),
     ],
-    unsupported: &[
-        "flagIN",
-        "client_addr",
-        "proxy_addr",
-        "proxy_port",
-        "digest",
-        "match_digest",
-        "re_modifiers",
-        "flagOUT",
-        "replace_pattern",
-        "cache_ttl",
-        "cache_empty_result",
-        "cache_timeout",
-        "reconnect",
-        "timeout",
-        "retries",
-        "delay",
-        "next_query_flagIN",
-        "mirror_flagOUT",
-        "mirror_hostgroup",
-        "error_msg",
-        "OK_msg",
-        "sticky_conn",
-        "multiplex",
-        "gtid_from_hostgroup",
-        "log",
-        "attributes",
+};
+
+/// Columns of `mysql_query_rules_fast_routing`.
+pub(super) const FAST_ROUTING: Table<FastRoutingRow> = Table {
+    name: "mysql_query_rules_fast_routing",
+    columns: &[
+        needed("username", &[], Field::Text(|row| &mut row.username)),
+        needed("schemaname", &[], Field::Text(|row| &mut row.schemaname)),
+        column("flagIN", Field::Int(|row| &mut row.flag_in)),
+        needed("destination_hostgroup", &[], Field::Int(|row| &mut row.destination_hostgroup)),
+        remark("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
 
@@ -108,7 +116,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "mysql_aws_aurora_hostgroups",
     "mysql_hostgroup_attributes",
     "mysql_servers_ssl_params",
-    "mysql_query_rules_fast_routing",
     "mysql_firewall_whitelist_users",
     "mysql_firewall_whitelist_rules",
     "mysql_ldap_mapping",

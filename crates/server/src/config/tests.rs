@@ -47,7 +47,7 @@ fn wrong_users_are_shown_in_place() {
 
 #[test]
 fn wrong_rules_are_shown_in_place() {
-    assert_eq!(check_corpus("rules.txt"), 12);
+    assert_eq!(check_corpus("rules.txt"), 13);
 }
 
 #[test]
@@ -93,6 +93,26 @@ fn every_column_reaches_its_field() {
     assert_eq!((rule.username.as_deref(), rule.schemaname.as_deref()), (Some("ann"), Some("shop")));
     assert_eq!((rule.match_pattern.as_deref(), rule.apply), (Some("^SELECT"), 1));
     assert_eq!((rule.destination_hostgroup, rule.comment.as_deref()), (Some(8), Some("a rule")));
+    assert_eq!((rule.flag_in, rule.client_addr.as_deref()), (1, Some("10.0.%")));
+    assert_eq!((rule.proxy_addr.as_deref(), rule.proxy_port), (Some("127.0.0.1"), Some(6033)));
+    assert_eq!(rule.digest.as_deref(), Some("0x1D"));
+    assert_eq!(rule.match_digest.as_deref(), Some("^SELECT \\?"));
+    assert_eq!((rule.re_modifiers.as_deref(), rule.flag_out), (Some("GLOBAL"), Some(2)));
+    assert_eq!(rule.replace_pattern.as_deref(), Some("\\0"));
+    assert_eq!((rule.cache_ttl, rule.cache_empty_result), (Some(3), Some(0)));
+    assert_eq!((rule.cache_timeout, rule.reconnect), (Some(4), Some(1)));
+    assert_eq!((rule.timeout, rule.retries, rule.delay), (Some(5), Some(6), Some(7)));
+    assert_eq!((rule.next_query_flag_in, rule.mirror_flag_out), (Some(8), Some(9)));
+    assert_eq!((rule.mirror_hostgroup, rule.gtid_from_hostgroup), (Some(7), Some(10)));
+    assert_eq!((rule.error_msg.as_deref(), rule.ok_msg.as_deref()), (Some("no"), Some("yes")));
+    assert_eq!((rule.sticky_conn, rule.multiplex, rule.log), (Some(0), Some(2), Some(1)));
+    assert_eq!(rule.attributes, r#"{"flagOUTs":[{"id":4,"weight":1}]}"#);
+    let fast = &draft.fast_routing[0];
+    assert_eq!(
+        (fast.username.as_str(), fast.schemaname.as_str(), fast.flag_in),
+        ("ann", "shop", 2)
+    );
+    assert_eq!((fast.destination_hostgroup, fast.comment.as_str()), (8, "a row"));
     assert_eq!((snapshot.vars.threads, snapshot.vars.max_connections), (2, 32));
     assert!(!snapshot.vars.multiplexing);
 }

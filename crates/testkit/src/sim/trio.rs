@@ -273,6 +273,7 @@ pub fn snapshot(weather: &Weather) -> Snapshot {
         servers: vec![server(0, 1), server(1, 2), server(1, 3)],
         users: users.collect(),
         rules: vec![rule(1, "FOR UPDATE$", 0), rule(2, "^SELECT", 1)],
+        fast_routing: Vec::new(),
         variables: variables(weather),
     };
     Snapshot::compile(&draft).unwrap_or_else(|faults| panic!("{faults:?}"))

@@ -1,0 +1,290 @@
+//! From a query to its route: digest, rules, fast routing, annotations.
+//!
+//! Traffic and explanations call the same function. Whether a destination is obeyed (a
+//! transaction may keep the session elsewhere) is the session's decision.
+
+use std::sync::Arc;
+
+use sql::{Digest, Digester, Hints};
+
+use crate::ids::HostgroupId;
+use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleVerdict};
+use crate::snapshot::Snapshot;
+use crate::vars::Vars;
+
+/// A query and who sent it.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// Client's user name.
+    pub username: &'a [u8],
+    /// Session's current schema; empty for none.
+    pub schemaname: &'a [u8],
+    /// Client's address without its port, `localhost` for a Unix socket; empty when not known.
+    pub client_addr: &'a [u8],
+    /// Local address the client connected to; empty when not known.
+    pub proxy_addr: &'a [u8],
+    /// Local port the client connected to; 0 for a Unix socket.
+    pub proxy_port: u16,
+    /// The flag that the chain begins with: what an earlier query of the session left as
+    /// [`Route::next_query_flag_in`], or a mirrored copy's; else 0.
+    pub flag_in: u32,
+    /// Query text; of an execute, the text that was prepared.
+    pub text: &'a [u8],
+    /// The digest, where it is known already, as that of a prepared statement is.
+    pub digest: Option<Digest<'a>>,
+    /// A prepared statement is executed: its text is never rewritten.
+    pub execute: bool,
+    /// The copy of a query that is mirrored: annotations are not looked at.
+    pub mirror: bool,
+}
+
+/// Everything that was decided about a query before it is placed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Route {
+    /// Hostgroup it goes to; `None` for the user's default.
+    pub destination: Option<HostgroupId>,
+    /// The proxy answers it; nothing is sent to a server.
+    pub answer: Option<Answer>,
+    /// The text was rewritten; see [`QueryProcessor::rewritten`].
+    pub rewritten: bool,
+    /// Milliseconds it waits before it is run; 0 for none.
+    pub delay_ms: u64,
+    /// Milliseconds after which it is killed.
+    pub timeout_ms: u64,
+    /// Times it is run again after a failure.
+    pub retries: u32,
+    /// What becomes of sharing the connection.
+    pub multiplex: Option<Multiplex>,
+    /// Flag that the chain of the session's next query begins with; `None` leaves it.
+    pub next_query_flag_in: Option<u32>,
+    /// A copy is sent elsewhere.
+    pub mirror: Option<Mirror>,
+    /// A connection is made for this query, and not pooled.
+    pub create_new_connection: bool,
+    /// Milliseconds for which the result is cached; `None` for not at all.
+    pub cache_ttl_ms: Option<u32>,
+    /// Whether an empty result is cached too.
+    pub cache_empty_result: bool,
+    /// The server must have what this session last wrote in that hostgroup.
+    pub gtid_from_hostgroup: Option<HostgroupId>,
+    /// The server must have this transaction, as `uuid:number`.
+    pub min_gtid: Option<Box<[u8]>>,
+    /// The server may lag at most so many milliseconds.
+    pub max_lag_ms: Option<u32>,
+    /// The server's data must be as new as this time since 1970, in milliseconds.
+    pub min_epoch_ms: Option<u64>,
+    /// Whether the query is logged; `None` for the default.
+    pub log: Option<bool>,
+    /// Hash of the digest; `None` when digests are off. Its text is [`QueryProcessor::digest`].
+    pub digest: Option<u64>,
+    /// The chain's flag at its end.
+    pub flag: u32,
+    /// Whether a rule with `apply=1` ended the evaluation.
+    pub applied: bool,
+    /// Whether `destination` is fast routing's.
+    pub fast_routed: bool,
+}
+
+/// What the proxy answers itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// OK with this text as its information.
+    Ok(Arc<str>),
+    /// Error 1148 (42000) with this text.
+    Error(Arc<str>),
+}
+
+/// Where the copy of a query goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mirror {
+    /// Its hostgroup unless its own chain says otherwise; `None` for that of the original.
+    pub hostgroup: Option<HostgroupId>,
+    /// Flag that its chain begins with; `None` when no rule looks at the copy.
+    pub flag_in: Option<u32>,
+}
+
+/// One worker's way from queries to routes, with the memory it needs.
+pub struct QueryProcessor {
+    rules: RuleScratch,
+    digester: Digester,
+    last: LastDigest,
+    random: u64,
+}
+
+/// The digest of the last query; its parts are kept from one query to the next.
+#[derive(Default)]
+struct LastDigest {
+    hash: Option<u64>,
+    text: Vec<u8>,
+    comment: Vec<u8>,
+    has_comment: bool,
+}
+
+impl QueryProcessor {
+    /// One for a worker; `seed` only chooses among flags with weights.
+    pub fn new(snapshot: &Snapshot, seed: u64) -> Self {
+        Self {
+            rules: snapshot.rules.scratch(),
+            digester: Digester::new(),
+            last: LastDigest::default(),
+            random: seed,
+        }
+    }
+
+    /// Decides about a query.
+    pub fn route(&mut self, snapshot: &Snapshot, query: &Query<'_>) -> Route {
+        self.route_observed(snapshot, query, &mut ())
+    }
+
+    /// Decides about a query and tells how; with an observer that watches, nothing is counted.
+    pub fn route_observed<O: Observer>(
+        &mut self,
+        snapshot: &Snapshot,
+        query: &Query<'_>,
+        observer: &mut O,
+    ) -> Route {
+        self.take_digest(&snapshot.vars, query);
+        let input = RuleInput {
+            username: query.username,
+            schemaname: query.schemaname,
+            client_addr: query.client_addr,
+            proxy_addr: query.proxy_addr,
+            proxy_port: query.proxy_port,
+            flag_in: query.flag_in,
+            text: query.text,
+            digest: self.last.hash.map(|hash| DigestRef { hash, text: &self.last.text }),
+            execute: query.execute,
+            random: next_random(&mut self.random),
+        };
+        let mut verdict = snapshot.rules.evaluate(&input, &mut self.rules, observer);
+        let fast = match verdict.applied {
+            true => None,
+            false => snapshot.fast_routing.find(query.username, query.schemaname, verdict.flag),
+        };
+        verdict.destination = fast.or(verdict.destination);
+        let mut route = of_verdict(&snapshot.vars, verdict);
+        route.fast_routed = fast.is_some();
+        route.digest = self.last.hash;
+        if self.last.has_comment && !query.mirror {
+            obey(&sql::parse_hints(&self.last.comment), &snapshot.vars, &mut route);
+        }
+        route
+    }
+
+    /// The digest of the last query; `None` when digests are off.
+    pub fn digest(&self) -> Option<Digest<'_>> {
+        let first_comment = self.last.has_comment.then_some(self.last.comment.as_slice());
+        self.last.hash.map(|hash| Digest { hash, text: &self.last.text, first_comment })
+    }
+
+    /// The text of the last query as rules rewrote it, when its route says so.
+    pub fn rewritten(&self) -> &[u8] {
+        self.rules.rewritten()
+    }
+
+    /// How often each active rule matched, in the order of [`crate::rules::RuleSet::rule_ids`].
+    pub fn hits(&self) -> &[u64] {
+        self.rules.hits()
+    }
+
+    fn take_digest(&mut self, vars: &Vars, query: &Query<'_>) {
+        self.last.hash = None;
+        self.last.has_comment = false;
+        if !vars.query_digests {
+            return;
+        }
+        let digest = match query.digest {
+            Some(known) => known,
+            None => self.digester.digest(query.text, &vars.digest_options()),
+        };
+        self.last.hash = Some(digest.hash);
+        self.last.text.clear();
+        self.last.text.extend_from_slice(digest.text);
+        if let Some(comment) = digest.first_comment {
+            self.last.has_comment = true;
+            self.last.comment.clear();
+            self.last.comment.extend_from_slice(comment);
+        }
+    }
+}
+
+fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
+    let answer = match (verdict.ok_msg, verdict.error_msg) {
+        (Some(text), _) => Some(Answer::Ok(text)),
+        (None, Some(text)) => Some(Answer::Error(text)),
+        (None, None) => None,
+    };
+    let mirrors = verdict.mirror_hostgroup.is_some() || verdict.mirror_flag_out.is_some();
+    Route {
+        destination: verdict.destination,
+        answer,
+        rewritten: verdict.rewritten,
+        delay_ms: delay_ms(vars, verdict.delay_ms),
+        timeout_ms: timeout_ms(vars, verdict.timeout_ms),
+        retries: verdict.retries.unwrap_or(vars.query_retries_on_failure),
+        multiplex: verdict.multiplex,
+        next_query_flag_in: verdict.next_query_flag_in,
+        mirror: mirrors.then_some(Mirror {
+            hostgroup: verdict.mirror_hostgroup,
+            flag_in: verdict.mirror_flag_out,
+        }),
+        create_new_connection: false,
+        cache_ttl_ms: verdict.cache_ttl_ms,
+        cache_empty_result: verdict.cache_empty_result.unwrap_or(true),
+        gtid_from_hostgroup: verdict.gtid_from_hostgroup,
+        min_gtid: None,
+        max_lag_ms: None,
+        min_epoch_ms: None,
+        log: verdict.log,
+        digest: None,
+        flag: verdict.flag,
+        applied: verdict.applied,
+        fast_routed: false,
+    }
+}
+
+/// Annotations win over rules.
+fn obey(hints: &Hints<'_>, vars: &Vars, route: &mut Route) {
+    if let Some(hostgroup) = hints.hostgroup {
+        route.destination = Some(HostgroupId(hostgroup));
+        route.fast_routed = false;
+    }
+    if let Some(ttl_ms) = hints.cache_ttl_ms {
+        route.cache_ttl_ms = Some(ttl_ms).filter(|ttl_ms| *ttl_ms > 0);
+    }
+    if hints.timeout_ms.is_some() {
+        route.timeout_ms = timeout_ms(vars, hints.timeout_ms);
+    }
+    if hints.delay_ms.is_some() {
+        route.delay_ms = delay_ms(vars, hints.delay_ms);
+    }
+    if let Some(retries) = hints.retries {
+        route.retries = retries;
+    }
+    if let Some(hostgroup) = hints.mirror {
+        let flag_in = route.mirror.and_then(|mirror| mirror.flag_in);
+        route.mirror = Some(Mirror { hostgroup: Some(HostgroupId(hostgroup)), flag_in });
+    }
+    route.max_lag_ms = hints.max_lag_ms;
+    route.min_epoch_ms = hints.min_epoch_ms;
+    route.min_gtid = hints.min_gtid.map(Into::into);
+    route.create_new_connection = hints.new_connection;
+}
+
+/// A delay that is asked for comes on top of that of every query.
+fn delay_ms(vars: &Vars, asked: Option<u32>) -> u64 {
+    vars.default_query_delay_ms + u64::from(asked.unwrap_or(0))
+}
+
+/// 0 asks for the default.
+fn timeout_ms(vars: &Vars, asked: Option<u32>) -> u64 {
+    let asked = asked.filter(|timeout_ms| *timeout_ms > 0);
+    asked.map_or(vars.default_query_timeout_ms, u64::from)
+}
+
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,155 @@
+//! The columns of a rule that act.
+
+use std::sync::Arc;
+
+use super::cells::{Cells, message, text};
+use super::choice::FlagChoice;
+use super::conditions::Conditions;
+use super::pattern::Pattern;
+use super::replace::Replacement;
+use super::verdict::{Multiplex, RuleVerdict};
+use crate::ids::HostgroupId;
+
+/// What a matching rule decides; `None` leaves to the verdict what it has.
+#[derive(Debug)]
+pub(super) struct Actions {
+    pub(super) flag_out: Option<u32>,
+    pub(super) flag_choice: Option<FlagChoice>,
+    pub(super) replacement: Option<Replacement>,
+    pub(super) apply: bool,
+    destination: Option<HostgroupId>,
+    /// What few rules say.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct More {
+    cache_ttl_ms: Option<u32>,
+    cache_empty_result: Option<bool>,
+    cache_timeout_ms: Option<u32>,
+    reconnect: Option<bool>,
+    timeout_ms: Option<u32>,
+    retries: Option<u32>,
+    delay_ms: Option<u32>,
+    next_query_flag_in: Option<u32>,
+    mirror_flag_out: Option<u32>,
+    mirror_hostgroup: Option<HostgroupId>,
+    error_msg: Option<Arc<str>>,
+    ok_msg: Option<Arc<str>>,
+    sticky_conn: Option<bool>,
+    multiplex: Option<Multiplex>,
+    gtid_from_hostgroup: Option<HostgroupId>,
+    log: Option<bool>,
+}
+
+impl Actions {
+    pub(super) fn compile(cells: &mut Cells<'_>, conditions: &Conditions) -> Self {
+        let row = cells.row;
+        let more = More::compile(cells);
+        Self {
+            flag_out: cells.optional("flagOUT", row.flag_out, 0),
+            flag_choice: FlagChoice::compile(cells),
+            replacement: replacement(cells, conditions),
+            apply: cells.flag("apply", row.apply),
+            destination: cells.hostgroup("destination_hostgroup", row.destination_hostgroup),
+            more: (more != More::default()).then(|| Box::new(more)),
+        }
+    }
+
+    /// The chain's flag after this rule.
+    pub(super) fn next_flag(&self, flag: u32, random: u64) -> u32 {
+        let chosen = self.flag_choice.as_ref().map_or(flag, |choice| choice.pick(random));
+        self.flag_out.unwrap_or(chosen)
+    }
+
+    pub(super) fn apply_to(&self, verdict: &mut RuleVerdict) {
+        if self.destination.is_some() {
+            verdict.destination = self.destination;
+        }
+        if let Some(more) = &self.more {
+            more.apply_to(verdict);
+        }
+        verdict.applied = self.apply;
+    }
+}
+
+impl More {
+    fn compile(cells: &mut Cells<'_>) -> Self {
+        let row = cells.row;
+        let retries = row.retries;
+        Self {
+            cache_ttl_ms: cells.optional("cache_ttl", row.cache_ttl, 1),
+            cache_empty_result: cells.optional_flag("cache_empty_result", row.cache_empty_result),
+            cache_timeout_ms: cells.optional("cache_timeout", row.cache_timeout, 0),
+            reconnect: cells.optional_flag("reconnect", row.reconnect),
+            timeout_ms: cells.optional("timeout", row.timeout, 0),
+            retries: retries.and_then(|retries| cells.number("retries", retries, 0, RETRIES_MAX)),
+            delay_ms: cells.optional("delay", row.delay, 0),
+            next_query_flag_in: cells.optional("next_query_flagIN", row.next_query_flag_in, 0),
+            mirror_flag_out: cells.optional("mirror_flagOUT", row.mirror_flag_out, 0),
+            mirror_hostgroup: cells.hostgroup("mirror_hostgroup", row.mirror_hostgroup),
+            error_msg: message(&row.error_msg),
+            ok_msg: message(&row.ok_msg),
+            sticky_conn: cells.optional_flag("sticky_conn", row.sticky_conn),
+            multiplex: multiplex(cells),
+            gtid_from_hostgroup: cells.hostgroup("gtid_from_hostgroup", row.gtid_from_hostgroup),
+            log: cells.optional_flag("log", row.log),
+        }
+    }
+
+    fn apply_to(&self, verdict: &mut RuleVerdict) {
+        fn set<T: Clone>(decided: &mut Option<T>, said: &Option<T>) {
+            if said.is_some() {
+                decided.clone_from(said);
+            }
+        }
+        set(&mut verdict.cache_ttl_ms, &self.cache_ttl_ms);
+        set(&mut verdict.cache_empty_result, &self.cache_empty_result);
+        set(&mut verdict.cache_timeout_ms, &self.cache_timeout_ms);
+        set(&mut verdict.reconnect, &self.reconnect);
+        set(&mut verdict.timeout_ms, &self.timeout_ms);
+        set(&mut verdict.retries, &self.retries);
+        set(&mut verdict.delay_ms, &self.delay_ms);
+        set(&mut verdict.next_query_flag_in, &self.next_query_flag_in);
+        set(&mut verdict.mirror_flag_out, &self.mirror_flag_out);
+        set(&mut verdict.mirror_hostgroup, &self.mirror_hostgroup);
+        set(&mut verdict.error_msg, &self.error_msg);
+        set(&mut verdict.ok_msg, &self.ok_msg);
+        set(&mut verdict.sticky_conn, &self.sticky_conn);
+        set(&mut verdict.multiplex, &self.multiplex);
+        set(&mut verdict.gtid_from_hostgroup, &self.gtid_from_hostgroup);
+        set(&mut verdict.log, &self.log);
+    }
+}
+
+fn multiplex(cells: &mut Cells<'_>) -> Option<Multiplex> {
+    match cells.row.multiplex? {
+        0 => Some(Multiplex::Off),
+        1 => Some(Multiplex::On),
+        2 => Some(Multiplex::IgnoreVariables),
+        other => {
+            cells.fault("multiplex", format!("{other} is not allowed; allowed: 0, 1, 2"));
+            None
+        }
+    }
+}
+
+/// Replacing by nothing is a replacement too.
+fn replacement(cells: &mut Cells<'_>, conditions: &Conditions) -> Option<Replacement> {
+    let written = cells.row.replace_pattern.as_deref()?;
+    if text(&cells.row.match_pattern).is_none() {
+        let reason = "needs a match_pattern, whose place it takes".to_owned();
+        cells.fault("replace_pattern", reason);
+        return None;
+    }
+    let groups = conditions.match_pattern.as_ref().map(Pattern::group_count);
+    match Replacement::parse(written, groups) {
+        Ok(replacement) => Some(replacement),
+        Err(reason) => {
+            cells.fault("replace_pattern", reason);
+            None
+        }
+    }
+}
+
+const RETRIES_MAX: u32 = 1000;

@@ -1,0 +1,169 @@
+//! The columns of a rule that ask.
+//!
+//! They stand in the order of their cost. All but `match_pattern` ask for what is the same
+//! whenever the same client sends a query of the same digest.
+
+use super::cells::{Cells, bytes, text};
+use super::observe::Condition;
+use super::pattern::{Options, Pattern, PatternScratch};
+use super::{Engine, RuleInput};
+
+/// What a query must satisfy, all of it; `None` asks for nothing.
+#[derive(Debug)]
+pub(super) struct Conditions {
+    pub(super) flag_in: u32,
+    pub(super) username: Option<Box<[u8]>>,
+    pub(super) schemaname: Option<Box<[u8]>>,
+    pub(super) client_addr: Option<Address>,
+    pub(super) proxy_addr: Option<Box<[u8]>>,
+    pub(super) proxy_port: Option<u16>,
+    pub(super) digest: Option<u64>,
+    pub(super) match_digest: Option<Pattern>,
+    pub(super) match_pattern: Option<Pattern>,
+    pub(super) negate: bool,
+}
+
+/// What a client's address must be.
+#[derive(Debug)]
+pub(super) enum Address {
+    Exact(Box<[u8]>),
+    Prefix(Box<[u8]>),
+}
+
+impl Address {
+    fn matches(&self, found: &[u8]) -> bool {
+        match self {
+            Self::Exact(address) => **address == *found,
+            Self::Prefix(prefix) => found.starts_with(prefix),
+        }
+    }
+}
+
+impl Conditions {
+    pub(super) fn compile(cells: &mut Cells<'_>, engine: Engine) -> Self {
+        let row = cells.row;
+        cells.flag("active", row.active);
+        let options = modifiers(cells, engine);
+        Self {
+            flag_in: cells.optional("flagIN", Some(row.flag_in), 0).unwrap_or(0),
+            username: bytes(&row.username),
+            schemaname: bytes(&row.schemaname),
+            client_addr: client_addr(cells),
+            proxy_addr: bytes(&row.proxy_addr),
+            proxy_port: row.proxy_port.and_then(|port| {
+                let port = cells.number("proxy_port", port, 0, u32::from(u16::MAX))?;
+                u16::try_from(port).ok()
+            }),
+            digest: digest(cells),
+            match_digest: pattern(cells, "match_digest", &row.match_digest, options),
+            match_pattern: pattern(cells, "match_pattern", &row.match_pattern, options),
+            negate: cells.flag("negate_match_pattern", row.negate_match_pattern),
+        }
+    }
+
+    /// The first column that does not match among those that are the same for every query of a
+    /// digest and client; the flag is not looked at.
+    pub(super) fn miss_of_stable(
+        &self,
+        input: &RuleInput<'_>,
+        scratch: &mut PatternScratch,
+    ) -> Option<Condition> {
+        if !is_exactly(self.username.as_deref(), input.username) {
+            return Some(Condition::Username);
+        }
+        if !is_exactly(self.schemaname.as_deref(), input.schemaname) {
+            return Some(Condition::Schemaname);
+        }
+        if let Some(asked) = &self.client_addr
+            && !input.client_addr.is_empty()
+            && !asked.matches(input.client_addr)
+        {
+            return Some(Condition::ClientAddr);
+        }
+        if !input.proxy_addr.is_empty() && !is_exactly(self.proxy_addr.as_deref(), input.proxy_addr)
+        {
+            return Some(Condition::ProxyAddr);
+        }
+        if self.proxy_port.is_some_and(|port| port != input.proxy_port) {
+            return Some(Condition::ProxyPort);
+        }
+        let digest = input.digest?;
+        if self.digest.is_some_and(|asked| asked != digest.hash) {
+            return Some(Condition::Digest);
+        }
+        let pattern = self.match_digest.as_ref()?;
+        (pattern.is_match(digest.text, scratch) == self.negate).then_some(Condition::MatchDigest)
+    }
+
+    /// Whether the text as it stands satisfies `match_pattern`.
+    pub(super) fn match_text(&self, text: &[u8], scratch: &mut PatternScratch) -> bool {
+        self.match_pattern
+            .as_ref()
+            .is_none_or(|pattern| pattern.is_match(text, scratch) != self.negate)
+    }
+}
+
+fn is_exactly(asked: Option<&[u8]>, found: &[u8]) -> bool {
+    asked.is_none_or(|asked| asked == found)
+}
+
+fn client_addr(cells: &mut Cells<'_>) -> Option<Address> {
+    let asked = text(&cells.row.client_addr)?;
+    match asked.split_once('%') {
+        None => Some(Address::Exact(asked.as_bytes().into())),
+        Some(("", "")) => None,
+        Some((prefix, "")) => Some(Address::Prefix(prefix.as_bytes().into())),
+        Some(_) => {
+            let reason = format!("`{asked}`: a % is allowed at the end only");
+            cells.fault("client_addr", reason);
+            None
+        }
+    }
+}
+
+fn digest(cells: &mut Cells<'_>) -> Option<u64> {
+    let asked = text(&cells.row.digest)?;
+    let digits = asked.strip_prefix("0x").or_else(|| asked.strip_prefix("0X"));
+    let hash = digits
+        .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    if hash.is_none() {
+        let reason = format!("`{asked}` is no digest; write 0x and up to 16 hexadecimal digits");
+        cells.fault("digest", reason);
+    }
+    hash
+}
+
+fn modifiers(cells: &mut Cells<'_>, engine: Engine) -> Options {
+    let mut options = Options { engine, caseless: false, global: false };
+    let words = cells.row.re_modifiers.as_deref().unwrap_or_default();
+    for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        if word.eq_ignore_ascii_case("CASELESS") {
+            options.caseless = true;
+        } else if word.eq_ignore_ascii_case("GLOBAL") {
+            options.global = true;
+        } else {
+            let reason = format!("`{word}` is not allowed; allowed: CASELESS, GLOBAL");
+            cells.fault("re_modifiers", reason);
+        }
+    }
+    options
+}
+
+/// The pattern of an active row; that of an inactive one may be anything.
+fn pattern(
+    cells: &mut Cells<'_>,
+    column: &str,
+    cell: &Option<String>,
+    options: Options,
+) -> Option<Pattern> {
+    let text = text(cell).filter(|_| cells.is_active())?;
+    match Pattern::compile(text, options) {
+        Ok(pattern) => Some(pattern),
+        Err(refusal) => {
+            let reason = format!("rule {}: {refusal}", cells.row.rule_id);
+            cells.fault(column, reason);
+            None
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What the rules decided about a query: one field for each column that acts.
+
+use std::sync::Arc;
+
+use crate::ids::HostgroupId;
+
+/// The outcome of a chain of rules; `None` where no matching rule said anything.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RuleVerdict {
+    /// Hostgroup the query goes to.
+    pub destination: Option<HostgroupId>,
+    /// Milliseconds for which the result is cached.
+    pub cache_ttl_ms: Option<u32>,
+    /// Whether an empty result is cached too.
+    pub cache_empty_result: Option<bool>,
+    /// Carried; without effect.
+    pub cache_timeout_ms: Option<u32>,
+    /// Carried; without effect.
+    pub reconnect: Option<bool>,
+    /// Milliseconds after which the query is killed.
+    pub timeout_ms: Option<u32>,
+    /// Times the query is run again after a failure.
+    pub retries: Option<u32>,
+    /// Milliseconds the query waits before it is run.
+    pub delay_ms: Option<u32>,
+    /// Flag that the chain of the session's next query begins with.
+    pub next_query_flag_in: Option<u32>,
+    /// Flag that the chain of the mirrored copy begins with.
+    pub mirror_flag_out: Option<u32>,
+    /// Hostgroup of the mirrored copy.
+    pub mirror_hostgroup: Option<HostgroupId>,
+    /// The query is answered with this error.
+    pub error_msg: Option<Arc<str>>,
+    /// The query is answered with OK and this text; wins over `error_msg`.
+    pub ok_msg: Option<Arc<str>>,
+    /// Carried; without effect.
+    pub sticky_conn: Option<bool>,
+    /// What becomes of sharing the connection.
+    pub multiplex: Option<Multiplex>,
+    /// The server must have what this session last wrote in that hostgroup.
+    pub gtid_from_hostgroup: Option<HostgroupId>,
+    /// Whether the query is logged.
+    pub log: Option<bool>,
+    /// The chain's flag at its end.
+    pub flag: u32,
+    /// Whether a rule with `apply=1` ended the evaluation.
+    pub applied: bool,
+    /// Whether the text was rewritten; the new one is in the scratch.
+    pub rewritten: bool,
+}
+
+/// What a rule says about sharing the connection that a query runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Multiplex {
+    /// 0: the session keeps its connection from here on.
+    Off,
+    /// 1: the connection may be shared again.
+    On,
+    /// 2: a `@` in this query is no reason to keep the connection.
+    IgnoreVariables,
+}
