@@ -295,6 +295,7 @@ impl Proxy {
         let QueryStats { digests, commands } = &mut self.query_stats;
         let hits = self.processor.hits().iter().copied();
         Share {
+            now_us: self.now_us,
             counters: self.stats,
             sessions: self.sessions.len(),
             lanes: self.lanes.len(),

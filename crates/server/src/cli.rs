@@ -52,6 +52,10 @@ pub(crate) struct RunOptions {
     /// Least severe level that is logged
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub(crate) log_level: LogLevel,
+    /// File that statistics are appended to at SIGUSR1, a JSON document a line; without it they
+    /// are logged
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stats_file: Option<PathBuf>,
 }
 
 /// What `tidegate init` may be told.

@@ -28,7 +28,7 @@ pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
     let loaded = config::load(embedded.configuration())?;
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
-    let running = threads::start(&loaded, IoChoice::Auto, &sender)?;
+    let mut running = threads::start(&loaded, IoChoice::Auto, None, &sender)?;
     let front = tcp(running.listeners()).context("Tidegate listens on no port")?;
     introduce(&embedded, front)?;
     tour::run(front, &embedded.places())?;
@@ -38,7 +38,7 @@ pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
     }
     invite(&embedded, front)?;
     let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
-    let outcome = signals::serve(&running, &notices, drain_for);
+    let outcome = signals::serve(&mut running, &notices, drain_for);
     say("\nStopped.")?;
     outcome
 }

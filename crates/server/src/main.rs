@@ -7,6 +7,7 @@
 mod addresses;
 mod check;
 mod cli;
+mod collector;
 mod config;
 mod demo;
 mod init;
@@ -16,6 +17,7 @@ mod offer;
 mod run;
 mod sandbox;
 mod signals;
+mod statistics;
 mod summary;
 mod threads;
 

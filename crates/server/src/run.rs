@@ -13,11 +13,12 @@ use crate::{logs, signals, summary, threads};
 pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
     logs::start(options.log_format, options.log_level);
     let file = config::find(options.config.as_deref())?;
-    serve(&file, options.io)
+    serve(&file, options.io, options.stats_file.as_deref())
 }
 
-/// Serves what `file` says until a signal ends it; logging has been started.
-pub(crate) fn serve(file: &Path, io: IoChoice) -> anyhow::Result<()> {
+/// Serves what `file` says until a signal ends it; logging has been started. Statistics go to
+/// `stats_file`, or to the log, when they are asked for.
+pub(crate) fn serve(file: &Path, io: IoChoice, stats_file: Option<&Path>) -> anyhow::Result<()> {
     let loaded = config::load(file)?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -29,10 +30,10 @@ pub(crate) fn serve(file: &Path, io: IoChoice) -> anyhow::Result<()> {
     }
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
-    let running = threads::start(&loaded, io, &sender)?;
+    let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
     let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
-    signals::serve(&running, &notices, drain_for)
+    signals::serve(&mut running, &notices, drain_for)
 }
 
 /// Logs what now runs.

@@ -1,5 +1,5 @@
 //! From signals to decisions: the first SIGTERM or SIGINT drains, a second one stops at once,
-//! SIGUSR1 asks for logs to be reopened (they go to standard error, so there is nothing to do).
+//! SIGUSR1 asks for a report of the statistics.
 //!
 //! Everything that ends a process arrives as a [`Notice`] in one channel, workers that end
 //! included, so that nothing is polled.
@@ -17,7 +17,7 @@ pub(crate) enum Notice {
     /// SIGTERM or SIGINT came.
     Stop,
     /// SIGUSR1 came.
-    ReopenLogs,
+    Report,
     /// A worker's loop returned; the error says why it could not go on.
     WorkerEnded(Result<(), String>),
 }
@@ -30,6 +30,8 @@ pub(crate) trait Workers {
     fn drain(&self);
     /// End every session and worker.
     fn stop_now(&self);
+    /// Write what was counted where the operator wants it.
+    fn report(&mut self);
 }
 
 /// Sends a notice for every signal from now on.
@@ -38,7 +40,7 @@ pub(crate) fn watch(notices: Sender<Notice>) -> anyhow::Result<()> {
         Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot watch for signals")?;
     let forward = move || {
         for signal in signals.forever() {
-            let notice = if signal == SIGUSR1 { Notice::ReopenLogs } else { Notice::Stop };
+            let notice = if signal == SIGUSR1 { Notice::Report } else { Notice::Stop };
             if notices.send(notice).is_err() {
                 return;
             }
@@ -62,14 +64,14 @@ pub(crate) fn wait_for_stop(notices: &Receiver<Notice>) {
 
 /// Serves until the workers have ended: drained after the first signal, for `drain_for` at most.
 pub(crate) fn serve(
-    workers: &impl Workers,
+    workers: &mut impl Workers,
     notices: &Receiver<Notice>,
     drain_for: Duration,
 ) -> anyhow::Result<()> {
     let mut running = workers.count();
     loop {
         match notices.recv().context("nobody is left to tell the process to stop")? {
-            Notice::ReopenLogs => tracing::info!("logs go to standard error; nothing to reopen"),
+            Notice::Report => workers.report(),
             Notice::WorkerEnded(Err(reason)) => {
                 workers.stop_now();
                 bail!("a worker ended: {reason}");
@@ -95,7 +97,7 @@ pub(crate) fn serve(
 
 fn drain(
     mut running: usize,
-    workers: &impl Workers,
+    workers: &mut impl Workers,
     notices: &Receiver<Notice>,
     drain_for: Duration,
 ) {
@@ -108,7 +110,10 @@ fn drain(
                 running -= 1;
                 continue;
             }
-            Ok(Notice::ReopenLogs) => continue,
+            Ok(Notice::Report) => {
+                workers.report();
+                continue;
+            }
             Ok(Notice::Stop) => "second signal",
             Err(RecvTimeoutError::Timeout) => "deadline",
             Err(RecvTimeoutError::Disconnected) => return,
@@ -165,6 +170,10 @@ mod tests {
             self.said.borrow_mut().push("stop_now");
             self.end_both();
         }
+
+        fn report(&mut self) {
+            self.said.borrow_mut().push("report");
+        }
     }
 
     fn serve_with(
@@ -176,18 +185,18 @@ mod tests {
         for notice in notices {
             sender.send(notice).unwrap();
         }
-        let fake = Fake { notices: sender, obedient, said: RefCell::default() };
-        let outcome = serve(&fake, &receiver, drain_for);
+        let mut fake = Fake { notices: sender, obedient, said: RefCell::default() };
+        let outcome = serve(&mut fake, &receiver, drain_for);
         (outcome, fake.said.into_inner())
     }
 
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_first_signal_drains_and_nothing_more() {
-        let (outcome, said) = serve_with(true, LONG, [Notice::ReopenLogs, Notice::Stop]);
+    fn a_report_is_written_and_the_first_signal_to_stop_drains() {
+        let (outcome, said) = serve_with(true, LONG, [Notice::Report, Notice::Stop]);
         assert!(outcome.is_ok());
-        assert_eq!(said, ["drain"]);
+        assert_eq!(said, ["report", "drain"]);
     }
 
     #[test]

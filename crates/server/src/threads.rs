@@ -1,9 +1,10 @@
 //! Where threads are made: listeners, workers and what it takes to stop them.
 //!
-//! The only module of this crate that knows `worker`.
+//! Only this module and `collector` know `worker`.
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -16,9 +17,11 @@ use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
 use crate::cli::IoChoice;
+use crate::collector::Collector;
 use crate::config::Loaded;
 use crate::listeners::Listeners;
 use crate::signals::{Notice, Workers};
+use crate::statistics::Reporter;
 use crate::{addresses, logs, offer};
 
 /// Bytes of a reply that may wait for a slow client before its server is not read from, however
@@ -30,6 +33,7 @@ pub(crate) struct Running {
     listeners: Listeners,
     driver: (&'static str, String),
     mailboxes: Vec<Mailbox<Mail>>,
+    reporter: Reporter,
 }
 
 /// What every worker is made from.
@@ -45,6 +49,7 @@ struct Plan {
 pub(crate) fn start(
     loaded: &Loaded,
     io: IoChoice,
+    stats_file: Option<&Path>,
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
     let snapshot = Arc::new(loaded.snapshot.clone());
@@ -71,7 +76,8 @@ pub(crate) fn start(
         // a mailbox that was just made has room
         let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
     }
-    Ok(Running { listeners, driver, mailboxes })
+    let reporter = Reporter::new(Collector::new(mailboxes.clone()), stats_file);
+    Ok(Running { listeners, driver, mailboxes, reporter })
 }
 
 /// Where each server is; a name that has no address is told and its server cannot be reached.
@@ -205,5 +211,9 @@ impl Workers for Running {
 
     fn stop_now(&self) {
         self.tell(|| Mail::Stop);
+    }
+
+    fn report(&mut self) {
+        self.reporter.report();
     }
 }

@@ -101,7 +101,8 @@ fn it_reports_listens_and_ends_with_0_on_sigterm() {
     assert_eq!((greeting[3], greeting[4]), (0, 10), "first packet, protocol version 10");
 
     running.signal("USR1");
-    running.wait_for("nothing to reopen");
+    let told = running.wait_for("\"workers_answered\":1");
+    assert!(told.contains("\"clients_created\":1"), "{told}");
     running.signal("TERM");
     let status = running.end();
     assert_eq!(status.code(), Some(0), "{}", running.seen.join("\n"));
@@ -118,6 +119,30 @@ fn sigint_ends_it_as_well_and_the_log_may_be_json() {
     running.wait_for("query rules");
     running.signal("INT");
     assert_eq!(running.end().code(), Some(0));
+}
+
+#[test]
+fn statistics_are_appended_to_the_file_that_is_named_one_document_a_line() {
+    let name = format!("tidegate-statistics-{}.json", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let option = file.to_str().expect("a name in ASCII").to_owned();
+    let mut running = Running::start("statistics", ONE_WORKER, &["--stats-file", &option]);
+    running.wait_for("query rules");
+    for _ in 0..2 {
+        running.signal("USR1");
+        running.wait_for("statistics written");
+    }
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    drop(std::fs::remove_file(&file));
+    let documents: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
+    assert_eq!(documents.len(), 2);
+    for document in documents {
+        assert_eq!(document["workers_answered"], 1);
+        let commands = document["stats_mysql_commands_counters"].as_array().expect("a table");
+        assert_eq!(commands[0]["Command"], "ALTER_TABLE");
+        assert_eq!(document["digests_all"]["count_star"], 0);
+    }
 }
 
 #[test]

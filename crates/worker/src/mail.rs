@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::orders::KillRequest;
-use engine::stats::Counters;
+use engine::stats::{Parts, Share};
 use io::{Driver, Edge, Mailbox};
 
 use crate::{Places, Worker};
@@ -20,8 +20,13 @@ pub enum Mail {
     Drain,
     /// End now.
     Stop,
-    /// Tell the counters, with the numbers of sessions and lanes.
-    Count(Box<dyn FnOnce(Counters, usize, usize) + Send>),
+    /// Tell what was counted.
+    Collect {
+        /// How much of it.
+        parts: Parts,
+        /// Is told; must not block.
+        tell: Box<dyn FnOnce(Share) + Send>,
+    },
 }
 
 impl Worker {
@@ -40,9 +45,7 @@ impl Worker {
                 self.proxy.close_all();
                 io.stop();
             }
-            Mail::Count(tell) => {
-                tell(self.proxy.stats, self.proxy.session_count(), self.proxy.lane_count());
-            }
+            Mail::Collect { parts, tell } => tell(self.proxy.share(parts)),
         }
     }
 }

@@ -47,6 +47,7 @@ pub(super) const CRATES: &[Row] = &[
             "anyhow",
             "signal-hook",
             "aws-lc-rs",
+            "serde_json",
         ],
         &["testkit"],
     ),

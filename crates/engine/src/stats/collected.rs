@@ -18,6 +18,8 @@ pub struct Parts {
 /// What one worker answers. Counters and hits are always there and are never reset.
 #[derive(Debug)]
 pub struct Share {
+    /// When it was told, in microseconds of the loops' clock.
+    pub now_us: u64,
     /// What happened on the worker.
     pub counters: Counters,
     /// Its sessions now.
@@ -35,6 +37,8 @@ pub struct Share {
 /// The shares of several workers, added up.
 #[derive(Debug)]
 pub struct Collected {
+    /// When the last share was told, in microseconds of the loops' clock.
+    pub now_us: u64,
     /// What happened.
     pub counters: Counters,
     /// Sessions now.
@@ -52,6 +56,7 @@ pub struct Collected {
 impl Default for Collected {
     fn default() -> Self {
         Self {
+            now_us: 0,
             counters: Counters::default(),
             sessions: 0,
             lanes: 0,
@@ -66,12 +71,19 @@ impl Default for Collected {
 impl Collected {
     /// Adds a worker's share.
     pub fn merge(&mut self, share: &Share) {
+        self.now_us = self.now_us.max(share.now_us);
         self.counters.merge(&share.counters);
         self.sessions += share.sessions;
         self.lanes += share.lanes;
         for (rule, hits) in &share.rule_hits {
             *self.rule_hits.entry(*rule).or_default() += hits;
         }
+        self.merge_moved(share);
+    }
+
+    /// Adds only what a worker has moved out for good: of a share that came too late to be
+    /// counted otherwise.
+    pub fn merge_moved(&mut self, share: &Share) {
         if let Some(commands) = &share.commands {
             self.commands.merge(commands);
         }

@@ -1,0 +1,124 @@
+//! Asks all workers for their statistics and adds up what they answer.
+//!
+//! Workers are asked by mail and answer when they come to it; waiting has a limit. What a worker
+//! moved out and told too late is kept for the next time, so that no reset loses anything.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use engine::stats::{Collected, Parts, Share};
+use io::Mailbox;
+use worker::Mail;
+
+/// Whoever wants statistics asks one of these; there may be several.
+pub(crate) struct Collector {
+    mailboxes: Vec<Mailbox<Mail>>,
+    answer: Sender<Answer>,
+    answers: Receiver<Answer>,
+    /// Number of the last question.
+    asked: u64,
+}
+
+/// What a worker told, and what it had been asked.
+struct Answer {
+    question: u64,
+    reset: bool,
+    share: Share,
+}
+
+/// What was found out.
+pub(crate) struct Found {
+    /// What the workers told, added up.
+    pub(crate) collected: Collected,
+    /// How many of them did.
+    pub(crate) answered: usize,
+    /// How many there are.
+    pub(crate) workers: usize,
+}
+
+impl Collector {
+    /// One for these workers.
+    pub(crate) fn new(mailboxes: Vec<Mailbox<Mail>>) -> Self {
+        let (answer, answers) = channel();
+        Self { mailboxes, answer, answers, asked: 0 }
+    }
+
+    /// Asks every worker and waits for `limit` at most.
+    pub(crate) fn collect(&mut self, parts: Parts, limit: Duration) -> Found {
+        self.asked += 1;
+        let question = self.asked;
+        let reset = parts.reset;
+        let mut waited_for = 0;
+        for mailbox in &self.mailboxes {
+            let answer = self.answer.clone();
+            // whoever asked may be gone: then nobody misses the answer
+            let tell = move |share| drop(answer.send(Answer { question, reset, share }));
+            // a worker that has ended, or has too much to do, is told by the count of answers
+            let posted = mailbox.post(Mail::Collect { parts, tell: Box::new(tell) });
+            waited_for += usize::from(posted.is_ok());
+        }
+        let (collected, answered) = self.wait(question, waited_for, limit);
+        Found { collected, answered, workers: self.mailboxes.len() }
+    }
+
+    fn wait(&self, question: u64, waited_for: usize, limit: Duration) -> (Collected, usize) {
+        let deadline = Instant::now() + limit;
+        let mut collected = Collected::default();
+        let mut answered = 0;
+        while answered < waited_for {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(answer) = self.answers.recv_timeout(left) else { break };
+            if answer.question == question {
+                collected.merge(&answer.share);
+                answered += 1;
+            } else if answer.reset {
+                collected.merge_moved(&answer.share);
+            }
+        }
+        (collected, answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::stats::{CommandCounters, Counters};
+
+    use super::*;
+
+    fn share(queries: u64) -> Share {
+        let mut commands = CommandCounters::default();
+        let class = sql::command_class(&sql::facts(b"select 1"));
+        (0..queries).for_each(|_| commands.record(class, 10));
+        Share {
+            now_us: 7,
+            counters: Counters { queries, ..Counters::default() },
+            sessions: 1,
+            lanes: 2,
+            rule_hits: vec![(3, queries)],
+            commands: Some(commands),
+            digests: None,
+        }
+    }
+
+    fn statements(collected: &Collected) -> u64 {
+        collected.commands.rows().map(|(_, row)| row.count).sum()
+    }
+
+    #[test]
+    fn a_late_answer_is_counted_once_if_it_was_moved_out_and_never_if_not() {
+        let collector = Collector::new(Vec::new());
+        let send = |question, reset, queries| {
+            let answer = Answer { question, reset, share: share(queries) };
+            collector.answer.send(answer).expect("the collector holds the other end");
+        };
+        send(1, true, 5);
+        send(2, false, 50);
+        send(3, false, 500);
+        let (collected, answered) = collector.wait(3, 1, Duration::from_secs(9));
+        assert_eq!((answered, statements(&collected)), (1, 505));
+        assert_eq!((collected.counters.queries, collected.sessions), (500, 1));
+        assert_eq!(collected.rule_hits.get(&3), Some(&500));
+        let (collected, answered) = collector.wait(4, 1, Duration::ZERO);
+        assert_eq!((answered, statements(&collected)), (0, 0), "waiting has a limit");
+    }
+}
