@@ -55,7 +55,8 @@ pub struct Route {
     pub retries: u32,
     /// What becomes of sharing the connection.
     pub multiplex: Option<Multiplex>,
-    /// Flag that the chain of the session's next query begins with; `None` leaves it.
+    /// Flag that the chains of the session's next queries begin with, until another query says
+    /// otherwise; `None` leaves it.
     pub next_query_flag_in: Option<u32>,
     /// A copy is sent elsewhere.
     pub mirror: Option<Mirror>,
@@ -75,7 +76,8 @@ pub struct Route {
     pub min_epoch_ms: Option<u64>,
     /// Whether the query is logged; `None` for the default.
     pub log: Option<bool>,
-    /// Hash of the digest; `None` when digests are off. Its text is [`QueryProcessor::digest`].
+    /// Hash of the digest, of the text as rewritten; `None` when digests are off. Its text is
+    /// [`QueryProcessor::digest`].
     pub digest: Option<u64>,
     /// The chain's flag at its end.
     pub flag: u32,
@@ -164,14 +166,18 @@ impl QueryProcessor {
         verdict.destination = fast.or(verdict.destination);
         let mut route = of_verdict(&snapshot.vars, verdict);
         route.fast_routed = fast.is_some();
-        route.digest = self.last.hash;
         if self.last.has_comment && !query.mirror {
             obey(&sql::parse_hints(&self.last.comment), &snapshot.vars, &mut route);
         }
+        if route.rewritten && self.last.hash.is_some() {
+            let options = snapshot.vars.digest_options();
+            self.last.keep(self.digester.digest(self.rules.rewritten(), &options));
+        }
+        route.digest = self.last.hash;
         route
     }
 
-    /// The digest of the last query; `None` when digests are off.
+    /// The digest of the last query, as rewritten; `None` when digests are off.
     pub fn digest(&self) -> Option<Digest<'_>> {
         let first_comment = self.last.has_comment.then_some(self.last.comment.as_slice());
         self.last.hash.map(|hash| Digest { hash, text: &self.last.text, first_comment })
@@ -197,14 +203,18 @@ impl QueryProcessor {
             Some(known) => known,
             None => self.digester.digest(query.text, &vars.digest_options()),
         };
-        self.last.hash = Some(digest.hash);
-        self.last.text.clear();
-        self.last.text.extend_from_slice(digest.text);
-        if let Some(comment) = digest.first_comment {
-            self.last.has_comment = true;
-            self.last.comment.clear();
-            self.last.comment.extend_from_slice(comment);
-        }
+        self.last.keep(digest);
+    }
+}
+
+impl LastDigest {
+    fn keep(&mut self, digest: Digest<'_>) {
+        self.hash = Some(digest.hash);
+        self.text.clear();
+        self.text.extend_from_slice(digest.text);
+        self.has_comment = digest.first_comment.is_some();
+        self.comment.clear();
+        self.comment.extend_from_slice(digest.first_comment.unwrap_or_default());
     }
 }
 
@@ -288,3 +298,6 @@ fn next_random(state: &mut u64) -> u64 {
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,7 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "crates/engine",
         &["wire", "sql"],
-        &["memchr", "regex-automata", "regex-syntax"],
+        &["memchr", "regex-automata", "regex-syntax", "pcre2"],
         &["testkit"],
     ),
     row("crates/io", &[], &["libc", "io-uring"], &[]),

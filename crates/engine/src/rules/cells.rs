@@ -10,12 +10,28 @@ use crate::rows::RuleRow;
 pub(super) struct Cells<'a> {
     place: usize,
     pub(super) row: &'a RuleRow,
-    faults: &'a mut Vec<ConfigFault>,
+    found: &'a mut Found,
+}
+
+/// What rows were found to say.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What is wrong.
+    pub(super) faults: Vec<ConfigFault>,
+    /// Patterns that the linear-time engine does not have.
+    pub(super) slow: Vec<ConfigFault>,
 }
 
 impl<'a> Cells<'a> {
-    pub(super) fn new(place: usize, row: &'a RuleRow, faults: &'a mut Vec<ConfigFault>) -> Self {
-        Self { place, row, faults }
+    pub(super) fn new(place: usize, row: &'a RuleRow, found: &'a mut Found) -> Self {
+        Self { place, row, found }
+    }
+
+    /// A pattern backtracks.
+    pub(super) fn slow(&mut self, column: &str, why: &str) {
+        let id = self.row.rule_id;
+        let reason = format!("rule {id}: {why}; it is searched by PCRE2 within limits, slowly");
+        self.found.slow.push(fault(self.place, column, reason));
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -23,7 +39,7 @@ impl<'a> Cells<'a> {
     }
 
     pub(super) fn fault(&mut self, column: &str, reason: String) {
-        self.faults.push(fault(self.place, column, reason));
+        self.found.faults.push(fault(self.place, column, reason));
     }
 
     /// A number of a column, when it is in range.

@@ -159,7 +159,12 @@ fn pattern(
 ) -> Option<Pattern> {
     let text = text(cell).filter(|_| cells.is_active())?;
     match Pattern::compile(text, options) {
-        Ok(pattern) => Some(pattern),
+        Ok((pattern, why)) => {
+            if let Some(why) = why {
+                cells.slow(column, &why.to_string());
+            }
+            Some(pattern)
+        }
         Err(refusal) => {
             let reason = format!("rule {}: {refusal}", cells.row.rule_id);
             cells.fault(column, reason);

@@ -1,33 +1,49 @@
-//! Reads patterns written for PCRE: what means the same is kept, what is spelled otherwise is
-//! translated, and what the linear-time engine cannot do, or would silently do otherwise, is
+//! Reads patterns written for PCRE or RE2: what means the same is kept, what means something else
+//! is translated, and what the linear-time engine cannot do, or would silently do otherwise, is
 //! refused with its position.
 
 use std::fmt;
 
-use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetBinaryOp, ClassSetItem, Span};
+use regex_syntax::ast::{
+    self, AssertionKind, Ast, ClassSetBinaryOp, ClassSetItem, Flag, FlagsItemKind, Span,
+};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::Engine;
 use super::pattern::Options;
+use super::spelling::{NEWLINE_GROUP, Spelled};
 
-/// Why a pattern cannot be used.
+/// Why a pattern cannot be used, or not by the linear-time engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Refusal {
     pattern: String,
     /// Place of the offending character, from 0; `None` when the whole pattern is at fault.
     offset: Option<usize>,
     reason: String,
+    /// It is a valid pattern as far as is known, with something that one engine does not have.
+    about_engine: bool,
 }
 
 impl Refusal {
     pub(super) fn of_all(pattern: &str, reason: impl Into<String>) -> Self {
-        Self { pattern: pattern.into(), offset: None, reason: reason.into() }
+        Self { pattern: pattern.into(), offset: None, reason: reason.into(), about_engine: false }
     }
 
-    fn at(pattern: &str, span: &Span, reason: impl Into<String>) -> Self {
-        let before = pattern.get(..span.start.offset).unwrap_or(pattern);
+    /// The fault of the character at a byte of the pattern.
+    pub(super) fn at_byte(pattern: &str, byte: usize, reason: impl Into<String>) -> Self {
+        let before = pattern.get(..byte).unwrap_or(pattern);
         let offset = Some(before.chars().count());
-        Self { pattern: pattern.into(), offset, reason: reason.into() }
+        Self { pattern: pattern.into(), offset, reason: reason.into(), about_engine: false }
+    }
+
+    fn for_engine(mut self) -> Self {
+        self.about_engine = true;
+        self
+    }
+
+    /// Whether no engine would read the pattern.
+    pub(super) fn is_about_syntax(&self) -> bool {
+        !self.about_engine
     }
 }
 
@@ -54,19 +70,54 @@ pub(super) struct Reading {
 
 /// What a pattern means.
 pub(super) fn read(pattern: &str, options: Options) -> Result<Reading, Refusal> {
-    let tree = ast::parse::Parser::new()
-        .parse(pattern)
-        .map_err(|error| Refusal::at(pattern, error.span(), reason(error.kind())))?;
+    let spelled = Spelled::for_linear(pattern, options.engine);
+    let dialect = Dialect { pattern, spelled: &spelled, options };
+    let tree = dialect.parse(&spelled.text)?;
     // first as written, so that positions in faults are those of the pattern
-    let meaning = translate(pattern, &tree, options)?;
-    let survey = Survey { pattern, engine: options.engine, rewrites: Vec::new() };
+    let meaning = dialect.translate(&spelled.text, &tree)?;
+    let survey = Survey { dialect: &dialect, rewrites: Vec::new() };
     let Some(rewritten) = ast::visit(&tree, survey)? else { return Ok(reading(meaning)) };
-    let tree = ast::parse::Parser::new()
-        .parse(&rewritten)
-        .map_err(|error| Refusal::of_all(pattern, reason(error.kind())))?;
-    let meaning = translate(&rewritten, &tree, options)
-        .map_err(|refusal| Refusal::of_all(pattern, refusal.reason))?;
-    Ok(reading(meaning))
+    let whole = |refusal: Refusal| Refusal { offset: None, ..refusal };
+    let tree = dialect.parse(&rewritten).map_err(whole)?;
+    Ok(reading(dialect.translate(&rewritten, &tree).map_err(whole)?))
+}
+
+/// A pattern while it is read.
+struct Dialect<'a> {
+    pattern: &'a str,
+    spelled: &'a Spelled,
+    options: Options,
+}
+
+impl Dialect<'_> {
+    fn parse(&self, text: &str) -> Result<Ast, Refusal> {
+        ast::parse::Parser::new().parse(text).map_err(|error| {
+            let refusal = self.at(error.span(), &reason(error.kind()));
+            match error.kind() {
+                ast::ErrorKind::UnsupportedLookAround
+                | ast::ErrorKind::UnsupportedBackreference => refusal.for_engine(),
+                _ => refusal,
+            }
+        })
+    }
+
+    fn translate(&self, text: &str, tree: &Ast) -> Result<Hir, Refusal> {
+        regex_syntax::hir::translate::TranslatorBuilder::new()
+            .unicode(false)
+            .utf8(false)
+            .case_insensitive(self.options.caseless)
+            .build()
+            .translate(text, tree)
+            .map_err(|error| self.at(error.span(), &error.kind().to_string()).for_engine())
+    }
+
+    fn at(&self, span: &Span, reason: &str) -> Refusal {
+        Refusal::at_byte(self.pattern, self.spelled.origin(span.start.offset), reason)
+    }
+
+    fn is_pcre(&self) -> bool {
+        self.options.engine == Engine::Pcre
+    }
 }
 
 /// Tells the groups of a meaning apart.
@@ -94,16 +145,6 @@ fn find_newlines(meaning: &Hir, found: &mut Vec<usize>) {
     }
 }
 
-fn translate(pattern: &str, tree: &Ast, options: Options) -> Result<Hir, Refusal> {
-    regex_syntax::hir::translate::TranslatorBuilder::new()
-        .unicode(false)
-        .utf8(false)
-        .case_insensitive(options.caseless)
-        .build()
-        .translate(pattern, tree)
-        .map_err(|error| Refusal::at(pattern, error.span(), error.kind().to_string()))
-}
-
 fn reason(kind: &ast::ErrorKind) -> String {
     match kind {
         ast::ErrorKind::UnsupportedLookAround => format!("look-around is {NOT_LINEAR}"),
@@ -114,20 +155,42 @@ fn reason(kind: &ast::ErrorKind) -> String {
 
 const NOT_LINEAR: &str = "not supported by the linear-time engine";
 
-/// Begins the names of groups that stand for a final newline.
-const NEWLINE_GROUP: &str = "tidegate_newline_";
-
 /// Looks for what PCRE reads otherwise.
 struct Survey<'a> {
-    pattern: &'a str,
-    engine: Engine,
-    /// Where the pattern is replaced by what.
+    dialect: &'a Dialect<'a>,
+    /// Where the respelled pattern is replaced by what.
     rewrites: Vec<(Span, String)>,
 }
 
 impl Survey<'_> {
     fn refuse(&self, span: &Span, reason: &str) -> Result<(), Refusal> {
-        Err(Refusal::at(self.pattern, span, reason))
+        Err(self.dialect.at(span, reason).for_engine())
+    }
+
+    fn look_at_flags(&self, flags: &ast::Flags) -> Result<(), Refusal> {
+        let foreign = flags.items.iter().find(|item| match item.kind {
+            FlagsItemKind::Flag(Flag::MultiLine) => self.dialect.is_pcre(),
+            FlagsItemKind::Flag(Flag::Unicode | Flag::CRLF | Flag::IgnoreWhitespace) => true,
+            _ => false,
+        });
+        match foreign {
+            Some(item) => self.refuse(&item.span, "this flag has another meaning in PCRE"),
+            None => Ok(()),
+        }
+    }
+
+    fn look_at_literal(&self, literal: &ast::Literal) -> Result<(), Refusal> {
+        use ast::{HexLiteralKind, LiteralKind, SpecialLiteralKind};
+        match literal.kind {
+            LiteralKind::Special(SpecialLiteralKind::VerticalTab) if self.dialect.is_pcre() => {
+                self.refuse(&literal.span, r"`\v` is every vertical space")
+            }
+            LiteralKind::HexFixed(HexLiteralKind::UnicodeShort | HexLiteralKind::UnicodeLong)
+            | LiteralKind::HexBrace(HexLiteralKind::UnicodeShort | HexLiteralKind::UnicodeLong) => {
+                self.refuse(&literal.span, r"`\u` and `\U` are not known")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -137,14 +200,15 @@ impl ast::Visitor for Survey<'_> {
 
     fn finish(mut self) -> Result<Option<String>, Refusal> {
         self.rewrites.sort_by_key(|(span, _)| span.start.offset);
-        let mut out = String::with_capacity(self.pattern.len() + 16);
+        let pattern = &self.dialect.spelled.text;
+        let mut out = String::with_capacity(pattern.len() + 16);
         let mut at = 0;
         for (span, text) in &self.rewrites {
-            out.push_str(self.pattern.get(at..span.start.offset).unwrap_or_default());
+            out.push_str(pattern.get(at..span.start.offset).unwrap_or_default());
             out.push_str(text);
             at = span.end.offset;
         }
-        out.push_str(self.pattern.get(at..).unwrap_or_default());
+        out.push_str(pattern.get(at..).unwrap_or_default());
         Ok((!self.rewrites.is_empty()).then_some(out))
     }
 
@@ -154,7 +218,7 @@ impl ast::Visitor for Survey<'_> {
                 let text = match assertion.kind {
                     // also before a newline that ends the text: that newline is taken, and
                     // known by its group, so that replacing leaves it out
-                    AssertionKind::EndLine if self.engine == Engine::Pcre => {
+                    AssertionKind::EndLine if self.dialect.is_pcre() => {
                         let number = self.rewrites.len();
                         format!(r"(?:$|(?P<{NEWLINE_GROUP}{number}>\n)\z)")
                     }
@@ -165,10 +229,21 @@ impl ast::Visitor for Survey<'_> {
                 self.rewrites.push((assertion.span, text));
                 Ok(())
             }
-            Ast::Repetition(outer) if matches!(*outer.ast, Ast::Repetition(_)) => {
-                let reason = format!("a possessive quantifier is {NOT_LINEAR}");
-                self.refuse(&outer.op.span, &reason)
-            }
+            Ast::Flags(flags) => self.look_at_flags(&flags.flags),
+            Ast::Group(group) => group.flags().map_or(Ok(()), |flags| self.look_at_flags(flags)),
+            Ast::Literal(literal) => self.look_at_literal(literal),
+            Ast::Repetition(outer) => match &*outer.ast {
+                Ast::Repetition(_) => {
+                    let reason = format!("a possessive quantifier is {NOT_LINEAR}");
+                    self.refuse(&outer.op.span, &reason)
+                }
+                Ast::Literal(literal) if !literal.c.is_ascii() => {
+                    let reason = "a repetition behind a character of several bytes is one of its \
+                                  last byte";
+                    self.refuse(&outer.op.span, reason)
+                }
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -178,6 +253,7 @@ impl ast::Visitor for Survey<'_> {
             ClassSetItem::Bracketed(class) => {
                 self.refuse(&class.span, r"a `[` within a class must be written `\[`")
             }
+            ClassSetItem::Literal(literal) => self.look_at_literal(literal),
             _ => Ok(()),
         }
     }
@@ -186,6 +262,6 @@ impl ast::Visitor for Survey<'_> {
         &mut self,
         operation: &ClassSetBinaryOp,
     ) -> Result<(), Refusal> {
-        self.refuse(&operation.span, r"`&&`, `--` and `~~` within a class must be escaped")
+        self.refuse(&operation.span, "`--` within a class must be escaped")
     }
 }

@@ -3,7 +3,7 @@
 
 /// A value of a JSON text.
 #[derive(Debug, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     /// `null`, `true` or `false`.
     Word,
     /// A number as it is written.
@@ -18,7 +18,7 @@ pub(super) enum Json {
 
 impl Json {
     /// Reads a whole text; the error says where it is wrong.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut reader = Reader { rest: text, depth: 0 };
         let value = reader.value().filter(|_| reader.skip_space().is_empty());
         value.ok_or_else(|| {
@@ -29,7 +29,7 @@ impl Json {
     }
 
     /// A member of an object.
-    pub(super) fn member(&self, name: &str) -> Option<&Json> {
+    pub(crate) fn member(&self, name: &str) -> Option<&Json> {
         match self {
             Self::Object(members) => {
                 members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)

@@ -5,18 +5,20 @@
 //! alone, what it decides to `actions`, how a pattern is searched to `pattern` and `dialect`.
 
 mod actions;
+mod backtracking;
 mod cells;
 mod choice;
 mod conditions;
 mod dialect;
 mod fast_routing;
 mod input;
-mod json;
+pub(crate) mod json;
 mod observe;
 mod pattern;
 mod prefilter;
 mod replace;
 mod scratch;
+mod spelling;
 mod verdict;
 
 use std::collections::HashMap;
@@ -26,7 +28,7 @@ use crate::config_fault::ConfigFault;
 use crate::rows::RuleRow;
 
 use actions::Actions;
-use cells::{Cells, fault};
+use cells::{Cells, Found, fault};
 use conditions::Conditions;
 
 pub use fast_routing::FastRouting;
@@ -41,6 +43,7 @@ pub struct RuleSet {
     rules: Arc<[Rule]>,
     /// How often a chain may begin again after its flag changed.
     iterations: u32,
+    slow: Arc<[ConfigFault]>,
 }
 
 /// What is the same for all rules of a set.
@@ -65,21 +68,21 @@ pub enum Engine {
 impl RuleSet {
     /// Compiles the active rows, or gives everything that is wrong with any row.
     pub fn compile(rows: &[RuleRow], options: RuleOptions) -> Result<Self, Vec<ConfigFault>> {
-        let mut faults = duplicates(rows);
+        let mut found = Found { faults: duplicates(rows), slow: Vec::new() };
         let mut rules = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
-            let mut cells = Cells::new(place, row, &mut faults);
+            let mut cells = Cells::new(place, row, &mut found);
             let conditions = Conditions::compile(&mut cells, options.engine);
             let actions = Actions::compile(&mut cells, &conditions);
             if row.active == 1 {
                 rules.push(Rule { id: row.rule_id, conditions, actions });
             }
         }
-        if !faults.is_empty() {
-            return Err(faults);
+        if !found.faults.is_empty() {
+            return Err(found.faults);
         }
         rules.sort_by_key(|rule| rule.id);
-        Ok(Self { rules: rules.into(), iterations: options.iterations })
+        Ok(Self { rules: rules.into(), iterations: options.iterations, slow: found.slow.into() })
     }
 
     /// A scratch for this set, with all hits at 0.
@@ -122,6 +125,12 @@ impl RuleSet {
     /// Ids of the active rules, in the order of [`RuleScratch::hits`].
     pub fn rule_ids(&self) -> impl Iterator<Item = i64> + '_ {
         self.rules.iter().map(|rule| rule.id)
+    }
+
+    /// The patterns of active rules that need an engine which backtracks, each with the reason:
+    /// they work, but slowly, and find nothing when they reach a limit.
+    pub fn slow_patterns(&self) -> &[ConfigFault] {
+        &self.slow
     }
 
     /// Whether no rule is active.

@@ -1,14 +1,17 @@
-//! One compiled pattern: literals that must be in a text first, the regex after them.
+//! One compiled pattern: literals that must be in a text first, a regex after them.
 //!
-//! Searching takes time in proportion to the text and, once its scratch is warm, no memory.
+//! Searching takes time in proportion to the text and, once its scratch is warm, no memory. What
+//! the linear-time engine does not have runs on one that backtracks, within limits.
 
 use std::ops::Range;
 
+use pcre2::bytes::CaptureLocations;
 use regex_automata::Input;
 use regex_automata::meta::{Cache, Config, Regex};
 use regex_automata::util::captures::Captures;
 
 use super::Engine;
+use super::backtracking::{Backtracking, LimitReached};
 use super::dialect::{self, Reading, Refusal};
 use super::prefilter::Prefilter;
 use super::replace::Replacement;
@@ -26,10 +29,21 @@ pub(super) struct Options {
 /// A pattern to be searched in query texts.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    prefilter: Prefilter,
+    pub(super) prefilter: Prefilter,
     /// The prefilter says it all, where only a match matters.
     literal: bool,
     global: bool,
+    search: Search,
+}
+
+#[derive(Debug)]
+enum Search {
+    Linear(Linear),
+    Backtracking(Backtracking),
+}
+
+#[derive(Debug)]
+struct Linear {
     regex: Regex,
     /// Places of the groups that the operator wrote among those of the regex.
     groups: Box<[usize]>,
@@ -39,16 +53,51 @@ pub(super) struct Pattern {
 
 /// A worker's working memory for one pattern, filled at its first search.
 #[derive(Debug, Default)]
-pub(super) struct PatternScratch(Option<Box<Memory>>);
+pub(super) struct PatternScratch {
+    memory: Option<Memory>,
+    /// Searches that ended at a limit.
+    pub(super) limit_hits: u64,
+}
 
 #[derive(Debug)]
-struct Memory {
+enum Memory {
+    Linear(Box<LinearMemory>),
+    Backtracking(CaptureLocations),
+}
+
+#[derive(Debug)]
+struct LinearMemory {
     cache: Cache,
     captures: Option<Captures>,
 }
 
 impl Pattern {
-    pub(super) fn compile(text: &str, options: Options) -> Result<Self, Refusal> {
+    /// The pattern; the refusal beside it says why it has to backtrack, when it has.
+    pub(super) fn compile(
+        text: &str,
+        options: Options,
+    ) -> Result<(Self, Option<Refusal>), Refusal> {
+        let refusal = match Self::linear(text, options) {
+            Ok(pattern) => return Ok((pattern, None)),
+            Err(refusal) if options.engine == Engine::Re2 => return Err(refusal),
+            Err(refusal) => refusal,
+        };
+        match Backtracking::compile(text, options) {
+            Ok(pattern) => {
+                let pattern = Self {
+                    prefilter: Prefilter::default(),
+                    literal: false,
+                    global: options.global,
+                    search: Search::Backtracking(pattern),
+                };
+                Ok((pattern, Some(refusal)))
+            }
+            // the other one says better where a text is no pattern at all
+            Err(other) => Err(if refusal.is_about_syntax() { refusal } else { other }),
+        }
+    }
+
+    fn linear(text: &str, options: Options) -> Result<Self, Refusal> {
         let Reading { meaning, groups, newlines } = dialect::read(text, options)?;
         let (prefilter, literal) = Prefilter::of(&meaning);
         let regex =
@@ -61,12 +110,16 @@ impl Pattern {
                     None => Refusal::of_all(text, error.to_string()),
                 }
             })?;
-        Ok(Self { prefilter, literal, global: options.global, regex, groups, newlines })
+        let search = Search::Linear(Linear { regex, groups, newlines });
+        Ok(Self { prefilter, literal, global: options.global, search })
     }
 
     /// How many groups the pattern has, the whole of it not counted.
     pub(super) fn group_count(&self) -> usize {
-        self.groups.len() - 1
+        match &self.search {
+            Search::Linear(linear) => linear.groups.len().saturating_sub(1),
+            Search::Backtracking(backtracking) => backtracking.group_count(),
+        }
     }
 
     /// Whether the pattern matches anywhere in `text`.
@@ -77,8 +130,23 @@ impl Pattern {
         if self.literal {
             return true;
         }
-        let memory = scratch.of(&self.regex);
-        self.regex.search_half_with(&mut memory.cache, &Input::new(text).earliest(true)).is_some()
+        let limit_hits = &mut scratch.limit_hits;
+        match (&self.search, scratch.memory.get_or_insert_with(|| self.memory())) {
+            (Search::Linear(linear), Memory::Linear(memory)) => {
+                let input = Input::new(text).earliest(true);
+                linear.regex.search_half_with(&mut memory.cache, &input).is_some()
+            }
+            (Search::Backtracking(backtracking), Memory::Backtracking(memory)) => {
+                match backtracking.find(text, 0, memory) {
+                    Ok(found) => found.is_some(),
+                    Err(LimitReached) => {
+                        *limit_hits += 1;
+                        false
+                    }
+                }
+            }
+            _ => false,
+        }
     }
 
     /// Appends `text` with what the pattern finds replaced; false when it finds nothing.
@@ -89,25 +157,27 @@ impl Pattern {
         scratch: &mut PatternScratch,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Memory { cache, captures } = scratch.of(&self.regex);
-        let captures = captures.get_or_insert_with(|| self.regex.create_captures());
+        let limit_hits = &mut scratch.limit_hits;
+        let memory = scratch.memory.get_or_insert_with(|| self.memory());
         let mut copied = 0;
         let mut from = 0;
         let mut last_end = None;
         while from <= text.len() {
-            self.regex.search_captures_with(
-                cache,
-                &Input::new(text).span(from..text.len()),
-                captures,
-            );
-            let Some(found) = self.group(captures, 0) else { break };
+            let found = match self.find(text, from, memory) {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(LimitReached) => {
+                    *limit_hits += 1;
+                    break;
+                }
+            };
             // as with every engine: nothing is found where the last one ended
             if found.is_empty() && last_end == Some(found.end) {
                 from = found.end + 1;
                 continue;
             }
             out.extend_from_slice(text.get(copied..found.start).unwrap_or_default());
-            replacement.expand(text, |number| self.group(captures, number), out);
+            replacement.expand(text, |number| self.group(memory, number), out);
             copied = found.end;
             from = found.end;
             last_end = Some(found.end);
@@ -119,19 +189,59 @@ impl Pattern {
         last_end.is_some()
     }
 
+    /// Where the pattern matches from a place on.
+    fn find(
+        &self,
+        text: &[u8],
+        from: usize,
+        memory: &mut Memory,
+    ) -> Result<Option<Range<usize>>, LimitReached> {
+        match (&self.search, &mut *memory) {
+            (Search::Linear(linear), Memory::Linear(memory)) => {
+                let LinearMemory { cache, captures } = &mut **memory;
+                let captures = captures.get_or_insert_with(|| linear.regex.create_captures());
+                let input = Input::new(text).span(from..text.len());
+                linear.regex.search_captures_with(cache, &input, captures);
+                Ok(linear.group(captures, 0))
+            }
+            (Search::Backtracking(backtracking), Memory::Backtracking(memory)) => {
+                backtracking.find(text, from, memory)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Where the last search found a group.
+    fn group(&self, memory: &Memory, number: usize) -> Option<Range<usize>> {
+        match (&self.search, memory) {
+            (Search::Linear(linear), Memory::Linear(memory)) => {
+                linear.group(memory.captures.as_ref()?, number)
+            }
+            (Search::Backtracking(_), Memory::Backtracking(memory)) => {
+                memory.get(number).map(|(start, end)| start..end)
+            }
+            _ => None,
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        match &self.search {
+            Search::Linear(linear) => {
+                let cache = linear.regex.create_cache();
+                Memory::Linear(Box::new(LinearMemory { cache, captures: None }))
+            }
+            Search::Backtracking(backtracking) => Memory::Backtracking(backtracking.memory()),
+        }
+    }
+}
+
+impl Linear {
     /// Where a group was found, a newline before which `$` matched left out.
     fn group(&self, captures: &Captures, number: usize) -> Option<Range<usize>> {
         let found = captures.get_group(*self.groups.get(number)?)?.range();
         let newline = self.newlines.iter().find_map(|group| captures.get_group(*group));
         let end = newline.map_or(usize::MAX, |newline| newline.start);
         Some(found.start.min(end)..found.end.min(end))
-    }
-}
-
-impl PatternScratch {
-    fn of(&mut self, regex: &Regex) -> &mut Memory {
-        self.0
-            .get_or_insert_with(|| Box::new(Memory { cache: regex.create_cache(), captures: None }))
     }
 }
 

@@ -49,6 +49,12 @@ impl RuleScratch {
         &self.hits
     }
 
+    /// How often each rule's patterns ended at a limit, in the order of the hits.
+    pub fn limit_hits(&self) -> impl Iterator<Item = u64> + '_ {
+        let patterns = self.digests.iter().zip(&self.texts);
+        patterns.map(|(digest, text)| digest.limit_hits + text.limit_hits)
+    }
+
     /// The text that the last evaluation left, when its verdict says that it was rewritten.
     pub fn rewritten(&self) -> &[u8] {
         &self.text

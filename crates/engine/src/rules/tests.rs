@@ -7,6 +7,9 @@ use regex_automata::util::syntax;
 use super::*;
 use crate::ids::HostgroupId;
 
+mod chains;
+mod patterns;
+
 fn rule(rule_id: i64) -> RuleRow {
     RuleRow { rule_id, active: 1, ..RuleRow::default() }
 }
@@ -206,31 +209,6 @@ fn names_rule_and_position_of_a_broken_pattern() {
     ] {
         let expected = format!("rule 7: `{pattern}` at character {position}: {reason}");
         assert_eq!(refusal(pattern), expected);
-    }
-    assert!(refusal("(a{1000}){1000}").contains("compiled form needs more than"));
-}
-
-#[test]
-fn refuses_what_the_linear_time_engine_cannot_do() {
-    for (pattern, position, what) in [
-        ("^(?!SELECT)", "2", "look-around"),
-        ("a(?=b)", "2", "look-around"),
-        ("(?<!a)b", "1", "look-around"),
-        ("(?<=a)b", "1", "look-around"),
-        (r"(a)\1", "4", "a back-reference"),
-        ("a++b", "3", "a possessive quantifier"),
-        ("a*+b", "3", "a possessive quantifier"),
-    ] {
-        let reason = refusal(pattern);
-        let is = if what == "look-around" { "look-around is" } else { &format!("{what} is") };
-        let expected = format!(
-            "rule 7: `{pattern}` at character {position}: {is} not supported by the linear-time \
-             engine"
-        );
-        assert_eq!(reason, expected);
-    }
-    for pattern in ["[a[b]", "[a&&b]", "[a--b]", "(?>a)b", r"\Ka", r"a\Z"] {
-        refusal(pattern);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use engine::config_fault::ConfigFault;
 use engine::rows::RuleRow;
 use engine::snapshot::Draft;
 use engine::vars::{Family, nearest};
@@ -107,6 +108,14 @@ impl Document {
                 self.faults.push(Fault::error(key_span, title));
             }
         }
+    }
+
+    /// Puts what the engine finds odd in its place.
+    pub(super) fn warn_of(&mut self, found: &[ConfigFault]) {
+        let mut odd = Vec::new();
+        found.iter().for_each(|fault| self.places.locate(fault, &mut odd));
+        let warnings = odd.into_iter().map(|fault| Fault::warning(fault.span, fault.title));
+        self.odd.extend(warnings);
     }
 
     /// What is odd but not wrong, in the order of the file.

@@ -71,6 +71,9 @@ fn read(text: &str) -> Result<(Draft, Snapshot, Vec<Fault>), Vec<Fault>> {
             document.places.locate(&fault, &mut document.faults);
         }
     });
+    if let Ok(snapshot) = &compiled {
+        document.warn_of(snapshot.rules.slow_patterns());
+    }
     let warnings = document.warnings();
     match compiled {
         Ok(snapshot) if document.faults.is_empty() => Ok((document.draft, snapshot, warnings)),

@@ -62,7 +62,7 @@ fn wrong_files_are_shown_in_place() {
 
 #[test]
 fn odd_but_valid_files_are_warned_about() {
-    assert_eq!(check_corpus("warnings.txt"), 6);
+    assert_eq!(check_corpus("warnings.txt"), 7);
 }
 
 #[test]

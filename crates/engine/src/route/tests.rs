@@ -1,0 +1,268 @@
+//! Routes of recorded queries, and what annotations and fast routing change.
+
+use super::*;
+use crate::rows::{FastRoutingRow, RuleRow};
+use crate::rules::json::Json;
+use crate::snapshot::Draft;
+
+fn query(text: &str) -> Query<'_> {
+    Query {
+        username: b"app",
+        schemaname: b"sbtest",
+        client_addr: b"127.0.0.1",
+        proxy_addr: b"127.0.0.1",
+        proxy_port: 26033,
+        flag_in: 0,
+        text: text.as_bytes(),
+        digest: None,
+        execute: false,
+        mirror: false,
+    }
+}
+
+fn compiled(draft: &Draft) -> (Snapshot, QueryProcessor) {
+    let snapshot = Snapshot::compile(draft).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let processor = QueryProcessor::new(&snapshot, 1);
+    (snapshot, processor)
+}
+
+fn text(json: &Json) -> String {
+    match json {
+        Json::Text(text) => text.clone(),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+fn number(json: &Json) -> i64 {
+    match json {
+        Json::Number(number) => number.parse().expect("a whole number"),
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+fn list(json: Option<&Json>) -> &[Json] {
+    match json {
+        Some(Json::List(list)) => list,
+        other => panic!("{other:?} is no list"),
+    }
+}
+
+fn row(json: &Json) -> RuleRow {
+    let Json::Object(members) = json else { panic!("a rule is an object") };
+    let mut row = RuleRow { active: 1, ..RuleRow::default() };
+    for (name, value) in members {
+        match name.as_str() {
+            "rule_id" => row.rule_id = number(value),
+            "active" => row.active = number(value),
+            "username" => row.username = Some(text(value)),
+            "schemaname" => row.schemaname = Some(text(value)),
+            "flagIN" => row.flag_in = number(value),
+            "flagOUT" => row.flag_out = Some(number(value)),
+            "client_addr" => row.client_addr = Some(text(value)),
+            "proxy_addr" => row.proxy_addr = Some(text(value)),
+            "proxy_port" => row.proxy_port = Some(number(value)),
+            "digest" => row.digest = Some(text(value)),
+            "match_digest" => row.match_digest = Some(text(value)),
+            "match_pattern" => row.match_pattern = Some(text(value)),
+            "negate_match_pattern" => row.negate_match_pattern = number(value),
+            "re_modifiers" => row.re_modifiers = Some(text(value)),
+            "replace_pattern" => row.replace_pattern = Some(text(value)),
+            "destination_hostgroup" => row.destination_hostgroup = Some(number(value)),
+            "next_query_flagIN" => row.next_query_flag_in = Some(number(value)),
+            "error_msg" => row.error_msg = Some(text(value)),
+            "OK_msg" => row.ok_msg = Some(text(value)),
+            "apply" => row.apply = number(value),
+            other => panic!("{other} is no column"),
+        }
+    }
+    row
+}
+
+/// Compares a route with the outcome of a recorded case; says what differs.
+fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
+    let user = text(case.member("user").expect("user"));
+    let default = HostgroupId(if user == "rep" { 5 } else { 0 });
+    let recorded_digest = text(&list(case.member("digest_text"))[0]);
+    if digest != recorded_digest {
+        return Some(format!("digest {digest} instead of {recorded_digest}"));
+    }
+    let outcome = case.member("outcome").expect("outcome");
+    let error = outcome.member("error").map(|error| list(Some(error)));
+    let refused = error.filter(|error| number(&error[0]) == 1148).map(|error| text(&error[1]));
+    let answered = match &route.answer {
+        Some(Answer::Error(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    if refused != answered {
+        return Some(format!("error {answered:?} instead of {refused:?}"));
+    }
+    // a query that the proxy answers is recorded under the default hostgroup
+    let found = route.destination.filter(|_| route.answer.is_none()).unwrap_or(default);
+    let recorded = number(&list(case.member("hostgroup"))[0]);
+    (i64::from(found.0) != recorded).then(|| format!("hostgroup {} instead of {recorded}", found.0))
+}
+
+#[test]
+fn recorded_queries_go_where_they_went() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rules.json");
+    let recorded = std::fs::read_to_string(path).expect(path);
+    let recorded = Json::parse(&recorded).expect("JSON");
+    let Some(Json::Object(sets)) = recorded.member("rule_sets") else { panic!("no rule sets") };
+    let digest_of_select_1 = Digester::new().digest(b"SELECT 1", &Default::default()).hash;
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (name, rows) in sets {
+        let mut rows: Vec<_> = list(Some(rows)).iter().map(row).collect();
+        if let Some(digest) = rows.iter_mut().find_map(|row| row.digest.as_mut()) {
+            *digest = format!("0x{digest_of_select_1:016X}");
+        }
+        let (snapshot, mut processor) = compiled(&Draft { rules: rows, ..Draft::default() });
+        let cases = list(recorded.member("cases")).iter();
+        for case in cases.filter(|case| case.member("set") == Some(&Json::Text(name.clone()))) {
+            let [user, schema, sql] =
+                ["user", "schema", "query"].map(|key| text(case.member(key).expect(key)));
+            let query = Query {
+                username: user.as_bytes(),
+                schemaname: schema.as_bytes(),
+                // the first query of such a session was another one
+                flag_in: if name == "next_flag" { 7 } else { 0 },
+                ..query(&sql)
+            };
+            let route = processor.route(&snapshot, &query);
+            let digest = processor.digest().map(|digest| digest.text.to_vec()).expect("on");
+            let digest = String::from_utf8(digest).expect("text");
+            if let Some(difference) = difference(case, &route, &digest) {
+                wrong.push(format!("{name} {user} {schema} {sql:?}: {difference}"));
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 2767);
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn annotations_win_over_rules_but_not_for_mirrored_copies() {
+    let rule = RuleRow {
+        rule_id: 1,
+        active: 1,
+        destination_hostgroup: Some(1),
+        timeout: Some(10),
+        delay: Some(20),
+        retries: Some(3),
+        cache_ttl: Some(40),
+        mirror_flag_out: Some(5),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let variables = vec![("mysql-default_query_delay".to_owned(), "1000".to_owned())];
+    let (snapshot, mut processor) =
+        compiled(&Draft { rules: vec![rule], variables, ..Draft::default() });
+    let annotated = "/* hostgroup=4;query_timeout=11;query_delay=21;query_retries=4;cache_ttl=41;\
+                     mirror=6;max_lag_ms=7;min_epoch_ms=8;create_new_connection=1;\
+                     min_gtid=3e11fa47-71ca-11e1-9e33-c80aa9429562:23 */ SELECT 1";
+    let plain = processor.route(&snapshot, &query("SELECT 1"));
+    let expected = Route {
+        destination: Some(HostgroupId(1)),
+        delay_ms: 1020,
+        timeout_ms: 10,
+        retries: 3,
+        cache_ttl_ms: Some(40),
+        cache_empty_result: true,
+        mirror: Some(Mirror { hostgroup: None, flag_in: Some(5) }),
+        applied: true,
+        digest: plain.digest,
+        ..Route::default()
+    };
+    assert_eq!(plain, expected);
+    let found = processor.route(&snapshot, &query(annotated));
+    let annotated_route = Route {
+        destination: Some(HostgroupId(4)),
+        delay_ms: 1021,
+        timeout_ms: 11,
+        retries: 4,
+        cache_ttl_ms: Some(41),
+        mirror: Some(Mirror { hostgroup: Some(HostgroupId(6)), flag_in: Some(5) }),
+        max_lag_ms: Some(7),
+        min_epoch_ms: Some(8),
+        create_new_connection: true,
+        min_gtid: Some(b"3e11fa47-71ca-11e1-9e33-c80aa9429562:23".as_slice().into()),
+        ..expected.clone()
+    };
+    assert_eq!(found, annotated_route);
+    let mirrored = processor.route(&snapshot, &Query { mirror: true, ..query(annotated) });
+    assert_eq!(mirrored, expected);
+}
+
+#[test]
+fn fast_routing_wins_unless_a_rule_applied() {
+    let rule = |rule_id, pattern: &str, flag_out, apply| RuleRow {
+        rule_id,
+        active: 1,
+        match_pattern: Some(pattern.into()),
+        destination_hostgroup: Some(rule_id),
+        flag_out,
+        apply,
+        ..RuleRow::default()
+    };
+    let fast = |username: &str, flag_in, hostgroup| FastRoutingRow {
+        username: username.into(),
+        schemaname: "sbtest".into(),
+        flag_in,
+        destination_hostgroup: hostgroup,
+        ..FastRoutingRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft {
+        // the last rule ends the evaluation, but only where it matches
+        rules: vec![rule(1, "a", None, 0), rule(2, "b", Some(9), 0), rule(3, "c", None, 1)],
+        fast_routing: vec![fast("app", 0, 10), fast("", 0, 11), fast("", 9, 12)],
+        ..Draft::default()
+    });
+    for (user, text, expected, fast_routed) in [
+        ("app", "x", 10, true),
+        ("app", "a", 10, true),
+        ("rep", "a", 11, true),
+        ("app", "b", 12, true),
+        ("app", "c", 3, false),
+        ("app", "/* hostgroup=7 */ x", 7, false),
+    ] {
+        let query = Query { username: user.as_bytes(), ..query(text) };
+        let route = processor.route(&snapshot, &query);
+        assert_eq!(route.destination, Some(HostgroupId(expected)), "{user} {text}");
+        assert_eq!(route.fast_routed, fast_routed, "{user} {text}");
+    }
+}
+
+#[test]
+fn a_rewritten_query_is_known_by_its_new_digest() {
+    let rule = RuleRow {
+        rule_id: 1,
+        active: 1,
+        match_pattern: Some("FROM a".into()),
+        replace_pattern: Some("FROM b".into()),
+        ..RuleRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft { rules: vec![rule], ..Draft::default() });
+    let rewritten = processor.route(&snapshot, &query("SELECT x FROM a"));
+    assert_eq!(processor.rewritten(), b"SELECT x FROM b");
+    let direct = processor.route(&snapshot, &query("SELECT x FROM b"));
+    assert!(rewritten.rewritten && !direct.rewritten);
+    assert_eq!(rewritten.digest, direct.digest);
+}
+
+#[test]
+fn without_digests_nothing_asks_for_them() {
+    let rule = RuleRow {
+        rule_id: 1,
+        active: 1,
+        match_digest: Some("^UPDATE".into()),
+        destination_hostgroup: Some(1),
+        ..RuleRow::default()
+    };
+    let variables = vec![("mysql-query_digests".to_owned(), "false".to_owned())];
+    let (snapshot, mut processor) =
+        compiled(&Draft { rules: vec![rule], variables, ..Draft::default() });
+    let route = processor.route(&snapshot, &query("/* hostgroup=3 */ SELECT 1"));
+    assert_eq!((route.destination, route.digest), (Some(HostgroupId(1)), None));
+    assert_eq!(processor.digest(), None);
+}
