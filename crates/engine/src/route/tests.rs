@@ -97,9 +97,10 @@ fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
         return Some(format!("error {answered:?} instead of {refused:?}"));
     }
     // what the proxy answers is recorded under the default hostgroup: so are rules' answers, and
-    // a COMMIT without a transaction
-    let local =
-        route.answer.is_some() || case.member("query") == Some(&Json::Text("COMMIT".into()));
+    // a COMMIT that is a session's first query
+    let is = |key, value: &str| case.member(key) == Some(&Json::Text(value.into()));
+    let commit = is("query", "COMMIT") && !is("set", "next_flag");
+    let local = route.answer.is_some() || commit;
     let found = route.destination.filter(|_| !local).unwrap_or(default);
     let recorded = number(&list(case.member("hostgroup"))[0]);
     (i64::from(found.0) != recorded).then(|| format!("hostgroup {} instead of {recorded}", found.0))
