@@ -19,7 +19,7 @@ use crate::route::QueryProcessor;
 use crate::session::{Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, Parts, QueryStats, Share};
+use crate::stats::{Counters, DigestShare, Parts, QueryStats, Share};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -304,10 +304,7 @@ impl Proxy {
                 true => std::mem::take(commands),
                 false => commands.clone(),
             }),
-            digests: parts.digests.then(|| match parts.reset {
-                true => digests.take(),
-                false => digests.clone(),
-            }),
+            digests: parts.digests.then(|| DigestShare::of(digests, parts)),
         }
     }
 

@@ -6,11 +6,11 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use engine::stats::{Collected, Parts, Share};
+use engine::stats::{Collected, DigestShare, Parts, Share};
 use io::Mailbox;
 use worker::Mail;
 
-/// Whoever wants statistics asks one of these; there may be several.
+/// Asks and waits. There is to be one only: a worker can be read by one reader at a time.
 pub(crate) struct Collector {
     mailboxes: Vec<Mailbox<Mail>>,
     answer: Sender<Answer>,
@@ -22,7 +22,8 @@ pub(crate) struct Collector {
 /// What a worker told, and what it had been asked.
 struct Answer {
     question: u64,
-    reset: bool,
+    worker: usize,
+    parts: Parts,
     share: Share,
 }
 
@@ -46,33 +47,43 @@ impl Collector {
     /// Asks every worker and waits for `limit` at most.
     pub(crate) fn collect(&mut self, parts: Parts, limit: Duration) -> Found {
         self.asked += 1;
-        let question = self.asked;
-        let reset = parts.reset;
-        let mut waited_for = 0;
-        for mailbox in &self.mailboxes {
-            let answer = self.answer.clone();
-            // whoever asked may be gone: then nobody misses the answer
-            let tell = move |share| drop(answer.send(Answer { question, reset, share }));
-            // a worker that has ended, or has too much to do, is told by the count of answers
-            let posted = mailbox.post(Mail::Collect { parts, tell: Box::new(tell) });
-            waited_for += usize::from(posted.is_ok());
-        }
-        let (collected, answered) = self.wait(question, waited_for, limit);
+        let workers = 0..self.mailboxes.len();
+        // a worker that has ended, or has too much to do, is told by the count of answers
+        let waited_for = workers.filter(|worker| self.ask(*worker, parts)).count();
+        let (collected, answered) = self.wait(waited_for, limit);
         Found { collected, answered, workers: self.mailboxes.len() }
     }
 
-    fn wait(&self, question: u64, waited_for: usize, limit: Duration) -> (Collected, usize) {
+    /// Asks one worker; `false` when it cannot be asked.
+    fn ask(&self, worker: usize, parts: Parts) -> bool {
+        let (answer, question) = (self.answer.clone(), self.asked);
+        let Some(mailbox) = self.mailboxes.get(worker) else { return false };
+        // whoever asked may be gone: then nobody misses the answer
+        let tell = move |share| drop(answer.send(Answer { question, worker, parts, share }));
+        mailbox.post(Mail::Collect { parts, tell: Box::new(tell) }).is_ok()
+    }
+
+    /// Adds up answers until so many workers have told everything.
+    fn wait(&self, waited_for: usize, limit: Duration) -> (Collected, usize) {
         let deadline = Instant::now() + limit;
         let mut collected = Collected::default();
         let mut answered = 0;
         while answered < waited_for {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(answer) = self.answers.recv_timeout(left) else { break };
-            if answer.question == question {
-                collected.merge(&answer.share);
+            let Ok(Answer { question, worker, parts, share }) = self.answers.recv_timeout(left)
+            else {
+                break;
+            };
+            match (question == self.asked, parts.next_page) {
+                (true, false) => collected.merge(&share),
+                (true, true) => collected.merge_digests(&share),
+                (false, _) if parts.reset => collected.merge_moved(&share),
+                (false, _) => continue,
+            }
+            let more = matches!(&share.digests, Some(DigestShare::Page(page)) if page.more);
+            let rest = Parts { digests: true, next_page: true, ..Parts::default() };
+            if question == self.asked && !(more && self.ask(worker, rest)) {
                 answered += 1;
-            } else if answer.reset {
-                collected.merge_moved(&answer.share);
             }
         }
         (collected, answered)
@@ -106,19 +117,21 @@ mod tests {
 
     #[test]
     fn a_late_answer_is_counted_once_if_it_was_moved_out_and_never_if_not() {
-        let collector = Collector::new(Vec::new());
-        let send = |question, reset, queries| {
-            let answer = Answer { question, reset, share: share(queries) };
+        let mut collector = Collector::new(Vec::new());
+        let send = |collector: &Collector, question, reset, queries| {
+            let parts = Parts { commands: true, reset, ..Parts::default() };
+            let answer = Answer { question, worker: 0, parts, share: share(queries) };
             collector.answer.send(answer).expect("the collector holds the other end");
         };
-        send(1, true, 5);
-        send(2, false, 50);
-        send(3, false, 500);
-        let (collected, answered) = collector.wait(3, 1, Duration::from_secs(9));
+        collector.asked = 3;
+        send(&collector, 1, true, 5);
+        send(&collector, 2, false, 50);
+        send(&collector, 3, false, 500);
+        let (collected, answered) = collector.wait(1, Duration::from_secs(9));
         assert_eq!((answered, statements(&collected)), (1, 505));
         assert_eq!((collected.counters.queries, collected.sessions), (500, 1));
         assert_eq!(collected.rule_hits.get(&3), Some(&500));
-        let (collected, answered) = collector.wait(4, 1, Duration::ZERO);
+        let (collected, answered) = collector.wait(1, Duration::ZERO);
         assert_eq!((answered, statements(&collected)), (0, 0), "waiting has a limit");
     }
 }

@@ -27,7 +27,7 @@ impl Reporter {
 
     /// Writes a report now.
     pub(crate) fn report(&mut self) {
-        let parts = Parts { digests: true, commands: true, reset: false };
+        let parts = Parts { digests: true, commands: true, ..Parts::default() };
         let found = self.collector.collect(parts, LIMIT);
         let document = document(&found, unix_us());
         let Some(file) = &self.file else {

@@ -7,6 +7,7 @@
 use super::QueryEnd;
 use super::index::Index;
 use super::interner::{self, Interner};
+use super::page::DigestPage;
 use super::totals::Totals;
 use crate::ids::HostgroupId;
 
@@ -25,6 +26,18 @@ pub struct DigestStats {
     dice: u64,
     evicted: Totals,
     evictions: u64,
+    reading: Reading,
+}
+
+/// How far a reading of the rows is that goes on while they change: from the last row to the
+/// first, because rows only ever move down.
+#[derive(Clone, Default, Debug)]
+struct Reading {
+    number: u32,
+    /// Rows from here on were told, or came after the reading began.
+    unread: usize,
+    /// What rows had that went before they were told, and how many they were.
+    missed: (Totals, u64),
 }
 
 /// A row as it is read.
@@ -48,6 +61,8 @@ pub struct DigestRow<'a> {
 
 #[derive(Clone, Debug)]
 struct Row {
+    /// Number of the reading that told it last.
+    told_in: u32,
     hash: u64,
     digest: u64,
     hostgroup: Option<HostgroupId>,
@@ -72,6 +87,7 @@ impl DigestStats {
             dice: secret | 1,
             evicted: Totals::default(),
             evictions: 0,
+            reading: Reading::default(),
         }
     }
 
@@ -98,7 +114,68 @@ impl DigestStats {
 
     /// Adds what another table has.
     pub fn merge(&mut self, other: &Self) {
-        for row in other.rows() {
+        self.merge_rows(other.rows());
+        self.merge_evicted((&other.evicted, other.evictions));
+    }
+
+    /// Adds what another table has told.
+    pub fn merge_page(&mut self, page: &DigestPage) {
+        self.merge_rows(page.rows());
+        self.merge_evicted((&page.evicted.0, page.evicted.1));
+    }
+
+    /// Tells some rows, `rows_max` at most; a new reading begins with the `first` page. Each row
+    /// that was there at its beginning is told once, or is among the evicted.
+    pub fn read(&mut self, first: bool, rows_max: usize) -> DigestPage {
+        let mut page = DigestPage::default();
+        if first {
+            let number = self.reading.number.wrapping_add(1);
+            let unread = self.rows.len();
+            self.reading = Reading { number, unread, missed: Default::default() };
+            page.evicted = (self.evicted.clone(), self.evictions);
+        }
+        let from = self.reading.unread.min(self.rows.len());
+        let to = from.saturating_sub(rows_max);
+        for row in self.rows.get_mut(to..from).unwrap_or_default() {
+            if std::mem::replace(&mut row.told_in, self.reading.number) != self.reading.number {
+                page.push(&show(row, &self.names, &self.texts));
+            }
+        }
+        self.reading.unread = to;
+        let (totals, count) = std::mem::take(&mut self.reading.missed);
+        page.evicted.0.merge(&totals);
+        page.evicted.1 += count;
+        page.more = to > 0;
+        page
+    }
+
+    /// Moves everything out; what follows is counted from zero.
+    pub fn take(&mut self) -> Self {
+        let empty = Self::new(self.bytes_max, self.secret);
+        std::mem::replace(self, empty)
+    }
+
+    /// Every row, in no order.
+    pub fn rows(&self) -> impl Iterator<Item = DigestRow<'_>> {
+        self.rows.iter().map(|row| show(row, &self.names, &self.texts))
+    }
+
+    /// What the rows had that had to go, and how many they were.
+    pub fn evicted(&self) -> (&Totals, u64) {
+        (&self.evicted, self.evictions)
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Row>()
+            + self.latencies_bytes
+            + self.index.bytes()
+            + self.texts.bytes()
+            + self.names.bytes()
+    }
+
+    fn merge_rows<'a>(&mut self, rows: impl Iterator<Item = DigestRow<'a>>) {
+        for row in rows {
             let end = QueryEnd {
                 hostgroup: row.hostgroup,
                 user: row.user,
@@ -118,41 +195,11 @@ impl DigestStats {
             let grown = own.totals.merge(row.totals);
             self.grow(seen_us, grown);
         }
-        self.evicted.merge(&other.evicted);
-        self.evictions += other.evictions;
     }
 
-    /// Moves everything out; what follows is counted from zero.
-    pub fn take(&mut self) -> Self {
-        let empty = Self::new(self.bytes_max, self.secret);
-        std::mem::replace(self, empty)
-    }
-
-    /// Every row, in no order.
-    pub fn rows(&self) -> impl Iterator<Item = DigestRow<'_>> {
-        self.rows.iter().map(|row| DigestRow {
-            hostgroup: row.hostgroup,
-            schema: self.names.text(row.schema),
-            user: self.names.text(row.user),
-            client: self.names.text(row.client),
-            digest: row.digest,
-            text: self.texts.text(row.text),
-            totals: &row.totals,
-        })
-    }
-
-    /// What the rows had that had to go, and how many they were.
-    pub fn evicted(&self) -> (&Totals, u64) {
-        (&self.evicted, self.evictions)
-    }
-
-    /// Bytes of memory in use.
-    pub fn bytes(&self) -> usize {
-        self.rows.len() * size_of::<Row>()
-            + self.latencies_bytes
-            + self.index.bytes()
-            + self.texts.bytes()
-            + self.names.bytes()
+    fn merge_evicted(&mut self, (totals, count): (&Totals, u64)) {
+        self.evicted.merge(totals);
+        self.evictions += count;
     }
 
     /// Adds a row that has nothing yet. Returns its place.
@@ -169,7 +216,19 @@ impl DigestStats {
         let totals = Totals::default();
         let at = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let hostgroup = end.hostgroup;
-        self.rows.push(Row { hash, digest, hostgroup, text, user, schema, client, totals });
+        // as if told: who reads now reads what there was when it began
+        let told_in = self.reading.number;
+        self.rows.push(Row {
+            told_in,
+            hash,
+            digest,
+            hostgroup,
+            text,
+            user,
+            schema,
+            client,
+            totals,
+        });
         self.index.insert(hash, at);
         at
     }
@@ -224,6 +283,10 @@ impl DigestStats {
         self.latencies_bytes -= row.totals.latencies.bytes();
         self.evicted.merge(&row.totals);
         self.evictions += 1;
+        if self.reading.unread > 0 && row.told_in != self.reading.number {
+            self.reading.missed.0.merge(&row.totals);
+            self.reading.missed.1 += 1;
+        }
     }
 
     fn hash(&self, digest: u64, end: &QueryEnd<'_>, client: &[u8]) -> u64 {
@@ -234,6 +297,18 @@ impl DigestStats {
         }
         let hostgroup = end.hostgroup.map_or(u64::MAX, |hostgroup| u64::from(hostgroup.0));
         mix(mix(hash, digest), hostgroup)
+    }
+}
+
+fn show<'a>(row: &'a Row, names: &'a Interner, texts: &'a Interner) -> DigestRow<'a> {
+    DigestRow {
+        hostgroup: row.hostgroup,
+        schema: names.text(row.schema),
+        user: names.text(row.user),
+        client: names.text(row.client),
+        digest: row.digest,
+        text: texts.text(row.text),
+        totals: &row.totals,
     }
 }
 

@@ -9,15 +9,17 @@ mod digests;
 mod index;
 mod interner;
 mod latencies;
+mod page;
 mod totals;
 
 use sql::CommandClass;
 
-pub use collected::{Collected, Parts, Share};
+pub use collected::{Collected, DigestShare, Parts, Share};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
 pub use counters::Counters;
 pub use digests::{DigestRow, DigestStats};
 pub use latencies::Latencies;
+pub use page::DigestPage;
 pub use totals::Totals;
 
 use crate::ids::HostgroupId;

@@ -177,6 +177,41 @@ fn the_heavy_ones_keep_exact_counts_through_a_flood() {
     }
 }
 
+proptest! {
+    #[test]
+    fn a_reading_in_pages_loses_nothing_and_tells_nothing_twice(
+        before in prop::collection::vec(0..400_u64, 1..400),
+        between in prop::collection::vec(prop::collection::vec(0..1000_u64, 0..60), 0..40),
+        rows_max in 1..30_usize,
+    ) {
+        let mut stats = DigestStats::new(BYTES_LEAST, 7);
+        before.iter().for_each(|digest| record(&mut stats, 1, *digest, 10));
+        let first = all(&stats)[0];
+        let there: BTreeMap<u64, u64> =
+            stats.rows().map(|row| (row.digest, row.totals.count)).collect();
+        let mut told = DigestStats::new(usize::MAX, 8);
+        let mut page = stats.read(true, rows_max);
+        let mut meanwhile = between.into_iter();
+        loop {
+            for row in page.rows() {
+                let count = told.rows().filter(|other| other.digest == row.digest).count();
+                prop_assert_eq!(count, 0, "a row is told once");
+                let least = there.get(&row.digest).copied();
+                prop_assert!(least.is_some_and(|least| row.totals.count >= least));
+            }
+            told.merge_page(&page);
+            if !page.more {
+                break;
+            }
+            let now = meanwhile.next().unwrap_or_default();
+            now.iter().for_each(|digest| record(&mut stats, 2, *digest, 10));
+            page = stats.read(false, rows_max);
+        }
+        let (told, last) = (all(&told)[0], all(&stats)[0]);
+        prop_assert!(first <= told && told <= last, "{} <= {} <= {}", first, told, last);
+    }
+}
+
 #[test]
 fn a_row_that_was_heavy_long_ago_makes_way() {
     const HOUR_US: u64 = 3_600_000_000;
