@@ -20,6 +20,7 @@ pub mod holds;
 pub mod ids;
 pub mod lane;
 pub mod link;
+pub mod lint;
 pub mod orders;
 pub mod pool;
 pub mod proxy;

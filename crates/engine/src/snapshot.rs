@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
 use crate::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
-use crate::rules::{Engine, FastRouting, RuleOptions, RuleSet};
+use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
 use crate::users::Users;
 use crate::vars::Vars;
@@ -49,7 +49,7 @@ impl Snapshot {
         let topology = keep(Topology::compile(&draft.servers), &mut faults);
         let users = keep(Users::compile(&draft.users), &mut faults);
         let vars = keep(Vars::from_pairs(&draft.variables), &mut faults);
-        let options = vars.as_ref().map(rule_options).unwrap_or_default();
+        let options = vars.as_ref().map(RuleOptions::of_vars).unwrap_or_default();
         let rules = keep(RuleSet::compile(&draft.rules, options), &mut faults);
         let fast_routing = keep(FastRouting::compile(&draft.fast_routing), &mut faults);
         match (topology, users, (rules, fast_routing), vars) {
@@ -65,11 +65,6 @@ impl Snapshot {
             _ => Err(faults),
         }
     }
-}
-
-fn rule_options(vars: &Vars) -> RuleOptions {
-    let engine = if vars.query_processor_regex == 2 { Engine::Re2 } else { Engine::Pcre };
-    RuleOptions { engine, iterations: vars.query_processor_iterations }
 }
 
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {

@@ -25,6 +25,12 @@ pub(crate) enum Command {
         /// File to read
         file: PathBuf,
     },
+    /// Look for what is allowed in a configuration file and yet hardly meant
+    ///
+    /// Finds rules that no query reaches, patterns that match nothing or everything, flags that
+    /// nobody sets, hostgroups without servers and much more. Exits with 0 when there is nothing to
+    /// say, with 1 when there are findings, and with 2 when the file is wrong.
+    Lint(LintOptions),
     /// Ask for the essentials and write a configuration file
     Init(InitOptions),
     /// Show Tidegate at work with three embedded servers; needs no database
@@ -56,6 +62,17 @@ pub(crate) struct RunOptions {
     /// are logged
     #[arg(long, value_name = "FILE")]
     pub(crate) stats_file: Option<PathBuf>,
+}
+
+/// What `tidegate lint` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LintOptions {
+    /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `tidegate init` may be told.

@@ -11,6 +11,7 @@ mod collector;
 mod config;
 mod demo;
 mod init;
+mod lint;
 mod listeners;
 mod logs;
 mod offer;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Check { file } => check::run(&file),
+        Command::Lint(options) => return lint::run(&options),
         Command::Init(options) => init::run(&options),
         Command::Demo { tour_only } => demo::run(tour_only),
         Command::Sandbox(options) => sandbox::run(&options),

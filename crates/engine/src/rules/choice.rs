@@ -23,7 +23,7 @@ impl FlagChoice {
         }
     }
 
-    fn read(attributes: &str) -> Result<Option<Self>, String> {
+    pub(super) fn read(attributes: &str) -> Result<Option<Self>, String> {
         if attributes.is_empty() {
             return Ok(None);
         }
@@ -46,6 +46,11 @@ impl FlagChoice {
             flags.push((id, total));
         }
         Ok((total > 0).then(|| Self { flags: flags.into(), total }))
+    }
+
+    /// Every flag that may be chosen.
+    pub(super) fn flags(&self) -> impl Iterator<Item = u32> + '_ {
+        self.flags.iter().map(|(flag, _)| *flag)
     }
 
     /// The flag for a random number.

@@ -16,6 +16,7 @@ pub(crate) mod json;
 mod observe;
 mod pattern;
 mod prefilter;
+mod reading;
 mod replace;
 mod scratch;
 mod spelling;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
 use crate::rows::RuleRow;
+use crate::vars::Vars;
 
 use actions::Actions;
 use cells::{Cells, Found, fault};
@@ -33,6 +35,8 @@ use conditions::Conditions;
 
 pub use fast_routing::FastRouting;
 pub use input::{DigestRef, RuleInput};
+pub(crate) use reading::{flags_of_attributes, meaning_of_pattern};
+
 pub use observe::{Condition, Observer, RuleStep};
 pub use scratch::RuleScratch;
 pub use verdict::{Multiplex, RuleVerdict};
@@ -63,6 +67,14 @@ pub enum Engine {
     Pcre,
     /// RE2.
     Re2,
+}
+
+impl RuleOptions {
+    /// What the variables say.
+    pub fn of_vars(vars: &Vars) -> Self {
+        let engine = if vars.query_processor_regex == 2 { Engine::Re2 } else { Engine::Pcre };
+        Self { engine, iterations: vars.query_processor_iterations }
+    }
 }
 
 impl RuleSet {

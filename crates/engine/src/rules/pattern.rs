@@ -248,6 +248,8 @@ impl Linear {
 fn config() -> Config {
     Config::new()
         .utf8_empty(false)
+        // whole automata are the lint's: thousands of rules would take too much memory
+        .dfa(false)
         .nfa_size_limit(Some(PROGRAM_BYTES_MAX))
         .onepass_size_limit(Some(ONEPASS_BYTES_MAX))
         .hybrid_cache_capacity(CACHE_BYTES_MAX)

@@ -1,0 +1,58 @@
+//! What digest texts never hold: a pattern that needs it is never found in one.
+
+use super::language::Language;
+use crate::vars::Vars;
+
+/// Something that a digest text never holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Absent {
+    /// Numbers that are no part of a name: they became `?`.
+    Numbers,
+    /// Quoted texts: they became `?`.
+    Quotes,
+    /// Comments: they were taken out.
+    Comments,
+    /// Blanks in a row, around commas, inside parentheses or at an end, and other white space.
+    Spacing,
+    /// Capitals, where digests are lower-cased.
+    Capitals,
+    /// Digits in names, where digests have none.
+    Digits,
+}
+
+/// What digest texts never hold, as languages.
+#[derive(Debug, Default)]
+pub(super) struct Shape(Vec<(Absent, Language)>);
+
+impl Shape {
+    /// What digests never hold under the variables; nothing when there are no digests, or when
+    /// they keep comments, which may hold anything.
+    pub(super) fn of_digests(vars: &Vars) -> Self {
+        if !vars.query_digests || vars.query_digests_keep_comment {
+            return Self::default();
+        }
+        let absent = [
+            (Absent::Numbers, Some(r"(?:^|[^0-9A-Za-z_@$`\x80-\xff])[0-9]")),
+            (Absent::Quotes, Some(r#"['"]"#)),
+            (Absent::Comments, Some(r"/\*|#|--[ \t]")),
+            (Absent::Spacing, Some(r"[\t\r\n]|  |, | ,|\( | \)|^ | $|;$")),
+            (Absent::Capitals, vars.query_digests_lowercase.then_some("[A-Z]")),
+            (Absent::Digits, vars.query_digests_no_digits.then_some("[0-9]")),
+        ];
+        let known = absent
+            .into_iter()
+            .filter_map(|(absent, pattern)| Some((absent, Language::parse(pattern?)?)));
+        Self(known.collect())
+    }
+
+    /// The languages that no digest is in, but for one kind of them.
+    pub(super) fn except(&self, but: Option<Absent>) -> Vec<&Language> {
+        let others = self.0.iter().filter(|(absent, _)| Some(*absent) != but);
+        others.map(|(_, language)| language).collect()
+    }
+
+    /// What is absent.
+    pub(super) fn absent(&self) -> impl Iterator<Item = Absent> + '_ {
+        self.0.iter().map(|(absent, _)| *absent)
+    }
+}

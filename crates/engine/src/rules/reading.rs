@@ -1,0 +1,20 @@
+//! What a rule's cells mean, for those that look at rules without evaluating them.
+
+use regex_syntax::hir::Hir;
+
+use super::Engine;
+use super::choice::FlagChoice;
+use super::dialect;
+use super::pattern::Options;
+
+/// What a pattern means to the linear-time engine; `None` when that cannot run it.
+pub(crate) fn meaning_of_pattern(text: &str, caseless: bool, engine: Engine) -> Option<Hir> {
+    let options = Options { engine, caseless, global: false };
+    dialect::read(text, options).ok().map(|reading| reading.meaning)
+}
+
+/// The flags that `attributes` choose from.
+pub(crate) fn flags_of_attributes(attributes: &str) -> Vec<i64> {
+    let choice = FlagChoice::read(attributes).ok().flatten();
+    choice.iter().flat_map(FlagChoice::flags).map(i64::from).collect()
+}

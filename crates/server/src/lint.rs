@@ -1,0 +1,64 @@
+//! `tidegate lint`: what is allowed in a configuration file and yet hardly meant.
+
+use std::process::ExitCode;
+
+use engine::lint::{Finding, lint};
+use serde_json::{Value, json};
+
+use crate::cli::LintOptions;
+use crate::config;
+
+/// Prints the findings; 0 for none, 1 for some, 2 for a file that is wrong.
+pub(crate) fn run(options: &LintOptions) -> ExitCode {
+    let loaded = config::find(options.config.as_deref()).and_then(|file| config::load(&file));
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let findings = lint(&loaded.draft, &loaded.snapshot);
+    if options.json {
+        let findings: Vec<_> = findings.iter().map(as_json).collect();
+        println!("{:#}", json!({ "file": loaded.origin, "findings": findings }));
+    } else {
+        print!("{}", shown(&findings));
+        let count = match findings.len() {
+            0 => "nothing to say".to_owned(),
+            1 => "1 finding".to_owned(),
+            count => format!("{count} findings"),
+        };
+        println!("{}: {count}", loaded.origin.display());
+    }
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn as_json(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind.name(),
+        "table": finding.table,
+        "row": finding.row.map(|row| row + 1),
+        "rule_id": finding.rule_id,
+        "column": Some(finding.column).filter(|column| !column.is_empty()),
+        "reason": finding.reason,
+        "suggestion": finding.suggestion,
+    })
+}
+
+fn shown(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mut place = match (finding.rule_id, finding.row) {
+            (Some(id), _) => format!("rule {id}"),
+            (None, Some(row)) => format!("{} row {}", finding.table, row + 1),
+            (None, None) => finding.table.to_owned(),
+        };
+        if !finding.column.is_empty() {
+            place += &format!(", {}", finding.column);
+        }
+        let Finding { kind, reason, suggestion, .. } = finding;
+        text += &format!("{place}: {reason} [{}]\n  {suggestion}\n\n", kind.name());
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! `tidegate lint` on files with one planted fault each, and on sensible ones.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Exit code and findings: kind and place of each.
+fn lint(file: &Path) -> (i32, Vec<String>) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["lint", "--json", "--config"])
+        .arg(file)
+        .output()
+        .expect("the binary starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(errors, "", "{}", file.display());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let findings = report["findings"].as_array().expect("a list").iter().map(|finding| {
+        let text = |member: &str| finding[member].as_str().expect(member).to_owned();
+        assert!(!text("reason").is_empty() && !text("suggestion").is_empty());
+        match (finding["rule_id"].as_i64(), finding["row"].as_i64()) {
+            (Some(id), _) => format!("{} rule {id}", text("kind")),
+            (None, Some(row)) => format!("{} {} {row}", text("kind"), text("table")),
+            (None, None) => text("kind"),
+        }
+    });
+    let mut findings: Vec<_> = findings.collect();
+    findings.sort();
+    (output.status.code().expect("an exit code"), findings)
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = format!("{}/../../testdata/lint/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .expect(&folder)
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn each_planted_fault_is_found_and_nothing_else() {
+    let mut wrong = Vec::new();
+    let files = files("bad");
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("it is readable");
+        let expected: Vec<_> =
+            text.lines().filter_map(|line| line.strip_prefix("# finding: ")).collect();
+        let (code, found) = lint(file);
+        if code != 1 || found != expected {
+            wrong.push(format!("{}: {code} {found:?}, not {expected:?}", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(files.len() >= 50, "only {} files", files.len());
+}
+
+#[test]
+fn sensible_configurations_have_no_findings() {
+    let files = files("good");
+    for file in &files {
+        assert_eq!(lint(file), (0, Vec::new()), "{}", file.display());
+    }
+    assert!(files.len() >= 5, "only {} files", files.len());
+}
+
+#[test]
+fn every_kind_has_a_planted_fault() {
+    let planted: String = files("bad")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).expect("it is readable"))
+        .collect();
+    for kind in engine::lint::Kind::ALL {
+        assert!(planted.contains(&format!("# finding: {}", kind.name())), "{}", kind.name());
+    }
+}
+
