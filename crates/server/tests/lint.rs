@@ -75,4 +75,3 @@ fn every_kind_has_a_planted_fault() {
         assert!(planted.contains(&format!("# finding: {}", kind.name())), "{}", kind.name());
     }
 }
-
