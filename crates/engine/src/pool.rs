@@ -57,14 +57,24 @@ pub enum Checkout {
 pub struct PoolShard {
     idle: Vec<Vec<LaneId>>,
     waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
-    random: u64,
+    /// By server: how far it is behind its share, in units of weight.
+    credit: Vec<i64>,
 }
 
 impl PoolShard {
-    /// An empty pool for the servers of a topology.
+    /// An empty pool for the servers of a topology. `seed` says which of them come first, so that
+    /// workers do not all begin with the same.
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let idle = topology.servers().iter().map(|_| Vec::new()).collect();
-        Self { idle, waiters: HashMap::new(), random: seed | 1 }
+        let mut random = seed | 1;
+        let mut credit_of = |server: &ServerRef| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            i64::try_from(random % (u64::from(server.weight) + 1)).unwrap_or(0)
+        };
+        let credit = topology.servers().iter().map(&mut credit_of).collect();
+        Self { idle, waiters: HashMap::new(), credit }
     }
 
     /// Finds a lane for a command.
@@ -80,17 +90,8 @@ impl PoolShard {
         let mut wait = false;
         while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
             wait = true;
-            let own = need.held.iter().find(|held| {
-                lanes.get(held.lane).is_some_and(|lane| lane.server.index == server.index)
-            });
-            if let Some(own) = own {
-                return Checkout::Held(own.lane);
-            }
-            // where a connection just broke, idle ones may be broken too and not know it yet
-            if need.avoid != Some(server.index)
-                && let Some(lane) = self.take_idle(server, need, lanes)
-            {
-                return Checkout::Lane(lane);
+            if let Some(ready) = self.ready_on(server, need, lanes) {
+                return ready;
             }
             if server.gauge.take_permit(server.max_connections) {
                 return Checkout::Dial(server.clone());
@@ -106,7 +107,28 @@ impl PoolShard {
         Checkout::Refuse
     }
 
-    /// A server by weight among those that are usable and not tried yet.
+    /// A lane of a server that needs no dial: the session's own, or an idle one.
+    fn ready_on(
+        &mut self,
+        server: &Server,
+        need: &Need<'_>,
+        lanes: &Slab<LaneId, Lane>,
+    ) -> Option<Checkout> {
+        let is_own = |held: &&Held| {
+            lanes.get(held.lane).is_some_and(|lane| lane.server.index == server.index)
+        };
+        if let Some(own) = need.held.iter().find(is_own) {
+            return Some(Checkout::Held(own.lane));
+        }
+        // where a connection just broke, idle ones may be broken too and not know it yet
+        if need.avoid == Some(server.index) {
+            return None;
+        }
+        self.take_idle(server, need, lanes).map(Checkout::Lane)
+    }
+
+    /// The server furthest behind its share among those that are usable and not tried yet; the
+    /// one to avoid only when it is alone.
     fn pick<'s>(
         &mut self,
         servers: &'s [ServerRef],
@@ -114,40 +136,29 @@ impl PoolShard {
         avoid: Option<usize>,
         now_us: u64,
     ) -> Option<&'s ServerRef> {
-        let usable = |server: &&ServerRef| {
-            server.status == Status::Online
-                && server.weight > 0
-                && server.max_connections > 0
-                && tried & bit(servers, server) == 0
-                && server.gauge.shunned_until_us(now_us) == 0
-        };
-        let total: u64 = servers.iter().filter(usable).map(|s| u64::from(s.weight)).sum();
-        let spared =
-            avoid.and_then(|index| servers.iter().filter(usable).find(|s| s.index == index));
-        let spared_weight = spared.map_or(0, |server| u64::from(server.weight));
-        if total == 0 {
-            return None;
-        }
-        if total == spared_weight {
-            return spared;
-        }
-        let mut left = self.next_random() % (total - spared_weight);
-        servers.iter().filter(usable).find(|server| {
-            if Some(server.index) == spared.map(|s| s.index) {
-                return false;
+        let mut total = 0;
+        let mut best: Option<(i64, &ServerRef)> = None;
+        let mut spared = None;
+        for server in servers {
+            if tried & bit(servers, server) != 0 || !is_usable(server, now_us) {
+                continue;
             }
-            let weight = u64::from(server.weight);
-            let here = left < weight;
-            left = left.saturating_sub(weight);
-            here
-        })
-    }
-
-    fn next_random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+            if avoid == Some(server.index) {
+                spared = Some(server);
+                continue;
+            }
+            let Some(credit) = self.credit.get_mut(server.index) else { continue };
+            *credit += i64::from(server.weight);
+            total += i64::from(server.weight);
+            if best.is_none_or(|(most, _)| *credit > most) {
+                best = Some((*credit, server));
+            }
+        }
+        let Some((_, server)) = best else { return spared };
+        if let Some(credit) = self.credit.get_mut(server.index) {
+            *credit -= total;
+        }
+        Some(server)
     }
 
     /// The idle lane of a server that needs the least aligning, latest used first.
@@ -227,6 +238,11 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
 fn bit(servers: &[ServerRef], server: &Server) -> u64 {
     let position = servers.iter().position(|s| s.index == server.index).unwrap_or(0);
     1 << position.min(63)
+}
+
+/// Whether a server may be given a command now.
+fn is_usable(server: &Server, now_us: u64) -> bool {
+    may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
 }
 
 /// Whether time alone may make a server usable.

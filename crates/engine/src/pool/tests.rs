@@ -83,7 +83,8 @@ fn dials_follow_the_weights_and_weight_zero_is_never_picked() {
         let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
         picked[server.index] += 1;
     }
-    assert!((2_850..3_150).contains(&picked[0]), "{picked:?}");
+    // not only on average: no server ever gets ahead of its share
+    assert!((2_999..=3_001).contains(&picked[0]), "{picked:?}");
     assert_eq!((picked[0] + picked[1], picked[2], picked[3]), (4_000, 0, 0));
 }
 
