@@ -19,7 +19,7 @@ use crate::route::QueryProcessor;
 use crate::session::{Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, DigestShare, Parts, QueryStats, Share};
+use crate::stats::{Counters, DigestShare, Parts, QueryStats, RuleHits, Share};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -105,6 +105,11 @@ impl Proxy {
             self.started_us = now_us;
         }
         self.now_us = now_us;
+    }
+
+    /// Decisions about queries are timed by this clock, of nanoseconds, when they are to be timed.
+    pub fn time_with(&mut self, clock_ns: fn() -> u64) {
+        self.processor.time_with(clock_ns);
     }
 
     /// A client was accepted.
@@ -293,12 +298,14 @@ impl Proxy {
     /// What this worker has counted, as far as it is asked for.
     pub fn share(&mut self, parts: Parts) -> Share {
         let QueryStats { digests, commands } = &mut self.query_stats;
-        let hits = self.processor.hits().iter().copied();
+        let hits = self.processor.hits().iter().zip(self.processor.limit_hits());
+        let hits = hits.map(|(hits, limit_hits)| RuleHits { hits: *hits, limit_hits });
         Share {
             now_us: self.now_us,
             counters: self.stats,
             sessions: self.sessions.len(),
             lanes: self.lanes.len(),
+            processor_ns: self.processor.time_ns(),
             rule_hits: self.snapshot.rules.rule_ids().zip(hits).collect(),
             commands: parts.commands.then(|| match parts.reset {
                 true => std::mem::take(commands),

@@ -111,6 +111,8 @@ pub struct QueryProcessor {
     digester: Digester,
     last: LastDigest,
     random: u64,
+    clock_ns: fn() -> u64,
+    time_ns: u64,
 }
 
 /// The digest of the last query; its parts are kept from one query to the next.
@@ -130,12 +132,37 @@ impl QueryProcessor {
             digester: Digester::new(),
             last: LastDigest::default(),
             random: seed,
+            clock_ns: || 0,
+            time_ns: 0,
         }
     }
 
     /// Decides about a query.
     pub fn route(&mut self, snapshot: &Snapshot, query: &Query<'_>) -> Route {
-        self.route_observed(snapshot, query, &mut ())
+        if !snapshot.vars.stats_time_query_processor {
+            return self.route_observed(snapshot, query, &mut ());
+        }
+        let began_ns = (self.clock_ns)();
+        let route = self.route_observed(snapshot, query, &mut ());
+        self.time_ns += (self.clock_ns)().saturating_sub(began_ns);
+        route
+    }
+
+    /// Takes the time by this clock, where `mysql-stats_time_query_processor` asks for it; without
+    /// one no time passes.
+    pub fn time_with(&mut self, clock_ns: fn() -> u64) {
+        self.clock_ns = clock_ns;
+    }
+
+    /// Nanoseconds that were spent on decisions while they were timed.
+    pub fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    /// How often a search for each active rule's patterns was given up, in the order of
+    /// [`crate::rules::RuleSet::rule_ids`].
+    pub fn limit_hits(&self) -> impl Iterator<Item = u64> + '_ {
+        self.rules.limit_hits()
     }
 
     /// Decides about a query and tells how; with an observer that watches, nothing is counted.

@@ -92,7 +92,7 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
-    use engine::stats::{CommandCounters, Counters};
+    use engine::stats::{CommandCounters, Counters, RuleHits};
 
     use super::*;
 
@@ -105,7 +105,8 @@ mod tests {
             counters: Counters { queries, ..Counters::default() },
             sessions: 1,
             lanes: 2,
-            rule_hits: vec![(3, queries)],
+            processor_ns: 0,
+            rule_hits: vec![(3, RuleHits { hits: queries, limit_hits: 1 })],
             commands: Some(commands),
             digests: None,
         }
@@ -130,7 +131,7 @@ mod tests {
         let (collected, answered) = collector.wait(1, Duration::from_secs(9));
         assert_eq!((answered, statements(&collected)), (1, 505));
         assert_eq!((collected.counters.queries, collected.sessions), (500, 1));
-        assert_eq!(collected.rule_hits.get(&3), Some(&500));
+        assert_eq!(collected.rule_hits.get(&3), Some(&RuleHits { hits: 500, limit_hits: 1 }));
         let (collected, answered) = collector.wait(1, Duration::ZERO);
         assert_eq!((answered, statements(&collected)), (0, 0), "waiting has a limit");
     }

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use engine::rules::RuleSet;
 use engine::stats::{CommandRow, DigestRow, Parts, Totals};
 use serde_json::{Map, Value, json};
 
@@ -17,19 +18,21 @@ use crate::collector::{Collector, Found};
 pub(crate) struct Reporter {
     collector: Collector,
     file: Option<PathBuf>,
+    slow_patterns: Vec<String>,
 }
 
 impl Reporter {
     /// Writes what `collector` finds to `file`, or to the log.
-    pub(crate) fn new(collector: Collector, file: Option<&Path>) -> Self {
-        Self { collector, file: file.map(Path::to_owned) }
+    pub(crate) fn new(collector: Collector, rules: &RuleSet, file: Option<&Path>) -> Self {
+        let slow_patterns = rules.slow_patterns().iter().map(ToString::to_string).collect();
+        Self { collector, file: file.map(Path::to_owned), slow_patterns }
     }
 
     /// Writes a report now.
     pub(crate) fn report(&mut self) {
         let parts = Parts { digests: true, commands: true, ..Parts::default() };
         let found = self.collector.collect(parts, LIMIT);
-        let document = document(&found, unix_us());
+        let document = document(&found, &self.slow_patterns, unix_us());
         let Some(file) = &self.file else {
             tracing::info!(statistics = %document, "statistics");
             return;
@@ -46,7 +49,7 @@ impl Reporter {
 }
 
 /// The report of what was found at this time of the calendar.
-fn document(found: &Found, unix_us: u64) -> Value {
+fn document(found: &Found, slow_patterns: &[String], unix_us: u64) -> Value {
     let collected = &found.collected;
     let clock = Clock { unix_us, now_us: collected.now_us };
     let hits = collected.rule_hits.iter();
@@ -69,8 +72,11 @@ fn document(found: &Found, unix_us: u64) -> Value {
         "counters": collected.counters.pairs().map(|(k, v)| (k.into(), v.into()))
             .collect::<Map<String, Value>>(),
         "stats_mysql_query_rules": hits
-            .map(|(rule_id, hits)| json!({ "rule_id": rule_id, "hits": hits }))
+            .map(|(rule_id, rule)| json!({ "rule_id": rule_id, "hits": rule.hits,
+                "limit_hits": rule.limit_hits }))
             .collect::<Vec<Value>>(),
+        "slow_patterns": slow_patterns,
+        "Query_Processor_time_nsec": collected.processor_ns,
         "stats_mysql_commands_counters": commands.collect::<Vec<Value>>(),
         "stats_mysql_query_digest": digests.iter().map(|row| clock.digest(row))
             .collect::<Vec<Value>>(),
@@ -170,7 +176,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use engine::ids::HostgroupId;
-    use engine::stats::{Collected, QueryEnd};
+    use engine::stats::{Collected, QueryEnd, RuleHits};
 
     use super::*;
 
@@ -189,12 +195,14 @@ mod tests {
         collected.digests.record(30_000_000, 0xab, &end, false);
         collected.digests.record(89_500_000, 0xab, &QueryEnd { elapsed_us: 750, ..end }, false);
         collected.commands.record(sql::command_class(&sql::facts(b"select 1")), 250);
-        collected.rule_hits.insert(7, 2);
+        collected.rule_hits.insert(7, RuleHits { hits: 2, limit_hits: 1 });
         collected.counters.queries = 2;
         let found = Found { collected, answered: 1, workers: 1 };
-        let told = document(&found, 1_700_000_000_000_000);
+        let told = document(&found, &["rule 7: slow".to_owned()], 1_700_000_000_000_000);
         assert_eq!(told["counters"]["queries"], 2);
-        assert_eq!(told["stats_mysql_query_rules"], json!([{ "rule_id": 7, "hits": 2 }]));
+        let rules = json!([{ "rule_id": 7, "hits": 2, "limit_hits": 1 }]);
+        assert_eq!(told["stats_mysql_query_rules"], rules);
+        assert_eq!(told["slow_patterns"], json!(["rule 7: slow"]));
         let commands = told["stats_mysql_commands_counters"].as_array().expect("a table");
         let select = commands.iter().find(|row| row["Command"] == "SELECT").expect("a row");
         assert_eq!((&select["Total_cnt"], &select["cnt_500us"]), (&json!(1), &json!(1)));

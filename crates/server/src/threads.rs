@@ -5,9 +5,10 @@
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, LazyLock};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use aws_lc_rs::rand;
@@ -53,7 +54,7 @@ pub(crate) fn start(
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
     let snapshot = Arc::new(loaded.snapshot.clone());
-    let vars = snapshot.vars.clone();
+    let (vars, rules) = (snapshot.vars.clone(), snapshot.rules.clone());
     let driver = choose(io)?;
     let places = places_of(&snapshot);
     let offer = Arc::new(offer::find(&snapshot, &places)?);
@@ -76,7 +77,8 @@ pub(crate) fn start(
         // a mailbox that was just made has room
         let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
     }
-    let reporter = Reporter::new(Collector::new(mailboxes.clone()), stats_file);
+    let collector = Collector::new(mailboxes.clone());
+    let reporter = Reporter::new(collector, &rules, stats_file);
     Ok(Running { listeners, driver, mailboxes, reporter })
 }
 
@@ -134,7 +136,8 @@ fn make<D: Driver<Listening = OwnedFd>>(
     let mut seed = [0; 8];
     fill(&mut seed);
     let seed = u64::from_le_bytes(seed);
-    let proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
+    let mut proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
+    proxy.time_with(clock_ns);
     let outside = Outside {
         shared: plan.shared.clone(),
         places: plan.places.clone(),
@@ -154,6 +157,12 @@ fn make<D: Driver<Listening = OwnedFd>>(
     let (worker, edge) = events.parts_mut();
     worker.start(edge);
     Ok(events)
+}
+
+/// Nanoseconds of a clock that never goes back.
+fn clock_ns() -> u64 {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Fills with random bytes; the system's generator failing is not survivable for a login.

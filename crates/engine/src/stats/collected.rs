@@ -28,12 +28,23 @@ pub struct Share {
     pub sessions: usize,
     /// Its backend connections now.
     pub lanes: usize,
-    /// How often each active rule matched, by its id.
-    pub rule_hits: Vec<(i64, u64)>,
+    /// Nanoseconds spent on digests and rules, while that was timed.
+    pub processor_ns: u64,
+    /// What became of each active rule, by its id.
+    pub rule_hits: Vec<(i64, RuleHits)>,
     /// By class of statement, if asked for.
     pub commands: Option<CommandCounters>,
     /// By digest, if asked for.
     pub digests: Option<DigestShare>,
+}
+
+/// What became of a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RuleHits {
+    /// Times it matched.
+    pub hits: u64,
+    /// Times a search for one of its patterns was given up at a limit, which is no match.
+    pub limit_hits: u64,
 }
 
 /// What a worker tells of its digests.
@@ -56,7 +67,7 @@ impl DigestShare {
 }
 
 /// Rows that are copied at once: some tenths of a millisecond of a worker's time.
-const PAGE_ROWS: usize = 2000;
+const PAGE_ROWS: usize = 1000;
 
 /// The shares of several workers, added up.
 #[derive(Debug)]
@@ -69,8 +80,10 @@ pub struct Collected {
     pub sessions: usize,
     /// Backend connections now.
     pub lanes: usize,
-    /// How often each active rule matched, by its id.
-    pub rule_hits: BTreeMap<i64, u64>,
+    /// Nanoseconds spent on digests and rules, while that was timed.
+    pub processor_ns: u64,
+    /// What became of each active rule, by its id.
+    pub rule_hits: BTreeMap<i64, RuleHits>,
     /// By class of statement.
     pub commands: CommandCounters,
     /// By digest.
@@ -84,6 +97,7 @@ impl Default for Collected {
             counters: Counters::default(),
             sessions: 0,
             lanes: 0,
+            processor_ns: 0,
             rule_hits: BTreeMap::new(),
             commands: CommandCounters::default(),
             // the shares are bounded already
@@ -99,8 +113,11 @@ impl Collected {
         self.counters.merge(&share.counters);
         self.sessions += share.sessions;
         self.lanes += share.lanes;
+        self.processor_ns += share.processor_ns;
         for (rule, hits) in &share.rule_hits {
-            *self.rule_hits.entry(*rule).or_default() += hits;
+            let sum = self.rule_hits.entry(*rule).or_default();
+            sum.hits += hits.hits;
+            sum.limit_hits += hits.limit_hits;
         }
         self.merge_moved(share);
     }

@@ -14,7 +14,7 @@ mod totals;
 
 use sql::CommandClass;
 
-pub use collected::{Collected, DigestShare, Parts, Share};
+pub use collected::{Collected, DigestShare, Parts, RuleHits, Share};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
 pub use counters::Counters;
 pub use digests::{DigestRow, DigestStats};

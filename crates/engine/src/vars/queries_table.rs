@@ -210,7 +210,8 @@ pub(super) const ROWS: &[Variable] = &[
         "stats_time_query_processor",
         Kind::Bool,
         "false",
-        "Whether the time rules take is summed up.",
-    ),
+        "Whether the time that digests and rules take is summed up.",
+    )
+    .acts(Effect::AtOnce),
     mysql("servers_stats", Kind::Bool, "true", "Whether bytes and queries are counted by server."),
 ];

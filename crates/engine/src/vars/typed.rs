@@ -86,6 +86,8 @@ vars! {
     commands_stats: bool = "mysql-commands_stats",
     /// Whether digests are counted by client address too.
     query_digests_track_hostname: bool = "mysql-query_digests_track_hostname",
+    /// Whether the time that decisions take is summed up.
+    stats_time_query_processor: bool = "mysql-stats_time_query_processor",
     /// Memory for statistics by digest, of all workers together.
     query_digests_memory_bytes_max: u64 = "mysql-query_digests_memory_bytes_max",
     /// What rules' patterns are written for: 1 PCRE, 2 RE2.
