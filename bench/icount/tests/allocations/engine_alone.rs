@@ -48,6 +48,13 @@ fn executing_a_prepared_statement_allocates_nothing() {
 }
 
 #[test]
+fn counting_a_known_query_allocates_nothing() {
+    let known = icount::scenario::SCENARIOS.iter().find(|s| s.name == "stats-known");
+    let mut pass = (known.expect("it is a scenario").begin)();
+    assert_eq!(steady_allocations(|| pass()), 0);
+}
+
+#[test]
 fn finding_the_facts_of_a_statement_allocates_nothing() {
     let allocations = steady_allocations(|| {
         std::hint::black_box(sql::facts(std::hint::black_box(packets::LONG_SELECT)));

@@ -83,3 +83,58 @@ impl QueryStats {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is shown of one query after another with these variables: digest rows by client
+    /// address, and statements by class.
+    fn shown(variables: &[(&str, &str)]) -> (Vec<(String, u64)>, u64) {
+        let own = |(name, value): &(&str, &str)| (format!("mysql-{name}"), (*value).to_owned());
+        let pairs: Vec<_> = variables.iter().map(own).collect();
+        let vars = Vars::from_pairs(&pairs).expect("they are variables");
+        let mut stats = QueryStats::new(&vars, 1);
+        for client in ["10.0.0.1", "10.0.0.2", "10.0.0.2"] {
+            let end = QueryEnd {
+                client: client.as_bytes(),
+                digest: Some(5),
+                class: Some(sql::Verb::Select.into()),
+                ..QueryEnd::default()
+            };
+            stats.record(&vars, 1, &end);
+        }
+        let client = |row: DigestRow<'_>| String::from_utf8_lossy(row.client).into_owned();
+        let mut rows: Vec<_> =
+            stats.digests.rows().map(|row| (client(row), row.totals.count)).collect();
+        rows.sort();
+        (rows, stats.commands.rows().map(|(_, row)| row.count).sum())
+    }
+
+    #[test]
+    fn what_is_counted_is_what_the_variables_ask_for() {
+        let together = vec![(String::new(), 3)];
+        assert_eq!(shown(&[]), (together.clone(), 3));
+        assert_eq!(shown(&[("commands_stats", "false")]), (together, 0));
+        assert_eq!(shown(&[("query_digests", "false")]), (Vec::new(), 3));
+        let apart = vec![("10.0.0.1".to_owned(), 1), ("10.0.0.2".to_owned(), 2)];
+        assert_eq!(shown(&[("query_digests_track_hostname", "true")]), (apart, 3));
+    }
+
+    #[test]
+    fn workers_share_the_memory_for_digests() {
+        let rows = |threads: &str| {
+            let pairs = [("query_digests_memory_bytes_max", "1048576"), ("threads", threads)];
+            let pairs = pairs.map(|(name, value)| (format!("mysql-{name}"), value.to_owned()));
+            let vars = Vars::from_pairs(&pairs).expect("they are variables");
+            let mut stats = QueryStats::new(&vars, 1);
+            for digest in 0..10_000 {
+                let end = QueryEnd { digest: Some(digest), ..QueryEnd::default() };
+                stats.record(&vars, 1, &end);
+            }
+            stats.digests.rows().count()
+        };
+        let (alone, one_of_four) = (rows("1"), rows("4"));
+        assert!(one_of_four * 3 < alone && alone < one_of_four * 5, "{one_of_four} of {alone}");
+    }
+}
