@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod packets;
+mod rules;
 pub mod scenario;
 pub mod world;

@@ -38,7 +38,12 @@ impl Default for World {
 impl World {
     /// A read/write split over one writer and one reader, and nobody there yet.
     pub fn new() -> Self {
-        let (snapshot, offer) = configured();
+        Self::with_rules(split())
+    }
+
+    /// One writer and one reader with these rules, and nobody there yet.
+    pub fn with_rules(rules: Vec<RuleRow>) -> Self {
+        let (snapshot, offer) = configured_with(rules);
         Self {
             proxy: Proxy::new(snapshot, offer, 1, [7; 32]),
             lane: None,
@@ -173,7 +178,11 @@ impl World {
 
 /// A read/write split over one writer and one reader, and what clients are offered.
 pub fn configured() -> (Arc<Snapshot>, Arc<Offer>) {
-    let Ok(snapshot) = Snapshot::compile(&draft()) else {
+    configured_with(split())
+}
+
+fn configured_with(rules: Vec<RuleRow>) -> (Arc<Snapshot>, Arc<Offer>) {
+    let Ok(snapshot) = Snapshot::compile(&draft(rules)) else {
         unreachable!("the scenario's configuration is valid")
     };
     let offer = Offer {
@@ -226,12 +235,17 @@ fn first_packet(bytes: &[u8]) -> Packet<'_> {
     }
 }
 
-fn draft() -> Draft {
+fn draft(rules: Vec<RuleRow>) -> Draft {
     let server = |hostgroup_id| ServerRow {
         hostgroup_id,
         hostname: "127.0.0.1".into(),
         ..ServerRow::default()
     };
+    let user = UserRow { username: "app".into(), password: b"app".to_vec(), ..UserRow::default() };
+    Draft { servers: vec![server(0), server(1)], users: vec![user], rules, ..Draft::default() }
+}
+
+fn split() -> Vec<RuleRow> {
     let rule = |rule_id, pattern: &str, hostgroup| RuleRow {
         rule_id,
         active: 1,
@@ -240,12 +254,5 @@ fn draft() -> Draft {
         apply: 1,
         ..RuleRow::default()
     };
-    let user = UserRow { username: "app".into(), password: b"app".to_vec(), ..UserRow::default() };
-    Draft {
-        servers: vec![server(0), server(1)],
-        users: vec![user],
-        rules: vec![rule(1, "^SELECT.*FOR UPDATE", 0), rule(2, "^SELECT", 1)],
-        fast_routing: Vec::new(),
-        variables: Vec::new(),
-    }
+    vec![rule(1, "^SELECT.*FOR UPDATE", 0), rule(2, "^SELECT", 1)]
 }

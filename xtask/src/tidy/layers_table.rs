@@ -28,7 +28,7 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "crates/engine",
         &["wire", "sql"],
-        &["memchr", "regex-automata", "regex-syntax", "pcre2"],
+        &["memchr", "regex-automata", "regex-syntax", "aho-corasick", "pcre2"],
         &["testkit"],
     ),
     row("crates/io", &[], &["libc", "io-uring"], &[]),

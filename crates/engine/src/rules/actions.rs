@@ -62,6 +62,17 @@ impl Actions {
         self.flag_out.unwrap_or(chosen)
     }
 
+    /// Every flag that there may be after this rule; none when it leaves the flag.
+    pub(super) fn flags(&self) -> impl Iterator<Item = u32> + '_ {
+        let chosen = self.flag_choice.as_ref().filter(|_| self.flag_out.is_none());
+        self.flag_out.into_iter().chain(chosen.into_iter().flat_map(FlagChoice::flags))
+    }
+
+    /// Whether the flag after this rule is a matter of chance.
+    pub(super) fn is_random(&self) -> bool {
+        self.flag_out.is_none() && self.flag_choice.is_some()
+    }
+
     pub(super) fn apply_to(&self, verdict: &mut RuleVerdict) {
         if self.destination.is_some() {
             verdict.destination = self.destination;

@@ -56,7 +56,12 @@ impl Conditions {
             }),
             digest: digest(cells),
             match_digest: pattern(cells, "match_digest", &row.match_digest, options),
-            match_pattern: pattern(cells, "match_pattern", &row.match_pattern, options),
+            match_pattern: pattern(
+                cells,
+                "match_pattern",
+                &row.match_pattern,
+                Options { replaces: row.replace_pattern.is_some(), ..options },
+            ),
             negate: cells.flag("negate_match_pattern", row.negate_match_pattern),
         }
     }
@@ -135,7 +140,7 @@ fn digest(cells: &mut Cells<'_>) -> Option<u64> {
 }
 
 fn modifiers(cells: &mut Cells<'_>, engine: Engine) -> Options {
-    let mut options = Options { engine, caseless: false, global: false };
+    let mut options = Options { engine, caseless: false, replaces: false, global: false };
     let words = cells.row.re_modifiers.as_deref().unwrap_or_default();
     for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         if word.eq_ignore_ascii_case("CASELESS") {

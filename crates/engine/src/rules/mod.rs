@@ -2,17 +2,25 @@
 //!
 //! The outcome is a verdict, not an action: whether the destination is obeyed (a transaction may
 //! pin the session elsewhere) is the session's decision. What a rule asks is known to `conditions`
-//! alone, what it decides to `actions`, how a pattern is searched to `pattern` and `dialect`.
+//! alone, what it decides to `actions`, how a pattern is searched to `pattern` and `dialect`, the
+//! order of things to `chain`. All the rest is about not looking at rules that cannot match:
+//! `index` and `literals` find those that can, `survey` what is the same for a digest and client,
+//! and `memo` remembers it.
 
 mod actions;
 mod backtracking;
+mod bits;
 mod cells;
+mod chain;
 mod choice;
 mod conditions;
 mod dialect;
 mod fast_routing;
+mod index;
 mod input;
 pub(crate) mod json;
+mod literals;
+mod memo;
 mod observe;
 mod pattern;
 mod prefilter;
@@ -20,6 +28,7 @@ mod reading;
 mod replace;
 mod scratch;
 mod spelling;
+mod survey;
 mod verdict;
 
 use std::collections::HashMap;
@@ -31,7 +40,11 @@ use crate::vars::Vars;
 
 use actions::Actions;
 use cells::{Cells, Found, fault};
+use chain::{Chain, Places};
 use conditions::Conditions;
+use index::{FoundBy, Index};
+use memo::Known;
+use survey::Asked;
 
 pub use fast_routing::FastRouting;
 pub use input::{DigestRef, RuleInput};
@@ -43,11 +56,18 @@ pub use verdict::{Multiplex, RuleVerdict};
 
 /// Compiled rules in the order of their ids; immutable, shared by the workers, cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct RuleSet {
-    rules: Arc<[Rule]>,
+pub struct RuleSet(Arc<Compiled>);
+
+#[derive(Debug, Default)]
+struct Compiled {
+    rules: Box<[Rule]>,
+    index: Index,
+    asked: Asked,
     /// How often a chain may begin again after its flag changed.
     iterations: u32,
-    slow: Arc<[ConfigFault]>,
+    /// Remembering is quicker than looking again.
+    remembers: bool,
+    slow: Box<[ConfigFault]>,
 }
 
 /// What is the same for all rules of a set.
@@ -87,157 +107,92 @@ impl RuleSet {
             let conditions = Conditions::compile(&mut cells, options.engine);
             let actions = Actions::compile(&mut cells, &conditions);
             if row.active == 1 {
-                rules.push(Rule { id: row.rule_id, conditions, actions });
+                let found_by = FoundBy::default();
+                rules.push(Rule { id: row.rule_id, place: 0, found_by, conditions, actions });
             }
         }
         if !found.faults.is_empty() {
             return Err(found.faults);
         }
-        rules.sort_by_key(|rule| rule.id);
-        Ok(Self { rules: rules.into(), iterations: options.iterations, slow: found.slow.into() })
+        rules.sort_by_key(|rule: &Rule| rule.id);
+        for (place, rule) in rules.iter_mut().enumerate() {
+            rule.place = u32::try_from(place).unwrap_or(u32::MAX);
+        }
+        let index = Index::new(&mut rules);
+        let asks = |rule: &Rule| rule.conditions.match_digest.is_some();
+        let remembers = rules.len() > FEW || rules.iter().any(asks);
+        Ok(Self(Arc::new(Compiled {
+            asked: Asked::of(&rules),
+            rules: rules.into(),
+            index,
+            iterations: options.iterations,
+            remembers,
+            slow: found.slow.into(),
+        })))
     }
 
     /// A scratch for this set, with all hits at 0.
     pub fn scratch(&self) -> RuleScratch {
-        RuleScratch::new(&self.rules)
+        RuleScratch::new(&self.0)
     }
 
     /// Evaluates the rules in ascending order of their ids: every matching rule overrides what
     /// earlier ones decided, until one with `apply=1` matched.
+    ///
+    /// What does not depend on the text is found out once for each digest and client; to whoever
+    /// watches it is all done anew.
     pub fn evaluate<O: Observer>(
         &self,
         input: &RuleInput<'_>,
         scratch: &mut RuleScratch,
         observer: &mut O,
     ) -> RuleVerdict {
-        if !scratch.is_of(&self.rules) {
+        let set = &*self.0;
+        if !scratch.is_of(&self.0) {
             *scratch = self.scratch();
         }
-        let mut chain = Chain {
-            verdict: RuleVerdict { flag: input.flag_in, ..RuleVerdict::default() },
-            random: input.random,
-            iteration: 0,
-        };
-        let mut at = 0;
-        while let Some(rule) = self.rules.get(at) {
-            let before = chain.verdict.flag;
-            chain.step(rule, at, input, scratch, observer);
-            if chain.verdict.applied {
-                break;
-            }
-            at += 1;
-            if chain.verdict.flag != before && chain.iteration < self.iterations {
-                chain.iteration += 1;
-                at = 0;
-            }
+        let RuleScratch { work, memo, key, places, .. } = scratch;
+        let chain = Chain::new(set, input);
+        if O::WATCHES || !set.remembers {
+            return chain.run(Places::All, work, observer);
         }
-        chain.verdict
+        set.asked.key_of(input, key);
+        let known = match memo.find(key) {
+            Some(slot) => memo.known(slot),
+            None => memo.insert(key, set.survey(input, work, places)),
+        };
+        match known {
+            Some(Known::Verdict(verdict, matched)) => {
+                matched.iter().for_each(|place| work.count_hit(*place as usize));
+                verdict.clone()
+            }
+            Some(Known::Places(listed)) if set.index.by_text.is_none() => {
+                chain.run(Places::Listed(listed), work, observer)
+            }
+            Some(Known::Places(listed)) => {
+                places.clear(set.rules.len());
+                listed.iter().for_each(|place| places.insert(*place));
+                set.index.find_by_text(input.text, places);
+                chain.run(Places::Found(places), work, observer)
+            }
+            None => chain.run(Places::All, work, observer),
+        }
     }
 
     /// Ids of the active rules, in the order of [`RuleScratch::hits`].
     pub fn rule_ids(&self) -> impl Iterator<Item = i64> + '_ {
-        self.rules.iter().map(|rule| rule.id)
+        self.0.rules.iter().map(|rule| rule.id)
     }
 
     /// The patterns of active rules that need an engine which backtracks, each with the reason:
     /// they work, but slowly, and find nothing when they reach a limit.
     pub fn slow_patterns(&self) -> &[ConfigFault] {
-        &self.slow
+        &self.0.slow
     }
 
     /// Whether no rule is active.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-}
-
-/// How far an evaluation is.
-struct Chain {
-    verdict: RuleVerdict,
-    random: u64,
-    iteration: u32,
-}
-
-impl Chain {
-    /// Looks at one rule.
-    fn step<O: Observer>(
-        &mut self,
-        rule: &Rule,
-        place: usize,
-        input: &RuleInput<'_>,
-        scratch: &mut RuleScratch,
-        observer: &mut O,
-    ) {
-        let flag_before = self.verdict.flag;
-        let missed = self.miss(rule, place, input, scratch);
-        let mut rewritten = false;
-        if missed.is_none() {
-            if !O::WATCHES {
-                scratch.count_hit(place);
-            }
-            if rule.actions.flag_choice.is_some() {
-                self.verdict.flag = rule.actions.next_flag(flag_before, self.random);
-                self.random = next_random(self.random);
-            } else if let Some(flag) = rule.actions.flag_out {
-                self.verdict.flag = flag;
-            }
-            rule.actions.apply_to(&mut self.verdict);
-            if !input.execute && self.rewrite(rule, place, input, scratch) {
-                rewritten = true;
-                self.verdict.rewritten = true;
-            }
-        }
-        if O::WATCHES {
-            observer.on_rule(&RuleStep {
-                rule_id: rule.id,
-                flag_before,
-                flag_after: self.verdict.flag,
-                missed,
-                rewritten: rewritten.then_some(scratch.text.as_slice()),
-                applied: self.verdict.applied,
-                iteration: self.iteration,
-            });
-        }
-    }
-
-    fn miss(
-        &self,
-        rule: &Rule,
-        place: usize,
-        input: &RuleInput<'_>,
-        scratch: &mut RuleScratch,
-    ) -> Option<Condition> {
-        let conditions = &rule.conditions;
-        if conditions.flag_in != self.verdict.flag {
-            return Some(Condition::FlagIn);
-        }
-        let missed = conditions.miss_of_stable(input, scratch.digests.get_mut(place)?);
-        if missed.is_some() {
-            return missed;
-        }
-        let text = if self.verdict.rewritten { &scratch.text } else { input.text };
-        let pattern = scratch.texts.get_mut(place)?;
-        (!conditions.match_text(text, pattern)).then_some(Condition::MatchPattern)
-    }
-
-    /// Rewrites the text as it stands, if the rule does and its pattern is found.
-    fn rewrite(
-        &self,
-        rule: &Rule,
-        place: usize,
-        input: &RuleInput<'_>,
-        scratch: &mut RuleScratch,
-    ) -> bool {
-        let Some(replacement) = &rule.actions.replacement else { return false };
-        let Some(pattern) = &rule.conditions.match_pattern else { return false };
-        let Some(memory) = scratch.texts.get_mut(place) else { return false };
-        let text = if self.verdict.rewritten { scratch.text.as_slice() } else { input.text };
-        scratch.next_text.clear();
-        let replaced = pattern.replace(text, replacement, memory, &mut scratch.next_text);
-        if replaced {
-            std::mem::swap(&mut scratch.text, &mut scratch.next_text);
-        }
-        replaced
+        self.0.rules.is_empty()
     }
 }
 
@@ -245,14 +200,11 @@ impl Chain {
 #[derive(Debug)]
 struct Rule {
     id: i64,
+    /// Its place in the order of the rules.
+    place: u32,
+    found_by: FoundBy,
     conditions: Conditions,
     actions: Actions,
-}
-
-/// Another number from one, for the next choice of the same evaluation.
-fn next_random(random: u64) -> u64 {
-    let mixed = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-    mixed ^ (mixed >> 32)
 }
 
 /// A fault for every row whose id an earlier row has.
@@ -267,6 +219,9 @@ fn duplicates(rows: &[RuleRow]) -> Vec<ConfigFault> {
     }
     faults
 }
+
+/// Up to so many rules without `match_digest` are quicker looked at than remembered.
+const FEW: usize = 8;
 
 #[cfg(test)]
 mod tests;

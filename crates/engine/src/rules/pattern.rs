@@ -8,12 +8,14 @@ use std::ops::Range;
 use pcre2::bytes::CaptureLocations;
 use regex_automata::Input;
 use regex_automata::meta::{Cache, Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::captures::Captures;
 
 use super::Engine;
 use super::backtracking::{Backtracking, LimitReached};
 use super::dialect::{self, Reading, Refusal};
-use super::prefilter::Prefilter;
+use super::literals::Requirement;
+use super::prefilter::{self, Prefilter};
 use super::replace::Replacement;
 
 /// How a rule's patterns are read.
@@ -22,6 +24,8 @@ pub(super) struct Options {
     pub(super) engine: Engine,
     /// Without regard to case.
     pub(super) caseless: bool,
+    /// What is found is to be replaced.
+    pub(super) replaces: bool,
     /// A replacement takes every place, not only the first.
     pub(super) global: bool,
 }
@@ -29,15 +33,17 @@ pub(super) struct Options {
 /// A pattern to be searched in query texts.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    pub(super) prefilter: Prefilter,
-    /// The prefilter says it all, where only a match matters.
-    literal: bool,
+    prefilter: Prefilter,
+    /// What must be in a text.
+    requirements: Box<[Requirement]>,
     global: bool,
     search: Search,
 }
 
 #[derive(Debug)]
 enum Search {
+    /// The prefilter says it all.
+    Literal,
     Linear(Linear),
     Backtracking(Backtracking),
 }
@@ -61,6 +67,7 @@ pub(super) struct PatternScratch {
 
 #[derive(Debug)]
 enum Memory {
+    None,
     Linear(Box<LinearMemory>),
     Backtracking(CaptureLocations),
 }
@@ -86,7 +93,7 @@ impl Pattern {
             Ok(pattern) => {
                 let pattern = Self {
                     prefilter: Prefilter::default(),
-                    literal: false,
+                    requirements: Box::default(),
                     global: options.global,
                     search: Search::Backtracking(pattern),
                 };
@@ -100,23 +107,32 @@ impl Pattern {
     fn linear(text: &str, options: Options) -> Result<Self, Refusal> {
         let Reading { meaning, groups, newlines } = dialect::read(text, options)?;
         let (prefilter, literal) = Prefilter::of(&meaning);
-        let regex =
-            Regex::builder().configure(config()).build_from_hir(&meaning).map_err(|error| {
-                match error.size_limit() {
-                    Some(limit) => {
-                        let reason = format!("its compiled form needs more than {limit} bytes");
-                        Refusal::of_all(text, reason)
-                    }
-                    None => Refusal::of_all(text, error.to_string()),
+        let requirements = prefilter::requirements(&meaning).into();
+        let search = if literal && !options.replaces {
+            Search::Literal
+        } else {
+            let regex = Regex::builder().configure(config(options)).build_from_hir(&meaning);
+            let regex = regex.map_err(|error| match error.size_limit() {
+                Some(limit) => {
+                    let reason = format!("its compiled form needs more than {limit} bytes");
+                    Refusal::of_all(text, reason)
                 }
+                None => Refusal::of_all(text, error.to_string()),
             })?;
-        let search = Search::Linear(Linear { regex, groups, newlines });
-        Ok(Self { prefilter, literal, global: options.global, search })
+            Search::Linear(Linear { regex, groups, newlines })
+        };
+        Ok(Self { prefilter, requirements, global: options.global, search })
+    }
+
+    /// Sets of literals of which one each must be in a text; none when nothing is known.
+    pub(super) fn requirements(&self) -> &[Requirement] {
+        &self.requirements
     }
 
     /// How many groups the pattern has, the whole of it not counted.
     pub(super) fn group_count(&self) -> usize {
         match &self.search {
+            Search::Literal => 0,
             Search::Linear(linear) => linear.groups.len().saturating_sub(1),
             Search::Backtracking(backtracking) => backtracking.group_count(),
         }
@@ -127,7 +143,7 @@ impl Pattern {
         if !self.prefilter.admits(text) {
             return false;
         }
-        if self.literal {
+        if let Search::Literal = self.search {
             return true;
         }
         let limit_hits = &mut scratch.limit_hits;
@@ -226,6 +242,7 @@ impl Pattern {
 
     fn memory(&self) -> Memory {
         match &self.search {
+            Search::Literal => Memory::None,
             Search::Linear(linear) => {
                 let cache = linear.regex.create_cache();
                 Memory::Linear(Box::new(LinearMemory { cache, captures: None }))
@@ -245,8 +262,13 @@ impl Linear {
     }
 }
 
-fn config() -> Config {
+fn config(options: Options) -> Config {
+    let captures = match options.replaces {
+        true => WhichCaptures::All,
+        false => WhichCaptures::Implicit,
+    };
     Config::new()
+        .which_captures(captures)
         .utf8_empty(false)
         // whole automata are the lint's: thousands of rules would take too much memory
         .dfa(false)

@@ -6,6 +6,8 @@
 use memchr::{memchr, memchr2};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
+use super::literals::Requirement;
+
 /// What must be in a text. All comparisons disregard the case of ASCII letters.
 #[derive(Debug, Default)]
 pub(super) struct Prefilter {
@@ -90,6 +92,40 @@ impl Needle {
     }
 }
 
+/// Sets of literals of which one each must be in a text for a pattern to match; in lower case.
+pub(super) fn requirements(meaning: &Hir) -> Vec<Requirement> {
+    let mut parts = Vec::new();
+    flatten(meaning, &mut parts);
+    let mut found: Vec<Requirement> = Vec::new();
+    let mut run = Run::default();
+    for part in parts {
+        if literal(part, &mut run) {
+            continue;
+        }
+        found.extend(run.end_as_requirement());
+        match part.kind() {
+            HirKind::Repetition(repetition) if repetition.min > 0 => {
+                found.extend(requirements(&repetition.sub));
+            }
+            HirKind::Alternation(branches) => found.extend(one_of(branches)),
+            _ => {}
+        }
+    }
+    found.extend(run.end_as_requirement());
+    found.truncate(REQUIREMENTS_MAX);
+    found
+}
+
+/// The longest literals of all branches, when each has one.
+fn one_of(branches: &[Hir]) -> Option<Requirement> {
+    let mut all = Vec::new();
+    for branch in branches {
+        let shortest = |asked: &Requirement| asked.iter().map(|literal| literal.len()).min();
+        all.extend(requirements(branch).into_iter().max_by_key(shortest)?);
+    }
+    (all.len() <= BRANCHES_MAX).then_some(all)
+}
+
 /// The runs of literals among the parts of a pattern.
 #[derive(Default)]
 struct Runs {
@@ -105,6 +141,15 @@ struct Run {
     bytes: Vec<u8>,
     /// Comparing without regard to case is right for every byte.
     exact: bool,
+}
+
+impl Run {
+    /// The run as a requirement, and the next one begins.
+    fn end_as_requirement(&mut self) -> Option<Requirement> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let bytes = bytes.get(..NEEDLE_BYTES_MAX).unwrap_or(&bytes);
+        (!bytes.is_empty()).then(|| vec![bytes.into()])
+    }
 }
 
 impl Runs {
@@ -188,3 +233,7 @@ const BY_RARITY: &[u8] = b"zqjxkv;*wy\"-@()=`'.,ghbpufm_cdl0123456789ronisatle "
 
 /// Bytes of a literal that are compared.
 const NEEDLE_BYTES_MAX: usize = 32;
+/// Requirements of a pattern that are known.
+const REQUIREMENTS_MAX: usize = 8;
+/// Literals of a requirement; one of more is no help.
+const BRANCHES_MAX: usize = 16;

@@ -9,7 +9,7 @@ use super::pattern::Options;
 
 /// What a pattern means to the linear-time engine; `None` when that cannot run it.
 pub(crate) fn meaning_of_pattern(text: &str, caseless: bool, engine: Engine) -> Option<Hir> {
-    let options = Options { engine, caseless, global: false };
+    let options = Options { engine, caseless, replaces: false, global: false };
     dialect::read(text, options).ok().map(|reading| reading.meaning)
 }
 

@@ -9,6 +9,7 @@ use crate::ids::HostgroupId;
 
 mod chains;
 mod patterns;
+mod remembering;
 
 fn rule(rule_id: i64) -> RuleRow {
     RuleRow { rule_id, active: 1, ..RuleRow::default() }
