@@ -59,6 +59,7 @@ impl World {
         let session = self.proxy.on_accepted(Arrival {
             client: "127.0.0.1".into(),
             local: false,
+            proxy: ("127.0.0.1".into(), 6033),
             connection: ConnectionId(7),
             random: *b"abcdefghijklmnopqrst",
             admitted: true,

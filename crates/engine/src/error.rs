@@ -107,6 +107,18 @@ pub fn query_interrupted() -> SqlError {
     error(1317, *b"70100", "Query execution was interrupted".into())
 }
 
+/// 1907 as ProxySQL gives it, for a query that ran longer than it may; names the limit.
+pub fn query_timeout(limit_ms: u64) -> SqlError {
+    let message =
+        format!("Query execution was interrupted, query_timeout exceeded (limit {limit_ms} ms)");
+    error(1907, *b"70100", message)
+}
+
+/// 1148, with the text of a rule's `error_msg`.
+pub fn refused_by_rule(text: &str) -> SqlError {
+    error(1148, *b"42000", text.into())
+}
+
 /// 9001 when waiting cannot help: nothing in the hostgroup may be used.
 pub fn no_server(hostgroup: HostgroupId, why: &str) -> SqlError {
     error(9001, *b"HY000", format!("No server available in hostgroup {hostgroup}: {why}"))

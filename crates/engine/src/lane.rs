@@ -103,8 +103,14 @@ pub struct Lane {
     pub born_us: u64,
     /// When it was last checked in, in microseconds.
     pub used_us: u64,
-    /// Kills on their way to its queries, which may come late and hit the next one.
+    /// Errands under way to kill its query, which may come late and hit the next one.
     pub kills: u32,
+    /// A kill was sent to it and no query of it was seen to be interrupted since.
+    pub struck: bool,
+    /// No session has used it.
+    pub fresh: bool,
+    /// It is closed when its session lets go of it.
+    pub single_use: bool,
     /// A command's end is still with the client.
     pub partial: bool,
     queue: VecDeque<InFlight>,
@@ -134,6 +140,9 @@ impl Lane {
             born_us: now_us,
             used_us: now_us,
             kills: 0,
+            struck: false,
+            fresh: true,
+            single_use: false,
             partial: false,
             queue: VecDeque::with_capacity(4),
             tracker: ReplyTracker::new(ReplyKind::Simple, Caps::NONE),
@@ -170,6 +179,11 @@ impl Lane {
     /// head; `None` in the middle of a packet.
     pub fn error_seq(&self) -> Option<u8> {
         self.tracker.is_between_packets().then(|| self.tracker.last_seq().wrapping_add(1))
+    }
+
+    /// The sequence number of the last packet of the reply at the head.
+    pub fn last_seq(&self) -> u8 {
+        self.tracker.last_seq()
     }
 
     /// What the results before the last one said, of a reply that ended with an error.

@@ -35,6 +35,8 @@ pub struct Need<'a> {
     pub avoid: Option<usize>,
     /// Lanes that the session has already: of the server that is picked, its own serves first.
     pub held: &'a [Held],
+    /// Only a connection that nobody has used will do.
+    pub fresh: bool,
 }
 
 /// What a checkout came to.
@@ -117,7 +119,7 @@ impl PoolShard {
         let is_own = |held: &&Held| {
             lanes.get(held.lane).is_some_and(|lane| lane.server.index == server.index)
         };
-        if let Some(own) = need.held.iter().find(is_own) {
+        if let Some(own) = need.held.iter().find(is_own).filter(|_| !need.fresh) {
             return Some(Checkout::Held(own.lane));
         }
         // where a connection just broke, idle ones may be broken too and not know it yet
@@ -232,6 +234,9 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !Arc::ptr_eq(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
+    if need.fresh && !lane.fresh {
+        return None;
+    }
     need.want.distance(&lane.state)
 }
 
@@ -243,6 +248,12 @@ fn bit(servers: &[ServerRef], server: &Server) -> u64 {
 /// Whether a server may be given a command now.
 fn is_usable(server: &Server, now_us: u64) -> bool {
     may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
+}
+
+/// Whether any server of a hostgroup may be connected to now.
+pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
+    let mut servers = topology.hostgroup(hostgroup).iter();
+    servers.any(|server| is_usable(server, now_us))
 }
 
 /// Whether time alone may make a server usable.

@@ -16,7 +16,7 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
 use crate::route::QueryProcessor;
-use crate::session::{Phase, Session};
+use crate::session::{Mirrors, Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, DigestShare, Parts, QueryStats, RuleHits, Share};
@@ -41,6 +41,9 @@ pub struct Arrival {
     pub client: Arc<str>,
     /// Whether it came through a Unix socket.
     pub local: bool,
+    /// The address it was accepted on as it is listened on, and its port; the path and 0 for a
+    /// Unix socket.
+    pub proxy: (Arc<str>, u16),
     /// Its connection id.
     pub connection: ConnectionId,
     /// Twenty random bytes.
@@ -57,12 +60,15 @@ pub struct Proxy {
     pub(crate) lanes: Slab<LaneId, Lane>,
     pub(crate) pool: PoolShard,
     pub(crate) processor: QueryProcessor,
+    pub(crate) mirrors: Mirrors,
     pub(crate) now_us: u64,
     /// The first time it was told, for the uptime.
     pub(crate) started_us: u64,
     pub(crate) draining: bool,
     /// Buffers for commands, so that none is allocated for the next one.
     pub(crate) spare: Vec<Vec<u8>>,
+    /// The same for digests.
+    pub(crate) spare_digests: Vec<Vec<u8>>,
     /// Schemas that logins have seen to exist.
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
     /// What challenges after the first one are made of.
@@ -83,6 +89,7 @@ impl Proxy {
         Self {
             pool: PoolShard::new(&snapshot.topology, seed),
             processor: QueryProcessor::new(&snapshot, seed),
+            mirrors: Mirrors::new(&snapshot.vars),
             snapshot,
             offer,
             sessions: Slab::default(),
@@ -91,6 +98,7 @@ impl Proxy {
             started_us: 0,
             draining: false,
             spare: Vec::new(),
+            spare_digests: Vec::new(),
             schemas_seen: Vec::new(),
             secret,
             stats: Counters::default(),
@@ -117,11 +125,9 @@ impl Proxy {
         self.stats.clients_created += 1;
         let now_us = self.now_us;
         let scramble = crate::session::scramble_of(arrival.random);
-        let id = self.sessions.insert_with(|_| {
-            let Arrival { client, local, connection, .. } = arrival;
-            Session::new(connection, client, local, scramble, now_us)
-        });
-        if arrival.admitted {
+        let admitted = arrival.admitted;
+        let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));
+        if admitted {
             self.greet(id, scramble);
         } else {
             self.turn_away(id);
@@ -273,6 +279,7 @@ impl Proxy {
     /// Once a second: idle lanes that are too many or too old are closed.
     pub fn on_tick(&mut self) {
         self.trim_idle();
+        self.set_off_copies();
     }
 
     /// Another worker's client asked for a session of this worker to be killed.
@@ -283,6 +290,7 @@ impl Proxy {
     /// From now on sessions end as soon as they have no transaction open.
     pub fn drain(&mut self) {
         self.draining = true;
+        self.end_copies();
         for id in self.sessions.keys() {
             self.end_if_drained(id);
         }
@@ -290,6 +298,7 @@ impl Proxy {
 
     /// Ends every session at once.
     pub fn close_all(&mut self) {
+        self.end_copies();
         for id in self.sessions.keys() {
             self.close_session(id, Some(crate::error::shutting_down()));
         }
@@ -297,13 +306,14 @@ impl Proxy {
 
     /// What this worker has counted, as far as it is asked for.
     pub fn share(&mut self, parts: Parts) -> Share {
+        let sessions = self.session_count();
         let QueryStats { digests, commands } = &mut self.query_stats;
         let hits = self.processor.hits().iter().zip(self.processor.limit_hits());
         let hits = hits.map(|(hits, limit_hits)| RuleHits { hits: *hits, limit_hits });
         Share {
             now_us: self.now_us,
             counters: self.stats,
-            sessions: self.sessions.len(),
+            sessions,
             lanes: self.lanes.len(),
             processor_ns: self.processor.time_ns(),
             rule_hits: self.snapshot.rules.rule_ids().zip(hits).collect(),
@@ -315,9 +325,14 @@ impl Proxy {
         }
     }
 
-    /// How many sessions there are.
+    /// How many sessions with a client there are.
     pub fn session_count(&self) -> usize {
-        self.sessions.len()
+        self.sessions.len() - self.mirrors.running().min(self.sessions.len())
+    }
+
+    /// How many copies of queries run, and how many wait to be set off.
+    pub fn mirror_counts(&self) -> (usize, usize) {
+        (self.mirrors.running(), self.mirrors.queued())
     }
 
     /// How many backend connections there are.

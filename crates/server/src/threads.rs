@@ -44,6 +44,8 @@ struct Plan {
     offer: Arc<Offer>,
     shared: Arc<Shared>,
     places: Arc<Places>,
+    /// What is listened on, in the order of every worker's sockets.
+    doors: Arc<[Addr]>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
@@ -63,6 +65,7 @@ pub(crate) fn start(
     let plan = Plan {
         shared: Arc::new(Shared::new(vars.max_connections)),
         places: Arc::new(Places::new(places)),
+        doors: listeners.addresses().into(),
         snapshot,
         offer,
     };
@@ -149,7 +152,8 @@ fn make<D: Driver<Listening = OwnedFd>>(
         log: Box::new(move |event| logs::write(number, event)),
     };
     let threshold = plan.snapshot.vars.threshold_resultset_size as usize;
-    let worker = Worker::new(proxy, outside, threshold.min(BACKLOG_BYTES_MAX));
+    let mut worker = Worker::new(proxy, outside, threshold.min(BACKLOG_BYTES_MAX));
+    plan.doors.iter().for_each(|door| worker.add_door(door));
     let mut events = Loop::new(driver, worker, Options::default());
     for socket in sockets {
         events.add_listener(socket);

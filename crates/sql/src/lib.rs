@@ -35,7 +35,7 @@ mod verb;
 pub use command_class::{CommandClass, command_class};
 pub use digest::{Digest, DigestOptions, Digester};
 pub use effects::Effects;
-pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
+pub use facts::{Facts, count_parameters, facts, facts_in, is_read_only, parse_use};
 pub use hints::{Hints, parse_hints};
 pub use set::{Assignment, IsolationLevel, Literal, LiteralKind, SetStatement, parse_set};
 pub use verb::Verb;

@@ -30,6 +30,11 @@ pub fn column() -> ColumnDef<'static> {
     ColumnDef::text(b"v")
 }
 
+/// The parameter of a statement that is prepared nowhere.
+pub fn parameter() -> ColumnDef<'static> {
+    ColumnDef::text(b"?")
+}
+
 /// The insert id that a write makes; 0 when it makes none.
 pub fn insert_id(meta: &Meta) -> u64 {
     u64::from(meta.shape.rows.min(1)) * (u64::from(meta.tag) * 1000 + u64::from(meta.number))

@@ -131,7 +131,9 @@ impl Meta {
     pub fn in_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (_, rest) = text.split_once("/*")?;
-        Self::parse(rest.split_once("*/")?.0)
+        let comment = rest.split_once("*/")?.0;
+        // annotations stand before the words
+        Self::parse(comment.rsplit_once(';').map_or(comment, |(_, words)| words))
     }
 
     /// The words as they are.

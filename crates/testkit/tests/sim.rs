@@ -45,8 +45,17 @@ fn sim_keeps_its_promises_whatever_the_seed() {
                 *tally.entry(what).or_default() += times;
             }
             *tally.entry("queries").or_default() += report.counters.queries;
-            if report.counters.retried > 0 {
-                *tally.entry("retried").or_default() += report.counters.retried;
+            let counters = report.counters;
+            let counted = [
+                ("retried", counters.retried),
+                ("timed out", counters.timed_out),
+                ("delayed by a rule", counters.delayed),
+                ("mirrored", counters.mirrored),
+                ("mirror failed", counters.mirrors_failed),
+                ("mirror dropped", counters.mirrors_dropped),
+            ];
+            for (what, times) in counted.into_iter().filter(|(_, times)| *times > 0) {
+                *tally.entry(what).or_default() += times;
             }
         }
         Err(failure) => failures.lock().unwrap().push(failure),
@@ -66,10 +75,13 @@ fn sim_keeps_its_promises_whatever_the_seed() {
 }
 
 /// What a thousand seeds have to bring about.
-const HAPPENS: [&str; 44] = [
+const HAPPENS: [&str; 63] = [
+    "answered by a rule",
     "autocommit",
     "begin",
     "blow",
+    "brief",
+    "chained",
     "change user",
     "client: answered by an error",
     "client: left in a command",
@@ -77,38 +89,54 @@ const HAPPENS: [&str; 44] = [
     "client: pipelined",
     "client: refused",
     "close statement",
+    "delayed",
+    "delayed by a rule",
     "end",
     "execute",
     "execute with long data",
     "failing",
     "fetch",
     "file",
+    "first of two",
     "garbled command",
     "garbled login",
     "half",
+    "hinted",
     "kill",
     "last insert id",
     "local",
     "locking read",
     "long read",
     "long write",
+    "mirror dropped",
+    "mirror failed",
+    "mirrored",
     "names",
     "pin",
     "ping",
     "prepare",
+    "prepared by a rule",
     "read",
+    "refused by a rule",
     "reset",
     "reset statement",
     "retried",
+    "rewritten",
     "schema",
+    "second of two",
     "server: auth switch",
     "server: cursor opened",
     "server: died in an answer",
     "server: file taken",
     "server: kill query",
     "server: left unasked",
+    "server: mirrored",
     "server: query interrupted",
+    "shared",
+    "sticky",
+    "timed out",
     "too long",
+    "twice",
     "warnings",
     "write",
 ];

@@ -16,7 +16,7 @@ use engine::ids::ConnectionId;
 use engine::orders::End;
 use engine::proxy::Proxy;
 use engine::report::LogEvent;
-use io::Mailbox;
+use io::{Addr, Mailbox};
 
 pub use mail::Mail;
 pub use places::Places;
@@ -71,6 +71,8 @@ pub struct Worker {
     proxy: Proxy,
     outside: Outside,
     peers: Vec<Mailbox<Mail>>,
+    /// What its listeners listen on, in their order: address as written, and port.
+    doors: Vec<(Arc<str>, u16)>,
     /// What a socket is, by its index.
     ends: Vec<Option<End>>,
     clients: Vec<Option<io::Sock>>,
@@ -91,6 +93,7 @@ impl Worker {
             proxy,
             outside,
             peers: Vec::new(),
+            doors: Vec::new(),
             ends: Vec::new(),
             clients: Vec::new(),
             lanes: Vec::new(),
@@ -99,6 +102,14 @@ impl Worker {
             draining: false,
             orders: engine::orders::Orders::default(),
         }
+    }
+
+    /// Tells where its next listener listens, for rules that look at that.
+    pub fn add_door(&mut self, addr: &Addr) {
+        self.doors.push(match addr {
+            Addr::Tcp(addr) => (addr.ip().to_string().into(), addr.port()),
+            Addr::Unix(path) => (path.to_string_lossy().into(), 0),
+        });
     }
 
     /// What it decides with.

@@ -43,7 +43,7 @@ impl Service for Worker {
     fn on_accepted<D: Driver>(
         &mut self,
         io: &mut Edge<D>,
-        _listener: Listener,
+        listener: Listener,
         sock: Sock,
         from: Addr,
     ) {
@@ -53,9 +53,11 @@ impl Service for Worker {
             Addr::Unix(_) => ("localhost".into(), true),
         };
         let shared = &self.outside.shared;
+        let door = self.doors.get(listener.0 as usize).cloned();
         let arrival = Arrival {
             client,
             local,
+            proxy: door.unwrap_or_default(),
             connection: shared.next_connection(),
             random: (self.outside.random)(),
             admitted: shared.admit(),
@@ -173,6 +175,7 @@ mod tests {
         Arrival {
             client: "127.0.0.1".into(),
             local: false,
+            proxy: Default::default(),
             connection: engine::ids::ConnectionId(connection),
             random: [7; 20],
             admitted: true,

@@ -52,6 +52,7 @@ impl Bench {
             want: &self.want,
             avoid,
             held: &[],
+            fresh: false,
         };
         self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
     }
@@ -160,7 +161,15 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
     let mut first = 0_u32;
     for _ in 0..4_000 {
         let (account, class, want) = (&bench.account, Caps::NONE, &bench.want);
-        let need = Need { hostgroup: READERS, account, class, want, avoid: None, held: &held };
+        let need = Need {
+            hostgroup: READERS,
+            account,
+            class,
+            want,
+            avoid: None,
+            held: &held,
+            fresh: false,
+        };
         match bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0) {
             Checkout::Held(lane) => first += u32::from(lane == held[0].lane),
             _ => panic!("it has a lane of each"),

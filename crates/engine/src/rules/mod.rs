@@ -190,6 +190,11 @@ impl RuleSet {
         &self.0.slow
     }
 
+    /// Whether any active rule may change a text, which then has to be there as a whole.
+    pub fn rewrites(&self) -> bool {
+        self.rules.iter().any(|rule| rule.actions.replacement.is_some())
+    }
+
     /// Whether no rule is active.
     pub fn is_empty(&self) -> bool {
         self.0.rules.is_empty()

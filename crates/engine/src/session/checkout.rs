@@ -14,7 +14,8 @@ use crate::orders::{End, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::{Job, Phase, Waiting, What};
+use crate::session::kill::Errand;
+use crate::session::{Job, Phase, Session, Waiting, What};
 use crate::slab::Slab;
 use crate::topology::{LastFault, ServerRef};
 
@@ -26,19 +27,22 @@ impl Proxy {
     /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
     /// that just broke down under it.
     pub(crate) fn check_out(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
-        match self.checkout(id, job.hostgroup, avoid) {
+        match self.checkout(id, &job, avoid) {
             Checkout::Held(lane) => self.run(id, lane, job),
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
             }
             Checkout::Wait | Checkout::Refuse if self.serves_itself(id, &job) => {}
+            Checkout::Wait if self.gives_up_early(id, &job) => {
+                self.fail_job(id, &job, &error::no_server(job.hostgroup, ""));
+            }
             Checkout::Refuse => {
                 let why = pool::explain(&self.snapshot.topology, job.hostgroup, self.now_us);
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
             }
             found => {
-                let wait_us = self.snapshot.vars.connect_timeout_server_max_ms * 1000;
+                let wait_us = self.patience_us(id);
                 let waiting = Waiting {
                     job,
                     since_us: self.now_us,
@@ -72,16 +76,28 @@ impl Proxy {
         }
     }
 
-    fn checkout(
-        &mut self,
-        id: SessionId,
-        hostgroup: HostgroupId,
-        avoid: Option<usize>,
-    ) -> Checkout {
+    /// How long a session may wait for a lane: a copy makes one attempt.
+    fn patience_us(&self, id: SessionId) -> u64 {
+        let vars = &self.snapshot.vars;
+        let mirror = self.sessions.get(id).is_some_and(Session::is_mirror);
+        1000 * match mirror {
+            true => vars.connect_timeout_server_ms,
+            false => vars.connect_timeout_server_max_ms,
+        }
+    }
+
+    /// Whether a session does not wait for servers to recover: a copy that nobody waits for.
+    fn gives_up_early(&self, id: SessionId, job: &Job) -> bool {
+        self.sessions.get(id).is_some_and(Session::is_mirror)
+            && !pool::is_any_usable(&self.snapshot.topology, job.hostgroup, self.now_us)
+    }
+
+    fn checkout(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
+        let (hostgroup, fresh) = (job.hostgroup, job.fresh);
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
-        let need = Need { hostgroup, account, class, want, avoid, held };
+        let need = Need { hostgroup, account, class, want, avoid, held, fresh };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
     }
 
@@ -105,8 +121,8 @@ impl Proxy {
     fn look_again_later(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
-        let at = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
-        self.orders.push(Order::Deadline { end: End::Client(id), at });
+        let at_us = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
+        self.wake(id, at_us);
     }
 
     fn dial_for(&mut self, id: SessionId, server: ServerRef) {
@@ -115,8 +131,8 @@ impl Proxy {
         if let Phase::Waiting(waiting) = &mut session.phase {
             waiting.dialing = lane;
             waiting.attempts += 1;
-            let at = waiting.deadline_us;
-            self.orders.push(Order::Deadline { end: End::Client(id), at });
+            let at_us = waiting.deadline_us;
+            self.wake(id, at_us);
         }
     }
 
@@ -155,6 +171,8 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
+            lane.fresh = false;
+            lane.single_use = job.fresh;
         }
         session.held.push(Held { hostgroup: job.hostgroup, lane, why: Holds::NONE });
         self.run(id, lane, job);
@@ -193,8 +211,8 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
-        if lane.kills > 0 {
-            // a kill under way would hit whoever had it next
+        // a kill under way would hit whoever had it next
+        if lane.kills > 0 || lane.struck || lane.single_use {
             self.stats.lanes_dropped += 1;
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
@@ -204,14 +222,7 @@ impl Proxy {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };
-        let fitting = self.pool.waiters(hostgroup).find(|waiter| {
-            self.sessions.get(*waiter).is_some_and(|session| {
-                let Some(account) = &session.account else { return false };
-                let (class, want) = (session.class, &session.want);
-                let need = Need { hostgroup, account, class, want, avoid: None, held: &[] };
-                pool::fits(lane, &need).is_some()
-            })
-        });
+        let fitting = self.waiter_for(lane, before);
         let server = lane.server.clone();
         if let Some(waiter) = fitting
             && let Some(waiting) = self.stop_waiting(waiter)
@@ -221,6 +232,29 @@ impl Proxy {
         self.pool.put_idle(&server, lane_id);
         // it fits nobody who waits: the first may replace it
         self.wake_first(hostgroup);
+    }
+
+    /// Who gets a lane that is free: whoever dialed it for a query that wants a new one, else the
+    /// first client that it fits, else the first copy.
+    fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
+        let hostgroup = lane.server.hostgroup;
+        let fits = |waiter: SessionId, mirror: bool| {
+            let session = self.sessions.get(waiter)?;
+            let Phase::Waiting(waiting) = &session.phase else { return None };
+            let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
+            let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
+            let need = Need { hostgroup, account, class, want, avoid: None, held: &[], fresh };
+            pool::fits(lane, &need).map(|_| (waiter, fresh))
+        };
+        if let Lease::Dialing(Some(dialer)) = before
+            && let Some((dialer, true)) = fits(dialer, false)
+        {
+            return Some(dialer);
+        }
+        let mut found = [false, true].into_iter().filter_map(|mirror| {
+            self.pool.waiters(hostgroup).find_map(|waiter| fits(waiter, mirror))
+        });
+        found.next().map(|(waiter, _)| waiter)
     }
 
     /// Whoever waits first without a dial under way looks again.
@@ -255,10 +289,11 @@ impl Proxy {
             return self.time_out(id);
         }
         if waiting.dialing.is_some() {
-            return;
+            let at_us = waiting.deadline_us;
+            return self.wake(id, at_us);
         }
         let (job, avoid) = (waiting.job, waiting.avoid);
-        match self.checkout(id, job.hostgroup, avoid) {
+        match self.checkout(id, &job, avoid) {
             Checkout::Held(lane) => {
                 self.stop_waiting(id);
                 self.run(id, lane, job);
@@ -287,7 +322,9 @@ impl Proxy {
     /// The command cannot be served: the client is told why.
     pub(crate) fn give_up(&mut self, id: SessionId, job: &Job, error: SqlError) {
         self.stats.checkouts_failed += 1;
-        if let Some(session) = self.sessions.get(id) {
+        if let Some(session) = self.sessions.get(id)
+            && !session.is_mirror()
+        {
             let (hostgroup, connection) = (job.hostgroup, session.connection);
             let error = error.clone();
             self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
@@ -318,7 +355,8 @@ impl Proxy {
         match lane.lease {
             Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
-            _ => {}
+            Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
+            Lease::Dialing(None) | Lease::Idle | Lease::Exclusive(_) => {}
         }
     }
 
@@ -365,14 +403,14 @@ impl Proxy {
         waiting.avoid = Some(server.index);
         waiting.said = said.or(waiting.said.take());
         let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
-        if waiting.job.what == What::LoginSchema || attempts > retries {
+        let once = waiting.job.what == What::LoginSchema || session.is_mirror();
+        if once || attempts > retries {
             return self.time_out(id);
         }
         if fault.is_final() && self.only_server(id, server) {
             return self.time_out(id);
         }
-        let at = deadline_us.min(self.now_us + delay_us);
-        self.orders.push(Order::Deadline { end: End::Client(id), at });
+        self.wake(id, deadline_us.min(self.now_us + delay_us));
     }
 
     /// Whether no other server of the hostgroup could do better.

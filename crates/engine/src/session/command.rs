@@ -12,7 +12,7 @@ use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::{Phase, Stage};
+use crate::session::{Phase, Stage, Then};
 
 /// Bytes of a client that may wait while its session serves a command, before it is not read from.
 const INPUT_BYTES_MAX: usize = 1 << 16;
@@ -31,6 +31,7 @@ impl Proxy {
             }
             let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
             let step = match &mut session.phase {
+                Phase::Idle if session.awaits_kill => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
                 Phase::Greeting { .. } | Phase::Login(_) => self.next_login_packet(id, rest),
                 Phase::Running(running) => {
@@ -43,7 +44,13 @@ impl Proxy {
                         self.hold_input(id, rest)
                     }
                 }
-                Phase::Waiting(_) | Phase::Dialing { .. } => self.hold_input(id, rest),
+                Phase::Delayed(_) | Phase::Waiting(_) | Phase::Dialing { .. } => {
+                    self.hold_input(id, rest)
+                }
+                Phase::Collecting(span) => {
+                    let span = *span;
+                    self.collect(id, span, rest)
+                }
                 Phase::Relaying(lane) => {
                     self.orders.relay(End::Lane(*lane), taken..bytes.len());
                     rest.len()
@@ -123,6 +130,10 @@ impl Proxy {
             }
             _ if rest.len() > whole.max(HEADER_BYTES) => {
                 let mut span = Span::begin();
+                if self.must_be_whole(rest.get(HEADER_BYTES..).unwrap_or_default()) {
+                    self.keep(id, &[]);
+                    return self.collect(id, span, rest);
+                }
                 let fed = span.feed(rest);
                 let raw = rest.get(..fed.consumed).unwrap_or_default();
                 let first = raw.len().min(HEADER_BYTES + header.len);
@@ -138,7 +149,7 @@ impl Proxy {
         let mut span = Span::begin();
         let fed = span.feed(rest);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error: Some(error::packet_too_large()) };
+            session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
         }
         if fed.done {
             self.skipped(id);
@@ -149,14 +160,23 @@ impl Proxy {
     /// The end of a packet that was too long: now the client may be told.
     fn skipped(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Phase::Skipping { span, error } = std::mem::replace(&mut session.phase, Phase::Idle)
+        let Phase::Skipping { span, then } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
             return;
         };
-        let Some(error) = error else { return };
-        self.stats.queries += 1;
-        self.stats.err += 1;
-        self.send_error(id, span.last_seq().wrapping_add(1), &error);
+        let seq = span.last_seq().wrapping_add(1);
+        self.stats.queries += u64::from(!matches!(then, Then::Nothing));
+        match then {
+            Then::Nothing => {}
+            Then::Ok(text) => {
+                self.answered(id, true);
+                self.send_ok(id, seq, text.as_bytes());
+            }
+            Then::Error(error) => {
+                self.answered(id, false);
+                self.send_error(id, seq, &error);
+            }
+        }
     }
 
     /// The end of a file that no server takes any more: now the client may be told.
@@ -172,7 +192,13 @@ impl Proxy {
     /// A whole command, or the beginning of one whose rest `upload` follows.
     ///
     /// `raw` is what was received of it, headers included; `payload` is what its first frame says.
-    fn on_command(&mut self, id: SessionId, raw: &[u8], payload: &[u8], upload: Option<Span>) {
+    pub(crate) fn on_command(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        payload: &[u8],
+        upload: Option<Span>,
+    ) {
         let command = Command::parse(payload);
         if !matches!(command.reply_kind(), Some(ReplyKind::None)) {
             self.stats.queries += 1;
@@ -239,31 +265,8 @@ impl Proxy {
         if let Some(span) = upload {
             // it is counted when its end has been seen
             self.stats.queries -= 1;
-            session.phase = Phase::Skipping { span, error: Some(error) };
+            session.phase = Phase::Skipping { span, then: Then::Error(error) };
         }
-    }
-
-    /// Passes on the rest of a long command.
-    fn upload_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
-        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
-        let Phase::Running(running) = &mut session.phase else { return 0 };
-        let Some(span) = &mut running.job.upload else { return 0 };
-        let fed = span.feed(rest);
-        let lane = running.lane;
-        let silent = running.job.reply == ReplyKind::None;
-        if fed.done {
-            running.job.upload = None;
-            // its end was not kept: it cannot be sent again
-            running.job.retries_left = 0;
-            if let Some(lane) = self.lanes.get_mut(lane) {
-                lane.partial = false;
-            }
-        }
-        self.orders.relay(End::Lane(lane), taken..taken + fed.consumed);
-        if fed.done && silent {
-            self.finish_silent(id);
-        }
-        fed.consumed
     }
 
     /// Passes on a file.
@@ -290,12 +293,27 @@ impl Proxy {
         }
     }
 
+    /// Keeps a command with this text, framed.
+    pub(crate) fn keep_text(&mut self, id: SessionId, code: u8, text: &[u8]) {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        wire::command::write(&mut buffer, code, text);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.kept = buffer;
+        }
+    }
+
     /// Gives back the buffer of a command that is not needed any more.
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
-        const SPARE_BUFFERS: usize = 1024;
-        const SPARE_BYTES: usize = 1 << 14;
         let Some(session) = self.sessions.get_mut(id) else { return };
         let buffer = std::mem::take(&mut session.kept);
+        self.spare_buffer(buffer);
+    }
+
+    /// Keeps a buffer for the next command, unless it is large.
+    pub(crate) fn spare_buffer(&mut self, buffer: Vec<u8>) {
+        const SPARE_BUFFERS: usize = 1024;
+        const SPARE_BYTES: usize = 1 << 14;
         if (1..=SPARE_BYTES).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
             self.spare.push(buffer);
         }

@@ -10,14 +10,15 @@ use crate::backend::CLASS;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::{Lane, Lease, Owner};
+use crate::lane::{Lane, Lease};
 use crate::link::Charset;
-use crate::orders::{End, KillRequest, Order};
+use crate::orders::{End, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::checkout::{Dial, dial};
-use crate::session::{Job, Phase, Session, What};
+use crate::session::asked::Rows;
+use crate::session::kill::Killed;
+use crate::session::{Job, Phase, Then, What};
 use crate::topology::{LastFault, ServerRef, Status};
 
 impl Proxy {
@@ -30,10 +31,10 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.idle_since_us = self.now_us;
         session.phase = match job.upload {
-            Some(span) => {
-                let error = Some(error.clone()).filter(|_| job.is_answered());
-                Phase::Skipping { span, error }
+            Some(span) if job.is_answered() => {
+                Phase::Skipping { span, then: Then::Error(error.clone()) }
             }
+            Some(span) => Phase::Skipping { span, then: Then::Nothing },
             None => Phase::Idle,
         };
         if let What::Prepare(stmt) = job.what {
@@ -68,7 +69,7 @@ impl Proxy {
         let Some(span) = upload else { return self.answer_error(id, &error) };
         self.stats.queries -= 1;
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error: Some(error) };
+            session.phase = Phase::Skipping { span, then: Then::Error(error) };
         }
     }
 
@@ -76,7 +77,7 @@ impl Proxy {
     pub(crate) fn swallow(&mut self, id: SessionId, upload: Option<Span>) {
         let Some(span) = upload else { return };
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, error: None };
+            session.phase = Phase::Skipping { span, then: Then::Nothing };
         }
     }
 
@@ -107,24 +108,40 @@ impl Proxy {
     pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
         let Some(session) = self.sessions.get(id) else { return };
         let answers = match &session.phase {
+            Phase::Delayed(delayed) => delayed.job.is_answered(),
             Phase::Waiting(waiting) => waiting.job.is_answered(),
             Phase::Running(running) => running.job.is_answered(),
             Phase::Discarding { .. } => true,
             _ => false,
         };
+        let is_mirror = session.is_mirror();
         let counts = answers && !self.is_login(id);
-        self.stats.killed += u64::from(counts);
+        let counter =
+            if is_mirror { &mut self.stats.mirrors_failed } else { &mut self.stats.killed };
+        *counter += u64::from(counts);
         self.stats.clients_aborted += u64::from(!orderly);
         let was_open = !matches!(session.phase, Phase::Closing);
         self.abandon_wait(id);
-        self.kill_running(id);
+        if self.snapshot.vars.kill_backend_connection_when_disconnect {
+            self.kill_running(id, Killed::Asked);
+        }
+        let hostgroup = self.runs_in(id);
+        self.tell_end(id, hostgroup, Rows::default());
         self.release_all(id);
         self.leave_account(id);
         self.drop_kept(id);
-        if was_open && orderly {
+        if was_open && orderly && !is_mirror {
             self.orders.push(Order::Close(End::Client(id)));
         }
         self.sessions.remove(id);
+        if is_mirror {
+            self.copy_ended();
+        }
+    }
+
+    /// The hostgroup that a session's command runs in now.
+    fn runs_in(&mut self, id: SessionId) -> Option<HostgroupId> {
+        self.running(id).map(|running| running.job.hostgroup)
     }
 
     fn is_login(&self, id: SessionId) -> bool {
@@ -138,7 +155,9 @@ impl Proxy {
     /// The account has one client less.
     pub(crate) fn leave_account(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Some(account) = session.account.take() {
+        if let Some(account) = session.account.take()
+            && !session.is_mirror()
+        {
             account.leave();
         }
     }
@@ -217,7 +236,9 @@ impl Proxy {
         for (hostgroup, _) in self.snapshot.topology.groups() {
             self.pool.forget_waiter(hostgroup, id);
         }
-        if let Some(account) = &session.account {
+        if session.is_mirror() {
+            self.copy_ended();
+        } else if let Some(account) = &session.account {
             account.leave();
         }
         let (connection, what) = (session.connection, "a panic; see the lines before".into());
@@ -230,6 +251,7 @@ impl Proxy {
         self.release_all(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.lost = None;
+        session.next_flag = 0;
         session.want = session.first.clone();
         if let Some(collation) = self.offer.collation_after_reset {
             session.want.charset = Charset::Collation(collation);
@@ -241,8 +263,9 @@ impl Proxy {
 
     /// `COM_CHANGE_USER`.
     pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
-        self.stats.ok += 1;
-        let Some(session) = self.sessions.get(id) else { return };
+        self.count(id, true);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.next_flag = 0;
         let scramble = super::login::scramble_after(session.scramble, &self.secret);
         self.on_change_user(id, payload, scramble);
     }
@@ -319,7 +342,8 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
-        let need = Need { hostgroup, account, class, want, avoid: session.relay_avoid, held: &[] };
+        let avoid = session.relay_avoid;
+        let need = Need { hostgroup, account, class, want, avoid, held: &[], fresh: false };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),
@@ -371,63 +395,6 @@ impl Proxy {
         self.refuse_login(id, error);
     }
 
-    /// A deadline of a session.
-    pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
-        let now_us = self.now_us;
-        let vars = self.snapshot.vars.clone();
-        let Some(session) = self.sessions.get(id) else { return };
-        match &session.phase {
-            Phase::Greeting { .. } | Phase::Login(_) => {
-                let limit_us = vars.connect_timeout_client_ms * 1000;
-                let at = session.idle_since_us.saturating_add(limit_us);
-                if now_us < at {
-                    // that deadline was of an earlier login on the same connection
-                    return self.orders.push(Order::Deadline { end: End::Client(id), at });
-                }
-                let fault = "the handshake was not completed in time";
-                self.client_fault(id, fault);
-                self.close_session(id, None);
-            }
-            Phase::Waiting(_) => self.look_again(id),
-            Phase::Idle | Phase::Relaying(_) => {
-                let mut limit_us = vars.wait_timeout_ms * 1000;
-                if session.in_transaction() {
-                    limit_us = limit_us.min(vars.max_transaction_idle_time_ms * 1000);
-                }
-                let relaying = matches!(session.phase, Phase::Relaying(_));
-                let at = session.idle_since_us.saturating_add(limit_us);
-                if limit_us > 0 && now_us >= at && !relaying {
-                    return self.close_session(id, None);
-                }
-                let at = at.max(now_us + 1_000_000);
-                self.orders.push(Order::Deadline { end: End::Client(id), at });
-            }
-            Phase::Running(running) => {
-                let limit_us = vars.default_query_timeout_ms.saturating_mul(1000);
-                let at = running.started_us.saturating_add(limit_us);
-                if now_us >= at {
-                    self.kill_running(id);
-                } else {
-                    self.orders.push(Order::Deadline { end: End::Client(id), at });
-                }
-            }
-            Phase::Dialing { .. }
-            | Phase::Skipping { .. }
-            | Phase::Discarding { .. }
-            | Phase::Closing => {}
-        }
-    }
-
-    /// A deadline of a lane: its login took too long.
-    pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
-        if lane.login.is_some() {
-            self.fail_dial(id, LastFault::Timeout, None, true);
-        } else if matches!(lane.lease, Lease::Errand(_)) {
-            self.drop_lane(id);
-        }
-    }
-
     /// Closes idle lanes that are too old, or too many and long unused.
     pub(crate) fn trim_idle(&mut self) {
         const UNUSED_US: u64 = 10_000_000;
@@ -462,6 +429,9 @@ impl Proxy {
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.
     pub(crate) fn end_if_drained(&mut self, id: SessionId) -> bool {
         let Some(session) = self.sessions.get(id) else { return true };
+        if session.is_mirror() {
+            return false;
+        }
         let done = match session.phase {
             Phase::Idle => !session.in_transaction(),
             Phase::Greeting { .. } | Phase::Login(_) => true,
@@ -471,81 +441,5 @@ impl Proxy {
             self.close_session(id, None);
         }
         done
-    }
-
-    /// Carries out a client's `KILL` on a session of this worker.
-    pub(crate) fn kill(&mut self, request: &KillRequest) {
-        let is_meant = |session: &Session| {
-            session.connection.0 == request.connection && session.user().as_bytes() == request.user
-        };
-        let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);
-        let Some(id) = found else { return };
-        if !request.query_only {
-            return self.close_session(id, None);
-        }
-        if let Some(session) = self.sessions.get(id)
-            && let Phase::Waiting(waiting) = &session.phase
-        {
-            let job = waiting.job;
-            self.abandon_wait(id);
-            return self.fail_job(id, &job, &error::query_interrupted());
-        }
-        self.kill_running(id);
-    }
-
-    /// Kills, on its server, the query that a session runs.
-    pub(crate) fn kill_running(&mut self, id: SessionId) {
-        let wanted = self.snapshot.vars.kill_backend_connection_when_disconnect;
-        let Some(running) = self.running(id) else { return };
-        if running.killed || !wanted {
-            return;
-        }
-        running.killed = true;
-        let lane_id = running.lane;
-        let Some(lane) = self.lanes.get(lane_id) else { return };
-        if lane.is_quiet() {
-            return;
-        }
-        self.stats.kills_sent += 1;
-        let errand = Dial {
-            server: lane.server.clone(),
-            account: lane.account.clone(),
-            class: lane.class,
-            schema: None,
-            collation: 45,
-            lease: Lease::Errand(lane.thread_id),
-            now_us: self.now_us,
-            timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
-        };
-        // a kill must get through when the server is full for queries: it needs no permit
-        let _ = lane.server.gauge.take_permit(u32::MAX);
-        dial(&mut self.lanes, &mut self.orders, errand);
-        if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.kills += 1;
-        }
-    }
-
-    /// The connection for a kill stands.
-    pub(crate) fn run_errand(&mut self, id: LaneId, thread_id: u32) {
-        let text = format!("KILL QUERY {thread_id}");
-        self.orders.send(End::Lane(id), |out| command::write_query(out, text.as_bytes()));
-        if let Some(lane) = self.lanes.get_mut(id) {
-            lane.enqueue(Owner::Nobody, ReplyKind::Result);
-        }
-    }
-
-    /// A reply that nobody waits for has ended: an errand is over.
-    pub(crate) fn errand_done(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
-        let Lease::Errand(thread_id) = lane.lease else { return };
-        let server = lane.server.index;
-        self.drop_lane(id);
-        let victim = self.lanes.keys().into_iter().find(|id| {
-            let lane = self.lanes.get(*id);
-            lane.is_some_and(|lane| (lane.server.index, lane.thread_id) == (server, thread_id))
-        });
-        if let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) {
-            victim.kills = victim.kills.saturating_sub(1);
-        }
     }
 }

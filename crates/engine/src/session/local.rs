@@ -1,18 +1,21 @@
 //! Answers that need no server: OK, errors, and statements about the proxy's own connection.
 
 use sql::{Effects, Facts, Verb};
+use wire::frame::Span;
 use wire::reply::{
     ColumnDef, ColumnFlags, ColumnKind, EofPacket, ErrPacket, OkPacket, write_eof, write_err,
     write_ok, write_text_result,
 };
 use wire::{Status, frame};
 
-use crate::error::SqlError;
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::SessionId;
 use crate::orders::{End, KillRequest, Order};
 use crate::proxy::Proxy;
-use crate::session::Session;
+use crate::route::{Answer, Route};
+use crate::session::asked::Rows;
+use crate::session::{Phase, Session, Then};
 
 /// The status flags a session shows when the proxy answers.
 fn status_of(session: &Session) -> Status {
@@ -27,16 +30,19 @@ fn status_of(session: &Session) -> Status {
 }
 
 impl Proxy {
-    /// An OK packet.
-    pub(crate) fn send_ok(&mut self, id: SessionId, mut seq: u8) {
+    /// An OK packet; `info` is text for people.
+    pub(crate) fn send_ok(&mut self, id: SessionId, mut seq: u8, info: &[u8]) {
         let Some(session) = self.sessions.get(id) else { return };
-        let ok = OkPacket { status: status_of(session), ..OkPacket::default() };
+        let ok = OkPacket { status: status_of(session), info, ..OkPacket::default() };
         let caps = session.caps;
         self.orders.send(End::Client(id), |out| write_ok(out, &mut seq, caps, &ok));
     }
 
     /// An ERR packet.
     pub(crate) fn send_error(&mut self, id: SessionId, mut seq: u8, error: &SqlError) {
+        if self.sessions.get(id).is_some_and(Session::is_mirror) {
+            return;
+        }
         self.stats.errors_generated += 1;
         let packet = ErrPacket {
             code: error.code,
@@ -48,16 +54,44 @@ impl Proxy {
 
     /// Answers a command with OK.
     pub(crate) fn answer_ok(&mut self, id: SessionId) {
-        self.stats.ok += 1;
+        self.answer_ok_saying(id, b"");
+    }
+
+    fn answer_ok_saying(&mut self, id: SessionId, info: &[u8]) {
+        self.answered(id, true);
         if let Some(session) = self.sessions.get_mut(id) {
             session.row_count = 0;
         }
-        self.send_ok(id, 1);
+        self.send_ok(id, 1, info);
+    }
+
+    /// Answers a query, or the execution of a statement, as a rule says.
+    pub(crate) fn answer_by_rule(&mut self, id: SessionId, route: &Route, upload: Option<Span>) {
+        let Some(answer) = &route.answer else { return };
+        self.stats.answered_by_rules += 1;
+        match (answer, upload) {
+            (Answer::Error(text), _) => {
+                self.refuse_command(id, upload, error::refused_by_rule(text));
+            }
+            (Answer::Ok(text), None) => self.answer_ok_saying(id, text.as_bytes()),
+            (Answer::Ok(text), Some(span)) => {
+                // it is counted and answered when its end has been seen
+                self.stats.queries -= 1;
+                let Some(session) = self.sessions.get_mut(id) else { return };
+                session.phase = Phase::Skipping { span, then: Then::Ok(text.clone()) };
+            }
+        }
+    }
+
+    /// A command was answered by the proxy itself.
+    pub(crate) fn answered(&mut self, id: SessionId, is_ok: bool) {
+        self.count(id, is_ok);
+        self.tell_end(id, None, Rows::default());
     }
 
     /// Answers a command with an EOF, or the OK that stands for it.
     pub(crate) fn answer_eof(&mut self, id: SessionId) {
-        self.stats.ok += 1;
+        self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.row_count = 0;
         let eof = EofPacket { warnings: 0, status: status_of(session) };
@@ -67,15 +101,15 @@ impl Proxy {
 
     /// Answers a command with an error.
     pub(crate) fn answer_error(&mut self, id: SessionId, error: &SqlError) {
-        self.stats.err += 1;
+        self.answered(id, false);
         self.send_error(id, 1, error);
     }
 
     /// Answers `COM_STATISTICS`.
     pub(crate) fn answer_statistics(&mut self, id: SessionId) {
-        self.stats.ok += 1;
+        self.answered(id, true);
         let uptime = self.now_us.saturating_sub(self.started_us) / 1_000_000;
-        let (threads, questions) = (self.sessions.len(), self.stats.queries);
+        let (threads, questions) = (self.session_count(), self.stats.queries);
         let average = questions as f64 / uptime.max(1) as f64;
         let text = format!(
             "Uptime: {uptime}  Threads: {threads}  Questions: {questions}  Slow queries: 0  \
@@ -100,7 +134,7 @@ impl Proxy {
 
     /// Answers with a result of one row, or of none.
     fn answer_row(&mut self, id: SessionId, columns: &[ColumnDef<'_>], row: Option<&[u8]>) {
-        self.stats.ok += 1;
+        self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.row_count = -1;
         let (caps, status) = (session.caps, status_of(session));

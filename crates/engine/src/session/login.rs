@@ -14,7 +14,7 @@ use wire::{Caps, Malformed, Status, frame};
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
 use crate::link::{Charset, LinkState};
-use crate::orders::{End, Order};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
@@ -87,12 +87,12 @@ impl Proxy {
             status: Status::AUTOCOMMIT,
             plugin: vars.default_authentication_plugin.as_bytes(),
         };
-        let at = self.now_us + vars.connect_timeout_client_ms * 1000;
+        let at_us = self.now_us + vars.connect_timeout_client_ms * 1000;
         let end = End::Client(id);
         self.orders.send(end, |out| {
             frame::write_with(out, &mut 0, |payload| greeting.encode(payload));
         });
-        self.orders.push(Order::Deadline { end, at });
+        self.wake(id, at_us);
     }
 
     /// The process is full: an error in place of the greeting, as MySQL does.
@@ -214,8 +214,7 @@ impl Proxy {
             session.idle_since_us = now_us;
             session.forget_results();
         }
-        let at = now_us + self.snapshot.vars.connect_timeout_client_ms * 1000;
-        self.orders.push(Order::Deadline { end: End::Client(id), at });
+        self.wake(id, now_us + self.snapshot.vars.connect_timeout_client_ms * 1000);
         self.judge(id, Box::new(login), b"");
     }
 
@@ -333,7 +332,7 @@ impl Proxy {
     /// The OK that ends a login; the session is idle from here on. The deadline of the login is
     /// still to come, and turns into that of an idle session then.
     pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
-        self.send_ok(id, seq);
+        self.send_ok(id, seq, b"");
     }
 }
 

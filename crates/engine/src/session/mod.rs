@@ -3,7 +3,8 @@
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
-//! own) and `ending`.
+//! own), `kill`, `deadline` and `ending`. `asked` follows a query from its route to the
+//! statistics, `mirror` runs copies of queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -16,14 +17,24 @@ use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
 use crate::lane::Held;
 use crate::link::{Charset, LinkState};
+use crate::proxy::Arrival;
+use crate::route::Route;
+use crate::rules::Multiplex;
 use crate::users::Account;
 
+mod asked;
 mod checkout;
 mod command;
+mod deadline;
+mod delay;
 mod ending;
 mod infile;
+mod kill;
 mod local;
 mod login;
+mod long;
+mod lost;
+mod mirror;
 mod place;
 mod query;
 mod reply;
@@ -31,6 +42,7 @@ mod run;
 mod stmt;
 
 pub(crate) use login::{Login, scramble_of};
+pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Statements;
 
 /// What a command is, as far as its way through the proxy depends on it.
@@ -73,9 +85,36 @@ pub(crate) struct Job {
     pub needs_insert_id: bool,
     /// The rest of a command that is longer than what is kept.
     pub upload: Option<Span>,
+    /// Time it may run, in microseconds.
+    pub timeout_us: u64,
+    /// What its rules said about sharing its connection.
+    pub multiplex: Option<Multiplex>,
+    /// It asked for a connection of its own.
+    pub fresh: bool,
 }
 
 impl Job {
+    /// A command that goes as its route says; it does nothing that is known of yet.
+    pub(crate) fn routed(what: What, reply: wire::result::ReplyKind, route: &Route) -> Self {
+        Self {
+            what,
+            reply,
+            hostgroup: HostgroupId::default(),
+            repeatable: false,
+            effects: Effects::NONE,
+            holds: Holds::NONE,
+            retries_left: route.retries,
+            needs_insert_id: false,
+            upload: None,
+            timeout_us: match route.timeout_ms {
+                0 => u64::MAX,
+                limit_ms => limit_ms.saturating_mul(1000),
+            },
+            multiplex: route.multiplex,
+            fresh: route.create_new_connection,
+        }
+    }
+
     /// Whether the client waits for an answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.reply != wire::result::ReplyKind::None || self.what == What::Relay
@@ -117,10 +156,21 @@ pub(crate) struct Running {
     /// A byte of the reply went to the client.
     pub delivered: bool,
     pub started_us: u64,
-    /// The client asked for it to be killed, or its time is over.
-    pub killed: bool,
+    /// It is being ended before its time.
+    pub killed: Option<kill::Killed>,
     /// The sequence number of the last packet of the file that the client has sent.
     pub file_seq: Option<u8>,
+}
+
+/// What a client is told when the end of a command that is not served has been seen.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// Nothing: it asks for no answer.
+    Nothing,
+    /// OK, with a rule's text.
+    Ok(Arc<str>),
+    /// An error.
+    Error(SqlError),
 }
 
 /// Where a session waits.
@@ -132,6 +182,8 @@ pub(crate) enum Phase {
     Login(Box<Login>),
     /// For a command.
     Idle,
+    /// For its time: a rule makes it wait.
+    Delayed(delay::Delayed),
     /// For a lane.
     Waiting(Waiting),
     /// For a server.
@@ -140,9 +192,11 @@ pub(crate) enum Phase {
     Dialing { lane: LaneId },
     /// For either side, looking at nothing.
     Relaying(LaneId),
+    /// For the rest of a long command that may have to be rewritten as a whole.
+    Collecting(Span),
     /// For the end of a packet that is not served; then the client is told why, if it waits for
     /// an answer.
-    Skipping { span: Span, error: Option<SqlError> },
+    Skipping { span: Span, then: Then },
     /// For the end of a file whose server is gone; the error follows it.
     Discarding { scan: infile::InfileScan, error: SqlError },
     /// For what was sent to be taken by the client.
@@ -156,12 +210,14 @@ impl Phase {
             Self::Greeting { .. } => "waiting for the handshake response",
             Self::Login(_) => "authenticating",
             Self::Idle => "idle",
+            Self::Delayed(_) => "delayed by a rule",
             Self::Waiting(_) => "waiting for a connection",
             Self::Running(Running { stage: Stage::Aligning { .. }, .. }) => "aligning",
             Self::Running(Running { stage: Stage::Infile(_), .. }) => "receiving a file",
             Self::Running(_) => "running a command",
             Self::Dialing { .. } => "connecting",
             Self::Relaying(_) => "relaying",
+            Self::Collecting(_) => "receiving a long command",
             Self::Skipping { .. } => "skipping a packet that is too long",
             Self::Discarding { .. } => "discarding a file",
             Self::Closing => "closing",
@@ -176,6 +232,10 @@ pub struct Session {
     pub(crate) client: Arc<str>,
     /// Through a Unix socket.
     pub(crate) local: bool,
+    /// The address that it was accepted on, as it is listened on, and its port.
+    pub(crate) proxy: (Arc<str>, u16),
+    /// It runs the copy of a query: nobody is told anything.
+    mirror: bool,
     pub(crate) phase: Phase,
     pub(crate) account: Option<Arc<Account>>,
     /// What was negotiated.
@@ -195,6 +255,14 @@ pub struct Session {
     pub(crate) found_rows: u64,
     /// The command being served, kept until its reply begins.
     pub(crate) kept: Vec<u8>,
+    /// What the statistics will be told about it.
+    pub(crate) asked: asked::Asked,
+    /// Flag that the rules of its queries begin with, as an earlier one of them left it.
+    pub(crate) next_flag: u32,
+    /// A kill is on its way that would hit the next command on a lane it holds.
+    pub(crate) awaits_kill: bool,
+    /// Its timers.
+    pub(crate) alarms: deadline::Alarms,
     /// Bytes of the client lie in its buffer and were not taken.
     pub(crate) input_waits: bool,
     /// The client is not read from.
@@ -217,18 +285,15 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(
-        connection: ConnectionId,
-        client: Arc<str>,
-        local: bool,
-        scramble: [u8; 20],
-        now_us: u64,
-    ) -> Self {
+    pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
+        let Arrival { connection, client, local, proxy, .. } = arrival;
         let blank = LinkState { schema: None, charset: Charset::Collation(45), autocommit: true };
         Self {
             connection,
             client,
             local,
+            proxy,
+            mirror: false,
             phase: Phase::Greeting { scramble },
             account: None,
             caps: Caps::NONE,
@@ -241,6 +306,10 @@ impl Session {
             row_count: 0,
             found_rows: 0,
             kept: Vec::new(),
+            asked: asked::Asked::default(),
+            next_flag: 0,
+            awaits_kill: false,
+            alarms: deadline::Alarms::default(),
             input_waits: false,
             paused: false,
             idle_since_us: now_us,
@@ -278,6 +347,11 @@ impl Session {
     /// Every reason for which it holds lanes.
     pub fn reasons(&self) -> Holds {
         self.held.iter().fold(Holds::NONE, |all, held| all.union(held.why))
+    }
+
+    /// Whether it has no client and runs the copy of a query.
+    pub fn is_mirror(&self) -> bool {
+        self.mirror
     }
 
     /// What it does, for logs and the process list.

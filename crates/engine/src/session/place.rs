@@ -6,10 +6,10 @@
 use sql::Effects;
 
 use crate::holds::Holds;
-use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Query, Route};
-use crate::session::Session;
+use crate::session::{Job, Session};
 
 /// Where a statement goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,25 +31,75 @@ pub(crate) struct Placing {
     pub destination: Option<HostgroupId>,
     /// A lane that the session has in the hostgroup will do, whichever server it goes to.
     pub stays: bool,
+    /// A connection is made for it unless the session is tied to one.
+    pub fresh: bool,
+}
+
+impl Placing {
+    /// For a job that the rules send there.
+    pub(crate) fn of(job: &Job, destination: Option<HostgroupId>) -> Self {
+        let Job { effects, holds, fresh, .. } = *job;
+        Self { effects, holds, destination, stays: false, fresh }
+    }
 }
 
 impl Proxy {
-    /// What is decided about a text before it is placed.
+    /// Decides about a text that a session sends.
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let query = Query { text, ..query_of(session) };
+        let route = self.processor.route(&self.snapshot, &query);
+        self.routed(id, &route);
+        route
+    }
+
+    /// Decides about an execution of a prepared statement.
+    pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(statement) = session.find_statement(stmt) else { return Route::default() };
         let query = Query {
-            username: session.user().as_bytes(),
-            schemaname: session.want.schema.as_deref().unwrap_or_default(),
-            client_addr: session.client.as_bytes(),
-            proxy_addr: b"",
-            proxy_port: 0,
-            flag_in: 0,
-            text,
-            digest: None,
-            execute: false,
-            mirror: false,
+            text: statement.text(),
+            digest: statement.digest(),
+            execute: true,
+            ..query_of(session)
         };
-        self.processor.route(&self.snapshot, &query)
+        let route = self.processor.route(&self.snapshot, &query);
+        self.routed(id, &route);
+        route
+    }
+
+    fn routed(&mut self, id: SessionId, route: &Route) {
+        if let (Some(flag), Some(session)) = (route.next_query_flag_in, self.sessions.get_mut(id)) {
+            session.next_flag = flag;
+        }
+        self.note_asked(id, route);
+    }
+
+    /// The text of the query that was just routed, where rules rewrote it.
+    pub(crate) fn take_rewritten(&mut self, route: &Route) -> Option<Vec<u8>> {
+        if !route.rewritten {
+            return None;
+        }
+        let mut text = self.spare.pop().unwrap_or_default();
+        text.clear();
+        text.extend_from_slice(self.processor.rewritten());
+        Some(text)
+    }
+}
+
+/// A query of a session, still without its text.
+fn query_of(session: &Session) -> Query<'_> {
+    Query {
+        username: session.user().as_bytes(),
+        schemaname: session.want.schema.as_deref().unwrap_or_default(),
+        client_addr: session.client.as_bytes(),
+        proxy_addr: session.proxy.0.as_bytes(),
+        proxy_port: session.proxy.1,
+        flag_in: session.next_flag,
+        text: &[],
+        digest: None,
+        execute: false,
+        mirror: session.is_mirror(),
     }
 }
 
@@ -80,6 +130,9 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
         Some(destination) if !ties && !opens => destination,
         _ => account.default_hostgroup,
     };
+    if placing.fresh {
+        return Place::Hostgroup(hostgroup);
+    }
     // A lane kept only for its prepared statements is no reason to stay with its server: they can
     // be prepared on another one, and the weights are kept.
     let kept = session.held.iter().find(|held| {

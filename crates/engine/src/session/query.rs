@@ -1,14 +1,17 @@
 //! `COM_QUERY` and the other commands with a reply that are not about prepared statements.
 
 use sql::{Assignment, Effects, Facts, Verb};
-use wire::command::Command;
+use wire::command::{Command, code};
 use wire::frame::Span;
 use wire::result::ReplyKind;
 
+use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
 use crate::link::Charset;
 use crate::proxy::Proxy;
+use crate::route::Route;
+use crate::rules::Multiplex;
 use crate::session::place::{Place, Placing, place};
 use crate::session::{Job, What};
 
@@ -30,7 +33,39 @@ impl Proxy {
         text: &[u8],
         upload: Option<Span>,
     ) {
-        let facts = if upload.is_some() { long_facts(text) } else { sql::facts(text) };
+        let route = self.route(id, text);
+        if route.answer.is_some() {
+            let facts = self.facts_of(text, upload.is_some());
+            self.note_class(id, sql::command_class(&facts));
+            return self.answer_by_rule(id, &route, upload);
+        }
+        match self.take_rewritten(&route) {
+            Some(new) => {
+                self.serve_rewritten(id, &new, &route);
+                self.spare_buffer(new);
+            }
+            None => self.serve_query(id, Some(raw), text, upload, &route),
+        }
+    }
+
+    fn serve_rewritten(&mut self, id: SessionId, text: &[u8], route: &Route) {
+        if text.len() >= self.snapshot.vars.max_allowed_packet as usize {
+            return self.answer_error(id, &error::packet_too_large());
+        }
+        self.serve_query(id, None, text, None, route);
+    }
+
+    /// Serves a text; `raw` is the command that carried it, if it is to be sent as it came.
+    fn serve_query(
+        &mut self,
+        id: SessionId,
+        raw: Option<&[u8]>,
+        text: &[u8],
+        upload: Option<Span>,
+        route: &Route,
+    ) {
+        let facts = self.facts_of(text, upload.is_some());
+        self.note_class(id, sql::command_class(&facts));
         if self.answered_locally(id, text, &facts) {
             return;
         }
@@ -49,21 +84,35 @@ impl Proxy {
         if facts.effects.intersects(Effects::READS_ROW_COUNT) {
             holds.set(Holds::LAST_INSERT_ID, true);
         }
-        let destination = self.route(id, text).destination;
-        let placing = Placing { effects: facts.effects, holds, destination, stays: false };
         let job = Job {
-            what,
-            reply: ReplyKind::Result,
-            hostgroup: Default::default(),
             repeatable: sql::is_read_only(&facts),
             effects: facts.effects,
-            holds,
-            retries_left: self.snapshot.vars.query_retries_on_failure,
+            holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             upload,
+            ..Job::routed(what, ReplyKind::Result, route)
         };
-        self.keep(id, raw);
-        self.begin(id, job, &placing);
+        match raw {
+            Some(raw) => self.keep(id, raw),
+            None => self.keep_text(id, code::QUERY, text),
+        }
+        let copy = match upload {
+            None => self.copy_of(id, text, &facts, route),
+            Some(_) => None,
+        };
+        self.begin_after(id, route.delay_ms, job, &Placing::of(&job, route.destination));
+        self.mirror(copy);
+    }
+
+    /// The facts of a text, of which only the beginning may be there; the rest of one that is
+    /// longer than what is usually kept is not looked at either.
+    pub(crate) fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
+        let longest = self.snapshot.vars.threshold_query_length as usize;
+        match text.get(..longest) {
+            Some(beginning) if text.len() > longest => long_facts(beginning),
+            _ if is_cut => long_facts(text),
+            _ => sql::facts(text),
+        }
     }
 
     /// Finds the lane or the hostgroup for a kept command and sets off.
@@ -153,6 +202,13 @@ impl Proxy {
         self.begin_simple(id, what, reply, holds, repeatable);
     }
 
+    /// A command that no rule looks at; it does nothing that is known of yet.
+    pub(crate) fn unrouted(&self, what: What, reply: ReplyKind) -> Job {
+        let vars = &self.snapshot.vars;
+        let (retries, timeout_ms) = (vars.query_retries_on_failure, vars.default_query_timeout_ms);
+        Job::routed(what, reply, &Route { retries, timeout_ms, ..Route::default() })
+    }
+
     /// Sets off with a kept command that no rule looks at.
     pub(crate) fn begin_simple(
         &mut self,
@@ -162,25 +218,23 @@ impl Proxy {
         holds: Holds,
         repeatable: bool,
     ) {
-        let job = Job {
-            what,
-            reply,
-            hostgroup: Default::default(),
-            repeatable,
-            effects: Effects::NONE,
-            holds,
-            retries_left: self.snapshot.vars.query_retries_on_failure,
-            needs_insert_id: false,
-            upload: None,
-        };
-        let placing = Placing { effects: Effects::NONE, holds, destination: None, stays: true };
+        let job = Job { repeatable, holds, ..self.unrouted(what, reply) };
+        let placing = Placing { stays: true, ..Placing::of(&job, None) };
         self.begin(id, job, &placing);
     }
 }
 
+/// The reasons to keep a lane that its route leaves of those that a text gives.
+pub(crate) fn without_ignored(mut holds: Holds, route: &Route) -> Holds {
+    if route.multiplex == Some(Multiplex::IgnoreVariables) {
+        holds.set(Holds::USER_VARIABLE.union(Holds::SET), false);
+    }
+    holds
+}
+
 /// The facts of a text that is longer than what is kept: its rest is not seen, so whatever its
 /// beginning does not rule out is assumed where data does not follow by nature.
-pub(crate) fn long_facts(text: &[u8]) -> Facts {
+fn long_facts(text: &[u8]) -> Facts {
     let mut facts = sql::facts(text);
     let data = matches!(facts.verb, Verb::Insert | Verb::Replace | Verb::Update);
     if !data {

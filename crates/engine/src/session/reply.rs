@@ -15,17 +15,27 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{InFlight, Lane, Lease, Owner, Step};
-use crate::orders::{End, Order};
+use crate::orders::End;
 use crate::proxy::Proxy;
-use crate::report::LogEvent;
+use crate::rules::Multiplex;
+use crate::session::asked::Rows;
 use crate::session::infile::InfileScan;
-use crate::session::{Job, Phase, Stage, What};
+use crate::session::{Job, Phase, Session, Stage, What};
 use crate::topology::LastFault;
 
 /// How a command ended on its server.
 enum Outcome {
     Done(ReplyEnd),
     Failed,
+}
+
+impl Outcome {
+    fn rows(&self) -> Rows {
+        match self {
+            Self::Done(end) => Rows { affected: end.affected_rows, sent: end.rows },
+            Self::Failed => Rows::default(),
+        }
+    }
 }
 
 impl Proxy {
@@ -170,8 +180,11 @@ impl Proxy {
     ) {
         let Some(running) = self.running(id) else { return self.lose_track(id, lane_id) };
         let login = running.job.what == What::LoginSchema;
+        let overdue = match &event {
+            Event::Err { code, .. } => Self::timed_out(running, *code),
+            _ => None,
+        };
         if let Event::Err { code, .. } = event
-            && !running.delivered
             && is_going_away(code)
             && self.retry(id, lane_id)
         {
@@ -179,6 +192,11 @@ impl Proxy {
         }
         match &event {
             _ if login => {}
+            Event::Err { at, .. } if overdue.is_some() => {
+                let before = range.start + at.start.saturating_sub(frame::HEADER_BYTES);
+                self.relay_reply(id, range.start..before);
+                self.say_instead(id, lane_id, overdue);
+            }
             Event::Prepared { stmt_id, columns, params, id_at } => {
                 let id_at = range.start + id_at;
                 self.on_prepared(id, lane_id, *stmt_id, (*columns, *params), id_at, range.clone());
@@ -187,6 +205,10 @@ impl Proxy {
         }
         let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
         match event {
+            Event::Infile if self.sessions.get(id).is_some_and(Session::is_mirror) => {
+                // nobody has the file
+                self.end_session(id, true);
+            }
             Event::Infile => {
                 if let Some(running) = self.running(id) {
                     running.stage = Stage::Infile(InfileScan::begin());
@@ -196,8 +218,9 @@ impl Proxy {
             Event::Track { session_track } => {
                 self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
             }
-            Event::Err { at: inner, .. } => {
+            Event::Err { at: inner, code, .. } => {
                 let told = self.lanes.get(lane_id).and_then(Lane::status_so_far);
+                self.note_interruption(lane_id, code);
                 self.pop(lane_id, told);
                 self.note_autocommit(id, lane_id, told);
                 if login {
@@ -223,6 +246,13 @@ impl Proxy {
             running.delivered |= !range.is_empty();
         }
         self.orders.relay(End::Client(id), range);
+    }
+
+    /// An error takes the place of the packet that the reply at the head of a lane ended with.
+    fn say_instead(&mut self, id: SessionId, lane_id: LaneId, error: Option<SqlError>) {
+        let (Some(lane), Some(error)) = (self.lanes.get_mut(lane_id), error) else { return };
+        let seq = lane.last_seq();
+        self.send_error(id, seq, &error);
     }
 
     /// A reply for a session that is not waiting for one: must not be.
@@ -255,7 +285,6 @@ impl Proxy {
         let job = running.job;
         match &outcome {
             Outcome::Done(end) => {
-                self.stats.ok += 1;
                 session.row_count = match end.ok_only {
                     true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
                     false => -1,
@@ -268,14 +297,18 @@ impl Proxy {
                 }
             }
             Outcome::Failed => {
-                self.stats.err += 1;
                 session.row_count = -1;
             }
         }
+        self.count(id, matches!(outcome, Outcome::Done(_)));
+        self.tell_end(id, Some(job.hostgroup), outcome.rows());
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }
         self.settle(id, lane_id, &job, &outcome);
+        if running.killed.is_some() {
+            self.await_kill(id, lane_id);
+        }
         self.drop_kept(id);
         self.after_command(id);
     }
@@ -321,7 +354,12 @@ impl Proxy {
         why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
         why.set(Holds::PREPARED_STATEMENT, statements);
         why.set(Holds::LONG_DATA, false);
-        why.set(Holds::NO_MULTIPLEX, !multiplexing);
+        let shares = match job.multiplex {
+            Some(Multiplex::Off) => false,
+            Some(Multiplex::On) => true,
+            Some(Multiplex::IgnoreVariables) | None => !why.intersects(Holds::NO_MULTIPLEX),
+        };
+        why.set(Holds::NO_MULTIPLEX, !(multiplexing && shares));
         if done || job.holds.intersects(Holds::PINNING) {
             let before = why.intersects(Holds::PINNING);
             why.set(job.holds, true);
@@ -432,137 +470,13 @@ impl Proxy {
 
     /// The session is idle again: the client's next command, or the end if Tidegate stops.
     pub(crate) fn after_command(&mut self, id: SessionId) {
+        if self.sessions.get(id).is_some_and(Session::is_mirror) {
+            return self.end_session(id, true);
+        }
         if self.draining && self.end_if_drained(id) {
             return;
         }
         self.resume_input(id);
-    }
-
-    /// Sends the kept command again on another lane, if that is safe. The lane it was on is taken
-    /// from the session; whoever calls closes it.
-    pub(crate) fn retry(&mut self, id: SessionId, lane_id: LaneId) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return false };
-        let Phase::Running(running) = &mut session.phase else { return false };
-        let Some(held) = session.held.iter().find(|held| held.lane == lane_id) else {
-            return false;
-        };
-        let clean = held.why.without(Holds::WARNINGS).is_empty()
-            || held.why.without(Holds::WARNINGS.union(Holds::PREPARED_STATEMENT)).is_empty();
-        let unsent = matches!(running.stage, Stage::Aligning { .. });
-        let safe = clean
-            && !running.delivered
-            && !running.killed
-            && running.job.upload.is_none()
-            && !session.kept.is_empty()
-            && (running.job.repeatable || unsent)
-            && running.job.retries_left > 0;
-        if !safe {
-            return false;
-        }
-        let mut job = running.job;
-        job.retries_left -= 1;
-        let avoid = self.lanes.get(lane_id).map(|lane| lane.server.index);
-        session.held.retain(|held| held.lane != lane_id);
-        session.forget_lane(lane_id);
-        session.phase = Phase::Idle;
-        self.stats.retried += 1;
-        self.check_out(id, job, avoid);
-        true
-    }
-
-    /// A backend connection that the proxy gives up.
-    pub(crate) fn lose_lane(&mut self, lane_id: LaneId, fault: LastFault) {
-        self.orders.push(Order::Close(End::Lane(lane_id)));
-        self.lose_lane_closed(lane_id, fault);
-    }
-
-    /// A backend connection whose socket is closed.
-    pub(crate) fn lose_lane_closed(&mut self, lane_id: LaneId, fault: LastFault) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
-        if lane.login.is_some() {
-            return self.fail_dial(lane_id, fault, None, false);
-        }
-        let (server, lease, error_seq) = (lane.server.clone(), lane.lease, lane.error_seq());
-        self.pool.remove_idle(&server, lane_id);
-        match lease {
-            Lease::Exclusive(id) => {
-                self.stats.lanes_lost += 1;
-                let running = matches!(self.running(id), Some(running) if running.lane == lane_id);
-                let retried = running && self.retry(id, lane_id);
-                if let Some(session) = self.sessions.get(id) {
-                    let connection = session.connection;
-                    let server = server.clone();
-                    self.orders.report(LogEvent::LaneLost { server, connection, retried });
-                }
-                self.forget(lane_id);
-                if !retried {
-                    let error = error::lost_connection(&server.to_string(), &fault.to_string());
-                    self.lane_lost_under(id, lane_id, &error, error_seq.filter(|_| running));
-                }
-            }
-            Lease::Relay(id) => {
-                self.forget(lane_id);
-                self.close_session(id, None);
-            }
-            _ => self.forget(lane_id),
-        }
-    }
-
-    /// A session lost a lane it held, and the command on it if one was running.
-    ///
-    /// `error_seq` is where an error fits into a reply that the client has begun to read.
-    fn lane_lost_under(
-        &mut self,
-        id: SessionId,
-        lane_id: LaneId,
-        error: &SqlError,
-        error_seq: Option<u8>,
-    ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
-        session.held.retain(|held| held.lane != lane_id);
-        session.forget_lane(lane_id);
-        let why = why.unwrap_or(Holds::NONE);
-        if let Phase::Running(running) = &session.phase
-            && running.lane == lane_id
-        {
-            let (job, delivered) = (running.job, running.delivered);
-            let after_file = running.file_seq.map(|seq| seq.wrapping_add(1));
-            match (delivered, after_file.or(error_seq)) {
-                _ if matches!(running.stage, Stage::Infile(_)) => self.discard_file(id, error),
-                (false, _) => self.fail_job(id, &job, error),
-                (true, Some(seq)) => self.fail_reply(id, seq, error),
-                (true, None) => return self.close_session(id, None),
-            }
-        } else if !why.leave_it_clean() {
-            session.lost = Some(Box::new(error.clone()));
-            return;
-        }
-        // a session that went on without its transaction would commit each statement by itself
-        if !why.leave_it_clean() {
-            self.close_session(id, None);
-        }
-    }
-
-    /// The rest of a file is read and thrown away, for it would be taken for commands.
-    fn discard_file(&mut self, id: SessionId, error: &SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Phase::Running(running) = &session.phase else { return };
-        let Stage::Infile(scan) = running.stage else { return };
-        session.phase = Phase::Discarding { scan, error: error.clone() };
-        self.drop_kept(id);
-        self.resume_input(id);
-    }
-
-    /// An error takes the place of the rest of a reply.
-    pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.phase = Phase::Idle;
-        session.idle_since_us = self.now_us;
-        self.stats.err += 1;
-        self.send_error(id, seq, error);
-        self.drop_kept(id);
-        self.after_command(id);
     }
 }
 

@@ -28,14 +28,14 @@ impl Proxy {
             stage: Stage::Sent,
             delivered: false,
             started_us: now_us,
-            killed: false,
+            killed: None,
             file_seq: None,
         });
         if job.what == What::Relay {
             return self.run_relay(id, lane_id);
         }
         if self.send_awaited_steps(id, lane_id, &job, &plan) {
-            return;
+            return self.watch(id, &job);
         }
         self.send_command(id, lane_id, &job, &plan);
     }
@@ -139,13 +139,11 @@ impl Proxy {
     }
 
     /// Makes sure that a query which runs too long is noticed.
-    fn watch(&mut self, id: SessionId, _job: &Job) {
+    fn watch(&mut self, id: SessionId, job: &Job) {
         const DAY_US: u64 = 86_400_000_000;
-        let timeout_us = self.snapshot.vars.default_query_timeout_ms.saturating_mul(1000);
         // the default of a day is left to the coarse check of idle sessions
-        if timeout_us < DAY_US {
-            let at = self.now_us + timeout_us;
-            self.orders.push(Order::Deadline { end: End::Client(id), at });
+        if job.timeout_us < DAY_US {
+            self.wake(id, self.now_us.saturating_add(job.timeout_us));
         }
     }
 
@@ -192,8 +190,9 @@ impl Proxy {
         if *pending > 0 {
             return;
         }
-        let job = running.job;
+        let (job, killed) = (running.job, running.killed);
         match failed.take() {
+            None if killed.is_some() => self.fail_aligned(id, &job, &error::query_interrupted()),
             None => self.run(id, lane_id, job),
             Some(error) => self.fail_aligned(id, &job, &error),
         }
@@ -201,7 +200,8 @@ impl Proxy {
 
     /// A step failed, so the command was never sent: its client gets the step's error.
     fn fail_aligned(&mut self, id: SessionId, job: &Job, error: &SqlError) {
-        self.fail_job(id, job, error);
+        let timed_out = self.running(id).and_then(|running| Self::timed_out(running, error.code));
+        self.fail_job(id, job, timed_out.as_ref().unwrap_or(error));
     }
 
     /// The lane becomes the session's own wire: replication.
@@ -213,7 +213,7 @@ impl Proxy {
             lane.lease = Lease::Relay(id);
         }
         // what was asked of it counts as answered: its end is not looked for
-        self.stats.ok += 1;
+        self.count(id, true);
         self.orders.push(Order::SendKept { session: id, lane: lane_id });
         self.resume_input(id);
     }

@@ -3,9 +3,10 @@
 //! A statement belongs to its session and is prepared on a lane when it first runs there, so an
 //! execute follows the same way as a text query. Lanes with statements on them are held.
 
-use sql::{Effects, is_read_only};
+use sql::{CommandClass, Digest, Effects, is_read_only};
 use wire::command::{self, Command};
 use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD, Span};
+use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::result::ReplyKind;
 
 use crate::error::{self, SqlError};
@@ -13,7 +14,9 @@ use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId};
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::route::{Answer, Route};
 use crate::session::place::Placing;
+use crate::session::query::without_ignored;
 use crate::session::{Job, Session, What};
 
 /// Where a statement is prepared.
@@ -25,20 +28,44 @@ struct Prepared {
 }
 
 /// A statement of a client.
-struct Statement {
+pub(crate) struct Statement {
     id: ClientStmtId,
     text: Box<[u8]>,
     params: u16,
     effects: Effects,
     holds: Holds,
     repeatable: bool,
+    /// Where its rules sent it when it was prepared.
     destination: Option<HostgroupId>,
+    /// The digest of the text that the client sent, when digests were on.
+    digest: Option<KnownDigest>,
+    class: CommandClass,
     on: Vec<Prepared>,
     /// Parameter types as last sent, two bytes each.
     types: Vec<u8>,
     cursor: Option<LaneId>,
     /// Why parameter data could not be passed on: told to the next execute.
     data_lost: Option<SqlError>,
+}
+
+/// A digest that is kept.
+struct KnownDigest {
+    hash: u64,
+    text: Box<[u8]>,
+    first_comment: Option<Box<[u8]>>,
+}
+
+impl Statement {
+    /// The text that is prepared.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The digest of the text that the client sent.
+    pub(crate) fn digest(&self) -> Option<Digest<'_>> {
+        let KnownDigest { hash, text, first_comment } = self.digest.as_ref()?;
+        Some(Digest { hash: *hash, text, first_comment: first_comment.as_deref() })
+    }
 }
 
 /// All statements of a session.
@@ -64,6 +91,11 @@ impl Statements {
 impl Session {
     fn statement(&mut self, id: ClientStmtId) -> Option<&mut Statement> {
         self.stmts.as_mut()?.find(id)
+    }
+
+    /// A statement of the client's.
+    pub(crate) fn find_statement(&self, id: ClientStmtId) -> Option<&Statement> {
+        self.stmts.as_ref()?.list.iter().find(|statement| statement.id == id)
     }
 
     /// Whether any statement is prepared on a lane.
@@ -104,11 +136,38 @@ impl Proxy {
         text: &[u8],
         upload: Option<Span>,
     ) {
-        let facts = match upload {
-            Some(_) => super::query::long_facts(text),
-            None => sql::facts(text),
-        };
-        let destination = self.route(id, text).destination;
+        let route = self.route(id, text);
+        self.forget_asked(id);
+        if let Some(Answer::Error(_)) = &route.answer {
+            return self.answer_by_rule(id, &route, upload);
+        }
+        match self.take_rewritten(&route) {
+            Some(new) if new.len() >= self.snapshot.vars.max_allowed_packet as usize => {
+                self.answer_error(id, &error::packet_too_large());
+            }
+            Some(new) => {
+                self.prepare(id, None, &new, upload, &route);
+                self.spare_buffer(new);
+            }
+            None => self.prepare(id, Some(raw), text, upload, &route),
+        }
+    }
+
+    /// Prepares a text; `raw` is the command that carried it, if it is to be sent as it came.
+    fn prepare(
+        &mut self,
+        id: SessionId,
+        raw: Option<&[u8]>,
+        text: &[u8],
+        upload: Option<Span>,
+        route: &Route,
+    ) {
+        let facts = self.facts_of(text, upload.is_some());
+        let digest = self.processor.digest().map(|digest| KnownDigest {
+            hash: digest.hash,
+            text: digest.text.into(),
+            first_comment: digest.first_comment.map(Into::into),
+        });
         let Some(session) = self.sessions.get_mut(id) else { return };
         let stmts = session.stmts.get_or_insert_default();
         stmts.last_id = stmts.last_id.wrapping_add(1).max(1);
@@ -121,26 +180,36 @@ impl Proxy {
             effects: facts.effects,
             holds,
             repeatable: is_read_only(&facts),
-            destination,
+            destination: route.destination,
+            digest,
+            class: sql::command_class(&facts),
             on: Vec::new(),
             types: Vec::new(),
             cursor: None,
             data_lost: None,
         });
+        if let (Some(Answer::Ok(_)), None) = (&route.answer, upload) {
+            return self.prepare_unsent(id, stmt, sql::count_parameters(text));
+        }
         let job = Job {
-            what: What::Prepare(stmt),
-            reply: ReplyKind::Prepare,
-            hostgroup: HostgroupId::default(),
             repeatable: true,
-            effects: Effects::NONE,
             // a text that is not kept whole cannot be prepared anywhere else
             holds: if upload.is_some() { Holds::NOT_UNDERSTOOD } else { Holds::NONE },
-            retries_left: self.snapshot.vars.query_retries_on_failure,
-            needs_insert_id: false,
             upload,
+            ..Job::routed(What::Prepare(stmt), ReplyKind::Prepare, route)
         };
-        self.keep(id, raw);
-        self.begin(id, job, &Placing { effects: facts.effects, holds, destination, stays: true });
+        match raw {
+            Some(raw) => self.keep(id, raw),
+            None => self.keep_text(id, command::code::STMT_PREPARE, text),
+        }
+        let holds = without_ignored(holds, route);
+        let to = Placing {
+            effects: facts.effects,
+            holds,
+            stays: true,
+            ..Placing::of(&job, route.destination)
+        };
+        self.begin_after(id, route.delay_ms, job, &to);
     }
 
     /// The server's answer to the client's own prepare: the id in it becomes the client's.
@@ -169,6 +238,24 @@ impl Proxy {
             stmts.last_prepared = Some(stmt);
         }
         self.statement_prepared(id, lane_id, stmt, server_id);
+    }
+
+    /// A statement whose executions a rule answers is prepared nowhere until one of them is sent.
+    fn prepare_unsent(&mut self, id: SessionId, stmt: ClientStmtId, params: u16) {
+        self.stats.answered_by_rules += 1;
+        self.answered(id, true);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(statement) = session.statement(stmt) {
+            statement.params = params;
+        }
+        if let Some(stmts) = &mut session.stmts {
+            stmts.last_prepared = Some(stmt);
+        }
+        let caps = session.caps;
+        let params = vec![ColumnDef::text(b"?"); usize::from(params)];
+        self.orders.send(End::Client(id), |out| {
+            write_prepare_ok(out, &mut 1, caps, stmt.0, &params, &[]);
+        });
     }
 
     /// A statement stands on a lane.
@@ -226,37 +313,47 @@ impl Proxy {
             let error = error::unknown_statement(stmt_id, "mysqld_stmt_execute");
             return self.refuse_command(id, upload, error);
         };
-        let retries_left = self.snapshot.vars.query_retries_on_failure;
+        let route = self.route_execute(id, stmt);
+        let class = self.sessions.get(id).and_then(|session| session.find_statement(stmt));
+        if let Some(class) = class.map(|statement| statement.class) {
+            self.note_class(id, class);
+        }
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(statement) = session.statement(stmt) else { return };
         if let Some(error) = statement.data_lost.take() {
             return self.refuse_command(id, upload, error);
         }
-        let (effects, holds) = (statement.effects, statement.holds);
-        let destination = statement.destination;
-        let placing = Placing { effects, holds, destination, stays: false };
+        if route.answer.is_some() {
+            return self.answer_by_rule(id, &route, upload);
+        }
+        let effects = statement.effects;
         let job = Job {
-            what: What::Execute(stmt),
-            reply: ReplyKind::Execute,
-            hostgroup: HostgroupId::default(),
             repeatable: statement.repeatable,
             effects,
-            holds,
-            retries_left,
+            holds: without_ignored(statement.holds, &route),
             needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID),
             upload,
+            ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         if let Some(types) = types_in(raw, statement.params) {
             statement.types.clear();
             statement.types.extend_from_slice(types);
         }
         self.keep(id, raw);
-        self.begin_of_statement(id, stmt, job, placing);
+        let placing = Placing::of(&job, route.destination);
+        self.begin_of_statement(id, stmt, route.delay_ms, job, placing);
     }
 
     /// Sets off with a command about a statement: to the lane that has its long data, else as
     /// any statement.
-    fn begin_of_statement(&mut self, id: SessionId, stmt: ClientStmtId, job: Job, to: Placing) {
+    fn begin_of_statement(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        delay_ms: u64,
+        job: Job,
+        to: Placing,
+    ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let long_data = session.held_for(Holds::LONG_DATA).copied();
         if let Some(held) = long_data
@@ -266,7 +363,7 @@ impl Proxy {
             let hostgroup = held.hostgroup;
             return self.run(id, held.lane, Job { hostgroup, ..job });
         }
-        self.begin(id, job, &to);
+        self.begin_after(id, delay_ms, job, &to);
     }
 
     pub(crate) fn on_long_data(
@@ -288,20 +385,12 @@ impl Proxy {
             holds: statement.holds,
             destination: statement.destination,
             stays: true,
+            fresh: false,
         };
-        let job = Job {
-            what: What::LongData(stmt),
-            reply: ReplyKind::None,
-            hostgroup: HostgroupId::default(),
-            repeatable: false,
-            effects: Effects::NONE,
-            holds: Holds::NONE,
-            retries_left: 0,
-            needs_insert_id: false,
-            upload,
-        };
+        let job = self.unrouted(What::LongData(stmt), ReplyKind::None);
+        let job = Job { retries_left: 0, upload, ..job };
         self.keep(id, raw);
-        self.begin_of_statement(id, stmt, job, placing);
+        self.begin_of_statement(id, stmt, 0, job, placing);
     }
 
     pub(crate) fn on_stmt_other(
@@ -332,18 +421,8 @@ impl Proxy {
         match (cursor.or(data).or(any), reply) {
             (Some(lane), _) => {
                 self.keep(id, raw);
-                let job = Job {
-                    what: What::OfStatement(stmt),
-                    reply,
-                    hostgroup: HostgroupId::default(),
-                    repeatable: false,
-                    effects: Effects::NONE,
-                    holds: Holds::NONE,
-                    retries_left: 0,
-                    needs_insert_id: false,
-                    upload: None,
-                };
-                self.run(id, lane, job);
+                let job = self.unrouted(What::OfStatement(stmt), reply);
+                self.run(id, lane, Job { retries_left: 0, ..job });
             }
             (None, ReplyKind::Simple) => self.answer_ok(id),
             (None, _) => self.answer_error(id, &error::unknown_statement(stmt_id, name)),

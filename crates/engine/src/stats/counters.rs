@@ -77,4 +77,16 @@ counters! {
     pub panics: u64,
     /// Queries killed on a server on behalf of a client.
     pub kills_sent: u64,
+    /// Queries that ran longer than they may.
+    pub timed_out: u64,
+    /// Queries that were made to wait before they ran.
+    pub delayed: u64,
+    /// Queries that a rule answered in place of a server.
+    pub answered_by_rules: u64,
+    /// Copies of queries that were set off.
+    pub mirrored: u64,
+    /// Of those, that ended with an error or without a reply.
+    pub mirrors_failed: u64,
+    /// Copies of queries that were not made: too many waited already.
+    pub mirrors_dropped: u64,
 }

@@ -192,14 +192,17 @@ pub(super) const ROWS: &[Variable] = &[
         "mirror_max_concurrency",
         int(1, 8192),
         "16",
-        "Mirrored queries that a worker runs at a time.",
-    ),
+        "Copies of mirrored queries that run at a time, shared out to the workers.",
+    )
+    .acts(Effect::Restart),
     mysql(
         "mirror_max_queue_length",
         int(0, 1_048_576),
         "32000",
-        "Mirrored queries that may wait; more are dropped.",
-    ),
+        "Copies of mirrored queries that may wait, shared out to the workers; at most 16 MiB of \
+         text wait on a worker. More are dropped.",
+    )
+    .acts(Effect::Restart),
     mysql(
         "stats_time_backend_query",
         Kind::Bool,

@@ -125,6 +125,10 @@ vars! {
     /// Whether a query whose client went away is killed on its server.
     kill_backend_connection_when_disconnect: bool =
         "mysql-kill_backend_connection_when_disconnect",
+    /// Copies of queries that run at a time.
+    mirror_max_concurrency: u32 = "mysql-mirror_max_concurrency",
+    /// Copies of queries that may wait.
+    mirror_max_queue_length: u32 = "mysql-mirror_max_queue_length",
     /// Longest time a worker's loop sleeps.
     poll_timeout_ms: u64 = "mysql-poll_timeout",
     /// Time sessions have to end their transactions at a shutdown.

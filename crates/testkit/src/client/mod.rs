@@ -2,9 +2,11 @@
 //! comes back against its shadow model. They know nothing of the proxy's inside.
 
 mod login;
+mod long;
 mod model;
 mod plan;
 mod reply;
+mod ruled;
 mod stay;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,8 @@ pub struct Habits {
     pub large: bool,
     /// Commands may be longer than what the proxy keeps, or than it allows.
     pub long: bool,
+    /// They send what query rules do something about.
+    pub ruled: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

@@ -36,6 +36,8 @@ pub(super) enum Effect {
     /// The server has ended the transaction, which the proxy cannot know yet.
     Deadlock,
     Reset,
+    /// The next statement meets other rules, or not.
+    Flagged(bool),
     /// `COM_CHANGE_USER` to this account.
     User(String),
 }
@@ -57,6 +59,8 @@ pub(super) struct Model {
     pub(super) must_roll_back: bool,
     /// The proxy may have tied the session to a connection of its choice.
     pub(super) stuck: bool,
+    /// The next statement meets other rules.
+    pub(super) flagged: bool,
     pub(super) handles: Vec<Handle>,
     pub(super) cursor: Option<(u32, Meta, u32)>,
     pub(super) first_schema: String,
@@ -85,6 +89,7 @@ impl Model {
             warned: 0,
             must_roll_back: false,
             stuck: false,
+            flagged: false,
             handles: Vec::new(),
             cursor: None,
             first_schema: schema.into(),
@@ -176,6 +181,7 @@ impl Model {
             }
             Effect::Prepared(handle) => self.handles.push(handle.clone()),
             Effect::Cursor(cursor) => self.cursor.clone_from(cursor),
+            Effect::Flagged(on) => self.flagged = *on,
             Effect::Reset => {
                 let (schema, collation) = (self.first_schema.clone(), self.first_collation);
                 *self = Self::new(self.tag, &self.user, &schema, collation, self.caps);

@@ -41,6 +41,8 @@ pub(super) struct Setting<'a> {
     pub(super) large: bool,
     /// Commands may be longer than what the proxy keeps, or than it allows.
     pub(super) long: bool,
+    /// There are query rules for more than routing.
+    pub(super) ruled: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -65,7 +67,7 @@ impl Setting<'_> {
     }
 
     /// With autocommit off every statement opens a transaction when there is none.
-    fn opening(&self, mut meta: Meta) -> Meta {
+    pub(super) fn opening(&self, mut meta: Meta) -> Meta {
         if !self.model.autocommit && self.model.transaction == 0 {
             meta.bearing.transaction = self.number;
             meta.opens = true;
@@ -74,7 +76,7 @@ impl Setting<'_> {
     }
 
     /// A text with its words behind the verb.
-    fn text(
+    pub(super) fn text(
         &self,
         name: &'static str,
         verb: &str,
@@ -119,6 +121,9 @@ impl Setting<'_> {
     /// Any command that the model allows now.
     pub(super) fn any(&self, dice: &mut Dice) -> Sending {
         let model = self.model;
+        if model.flagged {
+            return self.second(dice);
+        }
         if model.must_roll_back {
             return self.end(dice);
         }
@@ -133,6 +138,9 @@ impl Setting<'_> {
         }
         if self.long && dice.percent(15) {
             return self.long(dice);
+        }
+        if self.ruled && dice.percent(25) {
+            return self.ruled(dice);
         }
         match dice.below(100) {
             0..=27 => self.read(dice),
@@ -188,36 +196,6 @@ impl Setting<'_> {
         meta.bearing.transaction = self.number;
         meta.opens = true;
         self.text("half", "BEGIN; SELECT", "v FROM nowhere", meta, Vec::new())
-    }
-
-    /// A command of which the proxy keeps only the beginning, or none.
-    fn long(&self, dice: &mut Dice) -> Sending {
-        let padding = "x".repeat(dice.within(1000..=6000) as usize);
-        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
-        match dice.below(4) {
-            0 => {
-                let text = format!("SELECT '{}'", "x".repeat(9000));
-                let error = Some(1153);
-                let expect = Expect { number: self.number, error, ..Expect::default() };
-                let bytes = packet(code::QUERY, text.as_bytes());
-                Sending { bytes, expect: Some(expect), name: "too long", ..Sending::default() }
-            }
-            1 => {
-                let stuck = Model { stuck: true, ..self.model.clone() };
-                let setting = Setting { model: &stuck, ..*self };
-                let meta = setting.opening(stuck.meta(self.number, shape));
-                let rest = format!("v FROM t WHERE v='{padding}'");
-                let sending = setting.text("long read", "SELECT", &rest, meta, Vec::new());
-                Sending { sticks: true, ..sending }
-            }
-            2 if !self.model.handles.is_empty() => self.execute_padded(dice, &padding),
-            _ => {
-                let shape = Shape { rows: 0, ..Shape::of(Kind::Write) };
-                let meta = self.opening(self.model.meta(self.number, shape));
-                let rest = format!("INTO t VALUES ('{padding}')");
-                self.text("long write", "INSERT", &rest, meta, Vec::new())
-            }
-        }
     }
 
     fn locking(&self, dice: &mut Dice) -> Sending {
@@ -376,7 +354,7 @@ impl Setting<'_> {
         self.execute_padded(dice, "")
     }
 
-    fn execute_padded(&self, dice: &mut Dice, padding: &str) -> Sending {
+    pub(super) fn execute_padded(&self, dice: &mut Dice, padding: &str) -> Sending {
         let at = dice.index(self.model.handles.len());
         let handle = &self.model.handles[at];
         let rows = dice.below(4) as u32;

@@ -274,6 +274,7 @@ impl Stay {
             own_connection: self.connection,
             large: around.habits.large,
             long: around.habits.long && !self.model.relayed,
+            ruled: around.habits.ruled && !self.model.relayed,
         };
         let sending = match read {
             true => setting.read(around.dice),
@@ -413,6 +414,9 @@ impl Stay {
                 _ => false,
             };
         drop(board);
+        // the rules were asked, whatever came of the statement
+        let flags = expect.effects.iter().filter(|effect| matches!(effect, Effect::Flagged(_)));
+        flags.for_each(|effect| self.model.apply(effect));
         if !right {
             let number = expect.number;
             self.wrong(around, &format!("q{number} was answered by {code}: {message}"));

@@ -12,6 +12,7 @@ use super::{Mysqld, Reaction};
 use crate::answer;
 use crate::board::Board;
 use crate::meta::{Kind, Meta};
+use crate::sim::rules::NEVER_SEEN;
 
 /// The thread that a `KILL QUERY` names.
 pub(super) fn killed_thread(payload: &[u8]) -> Option<u32> {
@@ -81,6 +82,7 @@ impl Conn {
     }
 
     fn on_query(&mut self, text: &[u8], of: &Mysqld, board: &mut Board) -> Reaction {
+        self.check_table(text, board);
         if let Some(meta) = Meta::in_text(text) {
             self.check(&meta, of, board);
             return self.run(&meta, false, board);
@@ -131,7 +133,19 @@ impl Conn {
         Reaction::Reply(self.plain_ok(&track))
     }
 
+    /// Complains about tables that query rules keep from every server.
+    fn check_table(&self, text: &[u8], board: &mut Board) {
+        let text = String::from_utf8_lossy(text);
+        if let Some(table) = NEVER_SEEN.iter().find(|table| text.contains(*table)) {
+            self.complain(board, &format!("a statement about {table}"));
+        }
+        if text.contains("mirrored_t") {
+            board.count("server: mirrored");
+        }
+    }
+
     fn on_prepare(&mut self, text: &[u8], board: &mut Board) -> Reaction {
+        self.check_table(text, board);
         let Some(meta) = Meta::in_text(text) else {
             self.complain(board, "a statement without words");
             return Reaction::Reply(answer::error(1064, "no words"));

@@ -17,6 +17,9 @@ impl Trio {
         self.until("sessions are left", |trio| {
             trio.stage.proxy.service().worker().proxy().session_count() == 0
         })?;
+        self.until("copies are left", |trio| {
+            trio.stage.proxy.service().worker().proxy().mirror_counts() == (0, 0)
+        })?;
         self.check_counters()?;
         self.check_writes()?;
         self.kill_servers();

@@ -18,6 +18,7 @@
 //! ```
 
 mod ending;
+pub(crate) mod rules;
 mod trio;
 mod weather;
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use engine::proxy::{Offer, Proxy};
 use engine::report::LogEvent;
-use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
-use super::{Failure, Weather};
+use super::{Failure, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::dice::Dice;
@@ -76,7 +76,8 @@ impl Stage {
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let outside = outside(&shared, &server_addrs, &log, dice.split());
         let decider = Proxy::new(snapshot.clone(), offer, dice.throw(), [7; 32]);
-        let worker = Worker::new(decider, outside, weather.backlog_max);
+        let mut worker = Worker::new(decider, outside, weather.backlog_max);
+        worker.add_door(&client_addr);
         let crooked = Crooked::new(worker, bug, dice.split());
         let mut proxy = Loop::new(net.driver(), crooked, Options::default());
         proxy.add_listener(net.listen(&client_addr));
@@ -118,7 +119,10 @@ impl Trio {
                 self.stage.net.now().0.saturating_sub(self.stage.board.borrow().progress.0);
             if waited > PATIENCE.0 {
                 let doings = self.clients.service().doings().join("; ");
-                return Err(self.failure(format!("nothing comes any more: {doings}")));
+                let proxy = self.stage.proxy.service().worker().proxy();
+                let theirs: Vec<_> = proxy.sessions().map(|(_, s)| s.doing()).collect();
+                let what = format!("nothing comes any more: {doings}; the proxy is {theirs:?}");
+                return Err(self.failure(what));
             }
         }
         Ok(())
@@ -235,9 +239,11 @@ fn outside(
     mut dice: Dice,
 ) -> Outside {
     let log = log.clone();
+    let nobody = Addr::Tcp(([10, 0, 0, 66], rules::NOBODY_PORT).into());
+    let places = addrs.iter().chain([&nobody]).cloned().map(Some);
     Outside {
         shared: shared.clone(),
-        places: Arc::new(Places::new(addrs.iter().cloned().map(Some).collect())),
+        places: Arc::new(Places::new(places.collect())),
         random: Box::new(move || dice.bytes20()),
         log: Box::new(move |event| {
             if let Ok(mut log) = log.lock() {
@@ -255,14 +261,6 @@ pub fn snapshot(weather: &Weather) -> Snapshot {
         max_connections: weather.max_connections,
         ..ServerRow::default()
     };
-    let rule = |rule_id, pattern: &str, hostgroup| RuleRow {
-        rule_id,
-        active: 1,
-        match_pattern: Some(pattern.into()),
-        destination_hostgroup: Some(hostgroup),
-        apply: 1,
-        ..RuleRow::default()
-    };
     let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
         username: (*name).into(),
         password: password.as_bytes().to_vec(),
@@ -270,17 +268,22 @@ pub fn snapshot(weather: &Weather) -> Snapshot {
         ..UserRow::default()
     });
     let draft = Draft {
-        servers: vec![server(0, 1), server(1, 2), server(1, 3)],
+        servers: vec![server(0, 1), server(1, 2), server(1, 3), rules::nobody()],
         users: users.collect(),
-        rules: vec![rule(1, "FOR UPDATE$", 0), rule(2, "^SELECT", 1)],
-        fast_routing: Vec::new(),
+        rules: if weather.habits.ruled { rules::all() } else { rules::split() },
         variables: variables(weather),
+        ..Draft::default()
     };
     Snapshot::compile(&draft).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
 fn variables(weather: &Weather) -> Vec<(String, String)> {
-    let mut pairs = vec![("mysql-default_schema", String::new())];
+    let mut pairs = vec![
+        ("mysql-default_schema", String::new()),
+        ("mysql-threads", "1".into()),
+        ("mysql-mirror_max_concurrency", "1".into()),
+        ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
+    ];
     if weather.habits.long {
         pairs.push(("mysql-threshold_query_length", "1024".into()));
         pairs.push(("mysql-max_allowed_packet", "8192".into()));

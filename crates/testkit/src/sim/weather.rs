@@ -29,8 +29,15 @@ pub struct Weather {
 impl Weather {
     /// A network that cuts and delays, and loses nothing.
     pub fn cutting() -> Self {
-        let habits =
-            Habits { clients: 0, stays: 0, commands: 1, large: false, long: false, rude: false };
+        let habits = Habits {
+            clients: 0,
+            stays: 0,
+            commands: 1,
+            large: false,
+            long: false,
+            ruled: true,
+            rude: false,
+        };
         Self {
             faults: Faults::cuts(),
             losses: false,
@@ -52,6 +59,7 @@ impl Weather {
             commands: dice.within(5..=14),
             large,
             long: dice.percent(30),
+            ruled: dice.percent(60),
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };

@@ -1,0 +1,108 @@
+//! A query from its route to its end, for the statistics: what is known about it at the beginning
+//! waits here until it is told how it ended.
+
+use std::sync::Arc;
+
+use sql::CommandClass;
+
+use crate::ids::{HostgroupId, SessionId};
+use crate::proxy::Proxy;
+use crate::route::Route;
+use crate::stats::QueryEnd;
+
+/// What is known of a query when it begins.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Asked {
+    /// It has not ended.
+    open: bool,
+    since_us: u64,
+    digest: Option<u64>,
+    digest_text: Vec<u8>,
+    schema: Option<Arc<[u8]>>,
+    class: Option<CommandClass>,
+}
+
+/// How many rows a query came to.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Rows {
+    pub affected: u64,
+    pub sent: u64,
+}
+
+impl Proxy {
+    /// Notes what the statistics will be told about the query that was just routed.
+    pub(crate) fn note_asked(&mut self, id: SessionId, route: &Route) {
+        let mut digest_text = Vec::new();
+        if route.digest.is_some() {
+            digest_text = self.spare_digests.pop().unwrap_or_default();
+            digest_text.clear();
+            digest_text
+                .extend_from_slice(self.processor.digest().map_or(&[], |digest| digest.text));
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.asked = Asked {
+            open: true,
+            since_us: self.now_us,
+            digest: route.digest,
+            digest_text,
+            schema: session.want.schema.clone(),
+            class: None,
+        };
+    }
+
+    /// Notes what kind of statement it is.
+    pub(crate) fn note_class(&mut self, id: SessionId, class: CommandClass) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.asked.class = Some(class);
+        }
+    }
+
+    /// The statistics are not told about this one: a statement that is only prepared.
+    pub(crate) fn forget_asked(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let asked = std::mem::take(&mut session.asked);
+        self.spare_digest(asked.digest_text);
+    }
+
+    /// Tells the statistics that the query of a session has ended.
+    pub(crate) fn tell_end(&mut self, id: SessionId, ran_in: Option<HostgroupId>, rows: Rows) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.asked.open {
+            return;
+        }
+        let asked = std::mem::take(&mut session.asked);
+        let end = QueryEnd {
+            hostgroup: ran_in,
+            user: session.user().as_bytes(),
+            schema: asked.schema.as_deref().unwrap_or_default(),
+            client: session.client.as_bytes(),
+            digest: asked.digest,
+            digest_text: &asked.digest_text,
+            class: asked.class,
+            elapsed_us: self.now_us.saturating_sub(asked.since_us),
+            rows_affected: rows.affected,
+            rows_sent: rows.sent,
+        };
+        self.query_stats.record(&self.snapshot.vars, self.now_us, &end);
+        self.spare_digest(asked.digest_text);
+    }
+
+    /// Keeps a buffer for the next digest.
+    fn spare_digest(&mut self, buffer: Vec<u8>) {
+        const SPARE_DIGESTS: usize = 1024;
+        if buffer.capacity() > 0 && self.spare_digests.len() < SPARE_DIGESTS {
+            self.spare_digests.push(buffer);
+        }
+    }
+
+    /// Counts a command that was answered, with an error or not.
+    pub(crate) fn count(&mut self, id: SessionId, is_ok: bool) {
+        let mirror = self.sessions.get(id).is_some_and(|session| session.is_mirror());
+        match (mirror, is_ok) {
+            (false, true) => self.stats.ok += 1,
+            (false, false) => self.stats.err += 1,
+            (true, false) => self.stats.mirrors_failed += 1,
+            (true, true) => {}
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A session's timers: which are set, and what is due when one fires.
+//!
+//! A timer cannot be taken back, so none is set where an earlier one is still to come: whoever is
+//! woken looks at what is due and sets the next one. That makes them few, however many queries
+//! have a limit of their own.
+
+use crate::ids::{LaneId, SessionId};
+use crate::lane::Lease;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::session::Phase;
+use crate::session::kill::Errand;
+use crate::topology::LastFault;
+
+/// The timers of a session that have not fired yet, latest first. Those that find no room are
+/// forgotten, and mean nothing when they fire.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Alarms {
+    at_us: [u64; Self::ROOM],
+    set: usize,
+}
+
+impl Alarms {
+    const ROOM: usize = 4;
+
+    /// Whether a timer has to be set so that the session is woken at that time; notes it then.
+    fn need(&mut self, at_us: u64) -> bool {
+        if self.next().is_some_and(|earlier| earlier <= at_us) {
+            return false;
+        }
+        if self.set == Self::ROOM {
+            self.at_us.rotate_left(1);
+            self.set -= 1;
+        }
+        if let Some(place) = self.at_us.get_mut(self.set) {
+            *place = at_us;
+            self.set += 1;
+        }
+        true
+    }
+
+    /// Whether one of them fires now; it is forgotten.
+    fn fire(&mut self, now_us: u64) -> bool {
+        let before = self.set;
+        while self.next().is_some_and(|at_us| at_us <= now_us) {
+            self.set -= 1;
+        }
+        self.set < before
+    }
+
+    /// When the next one fires.
+    fn next(&self) -> Option<u64> {
+        self.at_us.get(self.set.checked_sub(1)?).copied()
+    }
+}
+
+/// How often a session is looked at that waits for nothing with a limit.
+const LOOK_AGAIN_US: u64 = 60_000_000;
+
+impl Proxy {
+    /// Makes sure that a session is looked at not later than at that time.
+    pub(crate) fn wake(&mut self, id: SessionId, at_us: u64) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.alarms.need(at_us) {
+            self.orders.push(Order::Deadline { end: End::Client(id), at: at_us });
+        }
+    }
+
+    /// A timer of a session has fired.
+    pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.alarms.fire(now_us) {
+            return;
+        }
+        match &session.phase {
+            Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
+            Phase::Waiting(_) => self.look_again(id),
+            Phase::Delayed(_) => self.check_delay(id),
+            Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
+            Phase::Running(_) => self.check_running_time(id),
+            Phase::Dialing { .. }
+            | Phase::Collecting(_)
+            | Phase::Skipping { .. }
+            | Phase::Discarding { .. }
+            | Phase::Closing => {}
+        }
+        let unwatched =
+            self.sessions.get(id).is_some_and(|session| session.alarms.next().is_none());
+        if unwatched {
+            self.wake(id, now_us + LOOK_AGAIN_US);
+        }
+    }
+
+    fn check_login_time(&mut self, id: SessionId) {
+        let limit_us = self.snapshot.vars.connect_timeout_client_ms * 1000;
+        let Some(session) = self.sessions.get(id) else { return };
+        let at_us = session.idle_since_us.saturating_add(limit_us);
+        if self.now_us < at_us {
+            // that timer was of an earlier login on the same connection
+            return self.wake(id, at_us);
+        }
+        self.client_fault(id, "the handshake was not completed in time");
+        self.close_session(id, None);
+    }
+
+    fn check_idle_time(&mut self, id: SessionId) {
+        let vars = &self.snapshot.vars;
+        let Some(session) = self.sessions.get(id) else { return };
+        let (outside_us, inside_us) =
+            (vars.wait_timeout_ms * 1000, vars.max_transaction_idle_time_ms * 1000);
+        let relaying = matches!(session.phase, Phase::Relaying(_));
+        if outside_us == 0 || relaying {
+            return;
+        }
+        let least_us = outside_us.min(inside_us);
+        let limit_us = if session.in_transaction() { least_us } else { outside_us };
+        let since_us = session.idle_since_us;
+        if self.now_us >= since_us.saturating_add(limit_us) {
+            return self.close_session(id, None);
+        }
+        // it may have a transaction open by then
+        let due_us = [least_us, outside_us].map(|limit_us| since_us.saturating_add(limit_us));
+        let next_us = due_us.into_iter().find(|at_us| *at_us > self.now_us);
+        self.wake(id, next_us.unwrap_or(0).max(self.now_us + 1_000_000));
+    }
+
+    /// A timer of a lane: its login took too long.
+    pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        if lane.login.is_some() {
+            self.fail_dial(id, LastFault::Timeout, None, true);
+        } else if let Lease::Errand(thread_id) = lane.lease {
+            let server = lane.server.index;
+            self.drop_lane(id);
+            self.errand_over(server, thread_id, Errand::Told);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_timer_is_set_while_an_earlier_one_is_to_come() {
+        let mut alarms = Alarms::default();
+        assert!(alarms.need(100));
+        assert!(!alarms.need(100) && !alarms.need(200));
+        assert!(alarms.need(50));
+        assert!(!alarms.fire(49));
+        assert!(alarms.fire(50));
+        assert!(!alarms.need(150), "the one of before is there still");
+        assert!(alarms.fire(101));
+        assert!(alarms.need(150));
+    }
+
+    #[test]
+    fn of_too_many_timers_the_latest_is_forgotten() {
+        let mut alarms = Alarms::default();
+        for at in [900, 800, 700, 600, 500] {
+            assert!(alarms.need(at));
+        }
+        for at in [500, 600, 700, 800] {
+            assert!(alarms.fire(at), "{at}");
+        }
+        assert!(!alarms.fire(900), "forgotten");
+        assert!(alarms.need(950));
+    }
+}

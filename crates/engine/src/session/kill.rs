@@ -1,0 +1,190 @@
+//! Queries that are ended before their time: by a client's `KILL`, because their own client went,
+//! or because they run longer than they may.
+//!
+//! The server is told over a connection of its own, an errand. Until it is known that a kill has
+//! hit what it was meant for, the connection it names is given to nobody else.
+
+use wire::command;
+use wire::result::ReplyKind;
+
+use crate::error::{self, SqlError};
+use crate::ids::{LaneId, SessionId};
+use crate::lane::{Lane, Lease, Owner};
+use crate::orders::{End, KillRequest, Order};
+use crate::proxy::Proxy;
+use crate::session::checkout::{Dial, dial};
+use crate::session::{Phase, Running, Session};
+
+/// Why a running query is being ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Killed {
+    /// A client asked for it, or its own client went.
+    Asked,
+    /// It ran longer than it may.
+    TimedOut,
+}
+
+/// How an errand ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Errand {
+    /// The server was told, or may have been.
+    Told,
+    /// The server was never told.
+    Untold,
+}
+
+/// What a server says of a query that was killed.
+const INTERRUPTED: u16 = 1317;
+
+/// How long a server may take to end a query that it was told to kill.
+const GRACE_US: u64 = 2_000_000;
+
+impl Proxy {
+    /// Carries out a client's `KILL` on a session of this worker.
+    pub(crate) fn kill(&mut self, request: &KillRequest) {
+        let is_meant = |session: &Session| {
+            session.connection.0 == request.connection
+                && session.user().as_bytes() == request.user
+                && !session.is_mirror()
+        };
+        let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);
+        let Some(id) = found else { return };
+        if !request.query_only {
+            return self.close_session(id, None);
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let job = match &session.phase {
+            Phase::Waiting(waiting) => waiting.job,
+            Phase::Delayed(delayed) => delayed.job,
+            _ => return self.kill_running(id, Killed::Asked),
+        };
+        self.abandon_wait(id);
+        self.fail_job(id, &job, &error::query_interrupted());
+    }
+
+    /// What a query that runs comes to when its time is over: it is killed, and when its server
+    /// does not end it, its connection is given up.
+    pub(crate) fn check_running_time(&mut self, id: SessionId) {
+        let Some(running) = self.running(id) else { return };
+        let due_us = running.started_us.saturating_add(running.job.timeout_us);
+        let given_up_us = due_us.saturating_add(GRACE_US);
+        let (lane, overdue) = (running.lane, running.killed == Some(Killed::TimedOut));
+        if self.now_us < due_us {
+            return self.wake(id, due_us);
+        }
+        if overdue && self.now_us >= given_up_us {
+            return self.give_up_running(id, lane);
+        }
+        if !overdue {
+            self.stats.timed_out += 1;
+            self.kill_running(id, Killed::TimedOut);
+        }
+        self.wake(id, given_up_us);
+    }
+
+    /// The server does not end a query that it was told to: it keeps the connection, alone.
+    fn give_up_running(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(running) = self.running(id) else { return };
+        let error = error::query_timeout(running.job.timeout_us / 1000);
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let error_seq = lane.error_seq();
+        self.stats.lanes_dropped += 1;
+        self.orders.push(Order::Close(End::Lane(lane_id)));
+        self.forget(lane_id);
+        self.lane_lost_under(id, lane_id, &error, error_seq);
+    }
+
+    /// Kills, on its server, the query that a session runs.
+    pub(crate) fn kill_running(&mut self, id: SessionId, why: Killed) {
+        let Some(running) = self.running(id) else { return };
+        let before = running.killed.replace(why);
+        let lane_id = running.lane;
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.is_quiet() || before == Some(why) || lane.kills > 0 {
+            return;
+        }
+        lane.kills += 1;
+        lane.struck = true;
+        self.stats.kills_sent += 1;
+        let errand = Dial {
+            server: lane.server.clone(),
+            account: lane.account.clone(),
+            class: lane.class,
+            schema: None,
+            collation: 45,
+            lease: Lease::Errand(lane.thread_id),
+            now_us: self.now_us,
+            timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
+        };
+        // a kill must get through when the server is full for queries: it needs no permit
+        let _ = lane.server.gauge.take_permit(u32::MAX);
+        dial(&mut self.lanes, &mut self.orders, errand);
+    }
+
+    /// The connection for a kill stands.
+    pub(crate) fn run_errand(&mut self, id: LaneId, thread_id: u32) {
+        let text = format!("KILL QUERY {thread_id}");
+        self.orders.send(End::Lane(id), |out| command::write_query(out, text.as_bytes()));
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.enqueue(Owner::Nobody, ReplyKind::Result);
+        }
+    }
+
+    /// A reply that nobody waits for has ended: an errand is over.
+    pub(crate) fn errand_done(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let Lease::Errand(thread_id) = lane.lease else { return };
+        let server = lane.server.index;
+        self.drop_lane(id);
+        self.errand_over(server, thread_id, Errand::Told);
+    }
+
+    /// No errand is under way any more for that connection of a server; whoever waited for that
+    /// goes on.
+    pub(crate) fn errand_over(&mut self, server: usize, thread_id: u32, errand: Errand) {
+        let is_victim = |lane: &Lane| (lane.server.index, lane.thread_id) == (server, thread_id);
+        let victim = self.lanes.iter().find(|(_, lane)| is_victim(lane)).map(|(id, _)| id);
+        let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) else { return };
+        victim.kills = victim.kills.saturating_sub(1);
+        if errand == Errand::Untold {
+            victim.struck = false;
+        }
+        let Lease::Exclusive(id) = victim.lease else { return };
+        self.stop_awaiting_kill(id);
+    }
+
+    /// Goes on with a session's commands: no kill can hit the next one.
+    pub(crate) fn stop_awaiting_kill(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if std::mem::take(&mut session.awaits_kill) {
+            self.resume_input(id);
+        }
+    }
+
+    /// Lets a session that keeps a connection wait with its next command while a kill that was
+    /// meant for the last one is on its way.
+    pub(crate) fn await_kill(&mut self, id: SessionId, lane_id: LaneId) {
+        let on_its_way = self.lanes.get(lane_id).is_some_and(|lane| lane.kills > 0);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.awaits_kill =
+                on_its_way && session.held.iter().any(|held| held.lane == lane_id);
+        }
+    }
+
+    /// A query ended with that error: whether a kill has hit what it was meant for.
+    pub(crate) fn note_interruption(&mut self, lane_id: LaneId, code: u16) {
+        if code == INTERRUPTED
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.struck = false;
+        }
+    }
+
+    /// The error that a client gets in place of the one its server gave for a query that was
+    /// killed because of its time; `None` for any other.
+    pub(crate) fn timed_out(running: &Running, code: u16) -> Option<SqlError> {
+        let timed_out = running.killed == Some(Killed::TimedOut);
+        (code == INTERRUPTED && timed_out)
+            .then(|| error::query_timeout(running.job.timeout_us / 1000))
+    }
+}
