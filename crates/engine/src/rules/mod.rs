@@ -192,7 +192,7 @@ impl RuleSet {
 
     /// Whether any active rule may change a text, which then has to be there as a whole.
     pub fn rewrites(&self) -> bool {
-        self.rules.iter().any(|rule| rule.actions.replacement.is_some())
+        self.0.rules.iter().any(|rule| rule.actions.replacement.is_some())
     }
 
     /// Whether no rule is active.
