@@ -32,6 +32,12 @@ pub const LONG_SELECT: &[u8] = b"SELECT /* list of orders */ o.id, o.created_at,
     c.country = \"DE\" GROUP BY o.id, o.created_at, c.name HAVING total > 100.50 \
     ORDER BY o.created_at DESC LIMIT 50 OFFSET 100";
 
+/// A query of 200 bytes, with names, values, a list and marks in usual proportions.
+pub const QUERY_200: &[u8] = b"SELECT o.id, o.status, c.id, SUM(l.sum) FROM orders o \
+    JOIN customers c ON c.id = o.customer_id WHERE o.status IN ('new', 'paid', 'sent') \
+    AND o.total > 100.50 AND c.country = 'DE' ORDER BY o.id LIMIT 5";
+const _: () = assert!(QUERY_200.len() == 200, "as it is called");
+
 /// A `COM_QUERY` as it comes from a client.
 pub fn query(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -12,7 +12,7 @@ use wire::command::Command;
 use wire::frame::{Framed, next_packet};
 use wire::result::{Event, ReplyKind, ReplyTracker};
 
-use crate::packets::{self, CAPS, LONG_SELECT, POINT_SELECT};
+use crate::packets::{self, CAPS, LONG_SELECT, POINT_SELECT, QUERY_200};
 use crate::rules;
 use crate::world::World;
 
@@ -37,6 +37,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "lexing-long", begin: || lexing(LONG_SELECT) },
     Scenario { name: "stats-known", begin: || stats(false) },
     Scenario { name: "stats-flood", begin: || stats(true) },
+    Scenario { name: "digest-and-class", begin: digest },
     Scenario { name: "handshake", begin: handshake },
     Scenario { name: "query-1-row", begin: || query(1) },
     Scenario { name: "query-1000-rows", begin: || query(1000) },
@@ -142,6 +143,16 @@ fn stats(flood: bool) -> Pass {
 }
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A statement is normalised, hashed and told what it is counted as.
+fn digest() -> Pass {
+    let mut digester = sql::Digester::new();
+    let options = sql::DigestOptions::default();
+    Box::new(move || {
+        black_box(digester.digest(black_box(QUERY_200), &options));
+        black_box(sql::command_class(&sql::facts(black_box(QUERY_200))));
+    })
+}
 
 /// A client arrives, logs in and leaves.
 fn handshake() -> Pass {

@@ -15,8 +15,11 @@ pub(crate) fn keyword(word: &[u8]) -> Keyword {
         return Keyword::None;
     };
     let range = usize::from(start)..usize::from(start) + usize::from(count);
+    let last = word.last().map(u8::to_ascii_uppercase);
     for place in const { &ORDER }.get(range).unwrap_or_default() {
         if let Some((text, keyword)) = KEYWORDS.get(usize::from(*place))
+            // most words that share a first letter and a length differ in their last one
+            && text.as_bytes().last() == last.as_ref()
             && text.as_bytes().eq_ignore_ascii_case(word)
         {
             return *keyword;

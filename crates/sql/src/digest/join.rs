@@ -11,76 +11,117 @@ use super::lists::Lists;
 use super::scan::is_word;
 
 /// Writes the pieces of one query.
-pub(super) struct Join<'o> {
-    lists: Lists<'o>,
+pub(super) struct Join {
+    lists: Lists,
     no_digits: bool,
     limit: usize,
     /// How many bytes the buffer holds: what was settled, and every byte that came in since.
     held: usize,
-    /// The last bytes that came in, the very last one first; 0 before the first.
-    came: [u8; 2],
-    /// The last bytes that stayed, the very last one first.
-    stayed: [u8; 2],
+    /// What came in.
+    came: Last,
+    /// What stayed.
+    stayed: Last,
     dropped: usize,
-    /// A blank or sign whose next byte is not known yet.
-    waiting: Option<Waiting>,
+    /// A blank or sign whose next byte is not known yet; 0 for none.
+    waiting: u8,
+    /// What is seen before the byte that waits.
+    seen: Last,
 }
 
-/// A byte to be decided about, and what is seen before it.
-#[derive(Clone, Copy)]
-struct Waiting {
-    byte: u8,
-    before: [u8; 2],
+/// The last two bytes of something, 0 where there are none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Last(u16);
+
+impl Last {
+    const NONE: Self = Self(0);
+
+    fn then(self, byte: u8) -> Self {
+        Self(self.0 << 8 | u16::from(byte))
+    }
+
+    fn then_all(self, bytes: &[u8]) -> Self {
+        match bytes.last_chunk() {
+            Some(last) => Self(u16::from_be_bytes(*last)),
+            None => bytes.iter().fold(self, |last, byte| last.then(*byte)),
+        }
+    }
+
+    fn byte(self) -> u8 {
+        self.0.to_be_bytes()[1]
+    }
+
+    fn before(self) -> u8 {
+        self.0.to_be_bytes()[0]
+    }
 }
 
-impl<'o> Join<'o> {
-    pub(super) fn new(out: &'o mut Vec<u8>, limit: usize, options: &DigestOptions) -> Self {
+impl Join {
+    pub(super) fn new(out: Vec<u8>, limit: usize, options: &DigestOptions) -> Self {
         Self {
             lists: Lists::new(out, options),
             no_digits: options.no_digits,
             limit,
             held: 0,
-            came: [0; 2],
-            stayed: [0; 2],
+            came: Last::NONE,
+            stayed: Last::NONE,
             dropped: 0,
-            waiting: None,
+            waiting: 0,
+            seen: Last::NONE,
         }
     }
 
-    /// A word, or a part of one.
+    /// A word or a part of one, or any bytes that all stay: words, marks other than signs, commas
+    /// and parentheses, and blanks between these.
+    #[inline]
     pub(super) fn word(&mut self, word: &[u8], lowercase: bool) {
-        let (Some(&first), Some(&last)) = (word.first(), word.last()) else { return };
+        let Some(&first) = word.first() else { return };
         self.decide(first);
         self.held += word.len();
-        let before_last = match word {
-            [.., before, _] => *before,
-            _ => self.came[0],
-        };
         if self.no_digits && word.iter().any(u8::is_ascii_digit) {
             self.word_without_digits(word, lowercase);
         } else {
             self.lists.word(word, lowercase);
-            self.stayed = [last, if word.len() > 1 { before_last } else { self.stayed[0] }];
+            self.stayed = self.stayed.then_all(word);
         }
-        self.came = [last, before_last];
+        self.came = self.came.then_all(word);
     }
 
     /// Any mark that is no blank.
+    #[inline]
     pub(super) fn mark(&mut self, byte: u8) {
         self.decide(byte);
         self.held += 1;
         if matches!(byte, b'+' | b'-') {
             self.wait(byte);
         } else {
-            self.write(byte);
+            self.lists.mark(byte);
+            self.stayed = self.stayed.then(byte);
         }
-        self.came = [byte, self.came[0]];
+        self.came = self.came.then(byte);
+    }
+
+    /// A literal.
+    #[inline]
+    pub(super) fn value(&mut self) {
+        self.decide(b'?');
+        self.held += 1;
+        self.lists.value();
+        self.stayed = self.stayed.then(b'?');
+        self.came = self.came.then(b'?');
     }
 
     /// One blank for any number of them, none at the beginning.
+    #[inline]
     pub(super) fn blank(&mut self) {
-        if !matches!(self.came[0], 0 | b' ') {
-            self.one_blank();
+        match self.came.byte() {
+            0 | b' ' => {}
+            // whatever follows, it would be dropped
+            b',' | b'(' => {
+                self.held += 1;
+                self.dropped += 1;
+                self.came = self.came.then(b' ');
+            }
+            _ => self.one_blank(),
         }
     }
 
@@ -103,92 +144,96 @@ impl<'o> Join<'o> {
     }
 
     /// Makes room of what was dropped or folded; whether that gave any.
+    #[cold]
     pub(super) fn settle(&mut self) -> bool {
-        let waits = |waiting: &Waiting| waiting.byte != b' ' || blank_stays(waiting.before, 0);
-        self.waiting = self.waiting.filter(waits);
-        let held = self.lists.len() + usize::from(self.waiting.is_some());
+        if self.waiting == b' ' && !blank_stays(self.seen, 0) {
+            self.waiting = 0;
+        }
+        let held = self.lists.len() + usize::from(self.waiting != 0);
         let gained = held < self.held;
         self.held = held;
         self.came = match self.waiting {
-            Some(waiting) => [waiting.byte, self.stayed[0]],
-            None => self.stayed,
+            0 => self.stayed,
+            waiting => self.stayed.then(waiting),
         };
         self.dropped = 0;
         gained && held < self.limit
     }
 
     /// The text is over.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(mut self) -> Vec<u8> {
         self.decide(0);
+        self.lists.finish()
     }
 
+    #[inline]
     fn one_blank(&mut self) {
         self.decide(b' ');
         self.held += 1;
         self.wait(b' ');
-        self.came = [b' ', self.came[0]];
+        self.came = self.came.then(b' ');
     }
 
+    /// Lets `byte` wait, with what is seen in the two places before it.
+    #[inline]
     fn wait(&mut self, byte: u8) {
-        self.waiting = Some(Waiting { byte, before: self.before() });
-    }
-
-    /// What is seen in the two places before the byte that comes in.
-    fn before(&self) -> [u8; 2] {
-        match self.dropped {
+        self.waiting = byte;
+        self.seen = match self.dropped {
             0 => self.stayed,
-            1 => [self.came[0], self.stayed[0]],
+            1 => Last::NONE.then(self.stayed.byte()).then(self.came.byte()),
             _ => self.came,
-        }
-    }
-
-    fn write(&mut self, byte: u8) {
-        self.lists.mark(byte);
-        self.stayed = [byte, self.stayed[0]];
+        };
     }
 
     /// Keeps or drops what is waiting, now that the byte after it is known; 0 is the end.
+    #[inline]
     fn decide(&mut self, next: u8) {
-        if let Some(waiting) = self.waiting.take() {
-            let stays = match waiting.byte {
-                b' ' => blank_stays(waiting.before, next),
-                _ => sign_stays(waiting.before, next),
-            };
-            if stays {
-                self.write(waiting.byte);
-            } else {
-                self.dropped += 1;
-            }
+        if self.waiting != 0 {
+            self.decide_waiting(next);
         }
     }
 
+    fn decide_waiting(&mut self, next: u8) {
+        let stays = match self.waiting {
+            b' ' => blank_stays(self.seen, next),
+            _ => sign_stays(self.seen, next),
+        };
+        if stays {
+            self.lists.plain(self.waiting);
+            self.stayed = self.stayed.then(self.waiting);
+        } else {
+            self.dropped += 1;
+        }
+        self.waiting = 0;
+    }
+
     /// Digits become one `?`, and nothing at the very beginning.
+    #[cold]
     fn word_without_digits(&mut self, word: &[u8], lowercase: bool) {
+        let mut came = self.came.byte();
         for run in word.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()) {
             let Some(&last) = run.last() else { continue };
-            if last.is_ascii_digit() {
-                if self.came[0] == 0 || self.came[0].is_ascii_digit() {
-                    self.dropped += run.len();
-                } else {
-                    self.dropped += run.len() - 1;
-                    self.lists.word(b"?", false);
-                    self.stayed = [b'?', self.stayed[0]];
-                }
-            } else {
-                for byte in run {
-                    self.stayed = [*byte, self.stayed[0]];
-                }
+            if !last.is_ascii_digit() {
+                self.stayed = self.stayed.then_all(run);
                 self.lists.word(run, lowercase);
+            } else if came == 0 || came.is_ascii_digit() {
+                self.dropped += run.len();
+            } else {
+                self.dropped += run.len() - 1;
+                self.lists.word(b"?", false);
+                self.stayed = self.stayed.then(b'?');
             }
-            self.came[0] = last;
+            came = last;
         }
     }
 }
 
 /// Blanks go beside commas, inside parentheses, and where a value meets a sign of arithmetic; the
 /// end of a comment keeps what follows it.
-fn blank_stays([before, earlier]: [u8; 2], next: u8) -> bool {
-    if [earlier, before] == *b"*/" {
+#[inline]
+fn blank_stays(seen: Last, next: u8) -> bool {
+    let before = seen.byte();
+    if before == b'/' && seen.before() == b'*' {
         return true;
     }
     let at_list = matches!(before, b',' | b'(') || matches!(next, b',' | b')');
@@ -198,12 +243,12 @@ fn blank_stays([before, earlier]: [u8; 2], next: u8) -> bool {
 }
 
 /// A sign goes where it seems to belong to what follows and not to join two operands.
-fn sign_stays([before, earlier]: [u8; 2], next: u8) -> bool {
-    let operand = match before {
+fn sign_stays(seen: Last, next: u8) -> bool {
+    let operand = match seen.byte() {
         0 => return true,
-        b' ' if is_word(earlier) => return false,
-        b' ' => earlier,
-        _ => before,
+        b' ' if is_word(seen.before()) => return false,
+        b' ' => seen.before(),
+        before => before,
     };
     is_word(operand) || matches!(operand, b')' | b'?') || !matches!(next, b'?' | b' ')
 }

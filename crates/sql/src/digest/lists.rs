@@ -6,8 +6,8 @@
 use super::DigestOptions;
 
 /// The text so far, and how far a list in it goes.
-pub(super) struct Lists<'o> {
-    out: &'o mut Vec<u8>,
+pub(super) struct Lists {
+    out: Vec<u8>,
     /// Values of a list that stay; 0 keeps all.
     values_max: usize,
     /// Lists in a row that stay; 0 keeps all.
@@ -24,8 +24,8 @@ pub(super) struct Lists<'o> {
     lists_end: usize,
 }
 
-impl<'o> Lists<'o> {
-    pub(super) fn new(out: &'o mut Vec<u8>, options: &DigestOptions) -> Self {
+impl Lists {
+    pub(super) fn new(out: Vec<u8>, options: &DigestOptions) -> Self {
         Self {
             out,
             values_max: options.grouping_limit,
@@ -40,10 +40,16 @@ impl<'o> Lists<'o> {
         }
     }
 
+    /// The text as it is.
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+
     pub(super) fn len(&self) -> usize {
         self.out.len()
     }
 
+    #[inline]
     pub(super) fn word(&mut self, word: &[u8], lowercase: bool) {
         self.maybe_value = false;
         if lowercase {
@@ -53,25 +59,42 @@ impl<'o> Lists<'o> {
         }
     }
 
+    /// A blank or sign.
+    #[inline]
+    pub(super) fn plain(&mut self, byte: u8) {
+        self.maybe_value = false;
+        self.out.push(byte);
+    }
+
+    #[inline]
     pub(super) fn mark(&mut self, byte: u8) {
         match byte {
             b'?' => self.value(),
-            b',' | b')' if self.maybe_value => self.value_ends(byte),
-            _ => self.out.push(byte),
-        }
-        match byte {
-            b'(' => self.depth += 1,
-            b')' => {
-                self.depth = self.depth.saturating_sub(1);
-                self.list_ends();
+            b',' if self.maybe_value => self.value_ends(byte),
+            b'(' => {
+                self.depth += 1;
+                self.plain(byte);
             }
-            b'?' => return,
-            _ => {}
+            b')' => self.close(),
+            _ => self.plain(byte),
         }
-        self.maybe_value = false;
     }
 
-    fn value(&mut self) {
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.maybe_value {
+            self.value_ends(b')');
+        } else {
+            self.out.push(b')');
+        }
+        if self.lists_max > 0 && self.out.ends_with(b"...)") {
+            self.list_ends();
+        }
+    }
+
+    /// A literal, or a mark that looks like one.
+    #[inline]
+    pub(super) fn value(&mut self) {
         let before = self.out.last();
         self.maybe_value =
             self.depth > 0 && self.values_max > 0 && matches!(before, Some(b'(' | b','));
@@ -84,6 +107,7 @@ impl<'o> Lists<'o> {
 
     /// A comma or parenthesis follows a value.
     fn value_ends(&mut self, byte: u8) {
+        self.maybe_value = false;
         self.values += 1;
         let folded = self.values_max + 2;
         if self.values == folded {
@@ -97,11 +121,9 @@ impl<'o> Lists<'o> {
         self.values_end = self.out.len();
     }
 
-    /// A closing parenthesis was written.
+    /// A list that may be folded was closed.
+    #[cold]
     fn list_ends(&mut self) {
-        if self.lists_max == 0 || !self.out.ends_with(b"...)") {
-            return;
-        }
         let Some(start) = self.out.len().checked_sub(2 * self.values_max + b"(...)".len()) else {
             return;
         };

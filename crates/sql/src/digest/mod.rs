@@ -76,8 +76,10 @@ impl Digester {
     pub fn digest<'a>(&'a mut self, text: &'a [u8], options: &DigestOptions) -> Digest<'a> {
         self.out.clear();
         let limit = text.len().min(options.max_query_length);
-        self.out.reserve(limit + ROOM_TO_FOLD);
-        let first_comment = Scan::new(text, limit, options, &mut self.out).run();
+        self.out.reserve(limit);
+        let out = std::mem::take(&mut self.out);
+        let first_comment;
+        (self.out, first_comment) = Scan::new(text, limit, options, out).run();
         let text = without_end(&self.out);
         let text = text.get(..options.max_digest_length).unwrap_or(text);
         Digest { hash: spooky::hash64(text, 0), text, first_comment }
@@ -99,9 +101,6 @@ fn trim_blanks(mut text: &[u8]) -> &[u8] {
     }
     text
 }
-
-/// A list is folded after one value too many was written, and `...` is longer than that.
-const ROOM_TO_FOLD: usize = 8;
 
 #[cfg(test)]
 mod tests;

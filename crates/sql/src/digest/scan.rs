@@ -10,15 +10,17 @@ use super::DigestOptions;
 use super::join::Join;
 
 /// One query being cut.
-pub(super) struct Scan<'a, 'o> {
+pub(super) struct Scan<'a> {
     text: &'a [u8],
     at: usize,
     /// Comments beyond this offset are not seen as such.
     limit: usize,
     lowercase: bool,
     replace_null: bool,
+    /// Words cannot be copied together: each may hold digits or be a `NULL` to be replaced.
+    word_by_word: bool,
     keep_comment: bool,
-    join: Join<'o>,
+    join: Join,
     /// A word was cut for want of room and goes on here.
     inside_word: bool,
     first_comment: Option<&'a [u8]>,
@@ -31,20 +33,16 @@ enum Then {
     Stop,
 }
 
-impl<'a, 'o> Scan<'a, 'o> {
+impl<'a> Scan<'a> {
     /// At the beginning of `text`; no more than `limit` bytes are written to `out`.
-    pub(super) fn new(
-        text: &'a [u8],
-        limit: usize,
-        options: &DigestOptions,
-        out: &'o mut Vec<u8>,
-    ) -> Self {
+    pub(super) fn new(text: &'a [u8], limit: usize, options: &DigestOptions, out: Vec<u8>) -> Self {
         Self {
             text,
             at: 0,
             limit,
             lowercase: options.lowercase,
             replace_null: options.replace_null,
+            word_by_word: options.replace_null || options.no_digits,
             keep_comment: options.keep_comment,
             join: Join::new(out, limit, options),
             inside_word: false,
@@ -53,7 +51,7 @@ impl<'a, 'o> Scan<'a, 'o> {
     }
 
     /// Writes the normalised text and gives the first comment.
-    pub(super) fn run(mut self) -> Option<&'a [u8]> {
+    pub(super) fn run(mut self) -> (Vec<u8>, Option<&'a [u8]>) {
         while let Some(&byte) = self.text.get(self.at) {
             if self.join.is_full() && !self.join.settle() {
                 break;
@@ -62,10 +60,10 @@ impl<'a, 'o> Scan<'a, 'o> {
                 break;
             }
         }
-        self.join.finish();
-        self.first_comment
+        (self.join.finish(), self.first_comment)
     }
 
+    #[inline]
     fn piece(&mut self, byte: u8) -> Then {
         match class(byte) {
             Class::Letter => return self.word(byte),
@@ -77,7 +75,7 @@ impl<'a, 'o> Scan<'a, 'o> {
             }
             Class::Quote => return self.string(byte),
             Class::Special => return self.special(byte),
-            Class::Other => {
+            Class::Plain | Class::Mark | Class::Closing => {
                 self.at += 1;
                 self.join.mark(byte);
             }
@@ -92,6 +90,10 @@ impl<'a, 'o> Scan<'a, 'o> {
 
     fn word(&mut self, first: u8) -> Then {
         let rest = self.rest();
+        if !self.word_by_word && !self.inside_word {
+            let words = rest.get(..words_len(rest)).unwrap_or_default();
+            return self.copy_word(words);
+        }
         let len = rest.iter().position(|byte| !is_word(*byte)).unwrap_or(rest.len());
         let word = rest.get(..len).unwrap_or_default();
         if self.replace_null
@@ -100,13 +102,14 @@ impl<'a, 'o> Scan<'a, 'o> {
             && word.eq_ignore_ascii_case(b"null")
         {
             self.at += len;
-            self.join.mark(b'?');
+            self.join.value();
             return Then::GoOn;
         }
         self.copy_word(word)
     }
 
     /// Copies as much of a word as there is room for.
+    #[inline]
     fn copy_word(&mut self, word: &[u8]) -> Then {
         let part = word.get(..self.join.room()).unwrap_or(word);
         self.at += part.len();
@@ -115,6 +118,7 @@ impl<'a, 'o> Scan<'a, 'o> {
         Then::GoOn
     }
 
+    #[inline]
     fn number(&mut self) -> Then {
         let (len, is_number) = number(self.rest());
         if !is_number {
@@ -126,23 +130,24 @@ impl<'a, 'o> Scan<'a, 'o> {
         let fits = len < room || (len == room && self.at + len == self.text.len());
         if fits || !self.join.settle() {
             self.at += len;
-            self.join.mark(b'?');
+            self.join.value();
             return if fits { Then::GoOn } else { Then::Stop };
         }
         Then::GoOn
     }
 
     /// A string is a value once its end is found; what an open one would be is not known.
+    #[inline]
     fn string(&mut self, quote: u8) -> Then {
         self.inside_word = false;
         self.at += 1;
         loop {
             let rest = self.rest();
-            let Some(found) = memchr2(quote, b'\\', rest) else { return Then::Stop };
+            let Some(found) = find_in_string(quote, rest) else { return Then::Stop };
             let doubled = rest.get(found + 1) == Some(&quote);
             if rest.get(found) == Some(&quote) && !doubled {
                 self.at += found + 1;
-                self.join.mark(b'?');
+                self.join.value();
                 return Then::GoOn;
             }
             self.at += found + 2;
@@ -208,6 +213,39 @@ impl<'a, 'o> Scan<'a, 'o> {
     }
 }
 
+/// The next quote or backslash. Most strings are too short for a call to pay.
+#[inline]
+fn find_in_string(quote: u8, text: &[u8]) -> Option<usize> {
+    let near = text.get(..SHORT_STRING).unwrap_or(text);
+    near.iter().position(|byte| *byte == quote || *byte == b'\\').or_else(|| {
+        let far = text.get(near.len()..).unwrap_or_default();
+        memchr2(quote, b'\\', far).map(|found| near.len() + found)
+    })
+}
+
+/// The length of the words and plain marks at the beginning of `text`, with the single blanks
+/// between them: bytes that stay as they are.
+fn words_len(text: &[u8]) -> usize {
+    let mut rest = text;
+    while let Some(found) = rest.iter().position(|byte| class(*byte) >= Class::Digit) {
+        let Some((before, [stop, after @ ..])) = rest.split_at_checked(found) else { break };
+        let stays = match stop {
+            b' ' => after.first().is_some_and(|byte| class(*byte) < Class::Closing),
+            b'0'..=b'9' => before.last().is_some_and(|byte| is_word(*byte)),
+            _ => false,
+        };
+        if !stays {
+            return text.len() - after.len() - 1;
+        }
+        let digits = match stop {
+            b' ' => 0,
+            _ => after.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        };
+        rest = after.get(digits..).unwrap_or_default();
+    }
+    text.len()
+}
+
 /// The length of the word that begins with a digit, and whether it is a number.
 fn number(text: &[u8]) -> (usize, bool) {
     let digits = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -255,21 +293,27 @@ fn without_version(code: &[u8]) -> &[u8] {
     code
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// In this order, so that what simply stays is before the others, and what a blank stays before is
+/// before the rest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Class {
     Letter,
+    Plain,
     Digit,
-    Blank,
     Quote,
+    /// Means something to lists or signs.
+    Mark,
+    /// Drops the blank before it.
+    Closing,
+    Blank,
     /// May begin a comment, or end the text.
     Special,
-    Other,
 }
 
 const CLASSES: [Class; 256] = classes();
 
 const fn classes() -> [Class; 256] {
-    let mut classes = [Class::Other; 256];
+    let mut classes = [Class::Plain; 256];
     let mut rest: &mut [Class] = &mut classes;
     let mut byte = 0u8;
     while let Some((class, after)) = rest.split_first_mut() {
@@ -279,7 +323,9 @@ const fn classes() -> [Class; 256] {
             b' ' | b'\t' | b'\n' | b'\r' => Class::Blank,
             b'\'' | b'"' => Class::Quote,
             b'/' | b'#' | b'-' | 0 => Class::Special,
-            _ => Class::Other,
+            b'(' | b'?' | b'+' | b'*' | b'%' => Class::Mark,
+            b')' | b',' => Class::Closing,
+            _ => Class::Plain,
         };
         byte = byte.wrapping_add(1);
         rest = after;
@@ -288,13 +334,16 @@ const fn classes() -> [Class; 256] {
 }
 
 fn class(byte: u8) -> Class {
-    const { &CLASSES }.get(usize::from(byte)).copied().unwrap_or(Class::Other)
+    const { &CLASSES }.get(usize::from(byte)).copied().unwrap_or(Class::Plain)
 }
 
 /// Whether a byte belongs to a name or number. Bytes beyond ASCII do not.
 pub(super) fn is_word(byte: u8) -> bool {
     matches!(class(byte), Class::Letter | Class::Digit)
 }
+
+/// Up to here a string's end is looked for byte by byte.
+const SHORT_STRING: usize = 12;
 
 /// How much of the first comment is read for annotations.
 const FIRST_COMMENT_BYTES: usize = 1024;

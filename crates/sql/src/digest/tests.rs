@@ -106,3 +106,170 @@ fn the_first_comment_is_for_annotations_unless_it_is_code_or_a_hint() {
     let digest = digester.digest(long.as_bytes(), &DigestOptions::default());
     assert_eq!(digest.first_comment.map(<[u8]>::len), Some(1024));
 }
+
+/// Pieces of statements, valid or not, that mean something to one of the passes.
+const PIECES: &[&str] = &[
+    "select",
+    "FROM",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    ",",
+    " , ",
+    "(",
+    ")",
+    "()",
+    "?",
+    "1",
+    "-1",
+    "+ 2",
+    "1.5",
+    "1e-5",
+    "0xAF",
+    "12ab",
+    "a1",
+    "t.1",
+    "'x'",
+    "'it''s'",
+    "\"q\\\"\"",
+    "`q 1`",
+    "null",
+    "NULL",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "--",
+    "-- c\n",
+    "# c\n",
+    "/* c */",
+    "/*! y */",
+    "/*!50001 x=1 */",
+    "/*+ h */",
+    "/*",
+    "*/",
+    ";",
+    "'",
+    "\"",
+    "\\",
+    "\0",
+    "\u{e9}",
+    "\u{65e5}\u{672c}",
+    "@v",
+    "@@g",
+    ":=",
+    "=",
+    "...",
+    "(1,2,3,4,5,6)",
+    "(?,?,?,...)",
+    "x'4F'",
+    "in(1,2,3),(4,5,6),",
+];
+
+fn texts() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    use proptest::prelude::*;
+    let piece = prop_oneof![
+        8 => proptest::sample::select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 1..6),
+    ];
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+fn any_options() -> impl proptest::strategy::Strategy<Value = DigestOptions> {
+    use proptest::prelude::*;
+    (any::<[bool; 4]>(), 0..200usize, 0..200usize, 0..6usize, 0..4usize).prop_map(
+        |([lowercase, replace_null, no_digits, keep_comment], query, digest, values, lists)| {
+            DigestOptions {
+                max_query_length: if query < 100 { query } else { 65_000 },
+                max_digest_length: if digest < 100 { digest } else { 2048 },
+                lowercase,
+                replace_null,
+                no_digits,
+                keep_comment,
+                grouping_limit: values,
+                groups_grouping_limit: lists,
+            }
+        },
+    )
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(5_000))]
+
+    #[test]
+    fn no_text_makes_a_digest_longer_than_its_limits(text in texts(), options in any_options()) {
+        let mut digester = Digester::new();
+        let digest = digester.digest(&text, &options);
+        proptest::prop_assert!(digest.text.len() <= options.max_digest_length);
+        proptest::prop_assert!(digest.text.len() <= options.max_query_length.min(text.len()));
+        proptest::prop_assert_eq!(digest.hash, crate::spooky::hash64(digest.text, 0));
+    }
+
+    #[test]
+    fn earlier_digests_leave_nothing_behind(text in texts(), options in any_options()) {
+        let mut used = Digester::new();
+        used.digest(b"select 'long enough to leave something behind', 2, 3, 4, 5, 6", &options);
+        let mut new = Digester::new();
+        let (one, other) = (used.digest(&text, &options), new.digest(&text, &options));
+        proptest::prop_assert_eq!(one, other);
+    }
+
+    /// Words are copied together only where nothing can happen to them.
+    #[test]
+    fn copying_words_together_changes_nothing(text in texts()) {
+        let with = |replace_null| DigestOptions { replace_null, ..DigestOptions::default() };
+        let without_null: Vec<u8> =
+            text.iter().filter(|byte| !matches!(byte, b'n' | b'N')).copied().collect();
+        let (mut fast, mut slow) = (Digester::new(), Digester::new());
+        let fast = fast.digest(&without_null, &with(false));
+        let slow = slow.digest(&without_null, &with(true));
+        proptest::prop_assert_eq!(fast, slow);
+    }
+}
+
+/// What the tests that come with ProxySQL expect of it, under `replace_null` and lists of three.
+#[test]
+fn reproduces_what_is_published() {
+    let options =
+        DigestOptions { replace_null: true, groups_grouping_limit: 1, ..DigestOptions::default() };
+    for (text, expected) in [
+        ("   --   random_comment\nselect 1.1 #final_comment  \n  ", "select ?"),
+        ("select 1.1e-9, 1.1E+9, 0x100", "select ?,?,?"),
+        ("select 1+ 1, 1 -1, 1 * 1 , 1/1 , 100 % 3", "select ?+?,?-?,?*?,?/?,?%?"),
+        (
+            "SELECT * FROM t t1, t t2 ,t t3,t t4 LIMIT 0",
+            "SELECT * FROM t t1,t t2,t t3,t t4 LIMIT ?",
+        ),
+        ("select  + 1, - 2", "select ?,?"),
+        ("SELECT N'string', _utf8'str\\'i\nng'", "SELECT N?,_utf8?"),
+        ("select * from 1_value", "select * from 1_value"),
+        ("select (-'89'), -\"1\", +'5'", "select (?),?,?"),
+        ("select '''\\\\''\\''''", "select ?"),
+        ("select CONCAT(  -'89'   +  '10' )", "select CONCAT(?+?)"),
+        ("select CONCAT(- '89')", "select CONCAT(?)"),
+        (
+            "SELECT * FROM nullt WHERE null_id IN (NULL  ,2,3, 'NULL' ,5,NulL,null,NULL8,9,10)",
+            "SELECT * FROM nullt WHERE null_id IN (?,?,?,...,NULL8,?,?)",
+        ),
+        (
+            "SELECT * tablename where id IN (1,2,3,4,5,6,7,8,  AND j in (1,2,3,4,5,6  and k=1",
+            "SELECT * tablename where id IN (?,?,?,...,AND j in (?,?,?,...,? and k=?",
+        ),
+        (
+            "INSERT INTO db.table  ( col1 )  VALUES ( 'val' )",
+            "INSERT INTO db.table (col1) VALUES (?)",
+        ),
+        (
+            "INSERT INTO t VALUES ('val',1, 2,3,'foo', 5 + 10, 6 - 9, 12, 3, 4, 5, 4,5,6)",
+            "INSERT INTO t VALUES (?,?,?,...,?+?,?-?,?,?,?,...)",
+        ),
+        (
+            "INSERT INTO t VALUES ('val',1, 2,3,'foo'), ('val2', 2,3,4,'foo2')",
+            "INSERT INTO t VALUES (?,?,?,...),...",
+        ),
+    ] {
+        assert_eq!(digest_of(text, &options), expected, "{text}");
+    }
+}
