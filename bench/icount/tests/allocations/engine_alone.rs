@@ -61,3 +61,15 @@ fn finding_the_facts_of_a_statement_allocates_nothing() {
     });
     assert_eq!(allocations, 0);
 }
+
+#[test]
+fn digesting_a_statement_allocates_nothing() {
+    let mut digester = sql::Digester::new();
+    let options = sql::DigestOptions::default();
+    let allocations = steady_allocations(|| {
+        for text in [packets::LONG_SELECT, packets::QUERY_200, POINT_SELECT] {
+            std::hint::black_box(digester.digest(std::hint::black_box(text), &options));
+        }
+    });
+    assert_eq!(allocations, 0);
+}
