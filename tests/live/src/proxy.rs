@@ -62,6 +62,27 @@ impl Proxy {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// Its statistics, as it writes them to the log when it is asked.
+    pub fn statistics(&self) -> Result<serde_json::Value> {
+        let documents = |log: &str| {
+            let all = log.lines().filter_map(|line| line.split_once("statistics="));
+            all.map(|(_, document)| document.to_owned()).collect::<Vec<_>>()
+        };
+        let before = documents(&self.log()).len();
+        self.process.signal("USR1")?;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            // a line may be seen before it is whole; then it is no document yet
+            if let Some(text) = documents(&self.log()).get(before)
+                && let Ok(document) = serde_json::from_str(text)
+            {
+                return Ok(document);
+            }
+            ensure!(Instant::now() < deadline, "no statistics in\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
