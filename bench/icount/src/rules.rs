@@ -1,7 +1,6 @@
 //! Rules by the thousand.
 //!
-//! Decides what they look like: each asks for a table of its own by the digest, as a sharded
-//! application's do; the last one sends every other select to the reader.
+//! Decides what they look like: each asks for a table of its own, as a sharded application's do; the last one sends every other select to the reader.
 
 use std::hint::black_box;
 
@@ -13,16 +12,27 @@ use crate::packets;
 use crate::scenario::Pass;
 use crate::world::World;
 
+/// What the rules look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// `match_digest`
+    Digest,
+    /// `match_pattern`
+    Text,
+}
+
 /// So many rules, the last of which is the one that a point select matches.
-fn rules(count: i64) -> Vec<RuleRow> {
+fn rules(count: i64, by: By) -> Vec<RuleRow> {
     (1..=count)
         .map(|rule_id| {
             let last = rule_id == count;
             let pattern = format!(r"^SELECT .* FROM orders_{rule_id}\b.*WHERE");
+            let pattern = Some(if last { "^SELECT".into() } else { pattern });
             RuleRow {
                 rule_id,
                 active: 1,
-                match_digest: Some(if last { "^SELECT".into() } else { pattern }),
+                match_digest: pattern.clone().filter(|_| by == By::Digest),
+                match_pattern: pattern.filter(|_| by == By::Text),
                 destination_hostgroup: Some(i64::from(last)),
                 apply: 1,
                 ..RuleRow::default()
@@ -32,8 +42,8 @@ fn rules(count: i64) -> Vec<RuleRow> {
 }
 
 /// The same query again and again: everything that can be known of it is known.
-pub(crate) fn warm(count: i64) -> Pass {
-    let mut world = World::with_rules(rules(count));
+pub(crate) fn warm(count: i64, by: By) -> Pass {
+    let mut world = World::with_rules(rules(count, by));
     let session = world.log_in();
     let command = packets::query(packets::POINT_SELECT);
     let reply = packets::result(1);
@@ -41,8 +51,9 @@ pub(crate) fn warm(count: i64) -> Pass {
 }
 
 /// Never the same query: only the way to its route.
-pub(crate) fn cold(count: i64) -> Pass {
-    let Ok(snapshot) = Snapshot::compile(&Draft { rules: rules(count), ..Draft::default() }) else {
+pub(crate) fn cold(count: i64, by: By) -> Pass {
+    let draft = Draft { rules: rules(count, by), ..Draft::default() };
+    let Ok(snapshot) = Snapshot::compile(&draft) else {
         unreachable!("the scenario's rules are valid")
     };
     let mut processor = QueryProcessor::new(&snapshot, 1);

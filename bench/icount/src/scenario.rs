@@ -13,7 +13,7 @@ use wire::frame::{Framed, next_packet};
 use wire::result::{Event, ReplyKind, ReplyTracker};
 
 use crate::packets::{self, CAPS, LONG_SELECT, POINT_SELECT, QUERY_200};
-use crate::rules;
+use crate::rules::{self, By};
 use crate::world::World;
 
 /// Something to be done many times.
@@ -42,12 +42,15 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "query-1-row", begin: || query(1) },
     Scenario { name: "query-1000-rows", begin: || query(1000) },
     Scenario { name: "execute-1-row", begin: execute },
-    Scenario { name: "rules-0-warm", begin: || rules::warm(0) },
-    Scenario { name: "rules-10-warm", begin: || rules::warm(10) },
-    Scenario { name: "rules-1000-warm", begin: || rules::warm(1000) },
-    Scenario { name: "rules-10000-warm", begin: || rules::warm(10_000) },
-    Scenario { name: "rules-10-cold", begin: || rules::cold(10) },
-    Scenario { name: "rules-10000-cold", begin: || rules::cold(10_000) },
+    Scenario { name: "rules-0-warm", begin: || rules::warm(0, By::Digest) },
+    Scenario { name: "rules-10-warm", begin: || rules::warm(10, By::Digest) },
+    Scenario { name: "rules-1000-warm", begin: || rules::warm(1000, By::Digest) },
+    Scenario { name: "rules-10000-warm", begin: || rules::warm(10_000, By::Digest) },
+    Scenario { name: "rules-10000-text", begin: || rules::warm(10_000, By::Text) },
+    Scenario { name: "rules-10-cold", begin: || rules::cold(10, By::Digest) },
+    Scenario { name: "rules-10000-cold", begin: || rules::cold(10_000, By::Digest) },
+    Scenario { name: "rules-10-cold-text", begin: || rules::cold(10, By::Text) },
+    Scenario { name: "rules-10000-cold-text", begin: || rules::cold(10_000, By::Text) },
 ];
 
 /// What is counted: so many passes. Never inlined, for callgrind knows it by its name.
