@@ -6,6 +6,14 @@
 //! order of things to `chain`. All the rest is about not looking at rules that cannot match:
 //! `index` and `literals` find those that can, `survey` what is the same for a digest and client,
 //! and `memo` remembers it.
+//!
+//! What differs from ProxySQL, on purpose:
+//! - a pattern, replacement or number that cannot be is a fault of the configuration; there it is
+//!   logged, and the rule never matches or never rewrites;
+//! - fast routing is left out when a rule with `apply=1` matched; there, when the last rule has it,
+//!   matched or not;
+//! - patterns are searched by a linear-time engine, or else by PCRE2, with PCRE's meaning; a search
+//!   is given up at other limits than there. With RE2's spelling they are read as bytes too.
 
 mod actions;
 mod backtracking;
