@@ -1,6 +1,7 @@
 //! Rules by the thousand.
 //!
-//! Decides what they look like: each asks for a table of its own, as a sharded application's do; the last one sends every other select to the reader.
+//! Decides what they look like: each asks for a table of its own, as a sharded application's do;
+//! the last one sends every other select to the reader.
 
 use std::hint::black_box;
 
