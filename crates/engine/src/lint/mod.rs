@@ -144,7 +144,7 @@ impl Findings {
 }
 
 /// Rules whose patterns become automata; those of further rules are compared as texts.
-const LANGUAGES_MAX: usize = 2_000;
+const LANGUAGES_MAX: usize = 1_000;
 
 #[cfg(test)]
 mod tests;

@@ -135,7 +135,7 @@ impl Lint<'_> {
             && all.proxy_port.is_none_or(|port| some.proxy_port == Some(port))
             && is_same(&all.digest, &some.digest)
             && is_within(&all.client_addr, &some.client_addr)
-            && self.implies(outer, inner, |rule| rule.digest.as_ref(), &self.shape.except(None))
+            && self.implies(outer, inner, |rule| rule.digest.as_ref(), &self.shape.all())
             && self.implies(outer, inner, |rule| rule.text.as_ref(), &[])
     }
 

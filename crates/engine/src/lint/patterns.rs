@@ -52,7 +52,7 @@ fn look_at(
         findings.rule(Kind::SlowPath, rule, column, (reason, suggestion));
     }
     let (Some(language), Some(statement)) = (&pattern.language, &lint.statement) else { return };
-    let absent = if column == "match_digest" { lint.shape.except(None) } else { Vec::new() };
+    let absent = if column == "match_digest" { lint.shape.all() } else { Vec::new() };
     if find_text(&[language, statement], &absent) == Found::Nothing {
         if misspelled.is_none() {
             never(lint, rule, pattern, (language, statement), findings);
@@ -86,7 +86,7 @@ fn never(
     let (kind, why, suggestion) = if pattern.column != "match_digest" || !finds(&[]) {
         (Kind::NeverMatches, "in no text".to_owned(), "correct it; `^` begins and `$` ends a text")
     } else {
-        match lint.shape.absent().find(|absent| finds(&lint.shape.except(Some(*absent)))) {
+        match lint.shape.absent().find(|absent| finds(&lint.shape.except(*absent))) {
             Some(absent) => of_absent(absent),
             None => (
                 Kind::DigestImpossible,
@@ -168,7 +168,7 @@ fn memo(lint: &Lint<'_>, rule: &LintedRule<'_>, findings: &mut Findings) {
         || rule.row.replace_pattern.is_some()
         || !spelling::is_about_structure(pattern)
         || findings.has(Kind::AlwaysMatches, rule)
-        || !matches!(find_text(&[language, statement], &lint.shape.except(None)), Found::Text(_))
+        || !matches!(find_text(&[language, statement], &lint.shape.all()), Found::Text(_))
     {
         return;
     }

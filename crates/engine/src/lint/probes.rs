@@ -4,6 +4,8 @@
 //! The statements are made from the rules' own patterns, so that a rule for one table is asked
 //! about that table.
 
+use std::collections::HashSet;
+
 use super::language::{Found, Language, find_text};
 use super::rule::{LintedRule, text};
 use super::{Findings, Kind, Lint};
@@ -13,15 +15,18 @@ use crate::vars::Interface;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let Some(forms) = Forms::new() else { return };
-    let mut probe = Probe { lint, scratch: lint.snapshot.rules.scratch() };
+    let routing = lint.rules.iter().filter(|rule| rule.row.destination_hostgroup.is_some());
+    let deciders = routing.clone().map(|rule| rule.row.rule_id).collect();
+    let mut probe = Probe { lint, scratch: lint.snapshot.rules.scratch(), deciders };
     let readers = readers(lint, &forms);
-    for rule in lint.rules.iter().filter(|rule| rule.row.destination_hostgroup.is_some()) {
+    for rule in routing.take(PROBED_RULES_MAX) {
         locking_read_missed(&mut probe, &forms, rule, findings);
         unanchored_select(&mut probe, &forms, rule, findings);
         writes_to_readers(&mut probe, rule, &readers, findings);
     }
     locking_reads(&mut probe, &readers, findings);
-    for rule in lint.rules.iter().filter(|rule| rule.row.cache_ttl.is_some()) {
+    let caching = lint.rules.iter().filter(|rule| rule.row.cache_ttl.is_some());
+    for rule in caching.take(PROBED_RULES_MAX) {
         if lint.may_match(rule, &forms.write) == Some(true)
             && lint.may_match(rule, &forms.read) == Some(false)
         {
@@ -197,7 +202,7 @@ struct Reader {
 fn readers(lint: &Lint<'_>, forms: &Forms) -> Vec<Reader> {
     let mut readers = Vec::new();
     let mut writers: Vec<i64> = lint.users().map(|user| user.default_hostgroup).collect();
-    for rule in &lint.rules {
+    for rule in lint.rules.iter().take(PROBED_RULES_MAX) {
         let Some(hostgroup) = rule.row.destination_hostgroup else { continue };
         let reads = lint.may_match(rule, &forms.read);
         let writes = lint.may_match(rule, &forms.write);
@@ -231,7 +236,7 @@ impl Lint<'_> {
     }
 
     fn find(&self, rule: &LintedRule<'_>, forms: &[&Language]) -> Option<Found> {
-        let (mut all, mut none) = (forms.to_vec(), self.shape.except(None));
+        let (mut all, mut none) = (forms.to_vec(), self.shape.all());
         for pattern in rule.patterns() {
             let language = pattern.language.as_ref()?;
             if rule.negates() { none.push(language) } else { all.push(language) }
@@ -244,6 +249,8 @@ impl Lint<'_> {
 struct Probe<'a> {
     lint: &'a Lint<'a>,
     scratch: RuleScratch,
+    /// Ids of the rules that name a hostgroup.
+    deciders: HashSet<i64>,
 }
 
 /// Where a statement went.
@@ -314,7 +321,7 @@ impl Probe<'_> {
             execute: false,
             random: 0,
         };
-        let mut deciders = Deciders { lint: self.lint, last: None };
+        let mut deciders = Deciders { ids: &self.deciders, last: None };
         let rules = &self.lint.snapshot.rules;
         let verdict = rules.evaluate(&input, &mut self.scratch, &mut deciders);
         End { destination: verdict.destination, decider: deciders.last }
@@ -341,7 +348,7 @@ struct Sender<'a> {
 
 /// Remembers which rule named a hostgroup last.
 struct Deciders<'a> {
-    lint: &'a Lint<'a>,
+    ids: &'a HashSet<i64>,
     last: Option<i64>,
 }
 
@@ -349,10 +356,7 @@ impl Observer for Deciders<'_> {
     const WATCHES: bool = true;
 
     fn on_rule(&mut self, step: &RuleStep<'_>) {
-        let names = |rule: &LintedRule<'_>| {
-            rule.row.rule_id == step.rule_id && rule.row.destination_hostgroup.is_some()
-        };
-        if step.missed.is_none() && self.lint.rules.iter().any(names) {
+        if step.missed.is_none() && self.ids.contains(&step.rule_id) {
             self.last = Some(step.rule_id);
         }
     }
@@ -360,6 +364,8 @@ impl Observer for Deciders<'_> {
 
 /// Finds every spelling of a locking read in digests.
 const LOCKING_READS: &str = r"^SELECT.*\b(FOR (UPDATE|SHARE)|LOCK IN SHARE MODE)\b";
+/// Rules that are asked where statements go; more would take minutes.
+const PROBED_RULES_MAX: usize = 100;
 /// Neither a user nor a schema.
 const NOBODY: &str = "\u{1}";
 const LOOPBACK: &str = "127.0.0.1";

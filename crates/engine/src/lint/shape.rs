@@ -22,7 +22,11 @@ pub(super) enum Absent {
 
 /// What digest texts never hold, as languages.
 #[derive(Debug, Default)]
-pub(super) struct Shape(Vec<(Absent, Language)>);
+pub(super) struct Shape {
+    each: Vec<(Absent, Language)>,
+    /// All of them as one.
+    all: Option<Language>,
+}
 
 impl Shape {
     /// What digests never hold under the variables; nothing when there are no digests, or when
@@ -39,20 +43,26 @@ impl Shape {
             (Absent::Capitals, vars.query_digests_lowercase.then_some("[A-Z]")),
             (Absent::Digits, vars.query_digests_no_digits.then_some("[0-9]")),
         ];
-        let known = absent
-            .into_iter()
-            .filter_map(|(absent, pattern)| Some((absent, Language::parse(pattern?)?)));
-        Self(known.collect())
+        let patterns: Vec<&str> = absent.iter().filter_map(|(_, pattern)| *pattern).collect();
+        let each = absent
+            .iter()
+            .filter_map(|(absent, pattern)| Some((*absent, Language::parse((*pattern)?)?)));
+        Self { each: each.collect(), all: Language::parse(&patterns.join("|")) }
     }
 
-    /// The languages that no digest is in, but for one kind of them.
-    pub(super) fn except(&self, but: Option<Absent>) -> Vec<&Language> {
-        let others = self.0.iter().filter(|(absent, _)| Some(*absent) != but);
+    /// The languages that no digest is in.
+    pub(super) fn all(&self) -> Vec<&Language> {
+        self.all.iter().collect()
+    }
+
+    /// The same without one of them.
+    pub(super) fn except(&self, but: Absent) -> Vec<&Language> {
+        let others = self.each.iter().filter(|(absent, _)| *absent != but);
         others.map(|(_, language)| language).collect()
     }
 
     /// What is absent.
     pub(super) fn absent(&self) -> impl Iterator<Item = Absent> + '_ {
-        self.0.iter().map(|(absent, _)| *absent)
+        self.each.iter().map(|(absent, _)| *absent)
     }
 }

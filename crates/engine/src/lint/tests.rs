@@ -28,7 +28,7 @@ fn ordinary_digests_have_nothing_that_is_said_to_be_absent() {
     for line in corpus.lines().filter(|line| line.contains("\"settings\": {}")) {
         let text = bytes(member(line, "digest_text_hex").expect("it is there"));
         count += 1;
-        if shape.except(None).iter().any(|absent| absent.contains(&text)) {
+        if shape.all().iter().any(|absent| absent.contains(&text)) {
             odd.push(String::from_utf8_lossy(&text).into_owned());
         }
     }
