@@ -14,8 +14,10 @@
 )]
 
 pub mod backend;
+pub mod candidate;
 pub mod config_fault;
 pub mod error;
+pub mod explain;
 pub mod holds;
 pub mod ids;
 pub mod lane;

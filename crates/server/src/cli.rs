@@ -31,6 +31,19 @@ pub(crate) enum Command {
     /// nobody sets, hostgroups without servers and much more. Exits with 0 when there is nothing to
     /// say, with 1 when there are findings, and with 2 when the file is wrong.
     Lint(LintOptions),
+    /// Show why a query goes where it goes
+    ///
+    /// Every rule that is looked at, in order: whether it matches, or which column does not; flags,
+    /// rewriting, the resulting hostgroup, its servers, and what else is done with the query. The
+    /// query may be written as an admin statement: EXPLAIN ROUTE <sql> [FOR USER 'u'] [SCHEMA 's']
+    /// [FROM 'addr'].
+    Explain(ExplainOptions),
+    /// Compare the rules of two configuration files by the queries of a log
+    ///
+    /// The log has an object of JSON a line ({"user": …, "schema": …, "client": …, "query": …,
+    /// "count": …}), or is a general or slow log of MySQL or MariaDB. Exits with 0 when nothing
+    /// changes, with 1 when something does, and with 2 when a file is wrong.
+    Candidate(CandidateOptions),
     /// Ask for the essentials and write a configuration file
     Init(InitOptions),
     /// Show Tidegate at work with three embedded servers; needs no database
@@ -71,6 +84,51 @@ pub(crate) struct LintOptions {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Write the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `tidegate explain` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainOptions {
+    /// The query
+    pub(crate) sql: String,
+    /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// User who sends it; without it the first by name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Schema of the session; without it the user's default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schema: Option<String>,
+    /// Address of the client; without it one that satisfies every rule
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) from: Option<String>,
+    /// Local address that the client connected to; without it one that satisfies every rule
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) proxy_addr: Option<String>,
+    /// Local port that the client connected to; without it the first that is listened on
+    #[arg(long, value_name = "PORT")]
+    pub(crate) proxy_port: Option<u16>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `tidegate candidate` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CandidateOptions {
+    /// Configuration file in force; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Configuration file that may replace it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) candidate: PathBuf,
+    /// Log of queries
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: PathBuf,
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

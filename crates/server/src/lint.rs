@@ -8,16 +8,9 @@ use serde_json::{Value, json};
 use crate::cli::LintOptions;
 use crate::config;
 
-/// Prints the findings; 0 for none, 1 for some, 2 for a file that is wrong.
-pub(crate) fn run(options: &LintOptions) -> ExitCode {
-    let loaded = config::find(options.config.as_deref()).and_then(|file| config::load(&file));
-    let loaded = match loaded {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("{error:#}");
-            return ExitCode::from(2);
-        }
-    };
+/// Prints the findings; 0 for none, 1 for some.
+pub(crate) fn run(options: &LintOptions) -> anyhow::Result<ExitCode> {
+    let loaded = config::load(&config::find(options.config.as_deref())?)?;
     let findings = lint(&loaded.draft, &loaded.snapshot);
     if options.json {
         let findings: Vec<_> = findings.iter().map(as_json).collect();
@@ -31,7 +24,7 @@ pub(crate) fn run(options: &LintOptions) -> ExitCode {
         };
         println!("{}: {count}", loaded.origin.display());
     }
-    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn as_json(finding: &Finding) -> Value {

@@ -1,20 +1,24 @@
 //! The `tidegate` binary: reads the command line and hands over to one module per command.
 //!
-//! It knows which command was asked for and turns its outcome into an exit code (0 done, 1 failed,
-//! 2 wrong usage). What a command does lives in its module.
+//! It knows which command was asked for and turns its outcome into an exit code: 0 done, 1 failed,
+//! 2 wrong usage; of `lint` and `candidate` 1 means findings and 2 a failure. What a command does
+//! lives in its module.
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod candidate;
 mod check;
 mod cli;
 mod collector;
 mod config;
 mod demo;
+mod explain;
 mod init;
 mod lint;
 mod listeners;
 mod logs;
 mod offer;
+mod query_log;
 mod run;
 mod sandbox;
 mod signals;
@@ -32,7 +36,9 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Check { file } => check::run(&file),
-        Command::Lint(options) => return lint::run(&options),
+        Command::Lint(options) => return ended(lint::run(&options)),
+        Command::Explain(options) => explain::run(&options),
+        Command::Candidate(options) => return ended(candidate::run(&options)),
         Command::Init(options) => init::run(&options),
         Command::Demo { tour_only } => demo::run(tour_only),
         Command::Sandbox(options) => sandbox::run(&options),
@@ -44,4 +50,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The exit code of a command whose 1 has a meaning of its own.
+fn ended(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::from(2)
+    })
 }

@@ -9,18 +9,21 @@ use crate::rows::RuleRow;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let digests = lint.snapshot.vars.query_digests;
+    let mut pairs = 0;
     duplicates(lint, findings);
     for (at, rule) in lint.rules.iter().enumerate() {
         let Some((earlier, later)) = lint.rules.split_at_checked(at) else { continue };
         if findings.has(Kind::Duplicate, rule) {
             continue;
         }
+        pairs += earlier.len();
         let shadow = earlier.iter().enumerate().find(|(place, other)| {
             other.takes_away()
+                && (pairs < PAIRS_MAX || other.is_for_everything())
                 && (digests || !other.asks_for_digest())
                 && other.row.flag_in == rule.row.flag_in
-                && !may_return(earlier.get(place + 1..).unwrap_or_default(), other, rule)
                 && lint.covers(other, rule)
+                && !may_return(earlier.get(place + 1..).unwrap_or_default(), other, rule)
         });
         if let Some((_, shadow)) = shadow {
             findings.rule(Kind::Shadowed, rule, "", shadowed(shadow, rule));
@@ -35,6 +38,9 @@ pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
         }
     }
 }
+
+/// Pairs of rules that are compared; of further ones only those with a rule that asks for nothing.
+const PAIRS_MAX: usize = 2_000_000;
 
 fn shadowed(shadow: &LintedRule<'_>, rule: &LintedRule<'_>) -> (String, String) {
     let RuleRow { rule_id, apply, .. } = shadow.row;

@@ -107,6 +107,11 @@ impl<'a> LintedRule<'a> {
             && text(&row.digest).is_none()
     }
 
+    /// Whether it asks for nothing.
+    pub(super) fn is_for_everything(&self) -> bool {
+        self.is_for_all_clients() && self.patterns().next().is_none()
+    }
+
     /// Whether it ends the evaluation, or gives its queries another flag, so that no later rule
     /// with its flag sees them.
     pub(super) fn takes_away(&self) -> bool {
