@@ -63,7 +63,7 @@ fn shown(explanation: &Explanation) -> String {
         format!("command    {}", explanation.command),
     ];
     if let Some((comment, wrong)) = &explanation.comment {
-        lines.push(format!("comment    {comment}"));
+        lines.push(format!("comment    {}", comment.trim()));
         lines.extend(wrong.as_ref().map(|wrong| format!("           not understood: {wrong}")));
     }
     lines.push("rules".to_owned());

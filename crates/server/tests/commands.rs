@@ -176,6 +176,8 @@ fn init_writes_a_file_that_check_accepts_and_overwrites_only_when_forced() {
     assert!(out.contains(&format!("wrote {file}")), "{out}");
     let (code, out, err) = run(&["check", &file]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let (code, out, _) = run(&["lint", "--config", &file]);
+    assert_eq!((code, out), (0, format!("{file}: nothing to say\n")));
 
     let (code, _, err) = run_with_input(&["init", "--output", &file], &defaults);
     assert_eq!((code, err), (1, format!("{file} exists; --force overwrites it\n")));
@@ -204,7 +206,7 @@ fn help_and_version_exit_0_and_wrong_usage_exits_2() {
     assert_eq!((code, out), (0, format!("tidegate {}\n", env!("CARGO_PKG_VERSION"))));
     let (code, out, _) = run(&["--help"]);
     assert_eq!(code, 0);
-    for command in ["run", "check", "init", "demo", "sandbox"] {
+    for command in ["run", "check", "lint", "explain", "candidate", "init", "demo", "sandbox"] {
         assert!(out.contains(&format!("\n  {command}")), "{out}");
     }
     for wrong in [

@@ -75,3 +75,12 @@ fn every_kind_has_a_planted_fault() {
         assert!(planted.contains(&format!("# finding: {}", kind.name())), "{}", kind.name());
     }
 }
+
+#[test]
+fn every_kind_is_documented() {
+    let text = include_str!("../../../docs/query-rules.md");
+    for kind in engine::lint::Kind::ALL {
+        let line = format!("| `{}` | {} |", kind.name(), kind.meaning());
+        assert!(text.contains(&line), "docs/query-rules.md has no line\n{line}");
+    }
+}

@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 /// A query rule of the demo.
 pub(super) struct Rule {
-    /// `match_pattern`.
+    /// `match_digest`.
     pub(super) pattern: &'static str,
     /// `destination_hostgroup`.
     pub(super) hostgroup: u32,
@@ -126,7 +126,7 @@ fn text(places: &[Place]) -> String {
     for (rule, id) in RULES.iter().zip(1..) {
         let _ = write!(
             text,
-            "\n[[mysql_query_rules]]\nrule_id = {id}\nactive = 1\nmatch_pattern = \"{}\"\n\
+            "\n[[mysql_query_rules]]\nrule_id = {id}\nactive = 1\nmatch_digest = \"{}\"\n\
              destination_hostgroup = {}\napply = 1\n",
             rule.pattern, rule.hostgroup,
         );

@@ -63,7 +63,7 @@ fn rule(text: &mut String, rule_id: i64, pattern: &str, hostgroup: i64) {
     line(text, format_args!("\n[[mysql_query_rules]]"));
     line(text, format_args!("rule_id = {rule_id}"));
     line(text, format_args!("active = 1"));
-    line(text, format_args!("match_pattern = '{pattern}'"));
+    line(text, format_args!("match_digest = '{pattern}'"));
     line(text, format_args!("destination_hostgroup = {hostgroup}"));
     line(text, format_args!("apply = 1"));
 }
@@ -86,5 +86,5 @@ const RULES_HEAD: &str = "
 # hostgroup. Reads that lock rows belong on the writer, so they come first.
 ";
 
-const LOCKING_READ: &str = r"(?s)^\s*SELECT.*(FOR\s+UPDATE|FOR\s+SHARE|LOCK\s+IN\s+SHARE\s+MODE)";
-const READ: &str = r"^\s*SELECT";
+const LOCKING_READ: &str = "^SELECT.*(FOR (UPDATE|SHARE)|LOCK IN SHARE MODE)";
+const READ: &str = "^SELECT";
