@@ -15,6 +15,7 @@ mod load;
 mod program;
 mod proxy;
 mod raw;
+mod tap;
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ pub use load::Load;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};
+pub use tap::Tap;
 
 /// Says loudly that something was not tested; the gates count these lines.
 pub fn skip(what: &str, why: &str) {
