@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sql::{Digest, Digester, Hints};
 
 use crate::ids::HostgroupId;
-use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleVerdict};
+use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleStep, RuleVerdict};
 use crate::snapshot::Snapshot;
 use crate::vars::Vars;
 
@@ -204,6 +204,19 @@ impl QueryProcessor {
         route
     }
 
+    /// Where the writes of whoever sends `query` go, as far as their text does not matter; `None`
+    /// for the user's default. No hit is counted, and the last query is forgotten.
+    pub fn destination_of_writes(
+        &mut self,
+        snapshot: &Snapshot,
+        query: &Query<'_>,
+    ) -> Option<HostgroupId> {
+        /// Neither a table nor a column anybody has a rule for.
+        const WRITE: &[u8] = b"UPDATE t SET c=1";
+        let query = Query { text: WRITE, digest: None, execute: true, ..*query };
+        self.route_observed(snapshot, &query, &mut Unheard).destination
+    }
+
     /// The digest of the last query, as rewritten; `None` when digests are off.
     pub fn digest(&self) -> Option<Digest<'_>> {
         let first_comment = self.last.has_comment.then_some(self.last.comment.as_slice());
@@ -232,6 +245,15 @@ impl QueryProcessor {
         };
         self.last.keep(digest);
     }
+}
+
+/// Sees everything and tells nobody.
+struct Unheard;
+
+impl Observer for Unheard {
+    const WATCHES: bool = true;
+
+    fn on_rule(&mut self, _: &RuleStep<'_>) {}
 }
 
 impl LastDigest {

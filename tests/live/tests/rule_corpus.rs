@@ -82,10 +82,13 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Whether an outcome is the recorded one; long rows were recorded by their number alone.
+/// Whether an outcome is the recorded one; of long texts of errors the beginning was recorded, of
+/// long rows the number alone.
 fn is_as_recorded(found: &Json, recorded: &Json) -> bool {
     if let Some(error) = recorded.get("error") {
-        return found.get("error") == Some(error);
+        let text = |of: &Json| of[1].as_str().unwrap_or_default().to_owned();
+        let found = &found["error"];
+        return found[0] == error[0] && text(found).starts_with(&text(error));
     }
     let first = recorded.get("first");
     found["rows"] == recorded["rows"] && first.is_none_or(|first| found["first"] == *first)
@@ -182,11 +185,14 @@ fn check(conn: &mut Conn, taps: &[Tap], case: &Json, wrong: &mut Vec<String>) {
     let query = case["query"].as_str().expect("a query");
     let found = outcome(conn, query);
     let hostgroups = served(taps);
-    // a COMMIT of nothing is answered at once, there as here; there it counts for some hostgroup
-    let unsent =
-        case["outcome"]["error"][0] == BLOCKED || (query == "COMMIT" && hostgroups.is_empty());
+    // what the proxy answers by itself, a COMMIT of nothing too, still counts there for a hostgroup
+    let pretended = case["set"] == "error_msg" && query.starts_with("UPDATE");
+    let unsent = case["outcome"]["error"][0] == BLOCKED || pretended || query == "COMMIT";
     let expected = if unsent { Json::Array(Vec::new()) } else { case["hostgroup"].clone() };
-    if serde_json::json!(hostgroups) != expected || !is_as_recorded(&found, &case["outcome"]) {
+    // on a connection with a transaction open, a COMMIT is one of something
+    let goes_on = query == "COMMIT" && Json::from(hostgroups.clone()) == case["hostgroup"];
+    let routed = serde_json::json!(hostgroups) == expected || goes_on;
+    if !routed || !is_as_recorded(&found, &case["outcome"]) {
         wrong.push(format!("{case}\n    here: {hostgroups:?} {found}"));
     }
 }

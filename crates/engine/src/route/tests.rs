@@ -270,3 +270,32 @@ fn without_digests_nothing_asks_for_them() {
     assert_eq!((route.destination, route.digest), (Some(HostgroupId(1)), None));
     assert_eq!(processor.digest(), None);
 }
+
+#[test]
+fn writes_are_found_by_the_rules_that_do_not_look_at_the_text() {
+    let sharded = |id, schema: &str, hostgroup| RuleRow {
+        rule_id: id,
+        active: 1,
+        schemaname: Some(schema.into()),
+        destination_hostgroup: Some(hostgroup),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let reads = RuleRow {
+        rule_id: 2,
+        active: 1,
+        match_digest: Some("^SELECT".into()),
+        destination_hostgroup: Some(7),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let rules = vec![sharded(1, "shard", 3), reads];
+    let (snapshot, mut processor) = compiled(&Draft { rules, ..Draft::default() });
+    let of_shard = Query { schemaname: b"shard", ..query("SELECT @a := 1") };
+    let destination = processor.destination_of_writes(&snapshot, &of_shard);
+    assert_eq!(destination, Some(HostgroupId(3)));
+    let read = query("SELECT @a := 1");
+    assert_eq!(processor.route(&snapshot, &read).destination, Some(HostgroupId(7)));
+    assert_eq!(processor.destination_of_writes(&snapshot, &read), None);
+    assert_eq!(processor.hits(), [0, 1], "only traffic counts");
+}

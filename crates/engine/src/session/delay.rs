@@ -32,7 +32,7 @@ impl Proxy {
         placing: &Placing,
     ) {
         match delay_ms {
-            0 => self.begin(id, job, placing),
+            0 => self.begin(id, job, *placing),
             _ => self.delay(id, delay_ms, job, To::Placed(*placing)),
         }
     }
@@ -64,7 +64,7 @@ impl Proxy {
         }
         session.phase = Phase::Idle;
         match to {
-            To::Placed(placing) => self.begin(id, job, &placing),
+            To::Placed(placing) => self.begin(id, job, placing),
             To::Hostgroup => self.check_out(id, job, None),
         }
     }

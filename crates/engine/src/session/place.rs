@@ -3,7 +3,7 @@
 //! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
 //! the pool's choice.
 
-use sql::Effects;
+use sql::{CommandClass, Effects, Verb};
 
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
@@ -33,13 +33,21 @@ pub(crate) struct Placing {
     pub stays: bool,
     /// A connection is made for it unless the session is tied to one.
     pub fresh: bool,
+    /// It is a `SELECT`, which rules may well send where no write can go.
+    pub reads: bool,
 }
 
 impl Placing {
     /// For a job that the rules send there.
     pub(crate) fn of(job: &Job, destination: Option<HostgroupId>) -> Self {
         let Job { effects, holds, fresh, .. } = *job;
-        Self { effects, holds, destination, stays: false, fresh }
+        Self { effects, holds, destination, stays: false, fresh, reads: false }
+    }
+
+    /// For a statement of that class.
+    pub(crate) fn of_class(self, class: CommandClass) -> Self {
+        let reads = [Verb::Select, Verb::SelectForUpdate];
+        Self { reads: reads.iter().any(|verb| class == (*verb).into()), ..self }
     }
 }
 
@@ -66,6 +74,24 @@ impl Proxy {
         let route = self.processor.route(&self.snapshot, &query);
         self.routed(id, &route);
         route
+    }
+
+    /// Where a `SELECT` goes that the session's later writes must be able to follow, because it
+    /// ties the session to its lane or opens a transaction: to where the rules send writes.
+    pub(crate) fn with_its_writes(&mut self, id: SessionId, placing: &mut Placing) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
+        let stays = match persistent {
+            true => Holds::PINNING.union(Holds::TRANSACTION),
+            false => Holds::PINNING,
+        };
+        let ties = placing.holds.intersects(Holds::PINNING);
+        let opens = persistent && !session.want.autocommit;
+        let is_free = session.held_for(stays).is_none();
+        if placing.reads && placing.destination.is_some() && (ties || opens) && is_free {
+            let query = query_of(session);
+            placing.destination = self.processor.destination_of_writes(&self.snapshot, &query);
+        }
     }
 
     fn routed(&mut self, id: SessionId, route: &Route) {
@@ -123,13 +149,7 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     {
         return Place::Lane(held.lane);
     }
-    // What ties the session to a lane has to be where its writes can go too.
-    let ties = placing.holds.intersects(Holds::PINNING);
-    let opens = !session.want.autocommit && account.transaction_persistent;
-    let hostgroup = match placing.destination {
-        Some(destination) if !ties && !opens => destination,
-        _ => account.default_hostgroup,
-    };
+    let hostgroup = placing.destination.unwrap_or(account.default_hostgroup);
     if placing.fresh {
         return Place::Hostgroup(hostgroup);
     }

@@ -100,7 +100,8 @@ impl Proxy {
             None => self.copy_of(id, text, &facts, route),
             Some(_) => None,
         };
-        self.begin_after(id, route.delay_ms, job, &Placing::of(&job, route.destination));
+        let placing = Placing::of(&job, route.destination).of_class(sql::command_class(&facts));
+        self.begin_after(id, route.delay_ms, job, &placing);
         self.mirror(copy);
     }
 
@@ -116,9 +117,10 @@ impl Proxy {
     }
 
     /// Finds the lane or the hostgroup for a kept command and sets off.
-    pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, placing: &Placing) {
+    pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
+        self.with_its_writes(id, &mut placing);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let place = place(session, placing);
+        let place = place(session, &placing);
         let stays = match place {
             Place::Lane(lane) => Some(lane),
             Place::Hostgroup(_) => None,
@@ -220,7 +222,7 @@ impl Proxy {
     ) {
         let job = Job { repeatable, holds, ..self.unrouted(what, reply) };
         let placing = Placing { stays: true, ..Placing::of(&job, None) };
-        self.begin(id, job, &placing);
+        self.begin(id, job, placing);
     }
 }
 

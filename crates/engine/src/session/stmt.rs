@@ -207,7 +207,7 @@ impl Proxy {
             effects: facts.effects,
             holds,
             stays: true,
-            ..Placing::of(&job, route.destination)
+            ..Placing::of(&job, route.destination).of_class(sql::command_class(&facts))
         };
         self.begin_after(id, route.delay_ms, job, &to);
     }
@@ -339,8 +339,8 @@ impl Proxy {
             statement.types.clear();
             statement.types.extend_from_slice(types);
         }
+        let placing = Placing::of(&job, route.destination).of_class(statement.class);
         self.keep(id, raw);
-        let placing = Placing::of(&job, route.destination);
         self.begin_of_statement(id, stmt, route.delay_ms, job, placing);
     }
 
@@ -386,7 +386,9 @@ impl Proxy {
             destination: statement.destination,
             stays: true,
             fresh: false,
+            reads: false,
         };
+        let placing = placing.of_class(statement.class);
         let job = self.unrouted(What::LongData(stmt), ReplyKind::None);
         let job = Job { retries_left: 0, upload, ..job };
         self.keep(id, raw);
