@@ -65,18 +65,39 @@ pub(crate) fn cold(count: i64, by: By) -> Pass {
             "SELECT o.id, o.total, column_{number} FROM orders o JOIN lines l ON l.id = o.id \
              WHERE o.status = 'new' AND o.customer = 17"
         );
-        let query = Query {
-            username: b"app",
-            schemaname: b"shop",
-            client_addr: b"127.0.0.1",
-            proxy_addr: b"127.0.0.1",
-            proxy_port: 6033,
-            flag_in: 0,
-            text: text.as_bytes(),
-            digest: None,
-            execute: false,
-            mirror: false,
-        };
-        black_box(processor.route(&snapshot, black_box(&query)));
+        black_box(processor.route(&snapshot, black_box(&query(text.as_bytes()))));
     })
+}
+
+/// A text made for a pattern that backtracks: a search is given up at its limit.
+pub(crate) fn hostile() -> Pass {
+    let rule = RuleRow {
+        rule_id: 1,
+        active: 1,
+        match_pattern: Some("^(a+)+(?!b)$".into()),
+        ..RuleRow::default()
+    };
+    let Ok(snapshot) = Snapshot::compile(&Draft { rules: vec![rule], ..Draft::default() }) else {
+        unreachable!("the scenario's rule is valid")
+    };
+    let mut processor = QueryProcessor::new(&snapshot, 1);
+    let text = [b"a".repeat(1000).as_slice(), b"!"].concat();
+    Box::new(move || {
+        black_box(processor.route(&snapshot, black_box(&query(&text))));
+    })
+}
+
+fn query(text: &[u8]) -> Query<'_> {
+    Query {
+        username: b"app",
+        schemaname: b"shop",
+        client_addr: b"127.0.0.1",
+        proxy_addr: b"127.0.0.1",
+        proxy_port: 6033,
+        flag_in: 0,
+        text,
+        digest: None,
+        execute: false,
+        mirror: false,
+    }
 }

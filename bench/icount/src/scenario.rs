@@ -51,6 +51,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "rules-10000-cold", begin: || rules::cold(10_000, By::Digest) },
     Scenario { name: "rules-10-cold-text", begin: || rules::cold(10, By::Text) },
     Scenario { name: "rules-10000-cold-text", begin: || rules::cold(10_000, By::Text) },
+    Scenario { name: "rules-hostile-text", begin: rules::hostile },
 ];
 
 /// What is counted: so many passes. Never inlined, for callgrind knows it by its name.

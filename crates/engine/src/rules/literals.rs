@@ -34,6 +34,8 @@ impl Literals {
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
+            // of no use with as many literals, as they begin with everything
+            .prefilter(false)
             .build(literals)
             .ok()?;
         Some(Self { searcher, places: places.into_iter().map(Into::into).collect() })
