@@ -51,8 +51,17 @@ fn executing_a_prepared_statement_allocates_nothing() {
 #[test]
 fn counting_a_known_query_allocates_nothing() {
     let known = icount::scenario::SCENARIOS.iter().find(|s| s.name == "stats-known");
-    let mut pass = (known.expect("it is a scenario").begin)();
+    let pass = (known.expect("it is a scenario").begin)();
     assert_eq!(steady_allocations(pass), 0);
+}
+
+#[test]
+fn asking_thousands_of_rules_allocates_nothing() {
+    for name in ["rules-1000-warm", "rules-10000-text"] {
+        let scenario = icount::scenario::SCENARIOS.iter().find(|s| s.name == name);
+        let pass = (scenario.expect("it is a scenario").begin)();
+        assert_eq!(steady_allocations(pass), 0, "{name}");
+    }
 }
 
 #[test]
