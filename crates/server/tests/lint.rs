@@ -84,3 +84,21 @@ fn every_kind_is_documented() {
         assert!(text.contains(&line), "docs/query-rules.md has no line\n{line}");
     }
 }
+
+#[test]
+fn a_file_that_is_wrong_exits_2_and_shows_the_place() {
+    let file = std::env::temp_dir().join(format!("tidegate-{}-wrong.toml", std::process::id()));
+    let text = "[[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_pattern = '(a)'\n\
+                replace_pattern = '\\2'\n";
+    std::fs::write(&file, text).expect("it is writable");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["lint", "--config"])
+        .arg(&file)
+        .output()
+        .expect("the binary starts");
+    std::fs::remove_file(&file).expect("it is there");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
+    assert!(errors.contains("there is no group 2 in match_pattern, which has 1"), "{errors}");
+    assert!(errors.contains(":5:19"), "{errors}");
+}

@@ -10,6 +10,8 @@ use crate::rows::RuleRow;
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let digests = lint.snapshot.vars.query_digests;
     let mut pairs = 0;
+    // places of the rules after which their queries come to no other, and of those that take all
+    let (mut takers, mut takers_of_all) = (Vec::new(), Vec::new());
     duplicates(lint, findings);
     for (at, rule) in lint.rules.iter().enumerate() {
         let Some((earlier, later)) = lint.rules.split_at_checked(at) else { continue };
@@ -17,15 +19,24 @@ pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
             continue;
         }
         pairs += earlier.len();
-        let shadow = earlier.iter().enumerate().find(|(place, other)| {
-            other.takes_away()
-                && (pairs < PAIRS_MAX || other.is_for_everything())
-                && (digests || !other.asks_for_digest())
-                && other.row.flag_in == rule.row.flag_in
-                && lint.covers(other, rule)
-                && !may_return(earlier.get(place + 1..).unwrap_or_default(), other, rule)
-        });
-        if let Some((_, shadow)) = shadow {
+        let shadows = |place: &usize| {
+            earlier.get(*place).is_some_and(|other| {
+                (digests || !other.asks_for_digest())
+                    && other.row.flag_in == rule.row.flag_in
+                    && lint.covers(other, rule)
+                    && !may_return(earlier.get(place + 1..).unwrap_or_default(), other, rule)
+            })
+        };
+        let asked = if pairs < PAIRS_MAX { &takers } else { &takers_of_all };
+        let shadow = asked.iter().copied().find(shadows);
+        if rule.takes_away() {
+            takers.push(at);
+            if rule.is_for_everything() {
+                takers_of_all.push(at);
+            }
+        }
+        let shadow = shadow.and_then(|place| earlier.get(place));
+        if let Some(shadow) = shadow {
             findings.rule(Kind::Shadowed, rule, "", shadowed(shadow, rule));
         } else if let Some(winner) = overriding(lint, rule, later.get(1..).unwrap_or_default()) {
             let reason = format!(

@@ -1,10 +1,13 @@
 //! Users and schemas that rules ask for.
 
+use std::collections::HashMap;
+
 use super::rule::text;
 use super::{Findings, Kind, Lint};
 use crate::vars::nearest;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
+    let known = spellings(lint);
     for rule in &lint.rules {
         if let Some((kind, reason, suggestion)) =
             text(&rule.row.username).and_then(|name| user_fault(lint, name))
@@ -12,7 +15,7 @@ pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
             findings.rule(kind, rule, "username", (reason, suggestion));
         }
         if let Some((reason, suggestion)) =
-            text(&rule.row.schemaname).and_then(|name| schema_fault(lint, rule.row.rule_id, name))
+            text(&rule.row.schemaname).and_then(|name| schema_fault(&known, rule.row.rule_id, name))
         {
             findings.rule(Kind::SchemaCase, rule, "schemaname", (reason, suggestion));
         }
@@ -46,26 +49,49 @@ fn user_fault(lint: &Lint<'_>, name: &str) -> Option<(Kind, String, String)> {
     Some((Kind::UnknownUser, reason, suggestion))
 }
 
-/// Another spelling of a schema, from where it is likelier to be right.
-fn schema_fault(lint: &Lint<'_>, rule_id: i64, name: &str) -> Option<(String, String)> {
+/// Where a schema is spelled in some way.
+struct Spelling<'a> {
+    schema: &'a str,
+    /// The rule that says so; the least number for what is likelier to be right than any rule.
+    rule_id: i64,
+    who: String,
+}
+
+/// Every spelling of every schema, by the name in lower case.
+fn spellings<'a>(lint: &Lint<'a>) -> HashMap<String, Vec<Spelling<'a>>> {
     let of_users = lint.users().filter_map(|user| {
-        let schema = text(&user.default_schema)?;
-        Some((schema, format!("user `{}` has `{schema}`", user.username)))
+        let who = format!("user `{}`", user.username);
+        Some(Spelling { schema: text(&user.default_schema)?, rule_id: i64::MIN, who })
     });
-    let of_rows = lint
-        .draft
-        .fast_routing
-        .iter()
-        .map(|row| (row.schemaname.as_str(), format!("fast routing has `{}`", row.schemaname)));
-    let of_rules = lint.rules.iter().filter(|rule| rule.row.rule_id < rule_id).filter_map(|rule| {
-        let schema = text(&rule.row.schemaname)?;
-        Some((schema, format!("rule {} has `{schema}`", rule.row.rule_id)))
+    let of_rows = lint.draft.fast_routing.iter().map(|row| Spelling {
+        schema: row.schemaname.as_str(),
+        rule_id: i64::MIN,
+        who: "fast routing".to_owned(),
     });
-    let known: Vec<_> = of_users.chain(of_rows).chain(of_rules).collect();
-    if known.iter().any(|(schema, _)| *schema == name) {
+    let of_rules = lint.rules.iter().filter_map(|rule| {
+        let rule_id = rule.row.rule_id;
+        let who = format!("rule {rule_id}");
+        Some(Spelling { schema: text(&rule.row.schemaname)?, rule_id, who })
+    });
+    let mut known: HashMap<String, Vec<Spelling<'a>>> = HashMap::new();
+    for spelling in of_users.chain(of_rows).chain(of_rules) {
+        known.entry(spelling.schema.to_ascii_lowercase()).or_default().push(spelling);
+    }
+    known
+}
+
+/// Another spelling of a schema, from where it is likelier to be right.
+fn schema_fault(
+    known: &HashMap<String, Vec<Spelling<'_>>>,
+    rule_id: i64,
+    name: &str,
+) -> Option<(String, String)> {
+    let known = known.get(&name.to_ascii_lowercase())?;
+    let mut earlier = known.iter().filter(|spelling| spelling.rule_id < rule_id);
+    let Spelling { schema, who, .. } = earlier.next()?;
+    if *schema == name || earlier.any(|spelling| spelling.schema == name) {
         return None;
     }
-    let (schema, who) = known.iter().find(|(schema, _)| schema.eq_ignore_ascii_case(name))?;
-    let reason = format!("`{name}` is compared exactly, but {who}");
+    let reason = format!("`{name}` is compared exactly, but {who} has `{schema}`");
     Some((reason, format!("write `{schema}`, if that is the schema's name")))
 }
