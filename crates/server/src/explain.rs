@@ -117,6 +117,10 @@ fn step(step: &Step) -> Vec<String> {
         lines.push(format!("          rewritten: {before}"));
         lines.push(format!("                 → {after}"));
     }
+    let looked = step.missed.as_ref().is_none_or(|missed| missed.column == "match_pattern");
+    if step.reads_text && looked {
+        lines.push("          looks into the text: the verdict is not remembered".to_owned());
+    }
     if step.slow {
         lines.push("          slow: its pattern needs an engine that backtracks".to_owned());
     }

@@ -95,6 +95,25 @@ hostgroup  1: rule 2
 action     killed after 5000 ms, at most 1 retries
 ";
     assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""));
+    let rewriting = scratch.write(
+        "rewriting.toml",
+        &SPLIT.replacen(
+            "match_digest = '^SELECT.*FOR UPDATE'",
+            "match_pattern = 'foo'\nreplace_pattern = 'bar'\nflagOUT = 3",
+            1,
+        ),
+    );
+    let (_, out, _) = run(&["explain", "--config", &rewriting, "UPDATE foo SET c=1"]);
+    let expected = "
+       1  MATCH: flagOUT=3, destination_hostgroup=0, replace_pattern=bar, apply=1: the end
+          flag 0 becomes 3
+          rewritten: UPDATE foo SET c=1
+                 → UPDATE bar SET c=1
+          looks into the text: the verdict is not remembered
+sent as    UPDATE bar SET c=1
+hostgroup  0: rule 1
+";
+    assert!(out.contains(expected), "{out}");
     let statement = "EXPLAIN ROUTE UPDATE t SET c=1 FOR USER 'nobody'";
     let (code, out, err) = run(&["explain", "--config", &file, statement]);
     let expected = "there is no user `nobody` that may log in\n";
