@@ -35,7 +35,7 @@ pub(crate) enum Command {
     ///
     /// Every rule that is looked at, in order: whether it matches, or which column does not; flags,
     /// rewriting, the resulting hostgroup, its servers, and what else is done with the query. The
-    /// query may be written as an admin statement: EXPLAIN ROUTE <sql> [FOR USER 'u'] [SCHEMA 's']
+    /// query may be written as an admin statement: EXPLAIN ROUTE SQL [FOR USER 'u'] [SCHEMA 's']
     /// [FROM 'addr'].
     Explain(ExplainOptions),
     /// Compare the rules of two configuration files by the queries of a log
