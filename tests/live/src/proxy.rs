@@ -83,6 +83,13 @@ impl Proxy {
         }
     }
 
+    /// One of its counters.
+    pub fn counter(&self, name: &str) -> Result<u64> {
+        let statistics = self.statistics()?;
+        let counter = statistics["counters"][name].as_u64();
+        counter.with_context(|| format!("no counter {name} in {statistics}"))
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
