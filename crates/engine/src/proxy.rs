@@ -307,6 +307,7 @@ impl Proxy {
     /// What this worker has counted, as far as it is asked for.
     pub fn share(&mut self, parts: Parts) -> Share {
         let sessions = self.session_count();
+        let (mirrors, mirrors_queued) = self.mirror_counts();
         let QueryStats { digests, commands } = &mut self.query_stats;
         let hits = self.processor.hits().iter().zip(self.processor.limit_hits());
         let hits = hits.map(|(hits, limit_hits)| RuleHits { hits: *hits, limit_hits });
@@ -315,6 +316,8 @@ impl Proxy {
             counters: self.stats,
             sessions,
             lanes: self.lanes.len(),
+            mirrors,
+            mirrors_queued,
             processor_ns: self.processor.time_ns(),
             rule_hits: self.snapshot.rules.rule_ids().zip(hits).collect(),
             commands: parts.commands.then(|| match parts.reset {

@@ -105,6 +105,8 @@ mod tests {
             counters: Counters { queries, ..Counters::default() },
             sessions: 1,
             lanes: 2,
+            mirrors: 3,
+            mirrors_queued: 4,
             processor_ns: 0,
             rule_hits: vec![(3, RuleHits { hits: queries, limit_hits: 1 })],
             commands: Some(commands),

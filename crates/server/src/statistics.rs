@@ -69,6 +69,8 @@ fn document(found: &Found, slow_patterns: &[String], unix_us: u64) -> Value {
         "workers_answered": found.answered,
         "sessions": collected.sessions,
         "lanes": collected.lanes,
+        "Mirror_concurrency": collected.mirrors,
+        "Mirror_queue_length": collected.mirrors_queued,
         "counters": collected.counters.pairs().map(|(k, v)| (k.into(), v.into()))
             .collect::<Map<String, Value>>(),
         "stats_mysql_query_rules": hits

@@ -26,7 +26,8 @@ fn proxy(servers: &[(u32, &Server)], variables: &str, of: &[&str]) -> Proxy {
         let (host, port) = (&server.host, server.port);
         let _ = write!(
             rest,
-            "[[mysql_servers]]\nhostgroup_id = {hostgroup}\nhostname = \"{host}\"\nport = {port}\n\n"
+            "[[mysql_servers]]\nhostgroup_id = {hostgroup}\nhostname = \"{host}\"\n\
+             port = {port}\n\n"
         );
     }
     rest += "[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n";
@@ -275,6 +276,11 @@ fn an_original_does_not_feel_what_becomes_of_its_copies() {
     let longest = mirrored_reads(&mut conn, 200);
     assert!(longest < Duration::from_secs(2), "{longest:?} with a target that hangs");
     assert!(proxy.counter("mirrors_dropped").expect("told") > dropped + 100);
+    let told = proxy.statistics().expect("told");
+    assert_eq!(
+        (told["Mirror_concurrency"].as_u64(), told["Mirror_queue_length"].as_u64()),
+        (Some(4), Some(8))
+    );
     target.resume().expect("resumed");
 
     // it is gone

@@ -28,6 +28,10 @@ pub struct Share {
     pub sessions: usize,
     /// Its backend connections now.
     pub lanes: usize,
+    /// Copies of queries that it runs now.
+    pub mirrors: usize,
+    /// Copies of queries that wait there to be set off.
+    pub mirrors_queued: usize,
     /// Nanoseconds spent on digests and rules, while that was timed.
     pub processor_ns: u64,
     /// What became of each active rule, by its id.
@@ -80,6 +84,10 @@ pub struct Collected {
     pub sessions: usize,
     /// Backend connections now.
     pub lanes: usize,
+    /// Copies of queries that run now.
+    pub mirrors: usize,
+    /// Copies of queries that wait to be set off.
+    pub mirrors_queued: usize,
     /// Nanoseconds spent on digests and rules, while that was timed.
     pub processor_ns: u64,
     /// What became of each active rule, by its id.
@@ -97,6 +105,8 @@ impl Default for Collected {
             counters: Counters::default(),
             sessions: 0,
             lanes: 0,
+            mirrors: 0,
+            mirrors_queued: 0,
             processor_ns: 0,
             rule_hits: BTreeMap::new(),
             commands: CommandCounters::default(),
@@ -113,6 +123,8 @@ impl Collected {
         self.counters.merge(&share.counters);
         self.sessions += share.sessions;
         self.lanes += share.lanes;
+        self.mirrors += share.mirrors;
+        self.mirrors_queued += share.mirrors_queued;
         self.processor_ns += share.processor_ns;
         for (rule, hits) in &share.rule_hits {
             let sum = self.rule_hits.entry(*rule).or_default();
