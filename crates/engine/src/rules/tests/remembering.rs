@@ -122,6 +122,36 @@ proptest! {
     }
 }
 
+/// Enough rules that they are found by their texts, and those of a test.
+fn among_many(rows: [RuleRow; 2]) -> RuleSet {
+    let filler = (100..120).map(|id| routed(id, &format!("filler{id}"), 0));
+    compile(&rows.into_iter().chain(filler).collect::<Vec<_>>()).expect("rules compile")
+}
+
+#[test]
+fn a_rule_found_by_its_text_leads_to_those_of_its_flag() {
+    let set = among_many([
+        RuleRow { apply: 0, flag_out: Some(5), ..routed(1, "first", 1) },
+        RuleRow { flag_in: 5, destination_hostgroup: Some(2), apply: 1, ..rule(200) },
+    ]);
+    let mut scratch = set.scratch();
+    for (text, expected) in [("none", None), ("first", Some(2)), ("none", None)] {
+        let verdict = set.evaluate(&bare(text.as_bytes()), &mut scratch, &mut ());
+        assert_eq!(verdict.destination, expected.map(HostgroupId), "{text}");
+    }
+}
+
+#[test]
+fn a_rewritten_text_is_searched_for_rules_anew() {
+    let rewriting = RuleRow { replace_pattern: Some("second".into()), ..routed(1, "first", 1) };
+    let set = among_many([RuleRow { apply: 0, ..rewriting }, routed(200, "second", 2)]);
+    let mut scratch = set.scratch();
+    for (text, expected) in [("first", 2), ("second", 2), ("first", 2)] {
+        let verdict = set.evaluate(&bare(text.as_bytes()), &mut scratch, &mut ());
+        assert_eq!(verdict.destination, Some(HostgroupId(expected)), "{text}");
+    }
+}
+
 #[test]
 fn many_digests_do_not_grow_the_memo() {
     let rows: Vec<_> = (0..100)
