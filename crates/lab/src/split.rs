@@ -61,14 +61,14 @@ fast_forward = 1
 [[mysql_query_rules]]
 rule_id = 1
 active = 1
-match_pattern = \"^SELECT.*FOR UPDATE\"
+match_digest = \"^SELECT.*FOR UPDATE\"
 destination_hostgroup = 0
 apply = 1
 
 [[mysql_query_rules]]
 rule_id = 2
 active = 1
-match_pattern = \"^SELECT\"
+match_digest = \"^SELECT\"
 destination_hostgroup = 1
 apply = 1
 ";
