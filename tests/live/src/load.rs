@@ -8,7 +8,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::client;
+use crate::{Proxy, client};
 
 /// Some clients repeating a piece of work.
 #[derive(Debug)]
@@ -58,6 +58,20 @@ impl Load {
     pub fn await_more(&self, times: u64) {
         let goal = self.done() + times;
         crate::eventually("the load goes on", Duration::from_secs(30), || self.done() >= goal);
+    }
+
+    /// The proxy's processor time for a piece of the work, in nanoseconds, over a second: whatever
+    /// else runs on the machine may slow the work down, but hardly makes it dearer.
+    pub fn cost_ns(&self, proxy: &Proxy) -> u64 {
+        let (done, spent) = (self.done(), proxy.cpu_ns());
+        std::thread::sleep(Duration::from_secs(1));
+        self.await_more(100);
+        (proxy.cpu_ns() - spent) / (self.done() - done)
+    }
+
+    /// The least cost of some seconds.
+    pub fn least_cost_ns(&self, proxy: &Proxy) -> u64 {
+        (0..5).map(|_| self.cost_ns(proxy)).min().unwrap_or(0)
     }
 
     /// Stops the clients; gives everything that was wrong.

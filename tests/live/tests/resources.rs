@@ -35,7 +35,7 @@ fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
     let load = Load::reads(8, &client::options(proxy.port));
     load.await_more(4000);
 
-    let alone = least_cost(&load, &proxy);
+    let alone = load.least_cost_ns(&proxy);
     let before = proxy.rss_bytes();
     let mut slow = Raw::login(proxy.port, "app", "app").expect("logged in");
     slow.send(0, BIG_READ).expect("sent");
@@ -44,7 +44,7 @@ fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
     let mut beside = u64::MAX;
     for _ in 0..if live::full() { 30 } else { 8 } {
         slow.stream.read_exact(&mut byte).expect("a byte");
-        beside = cost(&load, &proxy).min(beside);
+        beside = load.cost_ns(&proxy).min(beside);
         most = most.max(proxy.rss_bytes());
     }
     let errors = load.stop();
@@ -56,20 +56,6 @@ fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
     // The reply is still whole for one who reads on.
     let bytes = drain(&mut slow, Duration::from_secs(60));
     assert!(bytes > 200_000_000, "only {bytes} bytes");
-}
-
-/// The proxy's processor time for a read, in nanoseconds, over a second: whatever else runs on
-/// the machine may slow the reads down, but hardly makes one dearer.
-fn cost(load: &Load, proxy: &Proxy) -> u64 {
-    let (done, spent) = (load.done(), proxy.cpu_ns());
-    std::thread::sleep(Duration::from_secs(1));
-    load.await_more(100);
-    (proxy.cpu_ns() - spent) / (load.done() - done)
-}
-
-/// The least cost of some seconds.
-fn least_cost(load: &Load, proxy: &Proxy) -> u64 {
-    (0..5).map(|_| cost(load, proxy)).min().unwrap_or(0)
 }
 
 /// Reads until nothing comes for a while.
@@ -130,7 +116,7 @@ fn ten_thousand_idle_clients_cost_less_than_25_megabytes() {
     let empty = proxy.rss_bytes();
     let busy = Load::reads(2, &client::options(proxy.port));
     busy.await_more(1000);
-    let alone = least_cost(&busy, &proxy);
+    let alone = busy.least_cost_ns(&proxy);
     let started = proxy.rss_bytes();
 
     let program = env!("CARGO_BIN_EXE_idle-clients");
@@ -147,7 +133,7 @@ fn ten_thousand_idle_clients_cost_less_than_25_megabytes() {
     assert_eq!(said, "ready\n", "{}", proxy.log());
 
     let cost = proxy.rss_bytes().saturating_sub(started.min(empty));
-    let beside = least_cost(&busy, &proxy);
+    let beside = busy.least_cost_ns(&proxy);
     drop(clients.stdin.take());
     clients.wait().expect("ended");
     let errors = busy.stop();
