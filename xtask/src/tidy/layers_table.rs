@@ -33,11 +33,12 @@ pub(super) const CRATES: &[Row] = &[
     ),
     row("crates/io", &[], &["libc", "io-uring"], &[]),
     row("crates/worker", &["engine", "wire", "io"], &[], &["testkit", "sqlited"]),
+    row("crates/admin", &["wire", "sql", "engine", "io"], &["rusqlite"], &[]),
     row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
     row("crates/lab", &[], &["anyhow"], &[]),
     row(
         "crates/server",
-        &["wire", "sql", "engine", "io", "worker", "sqlited", "lab"],
+        &["wire", "sql", "engine", "io", "worker", "admin", "sqlited", "lab"],
         &[
             "tracing",
             "tracing-subscriber",

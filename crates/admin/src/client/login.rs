@@ -1,0 +1,193 @@
+//! Who the client is: greeting, password, and from where an account may come.
+//!
+//! How long a refusal is held back is the service's business.
+
+use engine::vars::Vars;
+use wire::auth::{Plugin, native, sha2};
+use wire::connect::{AuthMore, AuthSwitch, Greeting, HandshakeResponse};
+use wire::{Caps, Status, reply};
+
+use super::{Client, Next};
+use crate::admin::{Admin, Role, Session};
+use crate::fault::AdminFault;
+
+/// What the interface offers.
+pub(super) const OFFERED: Caps = Caps(
+    Caps::MYSQL.0
+        | Caps::FOUND_ROWS.0
+        | Caps::LONG_FLAG.0
+        | Caps::CONNECT_WITH_DB.0
+        | Caps::IGNORE_SPACE.0
+        | Caps::PROTOCOL_41.0
+        | Caps::INTERACTIVE.0
+        | Caps::TRANSACTIONS.0
+        | Caps::RESERVED.0
+        | Caps::SECURE_CONNECTION.0
+        | Caps::MULTI_STATEMENTS.0
+        | Caps::MULTI_RESULTS.0
+        | Caps::PS_MULTI_RESULTS.0
+        | Caps::PLUGIN_AUTH.0
+        | Caps::CONNECT_ATTRS.0
+        | Caps::PLUGIN_AUTH_LENENC.0
+        | Caps::DEPRECATE_EOF.0,
+);
+
+/// A client that has not proved its password yet.
+pub(super) struct Exchange {
+    scramble: [u8; 20],
+    /// The account whose answer by another plugin is awaited, and the schema it asked for.
+    switched: Option<(String, String)>,
+}
+
+/// An account of the interface.
+struct Account {
+    role: Role,
+    password: String,
+    /// Whether it may come from this machine only.
+    local_only: bool,
+}
+
+impl Exchange {
+    /// An exchange by this nonce.
+    pub(super) fn new(scramble: [u8; 20]) -> Self {
+        Self { scramble, switched: None }
+    }
+}
+
+impl Client {
+    pub(super) fn write_greeting(&mut self, admin: &Admin, out: &mut Vec<u8>) {
+        let Some(exchange) = &self.exchange else { return };
+        let told = admin.variable("mysql-server_version");
+        let version = if told.is_empty() { Vars::FALLBACK_VERSION } else { &told };
+        let greeting = Greeting {
+            server_version: version.as_bytes(),
+            connection_id: self.id,
+            scramble: exchange.scramble,
+            caps: OFFERED,
+            collation: 45,
+            status: Status::AUTOCOMMIT,
+            plugin: Plugin::NativePassword.name().as_bytes(),
+        };
+        wire::frame::write_with(out, &mut self.seq, |out| greeting.encode(out));
+    }
+
+    /// A packet of the exchange.
+    pub(super) fn on_credentials(
+        &mut self,
+        admin: &Admin,
+        mut exchange: Exchange,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        if let Some((user, schema)) = exchange.switched.take() {
+            return self.verify(admin, &exchange, (&user, &schema), (payload, true), out);
+        }
+        let Ok(response) = HandshakeResponse::parse(payload) else {
+            self.write_fault(&AdminFault::new(1043, *b"08S01", "Bad handshake"), out);
+            return Next::Close;
+        };
+        self.caps = response.caps.intersect(OFFERED);
+        let user = String::from_utf8_lossy(response.user).into_owned();
+        let schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
+        match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {
+            Plugin::NativePassword => {
+                let answer = (response.auth_response, false);
+                self.verify(admin, &exchange, (&user, &schema), answer, out)
+            }
+            other if self.caps.contains(Caps::PLUGIN_AUTH) => {
+                // a client that has no native passwords any more asks by its plugin
+                let plugin = match other {
+                    Plugin::CachingSha2 => Plugin::CachingSha2,
+                    _ => Plugin::NativePassword,
+                };
+                let sha2 = plugin == Plugin::CachingSha2;
+                let data = &exchange.scramble;
+                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
+                reply::write_auth_switch(out, &mut self.seq, &switch);
+                self.awaits_sha2 = sha2;
+                exchange.switched = Some((user, schema));
+                self.exchange = Some(exchange);
+                Next::Go
+            }
+            _ => self.refuse(&user, "its plugin is not supported", out),
+        }
+    }
+
+    /// Judges an answer; `switched` is one that was asked for by a switch.
+    fn verify(
+        &mut self,
+        admin: &Admin,
+        exchange: &Exchange,
+        (user, schema): (&str, &str),
+        (answer, switched): (&[u8], bool),
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let sha2_asked = switched && self.awaits_sha2;
+        let Some(account) = find(admin, user) else {
+            return self.refuse(user, "there is no such account", out);
+        };
+        // clients of some plugins say nothing by a lone NUL
+        let silent = answer.is_empty() || answer == [0];
+        let password = account.password.as_bytes();
+        let right = match native::parse_stored(password) {
+            _ if password.is_empty() || silent => password.is_empty() && silent,
+            Some(double) if !sha2_asked => {
+                native::verify(answer, &exchange.scramble, &double).is_some()
+            }
+            None if sha2_asked => sha2::verify_fast(answer, &exchange.scramble, password),
+            None => {
+                let double = native::double_sha1(password);
+                native::verify(answer, &exchange.scramble, &double).is_some()
+            }
+            // nothing can be said of a hash of another kind
+            Some(_) => false,
+        };
+        if !right {
+            return self.refuse(user, "its password is wrong", out);
+        }
+        if account.local_only && !self.local {
+            let message = format!("User '{user}' can only connect locally");
+            self.write_fault(&AdminFault::new(1040, *b"42000", message), out);
+            let (user, why) = (user.to_owned(), "it may only connect locally".to_owned());
+            return Next::Refused { user, why };
+        }
+        if sha2_asked && !silent {
+            reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
+        }
+        self.session = Session::new(account.role, user, self.id);
+        if !schema.is_empty() {
+            self.session.schema = schema.to_owned();
+        }
+        self.write_done(out);
+        Next::Welcome
+    }
+
+    /// One answer for everything, so that accounts cannot be guessed.
+    fn refuse(&mut self, user: &str, why: &str, out: &mut Vec<u8>) -> Next {
+        let message = format!(
+            "ProxySQL Error: Access denied for user '{user}'@'{}' (using password: YES)",
+            self.from
+        );
+        self.write_fault(&AdminFault::refused(message), out);
+        Next::Refused { user: user.to_owned(), why: why.to_owned() }
+    }
+}
+
+/// The account of a name, as variables in force have it.
+fn find(admin: &Admin, user: &str) -> Option<Account> {
+    let monitor = admin.variable("mysql-monitor_username");
+    let local_only = user == "admin" || user == "stats" || user == monitor;
+    let listed = |name: &str, role: Role| {
+        let list = admin.variable(name);
+        let found = list.split(';').filter_map(|account| account.split_once(':'));
+        let password = found.into_iter().find(|(name, _)| *name == user)?.1.to_owned();
+        Some(Account { role, password, local_only })
+    };
+    listed("admin-admin_credentials", Role::Administrator)
+        .or_else(|| listed("admin-stats_credentials", Role::Reader))
+        .or_else(|| {
+            let password = admin.variable("mysql-monitor_password");
+            let known = !user.is_empty() && user == monitor;
+            known.then_some(Account { role: Role::Reader, password, local_only })
+        })
+}

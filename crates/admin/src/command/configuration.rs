@@ -1,0 +1,43 @@
+//! The whole configuration as a text: SELECT CONFIG FILE, SELECT CONFIG INTO OUTFILE, SAVE CONFIG.
+
+use super::{Found, Step};
+use crate::admin::{Admin, Reply, Session};
+use crate::fault::AdminFault;
+use crate::layers::MODULES;
+use crate::rows::Rows;
+use crate::statement::{Statement, unquoted};
+use crate::tables::Schema;
+
+pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
+    if statement.is(&["SELECT", "CONFIG", "FILE"]) {
+        return Step::act(|admin, _| {
+            let text = text(admin)?;
+            Ok(Reply::table(&["Data"], vec![vec![text]]))
+        });
+    }
+    let to_file = statement.begins(&["SELECT", "CONFIG", "INTO", "OUTFILE"])
+        || statement.begins(&["SAVE", "CONFIG", "TO", "FILE"]);
+    if !to_file {
+        return Ok(None);
+    }
+    let path = unquoted(statement.text_from(4));
+    Step::act(move |admin, _| {
+        let text = text(admin)?;
+        std::fs::write(&path, &text)
+            .map_err(|error| AdminFault::refused(format!("cannot write {path}: {error}")))?;
+        Ok(Reply::Done {
+            affected_rows: text.len() as u64,
+            message: format!("File {path} is saved."),
+        })
+    })
+}
+
+fn text(admin: &Admin) -> Result<String, AdminFault> {
+    let mut all = Rows::new();
+    for module in MODULES {
+        for (table, mut rows) in admin.store.rows(Schema::Main, module)? {
+            all.entry(table).or_default().append(&mut rows);
+        }
+    }
+    Ok(admin.store.file().text(&all))
+}

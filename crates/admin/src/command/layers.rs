@@ -1,0 +1,101 @@
+//! LOAD and SAVE: a module from one layer to another, in every spelling.
+
+use super::{Found, Step};
+use crate::admin::{Admin, Reply, Session};
+use crate::fault::AdminFault;
+use crate::layers::{Layer, MODULES, Module};
+use crate::live::Row;
+use crate::rows::{Rows, as_text};
+use crate::statement::{Statement, is, unquoted};
+
+pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
+    let load = is(statement.word(0), "LOAD");
+    if !load && !is(statement.word(0), "SAVE") {
+        return Ok(None);
+    }
+    if load && statement.begins(&["LOAD", "MYSQL", "USER"]) && is(statement.word(4), "TO") {
+        let (name, layer) = (unquoted(statement.word(3)), Layer::named(statement.word(5)));
+        if layer == Some(Layer::Runtime) && statement.after(6).is_empty() {
+            return Step::act(move |admin, session| load_user(admin, session, &name));
+        }
+    }
+    if statement.begins(&["LOAD", "COREDUMP"]) {
+        return Step::nothing();
+    }
+    if !load && statement.is(&["SAVE", "MYSQL", "DIGEST", "TO", "DISK"]) {
+        return Step::act(save_digests);
+    }
+    let Some((module, words)) = module_of(statement, 1) else { return Ok(None) };
+    let (how, layer) = (statement.word(1 + words), statement.word(2 + words));
+    let (true, Some(layer)) = (statement.after(3 + words).is_empty(), Layer::named(layer)) else {
+        return Ok(None);
+    };
+    match route(load, how, layer) {
+        Some((from, to)) => {
+            Step::act(move |admin, session| admin.move_module(session, module, from, to))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The module that words name, and how many they are.
+pub(super) fn module_of(
+    statement: &Statement<'_>,
+    from: usize,
+) -> Option<(&'static Module, usize)> {
+    let named = |module: &&Module| {
+        module.words.iter().enumerate().all(|(at, word)| {
+            let found = statement.word(from + at);
+            is(found, word) || *word == "PROXYSQL" && is(found, "TIDEGATE")
+        })
+    };
+    MODULES.iter().find(named).map(|module| (module, module.words.len()))
+}
+
+/// From where to where: memory is on one side of each move.
+fn route(load: bool, how: &str, layer: Layer) -> Option<(Layer, Layer)> {
+    use Layer::{Disk, File, Memory, Runtime};
+    Some(match (load, how.to_ascii_uppercase().as_str(), layer) {
+        (true, "TO", Runtime) | (true, "FROM", Memory) => (Memory, Runtime),
+        (true, "TO", Memory) | (true, "FROM", Disk) => (Disk, Memory),
+        (true, "FROM", File) => (File, Memory),
+        (false, "TO", Memory) | (false, "FROM", Runtime) => (Runtime, Memory),
+        (false, "TO", Disk) | (false, "FROM", Memory) => (Memory, Disk),
+        _ => return None,
+    })
+}
+
+/// LOAD MYSQL USER name TO RUNTIME: only one of the users.
+fn load_user(admin: &mut Admin, session: &mut Session, name: &str) -> Result<Reply, AdminFault> {
+    let Some(module) = MODULES.iter().find(|module| module.name == "mysql_users") else {
+        return Ok(Reply::DONE);
+    };
+    let is_named = |row: &Row| row.first().map(as_text).as_deref() == Some(name);
+    let users = |rows: Rows| rows.into_values().next().unwrap_or_default();
+    let new: Vec<Row> =
+        users(admin.layer(Layer::Memory, module)?).into_iter().filter(is_named).collect();
+    if new.is_empty() {
+        return Err(AdminFault::refused(format!("mysql_users has no user '{name}'")));
+    }
+    let mut all = users(admin.layer(Layer::Runtime, module)?);
+    all.retain(|row| !is_named(row));
+    all.extend(new);
+    admin.put_in_force(session, module, &Rows::from([("mysql_users", all)]))?;
+    Ok(Reply::DONE)
+}
+
+/// SAVE MYSQL DIGEST TO DISK: what was counted by digest to history, and begin anew.
+fn save_digests(admin: &mut Admin, session: &mut Session) -> Result<Reply, AdminFault> {
+    let now = crate::clock::unix_seconds();
+    let columns = "hostgroup, schemaname, username, client_address, digest, digest_text, \
+                   count_star, first_seen, last_seen, sum_time, min_time, max_time, \
+                   sum_rows_affected, sum_rows_sent";
+    let count = admin.query(
+        session,
+        &format!(
+            "INSERT INTO stats_history.history_mysql_query_digest \
+             SELECT {now}, {columns} FROM stats.stats_mysql_query_digest_reset RETURNING 1"
+        ),
+    )?;
+    Ok(Reply::done(count.rows.len() as u64))
+}

@@ -1,0 +1,93 @@
+//! SELECT @@…: variables in expressions, ours and those that clients ask every server for.
+
+use rusqlite::types::Value;
+
+use super::variables::of_servers;
+use super::{Found, Step};
+use crate::admin::{Admin, Session};
+use crate::fault::AdminFault;
+use crate::statement::{Statement, is, literal};
+
+pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'_>) -> Found {
+    if !is(statement.word(0), "SELECT") {
+        return Ok(None);
+    }
+    if statement.text.to_ascii_lowercase().contains("information_schema.tables") {
+        // asked by clients that look for tables of performance_schema, which is not there
+        return Step::own("SELECT 0 AS \"COUNT(*)\"");
+    }
+    if !statement.text.contains("@@") {
+        return Ok(None);
+    }
+    let mut named: Vec<(String, Value, String)> = Vec::new();
+    let mut text = String::new();
+    let mut copied = 0;
+    for word in statement.after(0) {
+        let start = word.as_ptr() as usize - statement.text.as_ptr() as usize;
+        let mut rest = *word;
+        while !word.starts_with(['\'', '"', '`'])
+            && let Some(at) = rest.find("@@")
+        {
+            let begin = start + (word.len() - rest.len()) + at;
+            let name = name_in(rest.get(at + 2..).unwrap_or_default());
+            let end = begin + 2 + name.len();
+            text.push_str(statement.text.get(copied..begin).unwrap_or_default());
+            let parameter = format!(":tidegate{}_", named.len());
+            text.push_str(&parameter);
+            let value = value_of(admin, session, name)?;
+            named.push((parameter, value, format!("@@{name}")));
+            copied = end;
+            rest = statement.text.get(end..start + word.len()).unwrap_or_default();
+        }
+    }
+    text.push_str(statement.text.get(copied..).unwrap_or_default());
+    if named.is_empty() { Ok(None) } else { Ok(Some(Step::Sql { text, named, rights: None })) }
+}
+
+/// The name that a text begins with. Names of ours have `-` in them.
+fn name_in(text: &str) -> &str {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
+    let end = text.bytes().position(|byte| !plain(byte)).unwrap_or(text.len());
+    let scope = text.get(..end).unwrap_or_default();
+    let family = unscoped(scope);
+    if is(family, "mysql") || is(family, "admin") {
+        let end = text.bytes().position(|byte| !plain(byte) && byte != b'-');
+        return text.get(..end.unwrap_or(text.len())).unwrap_or_default();
+    }
+    scope
+}
+
+fn unscoped(name: &str) -> &str {
+    ["global.", "session.", "local."]
+        .into_iter()
+        .find_map(|scope| match name.get(..scope.len()) {
+            Some(found) if is(found, scope) => name.get(scope.len()..),
+            _ => None,
+        })
+        .unwrap_or(name)
+}
+
+fn value_of(admin: &Admin, session: &Session, name: &str) -> Result<Value, AdminFault> {
+    let short = unscoped(name);
+    let found = of_servers(admin).into_iter().find(|(known, _)| is(known, short));
+    if let Some((_, value)) = found {
+        return Ok(Value::Text(value));
+    }
+    let name_is = literal(short);
+    let sql = format!(
+        "SELECT variable_value FROM global_variables WHERE variable_name = {name_is} COLLATE \
+            NOCASE \
+         UNION ALL SELECT Variable_Value FROM stats.stats_mysql_global \
+         WHERE Variable_Name = {name_is} COLLATE NOCASE LIMIT 1"
+    );
+    let rows = admin.query(session, &sql)?;
+    match rows.rows.into_iter().flatten().next() {
+        Some(value) => {
+            Ok(Value::Text(String::from_utf8_lossy(&value.unwrap_or_default()).into_owned()))
+        }
+        None => {
+            let message = format!("Unknown system variable '{short}'");
+            Err(AdminFault::new(1193, *b"HY000", message))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! SHOW of what is going on, as statements over the tables that hold it.
+
+use super::{Found, Step};
+use crate::admin::{Admin, Session};
+use crate::statement::{Statement, is};
+
+pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
+    if !is(statement.word(0), "SHOW") {
+        return Ok(None);
+    }
+    for (words, text) in FIXED {
+        if statement.is(words) {
+            return query(*text);
+        }
+    }
+    let scoped = is(statement.word(2), "STATUS")
+        && ["GLOBAL", "SESSION", "MYSQL"].iter().any(|scope| is(statement.word(1), scope));
+    if scoped || is(statement.word(1), "STATUS") {
+        let at = if scoped { 3 } else { 2 };
+        let filter = match statement.word(at) {
+            "" => String::new(),
+            word if is(word, "LIKE") => {
+                format!("WHERE Variable_name LIKE {} ESCAPE '\\'", statement.text_from(at + 1))
+            }
+            word if is(word, "WHERE") => statement.text_from(at).to_owned(),
+            _ => return Ok(None),
+        };
+        return query(format!(
+            "SELECT * FROM (SELECT Variable_Name AS Variable_name, Variable_Value AS Value \
+             FROM stats.stats_mysql_global) {filter}"
+        ));
+    }
+    Ok(None)
+}
+
+/// SQL that runs with the rights of who asked.
+fn query(text: impl Into<String>) -> Found {
+    Ok(Some(Step::Sql { text: text.into(), named: Vec::new(), rights: None }))
+}
+
+const FIXED: &[(&[&str], &str)] = &[
+    (&["SHOW", "MYSQL", "STATUS"], "SELECT * FROM stats.stats_mysql_global"),
+    (&["SHOW", "MYSQL", "USERS"], "SELECT * FROM main.mysql_users"),
+    (&["SHOW", "MYSQL", "SERVERS"], "SELECT * FROM main.mysql_servers"),
+    (
+        &["SHOW", "PROCESSLIST"],
+        "SELECT SessionID, user, db, hostgroup, command, time_ms, substr(info, 1, 99) AS info \
+         FROM stats.stats_mysql_processlist",
+    ),
+    (&["SHOW", "FULL", "PROCESSLIST"], "SELECT * FROM stats.stats_mysql_processlist"),
+    (
+        &["SHOW", "CHARSET"],
+        "SELECT Charset, Charset AS Description, Collation AS \"Default collation\" \
+         FROM main.mysql_collations WHERE \"Default\" = 'Yes' ORDER BY Charset",
+    ),
+    (&["SHOW", "COLLATION"], "SELECT * FROM main.mysql_collations ORDER BY Id"),
+    (
+        &["SHOW", "ENGINES"],
+        "SELECT 'SQLite' AS Engine, 'DEFAULT' AS Support, '' AS Comment, 'NO' AS Transactions, \
+         'NO' AS XA, 'NO' AS Savepoints",
+    ),
+    (&["SHOW", "PLUGINS"], "SELECT '' AS Name, '' AS Status, '' AS Type WHERE 0"),
+];

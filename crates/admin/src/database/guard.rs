@@ -1,0 +1,133 @@
+//! What a statement may do, and which live tables it reads; asked by SQLite while it prepares one.
+
+use std::collections::BTreeSet;
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+
+use crate::tables::Schema;
+
+/// Whose statement it is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Rights {
+    /// Our own.
+    #[default]
+    Own,
+    /// An administrator's.
+    Administrator,
+    /// A reader's of statistics.
+    Reader,
+}
+
+/// What is seen of one statement.
+#[derive(Default, Debug)]
+pub(super) struct Watch {
+    rights: Rights,
+    read: BTreeSet<(Schema, String)>,
+    refusal: Option<String>,
+}
+
+impl Watch {
+    /// A statement is about to be prepared.
+    pub(super) fn begin(&mut self, rights: Rights) {
+        *self = Self { rights, ..Self::default() };
+    }
+
+    /// It was: the live tables that it reads, and why it was refused, if it was.
+    pub(super) fn end(&mut self) -> (Vec<(Schema, String)>, Option<String>) {
+        let seen = std::mem::take(self);
+        (seen.read.into_iter().collect(), seen.refusal)
+    }
+
+    /// The schema in which a name without one is found.
+    fn first_with(&self, table: &str) -> Option<Schema> {
+        let hidden = match self.rights {
+            Rights::Reader => [Schema::Main, Schema::Disk].as_slice(),
+            Rights::Own | Rights::Administrator => &[],
+        };
+        let mut seen = Schema::ALL.into_iter().filter(|schema| !hidden.contains(schema));
+        seen.find(|schema| registered(*schema, table).is_some())
+    }
+
+    /// Whether one step of the statement is allowed.
+    pub(super) fn judge(&mut self, context: &AuthContext<'_>) -> Authorization {
+        let schema = schema_of(context.database_name);
+        if let AuthAction::Read { table_name, .. } = context.action
+            // when no column matters SQLite tells the schema only if it is written
+            && let Some(schema) = schema.or_else(|| self.first_with(table_name))
+            && let Some(name) = registered(schema, table_name)
+            && schema.is_live(&name)
+        {
+            self.read.insert((schema, name));
+        }
+        let refusal = match self.rights {
+            Rights::Own => None,
+            Rights::Administrator => of_administrators(&context.action, schema),
+            Rights::Reader => of_readers(&context.action),
+        };
+        match refusal {
+            None => Authorization::Allow,
+            Some(reason) => {
+                self.refusal = Some(reason);
+                Authorization::Deny
+            }
+        }
+    }
+}
+
+fn of_administrators(action: &AuthAction<'_>, schema: Option<Schema>) -> Option<String> {
+    let live = |name: &str| {
+        let schema = schema?;
+        let live = registered(schema, name).is_some_and(|name| schema.is_live(&name));
+        live.then(|| format!("table {name} may not be modified"))
+    };
+    match action {
+        AuthAction::Insert { table_name }
+        | AuthAction::Delete { table_name }
+        | AuthAction::Update { table_name, .. }
+        | AuthAction::CreateTrigger { table_name, .. }
+        | AuthAction::CreateIndex { table_name, .. } => live(table_name),
+        AuthAction::DropTable { table_name } => kept(schema?, table_name),
+        AuthAction::AlterTable { database_name, table_name } => {
+            kept(schema_of(Some(database_name))?, table_name)
+        }
+        AuthAction::Detach { database_name } => {
+            let found = schema_of(Some(database_name));
+            found.map(|_| format!("database {database_name} may not be detached"))
+        }
+        AuthAction::Pragma { pragma_name, pragma_value: Some(_) } => {
+            let found = PRAGMAS_KEPT.iter().find(|kept| kept.eq_ignore_ascii_case(pragma_name));
+            found.map(|name| format!("{name} may not be changed"))
+        }
+        _ => None,
+    }
+}
+
+fn kept(schema: Schema, name: &str) -> Option<String> {
+    let found = registered(schema, name)?;
+    Some(format!("table {found} may not be dropped or altered"))
+}
+
+fn of_readers(action: &AuthAction<'_>) -> Option<String> {
+    match action {
+        AuthAction::Pragma { .. } => Some("PRAGMA is not allowed here".to_owned()),
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
+            Some("ATTACH and DETACH are not allowed here".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn schema_of(name: Option<&str>) -> Option<Schema> {
+    let name = name?;
+    Schema::ALL.into_iter().find(|schema| schema.name().eq_ignore_ascii_case(name))
+}
+
+/// The name of a table as the registry has it.
+fn registered(schema: Schema, name: &str) -> Option<String> {
+    let tables = schema.tables().into_iter();
+    tables.map(|(found, _)| found).find(|found| found.eq_ignore_ascii_case(name))
+}
+
+/// What keeps the database whole.
+const PRAGMAS_KEPT: [&str; 5] =
+    ["query_only", "writable_schema", "journal_mode", "synchronous", "locking_mode"];

@@ -1,0 +1,141 @@
+use super::*;
+
+fn run<'a>(rights: Rights, values: &'a [Value]) -> Run<'a> {
+    Run { rights, read_only: rights == Rights::Reader, facts: Facts::default(), values, named: &[] }
+}
+
+fn text(ran: Result<Ran, AdminFault>) -> String {
+    match ran {
+        Ok(Ran::Changed(count)) => format!("changed {count}"),
+        Ok(Ran::Rows(rows)) => {
+            let line = |row: &Vec<Option<Vec<u8>>>| {
+                let cells = row.iter().map(|cell| cell.clone().map_or("NULL".to_owned(), lossy));
+                cells.collect::<Vec<_>>().join("|")
+            };
+            rows.rows.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
+        Err(fault) => fault.message,
+    }
+}
+
+fn nothing(_: Schema, _: &str) -> Vec<Row> {
+    Vec::new()
+}
+
+#[test]
+fn live_tables_are_filled_when_a_statement_reads_them_and_only_then() {
+    let database = Database::administrators(None).unwrap();
+    let mut asked = Vec::new();
+    let mut fill = |schema: Schema, name: &str| {
+        asked.push(format!("{}.{name}", schema.name()));
+        vec![vec![Value::Text("Questions".into()), Value::Text("7".into())]]
+    };
+    let mut ask = |sql: &str| text(database.run(sql, run(Rights::Administrator, &[]), &mut fill));
+    assert_eq!(ask("SELECT Variable_Value FROM STATS.Stats_Mysql_Global"), "7");
+    assert_eq!(ask("SELECT count(*) FROM stats_mysql_global"), "1");
+    assert_eq!(
+        ask("CREATE TEMP VIEW v AS SELECT Variable_Name n FROM stats.stats_mysql_global"),
+        "changed 0"
+    );
+    assert_eq!(ask("SELECT a.n FROM v a JOIN v b ON a.n = b.n"), "Questions");
+    assert_eq!(ask("SELECT 'stats_mysql_global'"), "stats_mysql_global");
+    assert_eq!(asked, ["stats.stats_mysql_global"; 3]);
+}
+
+#[test]
+fn a_table_read_together_with_its_reset_twin_shows_the_same_rows() {
+    let database = Database::administrators(None).unwrap();
+    let mut asked = Vec::new();
+    let mut fill = |_: Schema, name: &str| {
+        asked.push(name.to_owned());
+        vec![vec![Value::Text("h".into()), Value::Integer(3), Value::Integer(4)]]
+    };
+    let sql = "SELECT a.error_count + b.error_count FROM stats_mysql_client_host_cache a \
+               JOIN stats_mysql_client_host_cache_reset b USING (client_address)";
+    assert_eq!(text(database.run(sql, run(Rights::Administrator, &[]), &mut fill)), "6");
+    assert_eq!(asked, ["stats_mysql_client_host_cache_reset"]);
+}
+
+#[test]
+fn what_is_shown_cannot_be_written() {
+    let database = Database::administrators(None).unwrap();
+    let ask = |sql: &str| text(database.run(sql, run(Rights::Administrator, &[]), &mut nothing));
+    let prefix = "ProxySQL Admin Error: ";
+    for (sql, answer) in [
+        ("INSERT INTO mysql_servers (hostname) VALUES ('a'), ('b')", "changed 2"),
+        ("INSERT INTO disk.mysql_servers SELECT * FROM mysql_servers", "changed 2"),
+        ("DELETE FROM runtime_mysql_servers", "table runtime_mysql_servers may not be modified"),
+        (
+            "UPDATE stats_mysql_global SET Variable_Value=1",
+            "table stats_mysql_global may not be modified",
+        ),
+        ("DROP TABLE mysql_users", "table mysql_users may not be dropped or altered"),
+        (
+            "ALTER TABLE disk.mysql_users RENAME TO x",
+            "table mysql_users may not be dropped or altered",
+        ),
+        ("DETACH disk", "database disk may not be detached"),
+        ("PRAGMA writable_schema = 1", "writable_schema may not be changed"),
+        ("SELECT * FROM nowhere", "no such table: nowhere"),
+    ] {
+        let told = ask(sql);
+        assert_eq!(told.strip_prefix(prefix).unwrap_or(&told), answer, "{sql}");
+    }
+}
+
+#[test]
+fn a_reader_sees_statistics_and_writes_nothing() {
+    let database = Database::readers(None).unwrap();
+    let ask = |sql: &str| text(database.run(sql, run(Rights::Reader, &[]), &mut nothing));
+    for (sql, answer) in [
+        ("SELECT count(*) FROM stats_mysql_global", "0"),
+        ("SELECT count(*) FROM stats.stats_mysql_global", "0"),
+        ("SELECT count(*) FROM monitor.mysql_server_ping_log", "0"),
+        ("SELECT * FROM mysql_servers", "ProxySQL Admin Error: no such table: mysql_servers"),
+        (
+            "UPDATE global_variables SET variable_value = 1",
+            "ProxySQL Admin Error: attempt to write a readonly database",
+        ),
+        ("ATTACH 'x' AS y", "ProxySQL Admin Error: ATTACH and DETACH are not allowed here"),
+        ("PRAGMA query_only = 0", "ProxySQL Admin Error: PRAGMA is not allowed here"),
+    ] {
+        assert_eq!(ask(sql), answer, "{sql}");
+    }
+}
+
+#[test]
+fn a_file_of_another_version_keeps_its_rows() {
+    let dir = std::env::temp_dir().join(format!("tidegate-db-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let old = Connection::open(dir.join(DISK_FILE)).unwrap();
+    old.execute_batch(
+        "CREATE TABLE mysql_servers (hostgroup_id INT, hostname VARCHAR, port INT, gone INT);
+         INSERT INTO mysql_servers VALUES (3, 'db', 3307, 1);
+         CREATE TABLE mine (a INT); INSERT INTO mine VALUES (5);",
+    )
+    .unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let database = Database::administrators(Some(&dir)).unwrap();
+        let ask =
+            |sql: &str| text(database.run(sql, run(Rights::Administrator, &[]), &mut nothing));
+        let sql = "SELECT hostgroup_id, hostname, port, status, weight, a \
+                   FROM disk.mysql_servers, disk.mine";
+        assert_eq!(ask(sql), "3|db|3307|ONLINE|1|5");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn functions_of_mysql_and_proxysql_are_there() {
+    let database = Database::administrators(None).unwrap();
+    let ask = |sql: &str| text(database.run(sql, run(Rights::Administrator, &[]), &mut nothing));
+    assert_eq!(ask("SELECT from_unixtime(1700000000)"), "2023-11-14 22:13:20");
+    let hash = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+    assert_eq!(ask("SELECT MYSQL_NATIVE_PASSWORD('secret')"), hash);
+    assert_eq!(ask("SELECT mysql_native_password()"), "Invalid number of arguments");
+    let sha2 = ask("SELECT CACHING_SHA2_PASSWORD('secret', '01234567890123456789')");
+    assert!(sha2.starts_with("$A$005$01234567890123456789") && sha2.len() == 70, "{sha2}");
+    assert_eq!(ask("SELECT length(caching_sha2_password('secret'))"), "70");
+    assert_eq!(ask("SELECT caching_sha2_password('secret', 'x')"), "Invalid argument size");
+}

@@ -1,0 +1,75 @@
+//! What the administrative interface answers instead of a result.
+
+use std::fmt;
+
+/// An error as a client of the administrative interface gets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AdminFault {
+    /// MySQL's number.
+    pub code: u16,
+    /// SQLSTATE.
+    pub sqlstate: [u8; 5],
+    /// What the client reads.
+    pub message: String,
+    /// Everything that is wrong, for SHOW WARNINGS, when it is more than the message says.
+    pub all: Vec<String>,
+}
+
+impl AdminFault {
+    /// An error with ProxySQL's number for everything that its administrative module refuses.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(1045, *b"28000", message)
+    }
+
+    /// Any error.
+    pub fn new(code: u16, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        Self { code, sqlstate, message: message.into(), all: Vec::new() }
+    }
+
+    /// A configuration that cannot be put in force; `reasons` has at least one.
+    pub fn configuration(reasons: Vec<String>) -> Self {
+        let first = reasons.first().map_or("", String::as_str);
+        let message = match reasons.len() {
+            0 | 1 => format!("nothing was applied: {first}"),
+            count => {
+                format!("nothing was applied: {first} (and {} more; see SHOW WARNINGS)", count - 1)
+            }
+        };
+        Self { all: reasons, ..Self::new(INVALID, *b"HY000", message) }
+    }
+
+    /// What SQLite refused.
+    pub fn sqlite(error: &rusqlite::Error) -> Self {
+        use rusqlite::ffi::ErrorCode;
+        let code = error.sqlite_error_code();
+        let reason = match error {
+            rusqlite::Error::SqliteFailure(_, Some(reason)) => reason.clone(),
+            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+            other => other.to_string(),
+        };
+        let message = format!("ProxySQL Admin Error: {reason}");
+        match code {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::new(1205, *b"HY000", message)
+            }
+            _ => Self::refused(message),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for AdminFault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::sqlite(&error)
+    }
+}
+
+impl fmt::Display for AdminFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for AdminFault {}
+
+/// The error number of a configuration that is refused.
+const INVALID: u16 = 1210;

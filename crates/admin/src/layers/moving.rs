@@ -1,0 +1,251 @@
+//! A module from one layer to another.
+
+use engine::config_fault::ConfigFault;
+use engine::snapshot::Draft;
+use engine::vars::{self, Kind};
+use rusqlite::types::Value;
+
+use super::diff::key_of;
+use super::in_force::is_drafted;
+use super::{Layer, Module};
+use crate::admin::{Admin, Reply, Session};
+use crate::database::Database;
+use crate::fault::AdminFault;
+use crate::live::Row;
+use crate::rows::{self, Rows};
+use crate::tables::{self, Schema};
+
+impl Admin {
+    /// Moves a module; says how many rows.
+    pub(crate) fn move_module(
+        &mut self,
+        session: &mut Session,
+        module: &Module,
+        from: Layer,
+        to: Layer,
+    ) -> Result<Reply, AdminFault> {
+        let rows = self.layer(from, module)?;
+        let count = rows.values().map(Vec::len).sum::<usize>() as u64;
+        match to {
+            Layer::Runtime => self.put_in_force(session, module, &rows)?,
+            Layer::Memory => self.keep(Schema::Main, module, from, &rows)?,
+            Layer::Disk if !self.store.database.is_on_disk() => {
+                return Err(AdminFault::refused(NO_DISK));
+            }
+            Layer::Disk => self.keep(Schema::Disk, module, from, &rows)?,
+            Layer::File => {
+                return Err(AdminFault::refused("a single module is not saved to a file"));
+            }
+        }
+        // as ProxySQL: only reading a file tells how much was read
+        Ok(Reply::done(if from == Layer::File { count } else { 0 }))
+    }
+
+    /// The rows of a module on a layer.
+    pub(crate) fn layer(&self, layer: Layer, module: &Module) -> Result<Rows, AdminFault> {
+        match layer {
+            Layer::Memory => self.store.rows(Schema::Main, module),
+            Layer::Disk => self.store.rows(Schema::Disk, module),
+            Layer::Runtime => {
+                let mut rows = self.rows_in_force();
+                module.narrow(&mut rows);
+                Ok(rows)
+            }
+            Layer::File => {
+                let mut rows = self.store.file().read().map_err(|reasons| {
+                    let first = reasons.first().cloned().unwrap_or_default();
+                    AdminFault { all: reasons, ..AdminFault::refused(first) }
+                })?;
+                module.narrow(&mut rows);
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Brings memory to what was put in force.
+    pub(crate) fn keep_in_memory(&self, module: &Module, rows: &Rows) -> Result<(), AdminFault> {
+        self.keep(Schema::Main, module, Layer::Memory, rows)
+    }
+
+    /// Writes a module to memory or disk, whole.
+    fn keep(
+        &self,
+        schema: Schema,
+        module: &Module,
+        from: Layer,
+        rows: &Rows,
+    ) -> Result<(), AdminFault> {
+        self.store.database.all_or_nothing(|database| {
+            for (table, rows) in rows {
+                keep_table(database, schema, table, from, rows)?;
+            }
+            Ok(())
+        })?;
+        // what a file or a runtime does not say of a module's tables is left as it is
+        debug_assert!(rows.keys().all(|table| module.tables.contains(table)));
+        Ok(())
+    }
+
+    /// Puts a module in force, or nothing of it.
+    pub(crate) fn put_in_force(
+        &mut self,
+        session: &mut Session,
+        module: &Module,
+        rows: &Rows,
+    ) -> Result<(), AdminFault> {
+        let (draft, faults) = drafted(&self.runtime.current(), module, rows);
+        if !faults.is_empty() {
+            return Err(refusal(&faults, rows));
+        }
+        let applied = self.runtime.apply(draft).map_err(|faults| refusal(&faults, rows))?;
+        for fault in &applied.warnings {
+            session.warn("Warning", told(fault, rows));
+        }
+        for (table, rows) in rows.iter().filter(|(table, _)| !is_drafted(table)) {
+            if !rows.is_empty() {
+                let count = rows.len();
+                session.warn(
+                    "Note",
+                    format!(
+                        "{table}: {count} rows are kept; nothing in this version acts on \
+                        them"
+                    ),
+                );
+            }
+        }
+        for (name, _) in rows::pairs(rows.get("global_variables").map_or(&[], Vec::as_slice)) {
+            self.warn_of_idle(session, &name);
+        }
+        self.in_force.put(module, rows);
+        let all = self.rows_in_force();
+        self.in_force.versions.push(&module.title(), &session.user, all);
+        if module.prefix == Some("admin-") {
+            self.follow_variables();
+        }
+        Ok(())
+    }
+
+    /// Says of a variable that was changed and that nothing looks at.
+    pub(crate) fn warn_of_idle(&self, session: &mut Session, name: &str) {
+        if let Some(variable) = vars::find(name)
+            && variable.effect == vars::Effect::NotYet
+            && self.variable(name) != variable.default_value().to_string()
+        {
+            session.warn(
+                "Note",
+                format!(
+                    "{name} is accepted; nothing in this version acts \
+                on it"
+                ),
+            );
+        }
+    }
+
+    /// What is wrong with putting a module's rows in force, without doing so.
+    pub(crate) fn trial(&self, module: &Module, rows: &Rows) -> (Draft, Vec<String>) {
+        let (draft, mut faults) = drafted(&self.runtime.current(), module, rows);
+        if faults.is_empty() {
+            faults = engine::snapshot::Snapshot::compile(&draft).err().unwrap_or_default();
+        }
+        let faults = faults.iter().map(|fault| told(fault, rows)).collect();
+        (draft, faults)
+    }
+}
+
+/// The draft in force with a module's rows in place of its own; and values of a wrong type.
+pub(crate) fn drafted(current: &Draft, module: &Module, rows: &Rows) -> (Draft, Vec<ConfigFault>) {
+    let mut draft = current.clone();
+    let mut faults = Vec::new();
+    for (table, rows) in rows {
+        match *table {
+            "mysql_servers" => draft.servers = rows::read_all(rows, &mut faults),
+            "mysql_users" => draft.users = rows::read_all(rows, &mut faults),
+            "mysql_query_rules" => draft.rules = rows::read_all(rows, &mut faults),
+            "mysql_query_rules_fast_routing" => {
+                draft.fast_routing = rows::read_all(rows, &mut faults);
+            }
+            "global_variables" => {
+                let prefix = module.prefix.unwrap_or_default();
+                draft.variables.retain(|(name, _)| !name.starts_with(prefix));
+                draft.variables.extend(settable(rows, &mut faults));
+            }
+            _ => {}
+        }
+    }
+    (draft, faults)
+}
+
+/// Variables as an operator may set them: those that are shown only are left out.
+fn settable(rows: &[Row], faults: &mut Vec<ConfigFault>) -> Vec<(String, String)> {
+    let mut pairs = rows::pairs(rows);
+    pairs.retain(|(name, text)| match vars::find(name) {
+        Some(variable) if variable.kind == Kind::ReadOnly => {
+            if text != variable.default {
+                faults.push(variable.fault("is read-only"));
+            }
+            false
+        }
+        _ => true,
+    });
+    pairs
+}
+
+/// Replaces a table's rows, but for what ProxySQL keeps of it.
+fn keep_table(
+    database: &Database,
+    schema: Schema,
+    table: &'static str,
+    from: Layer,
+    rows: &[Row],
+) -> Result<(), AdminFault> {
+    match (table, from) {
+        ("global_variables", _) | (_, Layer::File) => database.add_rows(schema, table, rows),
+        ("mysql_users", Layer::Runtime) => {
+            database.own(&format!("UPDATE {}.mysql_users SET active = 0", schema.name()))?;
+            database.add_rows(schema, table, rows)
+        }
+        ("mysql_servers", Layer::Runtime) => {
+            database.write_rows(schema, table, &without_shunned(rows))
+        }
+        _ => database.write_rows(schema, table, rows),
+    }
+}
+
+/// A server is shunned for a while; that is nothing to keep.
+fn without_shunned(rows: &[Row]) -> Vec<Row> {
+    let shunned = Value::Text("SHUNNED".to_owned());
+    let online = |value: &Value| match *value == shunned {
+        true => Value::Text("ONLINE".to_owned()),
+        false => value.clone(),
+    };
+    rows.iter().map(|row| row.iter().map(online).collect()).collect()
+}
+
+fn refusal(faults: &[ConfigFault], rows: &Rows) -> AdminFault {
+    AdminFault::configuration(faults.iter().map(|fault| told(fault, rows)).collect())
+}
+
+/// A fault with the key of its row instead of the row's position.
+pub(crate) fn told(fault: &ConfigFault, rows: &Rows) -> String {
+    let family = match fault.table {
+        "mysql_variables" => "mysql-",
+        "admin_variables" => "admin-",
+        _ => "",
+    };
+    if !family.is_empty() {
+        return format!("global_variables {family}{}: {}", fault.column, fault.reason);
+    }
+    let row = fault.row.and_then(|at| rows.get(fault.table)?.get(at));
+    let (Some(row), Some(table)) = (row, tables::find(fault.table)) else {
+        return fault.to_string();
+    };
+    let key = key_of(table, row);
+    match fault.column.as_str() {
+        "" => format!("{} ({key}): {}", fault.table, fault.reason),
+        column => format!("{} ({key}) column {column}: {}", fault.table, fault.reason),
+    }
+}
+
+/// Why nothing is saved.
+pub(super) const NO_DISK: &str =
+    "there is no database on disk; start Tidegate with --datadir to have one";

@@ -1,0 +1,200 @@
+//! How a process comes to its first configuration: from the file, from the database, or both.
+
+use std::path::{Path, PathBuf};
+
+use engine::config_fault::ConfigFault;
+use engine::snapshot::Draft;
+use engine::vars;
+use rusqlite::types::Value;
+
+use super::diff::changes;
+use super::modules::MODULES;
+use super::moving::{drafted, told};
+use super::{ConfigFile, Store};
+use crate::database::{DISK_FILE, Database};
+use crate::fault::AdminFault;
+use crate::rows::Rows;
+use crate::tables::{self, Schema};
+
+/// Where the first configuration comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Source {
+    /// The database if there is one, else the file.
+    #[default]
+    Auto,
+    /// The file; the database is brought to what it says.
+    File,
+    /// The database; without one there is nothing to begin with.
+    Database,
+}
+
+/// How to begin.
+pub struct Opening {
+    /// Where the database files are; `None` keeps nothing on disk.
+    pub dir: Option<PathBuf>,
+    /// Where the configuration comes from.
+    pub source: Source,
+    /// Whether an existing database is put aside.
+    pub initial: bool,
+    /// Whether the file is laid over what the database says.
+    pub reload: bool,
+    /// The configuration file.
+    pub file: Box<dyn ConfigFile>,
+}
+
+/// The layers at the beginning.
+pub struct Opened {
+    /// Memory, disk and file.
+    pub store: Store,
+    /// What is to be put in force.
+    pub draft: Draft,
+    /// What to tell the operator.
+    pub notes: Vec<String>,
+}
+
+impl Opening {
+    /// Opens the layers; every reason why not is in the error.
+    pub fn open(self) -> Result<Opened, AdminFault> {
+        let mut notes = Vec::new();
+        let existed = self.prepare_dir(&mut notes)?;
+        let database = Database::administrators(self.dir.as_deref())?;
+        let file = || self.file.read().map_err(AdminFault::configuration);
+        add_defaults(&database, Schema::Main)?;
+        match (self.source, existed) {
+            (Source::Database, false) => return Err(AdminFault::refused(NO_DATABASE)),
+            (Source::File, _) | (Source::Auto, false) => {
+                take(&database, &file()?, Keep::OnlyThese)?;
+                save(&database)?;
+            }
+            (_, true) => {
+                take(&database, &rows_of(&database, Schema::Disk)?, Keep::OnlyThese)?;
+                if self.reload {
+                    take(&database, &file()?, Keep::Others)?;
+                    save(&database)?;
+                } else if self.source == Source::Auto {
+                    notes.extend(differences(&database, self.file.as_ref())?);
+                }
+            }
+        }
+        let rows = rows_of(&database, Schema::Main)?;
+        let (draft, faults) = draft_of(&rows);
+        if !faults.is_empty() {
+            return Err(AdminFault::configuration(faults));
+        }
+        Ok(Opened { store: Store { database, dir: self.dir, file: self.file }, draft, notes })
+    }
+
+    /// Sees to the directory; whether there is a database in it.
+    fn prepare_dir(&self, notes: &mut Vec<String>) -> Result<bool, AdminFault> {
+        let Some(dir) = &self.dir else { return Ok(false) };
+        let told = |what: &str, path: &Path, error: std::io::Error| {
+            AdminFault::refused(format!("cannot {what} {}: {error}", path.display()))
+        };
+        std::fs::create_dir_all(dir).map_err(|error| told("make", dir, error))?;
+        let path = dir.join(DISK_FILE);
+        if self.initial && path.exists() {
+            let aside = dir.join(format!("{DISK_FILE}.bak"));
+            std::fs::rename(&path, &aside).map_err(|error| told("rename", &path, error))?;
+            notes.push(format!("{} was put aside as {}", path.display(), aside.display()));
+        }
+        Ok(path.exists())
+    }
+}
+
+/// What becomes of rows in memory that are not given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    OnlyThese,
+    Others,
+}
+
+fn take(database: &Database, rows: &Rows, keep: Keep) -> Result<(), AdminFault> {
+    database.all_or_nothing(|database| {
+        for (table, rows) in rows {
+            match (*table, keep) {
+                ("global_variables", _) | (_, Keep::Others) => {
+                    database.add_rows(Schema::Main, table, rows)?;
+                }
+                (table, Keep::OnlyThese) => database.write_rows(Schema::Main, table, rows)?,
+            }
+        }
+        Ok(())
+    })?;
+    add_defaults(database, Schema::Main)
+}
+
+/// Memory to disk, whole.
+fn save(database: &Database) -> Result<(), AdminFault> {
+    let rows = rows_of(database, Schema::Main)?;
+    database.all_or_nothing(|database| {
+        rows.iter().try_for_each(|(table, rows)| database.write_rows(Schema::Disk, table, rows))
+    })
+}
+
+fn rows_of(database: &Database, schema: Schema) -> Result<Rows, AdminFault> {
+    let tables = tables::configured().iter();
+    tables.map(|table| Ok((table.name, database.rows(schema, table.name)?))).collect()
+}
+
+/// Variables that nobody set have their defaults.
+fn add_defaults(database: &Database, schema: Schema) -> Result<(), AdminFault> {
+    let mut rows = database.rows(schema, "global_variables")?;
+    let known: Vec<Value> = rows.drain(..).filter_map(|row| row.into_iter().next()).collect();
+    let missing = vars::all().map(|variable| {
+        vec![Value::Text(variable.full_name()), Value::Text(variable.default_value().to_string())]
+    });
+    let missing: Vec<_> =
+        missing.filter(|row| !row.first().is_some_and(|name| known.contains(name))).collect();
+    database.add_rows(schema, "global_variables", &missing)
+}
+
+/// Each value on which file and database differ, and which of them is in force.
+fn differences(database: &Database, file: &dyn ConfigFile) -> Result<Vec<String>, AdminFault> {
+    // a file that is wrong does not keep a process from starting with its database
+    let rows = match file.read() {
+        Ok(rows) => rows,
+        Err(reasons) => {
+            let first = reasons.first().cloned().unwrap_or_default();
+            return Ok(vec![format!("the configuration file is not looked at: {first}")]);
+        }
+    };
+    let mut known = rows_of(database, Schema::Disk)?;
+    if let (Some(known), Some(file)) =
+        (known.get_mut("global_variables"), rows.get("global_variables"))
+    {
+        known.retain(|row| file.iter().any(|other| other.first() == row.first()));
+    }
+    Ok(changes(&known, &rows)
+        .into_iter()
+        .map(|change| {
+            let place = format!("{} ({})", change.table, change.row);
+            match change.what {
+                "removed" => format!("{place} is in the database and not in the file: it stays"),
+                "added" => {
+                    format!("{place} is in the file and not in the database: it is left out")
+                }
+                _ => format!(
+                    "{place} {}: the file says {}, the database {}: the database wins",
+                    change.column, change.after, change.before
+                ),
+            }
+        })
+        .collect())
+}
+
+/// The draft that rows make, and what is wrong with them.
+fn draft_of(rows: &Rows) -> (Draft, Vec<String>) {
+    let mut draft = Draft::default();
+    let mut faults: Vec<ConfigFault> = Vec::new();
+    for module in MODULES {
+        let mut own = rows.clone();
+        module.narrow(&mut own);
+        let (next, mut found) = drafted(&draft, module, &own);
+        draft = next;
+        faults.append(&mut found);
+    }
+    (draft, faults.iter().map(|fault| told(fault, rows)).collect())
+}
+
+/// Why there is nothing to begin with.
+const NO_DATABASE: &str = "there is no database to take the configuration from";

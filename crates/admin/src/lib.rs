@@ -1,0 +1,33 @@
+//! The administrative interface: SQL over the MySQL protocol, layered configuration, statistics.
+//!
+//! ```text
+//!   service ─► session ─► admin ─► command        bytes → packets → statements → what they do
+//!                           │         │
+//!                        database   layers ─► runtime       SQLite · RUNTIME, MEMORY, DISK, FILE
+//! ```
+//!
+//! Everything that can be typed is answered by [`Admin`], which knows no sockets. What is in force
+//! is the process's own knowledge, behind [`Runtime`].
+#![forbid(unsafe_code)]
+
+mod admin;
+mod client;
+mod clock;
+mod command;
+mod database;
+mod fault;
+mod layers;
+pub mod live;
+mod rows;
+mod runtime;
+mod service;
+mod statement;
+pub mod tables;
+
+pub use admin::{Admin, Outcome, Prepared, Reply, Role, Session, Warning};
+pub use database::ResultSet;
+pub use fault::AdminFault;
+pub use layers::{ConfigFile, Opened, Opening, Source};
+pub use rows::{Rows, of_draft};
+pub use runtime::{Applied, Control, Kill, Runtime};
+pub use service::{Mail, Report, Service};

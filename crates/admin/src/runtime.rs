@@ -1,0 +1,74 @@
+//! What the administrative interface asks of the process it administers.
+//!
+//! `server` answers with workers behind it, tests with a fake. Nothing here knows sockets or SQL.
+
+use std::sync::Arc;
+
+use engine::config_fault::ConfigFault;
+use engine::snapshot::Draft;
+use engine::stats::{Collected, Parts};
+
+/// The process that is administered. Calls may wait for workers, but not for clients.
+pub trait Runtime: Send + Sync {
+    /// The configuration in force, as it was typed.
+    fn current(&self) -> Arc<Draft>;
+
+    /// Puts a whole configuration in force, as a difference to the one before; or nothing of it.
+    fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>>;
+
+    /// What workers have counted.
+    fn collect(&self, parts: Parts) -> Collected;
+
+    /// Ends a client's connection, or what it does; `false` when there is no such client.
+    fn kill(&self, id: u32, what: Kill) -> bool;
+
+    /// Carries out what is asked; says how many things were concerned, or why it is not done.
+    fn control(&self, order: Control) -> Result<u64, String>;
+}
+
+/// What became of a configuration that is in force now.
+#[derive(Clone, Default, Debug)]
+pub struct Applied {
+    /// What was adjusted, or acts later than now; never an error.
+    pub warnings: Vec<ConfigFault>,
+}
+
+/// What a KILL ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kill {
+    /// The connection.
+    Connection,
+    /// The query it runs.
+    Query,
+}
+
+/// What can be asked of the process as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// Begin to serve.
+    Start,
+    /// Serve nobody; the administrative interface goes on.
+    Stop,
+    /// Accept no clients, end idle ones.
+    Pause,
+    /// Accept clients again.
+    Resume,
+    /// End and begin again.
+    Restart,
+    /// End at once.
+    Kill,
+    /// End without waiting for transactions.
+    Shutdown,
+    /// End when the last transaction has ended.
+    ShutdownGraceful,
+    /// Open log files anew.
+    FlushLogs,
+    /// Forget cached results.
+    FlushQueryCache,
+    /// Forget errors by client address.
+    FlushClientHosts,
+    /// Forget statistics by digest.
+    FlushDigests,
+    /// Read certificates and keys anew.
+    ReloadTls,
+}

@@ -1,0 +1,218 @@
+//! An interface on a thread of its own, over a process that only notes what it is told.
+#![allow(dead_code, reason = "each test binary needs a part")]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use admin::{
+    Admin, AdminFault, Applied, ConfigFile, Control, Kill, Mail, Opened, Opening, Rows, Runtime,
+    Service, Source, of_draft,
+};
+use engine::config_fault::ConfigFault;
+use engine::snapshot::{Draft, Snapshot};
+use engine::stats::{Collected, Parts};
+use io::{Addr, EpollDriver, Loop, Mailbox, Options};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+/// A process without workers.
+pub(crate) struct Fake {
+    draft: Mutex<Arc<Draft>>,
+    told: Mutex<Vec<String>>,
+    applied: Mutex<u32>,
+}
+
+/// A configuration file whose rows are given.
+#[derive(Clone, Default)]
+pub(crate) struct GivenFile(pub(crate) Draft);
+
+/// An interface that serves until it is dropped.
+pub(crate) struct Interface {
+    fake: Arc<Fake>,
+    log: Arc<Mutex<Vec<String>>>,
+    port: u16,
+    mailbox: Mailbox<Mail>,
+    thread: Option<JoinHandle<()>>,
+    notes: Vec<String>,
+}
+
+impl Fake {
+    /// What it was told to do.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// How often a configuration was applied.
+    pub(crate) fn applied(&self) -> u32 {
+        *self.applied.lock().unwrap()
+    }
+
+    fn note(&self, what: String) {
+        self.told.lock().unwrap().push(what);
+    }
+}
+
+impl Runtime for Fake {
+    fn current(&self) -> Arc<Draft> {
+        self.draft.lock().unwrap().clone()
+    }
+
+    fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
+        Snapshot::compile(&draft)?;
+        *self.draft.lock().unwrap() = Arc::new(draft);
+        *self.applied.lock().unwrap() += 1;
+        Ok(Applied::default())
+    }
+
+    fn collect(&self, _: Parts) -> Collected {
+        Collected::default()
+    }
+
+    fn kill(&self, id: u32, what: Kill) -> bool {
+        if id == 7 {
+            self.note(format!("{id} {what:?}"));
+        }
+        id == 7
+    }
+
+    fn control(&self, order: Control) -> Result<u64, String> {
+        if order == Control::Stop {
+            return Err("cannot stop".into());
+        }
+        self.note(format!("{order:?}"));
+        Ok(0)
+    }
+}
+
+impl ConfigFile for GivenFile {
+    fn read(&self) -> Result<Rows, Vec<String>> {
+        let mut rows = of_draft(&self.0);
+        let named = |name: &rusqlite_text::Text| self.0.variables.iter().any(|(n, _)| *n == name.0);
+        rows.get_mut("global_variables")
+            .unwrap()
+            .retain(|row| named(&rusqlite_text::text(&row[0])));
+        rows.retain(|_, rows| !rows.is_empty());
+        Ok(rows)
+    }
+
+    fn text(&self, rows: &Rows) -> String {
+        format!("{} users", rows["mysql_users"].len())
+    }
+}
+
+/// Values of rows as texts, without naming their type.
+mod rusqlite_text {
+    /// A text.
+    pub(crate) struct Text(pub(crate) String);
+
+    /// The text of a value.
+    pub(crate) fn text(value: &impl std::fmt::Debug) -> Text {
+        let shown = format!("{value:?}");
+        let inner = shown.strip_prefix("Text(\"").and_then(|rest| rest.strip_suffix("\")"));
+        Text(inner.unwrap_or(&shown).to_owned())
+    }
+}
+
+impl Interface {
+    /// One without a directory, with these variables.
+    pub(crate) fn start(variables: &[(&str, &str)]) -> Self {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let variables = variables.iter().map(own).collect();
+        Self::open(GivenFile(Draft { variables, ..Draft::default() }), None, Source::Auto)
+            .expect("it opens")
+    }
+
+    /// One over a file and a directory.
+    pub(crate) fn open(
+        file: GivenFile,
+        dir: Option<PathBuf>,
+        source: Source,
+    ) -> Result<Self, AdminFault> {
+        let opening = Opening { dir, source, initial: false, reload: false, file: Box::new(file) };
+        let Opened { store, draft, notes } = opening.open()?;
+        let fake = Arc::new(Fake {
+            draft: Mutex::new(Arc::new(draft)),
+            told: Mutex::default(),
+            applied: Mutex::default(),
+        });
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&log);
+        let admin = Admin::new(store, fake.clone())?;
+        let service = Service::new(
+            admin,
+            Box::new(move |report| lines.lock().unwrap().push(report.to_string())),
+        );
+        let any = Addr::Tcp(([127, 0, 0, 1], 0).into());
+        let listener = io::listen(&any, 64, false).expect("loopback");
+        let Addr::Tcp(address) = io::bound_to(&listener).expect("bound") else { unreachable!() };
+        let driver = EpollDriver::new().expect("epoll");
+        let mut events = Loop::new(driver, service, Options::default());
+        events.add_listener(listener);
+        let mailbox = events.mailbox();
+        let thread = Some(std::thread::spawn(move || events.run()));
+        Ok(Self { fake, log, port: address.port(), mailbox, thread, notes })
+    }
+
+    /// What was said at the beginning.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The process.
+    pub(crate) fn fake(&self) -> &Fake {
+        &self.fake
+    }
+
+    /// Lines of the log.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// An administrator.
+    pub(crate) fn admin(&self) -> Conn {
+        self.login("admin", "admin").expect("it is the default account")
+    }
+
+    /// A client of an account.
+    pub(crate) fn login(&self, user: &str, password: &str) -> mysql::Result<Conn> {
+        let options = OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .user(Some(user))
+            .pass(Some(password))
+            .prefer_socket(false);
+        Conn::new(options)
+    }
+}
+
+impl Drop for Interface {
+    fn drop(&mut self) {
+        let _ = self.mailbox.post(Mail::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The rows of a query, a line each.
+pub(crate) fn lines(client: &mut Conn, query: &str) -> String {
+    let rows: Vec<mysql::Row> =
+        client.query(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let cell = |value: mysql::Value| match value {
+        mysql::Value::NULL => "NULL".to_owned(),
+        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => format!("{other:?}"),
+    };
+    let line = |row: mysql::Row| row.unwrap().into_iter().map(cell).collect::<Vec<_>>().join("|");
+    rows.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Number, state and text of a server's error.
+pub(crate) fn error<T>(result: mysql::Result<T>) -> (u16, String, String) {
+    match result {
+        Err(mysql::Error::MySqlError(error)) => (error.code, error.state, error.message),
+        Err(other) => panic!("no error of the server: {other}"),
+        Ok(_) => panic!("it was carried out"),
+    }
+}

@@ -1,0 +1,232 @@
+//! The interface over its protocol, by a client that nobody here wrote.
+
+mod fake;
+
+use fake::{Interface, error, lines};
+use mysql::prelude::Queryable;
+
+#[test]
+fn clients_find_what_they_ask_every_server_for() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for (query, answer) in [
+        ("SELECT @@max_allowed_packet, @@wait_timeout", "67108864|28800"),
+        ("SELECT @@session.autocommit AS a, @@sql_mode", "1|"),
+        ("/* driver */ select @@version_comment limit 1", "(ProxySQL Admin Module)"),
+        ("SELECT DATABASE(), USER() LIMIT 1", "main|admin"),
+        ("SELECT @@mysql-max_connections + 1", "10001"),
+        ("SELECT concat(@@admin-read_only, '@@x')", "false@@x"),
+        ("SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE table_schema='x'", "0"),
+        ("SHOW VARIABLES LIKE 'sql\\_mode'", "sql_mode|"),
+        ("SHOW VARIABLES WHERE Variable_name = 'mysql-threads' OR Value = 'x'", "mysql-threads|4"),
+        ("SHOW GLOBAL VARIABLES LIKE 'read_only'", "read_only|0"),
+        ("SHOW WARNINGS", ""),
+        ("SHOW SESSION STATUS LIKE 'Ssl_cipher'", ""),
+        ("SHOW DATABASES LIKE 'd%'", "2|disk|"),
+    ] {
+        assert_eq!(lines(&mut admin, query), answer, "{query}");
+    }
+    for query in [
+        "SET NAMES utf8mb4",
+        "SET AUTOCOMMIT = 0",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "USE disk",
+        "LOCK TABLES x READ",
+        "/*!40101 SET NAMES utf8 */",
+        "SET sql_mode='STRICT_TRANS_TABLES'",
+    ] {
+        admin.query_drop(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    }
+    assert_eq!(lines(&mut admin, "SELECT DATABASE()"), "disk");
+    let unknown = error(admin.query_drop("SELECT @@nonsense"));
+    assert_eq!(unknown, (1193, "HY000".into(), "Unknown system variable 'nonsense'".into()));
+}
+
+#[test]
+fn every_column_is_a_text_and_null_is_null() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let result = admin.query_iter("SELECT 1 AS a, NULL b, 'x'").expect("it is SQL");
+    let columns: Vec<_> = result
+        .columns()
+        .as_ref()
+        .iter()
+        .map(|c| {
+            (c.name_str().into_owned(), c.column_type() as u8, c.character_set(), c.column_length())
+        })
+        .collect();
+    assert_eq!(
+        columns,
+        [("a".into(), 253, 33, 15), ("b".into(), 253, 33, 15), ("'x'".into(), 253, 33, 15)]
+    );
+    drop(result);
+    let row: (String, Option<String>) =
+        admin.query_first("SELECT 1, NULL").expect("it is SQL").expect("a row");
+    assert_eq!(row, ("1".into(), None));
+}
+
+#[test]
+fn statements_can_be_prepared() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let add = "INSERT INTO mysql_servers (hostgroup_id, hostname, comment) VALUES (?, ?, ?)";
+    for (hostgroup, host, comment) in [(1, "a", Some("é")), (2, "b", Some(""))] {
+        admin.exec_drop(add, (hostgroup, host, comment)).expect("it is SQL");
+        assert_eq!(admin.affected_rows(), 1);
+    }
+    let query = "SELECT hostname, comment FROM mysql_servers WHERE hostgroup_id = ?";
+    let row: Option<(String, String)> = admin.exec_first(query, (1,)).expect("it is SQL");
+    assert_eq!(row, Some(("a".into(), "é".into())));
+    let shown: Vec<(String, String)> =
+        admin.exec("SHOW VARIABLES LIKE 'mysql-threads'", ()).expect("it is a command");
+    assert_eq!(shown, [("mysql-threads".into(), "4".into())]);
+    let asked: Option<String> = admin.exec_first("SELECT @@mysql-threads + ?", (1,)).expect("SQL");
+    assert_eq!(asked.as_deref(), Some("5"));
+    admin.exec_drop("LOAD MYSQL SERVERS TO RUNTIME", ()).expect("it is a command");
+    assert_eq!(lines(&mut admin, "SELECT count(*) FROM runtime_mysql_servers"), "2");
+}
+
+#[test]
+fn only_who_is_known_and_may_come_from_there_gets_in() {
+    let interface = Interface::start(&[
+        (
+            "admin-admin_credentials",
+            "admin:admin;root:s;cret:x:y;hashed:*14E65567ABDB5135D0CFD9A70B3032C179A49EE7",
+        ),
+        ("admin-stats_credentials", "stats:stats;viewer:"),
+    ]);
+    for (user, password) in [
+        ("admin", "admin"),
+        ("cret", "x:y"),
+        ("hashed", "secret"),
+        ("stats", "stats"),
+        ("viewer", ""),
+    ] {
+        interface.login(user, password).unwrap_or_else(|error| panic!("{user}: {error}"));
+    }
+    for (user, password) in [("admin", "wrong"), ("nobody", "admin"), ("admin", ""), ("app", "app")]
+    {
+        let (code, state, message) = error(interface.login(user, password));
+        assert_eq!((code, state.as_str()), (1045, "28000"), "{user}");
+        assert!(message.contains(&format!("Access denied for user '{user}'@'127.0.0.1'")));
+    }
+    let log = interface.log();
+    assert_eq!(log.len(), 4, "{log:?}");
+    assert!(
+        log[0].ends_with(
+            "user 'admin' from 127.0.0.1 was refused: its password is wrong (1 in a row)"
+        )
+    );
+    assert!(log[3].ends_with("there is no such account (4 in a row)"), "{log:?}");
+}
+
+#[test]
+fn readers_read_statistics_and_nothing_else() {
+    let interface = Interface::start(&[]);
+    let mut stats = interface.login("stats", "stats").expect("it is the default account");
+    assert_eq!(lines(&mut stats, "SELECT count(*) FROM stats_mysql_global"), "0");
+    assert!(
+        lines(
+            &mut stats,
+            "SHOW \
+        TABLES"
+        )
+        .starts_with("global_variables\nstats_memory_metrics")
+    );
+    assert_eq!(lines(&mut stats, "SHOW VARIABLES LIKE 'mysql-threads'"), "mysql-threads|4");
+    for (query, reason) in [
+        ("SELECT * FROM mysql_users", "no such table: mysql_users"),
+        ("LOAD MYSQL USERS TO RUNTIME", "near \"LOAD\": syntax error"),
+        ("PROXYSQL SHUTDOWN", "near \"PROXYSQL\": syntax error"),
+        ("SET mysql-threads = 8", "near \"SET\": syntax error"),
+        ("CREATE TABLE x (a INT)", "attempt to write a readonly database"),
+        (
+            "INSERT INTO stats_mysql_global VALUES ('a', 'b')",
+            "attempt to write a readonly database",
+        ),
+        ("PRAGMA database_list", "PRAGMA is not allowed here"),
+    ] {
+        let (code, state, message) = error(stats.query_drop(query));
+        assert_eq!((code, state.as_str()), (1045, "28000"), "{query}");
+        assert_eq!(message, format!("ProxySQL Admin Error: {reason}"));
+    }
+}
+
+#[test]
+fn what_there_is_can_be_looked_at() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let tables = lines(&mut admin, "SHOW TABLES FROM monitor");
+    assert!(tables.contains("mysql_server_ping_log") && !tables.contains("sqlite"), "{tables}");
+    assert_eq!(lines(&mut admin, "SHOW TABLES LIKE 'mysql\\_users'"), "mysql_users");
+    let create = lines(&mut admin, "SHOW CREATE TABLE disk.mysql_replication_hostgroups");
+    assert!(
+        create.starts_with(
+            "mysql_replication_hostgroups|CREATE TABLE \
+        mysql_replication_hostgroups (writer_hostgroup INT PRIMARY KEY CHECK"
+        ),
+        "{create}"
+    );
+    assert_eq!(
+        lines(&mut admin, "SHOW FIELDS FROM global_variables"),
+        "variable_name|varchar(255)|NO|PRI|NULL|\nvariable_value|varchar(255)|NO||NULL|"
+    );
+    assert!(
+        lines(&mut admin, "SHOW TABLE STATUS LIKE 'scheduler'").starts_with("scheduler|SQLite|")
+    );
+    let (code, _, message) = error(admin.query_drop("SHOW TABLES FROM nowhere"));
+    assert_eq!((code, message.as_str()), (1049, "Unknown database 'nowhere'"));
+    let (_, _, message) = error(admin.query_drop("SHOW CREATE TABLE nothing"));
+    assert_eq!(message, "ProxySQL Admin Error: no such table: nothing");
+}
+
+#[test]
+fn several_statements_are_answered_one_after_the_other() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let mut results = admin
+        .query_iter("SELECT 1; INSERT INTO mysql_users (username) VALUES ('a;b'); SELECT 2")
+        .expect("the client says that it sends several");
+    let mut seen = Vec::new();
+    while let Some(result) = results.iter() {
+        let affected = result.affected_rows();
+        let rows = result.map(|row| row.expect("a row").get::<String, _>(0).unwrap());
+        seen.push((rows.collect::<Vec<_>>(), affected));
+    }
+    assert_eq!(seen, [(vec!["1".into()], 0), (vec![], 1), (vec!["2".into()], 0)]);
+}
+
+#[test]
+fn the_process_is_told_what_is_asked_of_it() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for command in [
+        "PROXYSQL PAUSE",
+        "TIDEGATE RESUME",
+        "proxysql flush query cache",
+        "KILL CONNECTION 7",
+        "KILL QUERY 7",
+    ] {
+        admin.query_drop(command).unwrap_or_else(|error| panic!("{command}: {error}"));
+    }
+    assert_eq!(
+        interface.fake().told(),
+        ["Pause", "Resume", "FlushQueryCache", "7 Connection", "7 Query"]
+    );
+    let (code, _, message) = error(admin.query_drop("KILL 8"));
+    assert_eq!((code, message.as_str()), (1094, "Unknown thread id: 8"));
+    let (_, _, message) = error(admin.query_drop("PROXYSQL STOP"));
+    assert_eq!(message, "cannot stop");
+    let (code, ..) = error(admin.query_drop("PROXYSQL DANCE"));
+    assert_eq!(code, 1064);
+    admin.query_drop("PROXYSQL READONLY").expect("it is a command");
+    let (_, _, message) = error(admin.query_drop("DELETE FROM mysql_users"));
+    assert_eq!(message, "ProxySQL Admin Error: attempt to write a readonly database");
+    assert_eq!(lines(&mut admin, "SELECT @@global.read_only"), "1");
+    admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("what is in force is no table");
+    admin.query_drop("PROXYSQL READWRITE").expect("it is a command");
+    admin.query_drop("DELETE FROM mysql_users").expect("it may be written again");
+}

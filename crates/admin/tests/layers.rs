@@ -1,0 +1,388 @@
+//! Layers: what LOAD and SAVE move, what is refused, and what a process begins with.
+
+mod fake;
+
+use std::path::PathBuf;
+
+use admin::Source;
+use engine::rows::{ServerRow, UserRow};
+use engine::snapshot::Draft;
+use fake::{GivenFile, Interface, error, lines};
+use mysql::prelude::Queryable;
+
+/// A directory that goes when the test ends.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let dir =
+            std::env::temp_dir().join(format!("tidegate-admin-{}-{name}", std::process::id()));
+        drop(std::fs::remove_dir_all(&dir));
+        Self(dir)
+    }
+
+    fn open(&self, file: Draft, source: Source) -> Interface {
+        Interface::open(GivenFile(file), Some(self.0.clone()), source).expect("it opens")
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+fn run(client: &mut mysql::Conn, statements: &[&str]) {
+    for statement in statements {
+        client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
+#[test]
+fn every_spelling_moves_what_it_says() {
+    let dir = Dir::new("spellings");
+    let interface = dir.open(Draft::default(), Source::Auto);
+    let mut admin = interface.admin();
+    let places = "SELECT (SELECT count(*) FROM runtime_scheduler), \
+                  (SELECT count(*) FROM scheduler), (SELECT count(*) FROM disk.scheduler)";
+    let modules = [
+        ("MYSQL SERVERS", "mysql_servers", "(hostname) VALUES ('a')"),
+        ("MYSQL USERS", "mysql_users", "(username, backend) VALUES ('a', 0)"),
+        ("MYSQL QUERY RULES", "mysql_query_rules_fast_routing", "VALUES ('a', 'b', 0, 1, '')"),
+        ("PROXYSQL SERVERS", "proxysql_servers", "(hostname) VALUES ('a')"),
+        ("TIDEGATE SERVERS", "proxysql_servers", "(hostname) VALUES ('a')"),
+        ("SCHEDULER", "scheduler", "(interval_ms, filename) VALUES (1000, '/bin/true')"),
+        (
+            "RESTAPI",
+            "restapi_routes",
+            "(timeout_ms, method, uri, script) VALUES (100, 'GET', 'u', 's')",
+        ),
+        (
+            "MYSQL FIREWALL",
+            "mysql_firewall_whitelist_users",
+            "(username, client_address, comment) VALUES ('a','','')",
+        ),
+    ];
+    for (module, table, row) in modules {
+        let places = places.replace("scheduler", table);
+        let delete = format!("DELETE FROM {table}");
+        for (to_runtime, to_memory, to_disk, from_disk) in [
+            ("LOAD X TO RUNTIME", "SAVE X TO MEMORY", "SAVE X TO DISK", "LOAD X TO MEMORY"),
+            ("LOAD X TO RUN", "SAVE X TO MEM", "SAVE X FROM MEMORY", "LOAD X TO MEM"),
+            ("LOAD X FROM MEMORY", "SAVE X FROM RUNTIME", "SAVE X FROM MEM", "LOAD X FROM DISK"),
+            ("load  x from mem", "save x from run", "save x to disk", "load x from disk;"),
+        ] {
+            let of = |command: &str| command.replace(['X', 'x'], module);
+            run(&mut admin, &[&delete, &of(to_runtime), &of(to_disk)]);
+            run(&mut admin, &[&format!("INSERT INTO {table} {row}")]);
+            assert_eq!(lines(&mut admin, &places), "0|1|0", "{module}");
+            run(&mut admin, &[&of(to_runtime)]);
+            assert_eq!(lines(&mut admin, &places), "1|1|0", "{}", of(to_runtime));
+            run(&mut admin, &[&delete, &of(to_memory)]);
+            assert_eq!(lines(&mut admin, &places), "1|1|0", "{}", of(to_memory));
+            run(&mut admin, &[&of(to_disk), &delete]);
+            assert_eq!(lines(&mut admin, &places), "1|0|1", "{}", of(to_disk));
+            run(&mut admin, &[&of(from_disk)]);
+            assert_eq!(lines(&mut admin, &places), "1|1|1", "{}", of(from_disk));
+        }
+    }
+    for wrong in [
+        "LOAD MYSQL SERVERS TO NOWHERE",
+        "SAVE MYSQL SERVERS",
+        "LOAD MYSQL USERS \
+        TO DISK",
+    ] {
+        let (code, _, message) = error(admin.query_drop(wrong));
+        assert_eq!(code, 1045, "{wrong}");
+        assert!(message.contains("syntax error"), "{message}");
+    }
+}
+
+#[test]
+fn nothing_is_applied_when_anything_is_wrong_and_everything_wrong_is_told() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_servers (hostgroup_id, hostname, port) VALUES (1, 'good', 3306)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+            "INSERT INTO mysql_servers (hostgroup_id, hostname, port) VALUES (2, '', 3307)",
+            "UPDATE mysql_servers SET max_connections = 'heavy' WHERE hostgroup_id = 1",
+        ],
+    );
+    let applied = interface.fake().applied();
+    let (code, state, message) = error(admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME"));
+    assert_eq!((code, state.as_str()), (1210, "HY000"));
+    assert_eq!(
+        message,
+        "nothing was applied: mysql_servers (hostgroup_id=1, hostname='good', port=3306) \
+         column max_connections: `heavy` is not a whole number"
+    );
+    run(&mut admin, &["UPDATE mysql_servers SET max_connections = 1"]);
+    run(
+        &mut admin,
+        &["INSERT INTO mysql_servers (hostgroup_id, hostname, port) VALUES (3, '', 3308)"],
+    );
+    let (_, _, message) = error(admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME"));
+    assert!(message.ends_with("(and 1 more; see SHOW WARNINGS)"), "{message}");
+    let warnings = lines(&mut admin, "SHOW WARNINGS");
+    let told: Vec<&str> = warnings.lines().collect();
+    assert_eq!(told.len(), 2, "{warnings}");
+    for (line, row) in told
+        .iter()
+        .zip(["hostgroup_id=2, hostname='', port=3307", "hostgroup_id=3, hostname='', port=3308"])
+    {
+        assert!(
+            line.starts_with(&format!("Error|1210|mysql_servers ({row}) column hostname: ")),
+            "{line}"
+        );
+    }
+    assert_eq!(lines(&mut admin, "SHOW COUNT(*) WARNINGS"), "2");
+    assert_eq!(interface.fake().applied(), applied);
+    assert_eq!(lines(&mut admin, "SELECT hostname FROM runtime_mysql_servers"), "good");
+}
+
+#[test]
+fn variables_are_set_validated_and_shown() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(&mut admin, &["SET mysql-max_connections = 500 * 2", "SET mysql-default_schema='it''s'"]);
+    assert_eq!(admin.affected_rows(), 1);
+    run(&mut admin, &["SET GLOBAL mysql-poll_timeout=1500"]);
+    assert_eq!(
+        lines(&mut admin, "SHOW MYSQL VARIABLES LIKE '%max\\_connections'"),
+        "mysql-max_connections|1000"
+    );
+    let runtime = "SELECT variable_value FROM runtime_global_variables WHERE \
+        variable_name='mysql-max_connections'";
+    assert_eq!(lines(&mut admin, runtime), "10000");
+    run(&mut admin, &["LOAD MYSQL VARIABLES TO RUNTIME"]);
+    assert_eq!(lines(&mut admin, runtime), "1000");
+    assert_eq!(lines(&mut admin, "SELECT @@mysql-default_schema"), "it's");
+    let (code, state, message) = error(admin.query_drop("SET mysql-max_conections=1"));
+    assert_eq!((code, state.as_str()), (1193, "HY000"));
+    assert_eq!(
+        message,
+        "ERROR: Unknown global variable: 'mysql-max_conections'. Did you mean \
+            'mysql-max_connections'?"
+    );
+    let (code, _, message) = error(admin.query_drop("SET mysql-max_connections='many'"));
+    assert_eq!(code, 1231);
+    assert!(
+        message.starts_with("Variable 'mysql-max_connections': `many` is not a number"),
+        "{message}"
+    );
+    run(
+        &mut admin,
+        &["UPDATE global_variables SET variable_value='-1' WHERE \
+                variable_name='mysql-max_connections'"],
+    );
+    let (_, _, message) = error(admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME"));
+    assert!(
+        message.starts_with(
+            "nothing was applied: global_variables mysql-max_connections: -1 is out of range"
+        ),
+        "{message}"
+    );
+    run(&mut admin, &["LOAD ADMIN VARIABLES TO RUNTIME"]);
+    run(&mut admin, &["INSERT INTO global_variables VALUES ('admin-nonsense', '1')"]);
+    let (_, _, message) = error(admin.query_drop("LOAD ADMIN VARIABLES TO RUNTIME"));
+    assert!(message.contains("admin-nonsense: unknown variable"), "{message}");
+    run(&mut admin, &["DELETE FROM global_variables WHERE variable_name='admin-nonsense'"]);
+    run(
+        &mut admin,
+        &["SET admin-admin_credentials='admin:new'", "LOAD ADMIN VARIABLES TO RUNTIME"],
+    );
+    interface.login("admin", "new").expect("credentials act at the next login");
+    run(&mut admin, &["SET admin-web_enabled=true"]);
+    assert_eq!(
+        lines(&mut admin, "SHOW WARNINGS"),
+        "Note|1105|admin-web_enabled is accepted; nothing in this version acts on it"
+    );
+}
+
+#[test]
+fn differences_plans_versions_and_the_way_back() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_servers (hostgroup_id, hostname, weight) VALUES (1, 'a', 1), \
+                (1, 'b', 1)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+            "UPDATE mysql_servers SET weight = 5 WHERE hostname = 'a'",
+            "DELETE FROM mysql_servers WHERE hostname = 'b'",
+            "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (2, 'c')",
+        ],
+    );
+    let changes = "removed|mysql_servers|hostgroup_id=1, hostname='b', port=3306|||\n\
+                   changed|mysql_servers|hostgroup_id=1, hostname='a', port=3306|weight|1|5\n\
+                   added|mysql_servers|hostgroup_id=2, hostname='c', port=3306|||";
+    assert_eq!(lines(&mut admin, "SHOW CONFIG DIFF"), changes);
+    assert_eq!(
+        lines(
+            &mut admin,
+            "SHOW CONFIG DIFF MYSQL SERVERS FROM RUNTIME TO \
+        MEMORY"
+        ),
+        changes
+    );
+    assert_eq!(lines(&mut admin, "SHOW CONFIG DIFF MYSQL USERS"), "");
+    assert!(lines(&mut admin, "PLAN MYSQL SERVERS").starts_with(changes));
+    run(
+        &mut admin,
+        &["INSERT INTO mysql_query_rules (active, match_digest, apply) VALUES (1, '(', 1)"],
+    );
+    let plan = lines(&mut admin, "PLAN MYSQL QUERY RULES");
+    assert!(
+        plan.starts_with(
+            "added|mysql_query_rules|rule_id=1|||\nerror|mysql_query_rules||||\
+             mysql_query_rules (rule_id=1) column match_digest: "
+        ),
+        "{plan}"
+    );
+    run(
+        &mut admin,
+        &["UPDATE mysql_query_rules SET match_digest='^SELECT', destination_hostgroup=99"],
+    );
+    let plan = lines(&mut admin, "PLAN MYSQL QUERY RULES");
+    assert!(plan.contains("\nlint|mysql_query_rules||||rule 1: "), "{plan}");
+    assert!(lines(&mut admin, "LINT MYSQL QUERY RULES").contains("|mysql_query_rules|1|"));
+    run(&mut admin, &["LOAD MYSQL SERVERS TO RUNTIME"]);
+    let versions = lines(&mut admin, "SHOW CONFIG VERSIONS");
+    let numbers: Vec<&str> = versions.lines().filter_map(|line| line.split('|').next()).collect();
+    assert_eq!(numbers, ["1", "2", "3"], "{versions}");
+    run(&mut admin, &["ROLLBACK MYSQL SERVERS TO VERSION 2"]);
+    let hosts = "SELECT hostname, weight FROM runtime_mysql_servers ORDER BY 1";
+    assert_eq!(lines(&mut admin, hosts), "a|1\nb|1");
+    assert_eq!(lines(&mut admin, &hosts.replace("runtime_", "")), "a|1\nb|1");
+    let (_, _, message) = error(admin.query_drop("ROLLBACK CONFIG TO VERSION 77"));
+    assert_eq!(message, "there is no version 77; SHOW CONFIG VERSIONS lists them");
+}
+
+#[test]
+fn checksums_follow_what_is_in_force() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let sums = "SELECT name, version FROM runtime_checksums_values ORDER BY name";
+    assert_eq!(
+        lines(&mut admin, sums),
+        "admin_variables|1\nmysql_query_rules|1\nmysql_servers|1\nmysql_servers_v2|1\n\
+         mysql_users|1\nmysql_variables|1\nproxysql_servers|1"
+    );
+    let sum = "SELECT checksum FROM runtime_checksums_values WHERE name = 'mysql_users'";
+    assert_eq!(lines(&mut admin, sum), "0x00");
+    let global = lines(&mut admin, "SELECT GLOBAL_CHECKSUM()");
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_users (username, password) VALUES ('a', 'p')",
+            "LOAD MYSQL USERS TO RUNTIME",
+        ],
+    );
+    let new = lines(&mut admin, sum);
+    assert!(new.len() == 18 && new.starts_with("0x"), "{new}");
+    assert_eq!(lines(&mut admin, "CHECKSUM MEMORY MYSQL USERS"), format!("MYSQL USERS|{new}"));
+    assert_eq!(lines(&mut admin, "CHECKSUM DISK MYSQL USERS"), "MYSQL USERS|0x00");
+    assert_ne!(lines(&mut admin, "SELECT GLOBAL_CHECKSUM()"), global);
+    assert!(lines(&mut admin, sums).contains("mysql_users|2"));
+}
+
+#[test]
+fn users_in_force_are_shown_by_side_and_one_of_them_can_be_loaded() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_users (username, password) VALUES ('a', 'p'), ('b', 'q')",
+            "LOAD MYSQL USER a TO RUNTIME",
+        ],
+    );
+    let users =
+        "SELECT username, backend, frontend FROM runtime_mysql_users ORDER BY username, backend";
+    assert_eq!(lines(&mut admin, users), "a|0|1\na|1|0");
+    let (_, _, message) = error(admin.query_drop("LOAD MYSQL USER zed TO RUNTIME"));
+    assert_eq!(message, "mysql_users has no user 'zed'");
+    run(&mut admin, &["SAVE MYSQL USERS FROM RUNTIME"]);
+    let memory = "SELECT username, active, backend, frontend FROM mysql_users ORDER BY 1";
+    assert_eq!(lines(&mut admin, memory), "a|1|1|1\nb|0|1|1");
+}
+
+#[test]
+fn a_process_begins_with_its_database_or_its_file_and_says_where_they_differ() {
+    let dir = Dir::new("start");
+    let server =
+        |host: &str, weight| ServerRow { hostname: host.into(), weight, ..ServerRow::default() };
+    let file = |weight| Draft {
+        servers: vec![server("a", weight)],
+        variables: vec![("mysql-threads".into(), weight.to_string())],
+        ..Draft::default()
+    };
+    let seen = |interface: &Interface| {
+        let query = "SELECT hostname, weight, (SELECT variable_value FROM \
+            runtime_global_variables \
+                     WHERE variable_name = 'mysql-threads') FROM runtime_mysql_servers";
+        lines(&mut interface.admin(), query)
+    };
+    let missing = Interface::open(GivenFile(file(1)), Some(dir.0.clone()), Source::Database);
+    let reason = missing.err().expect("there is no database").message;
+    assert_eq!(reason, "there is no database to take the configuration from");
+    drop(std::fs::remove_dir_all(&dir.0));
+    let first = dir.open(file(2), Source::Auto);
+    assert_eq!((seen(&first).as_str(), first.notes().len()), ("a|2|2", 0));
+    drop(first);
+    let second = dir.open(file(3), Source::Auto);
+    assert_eq!(seen(&second), "a|2|2");
+    assert_eq!(
+        second.notes(),
+        [
+            "global_variables (mysql-threads) variable_value: the file says '3', the \
+                database '2': the database wins",
+            "mysql_servers (hostgroup_id=0, hostname='a', port=3306) weight: the file says \
+                3, the database 2: the database wins",
+        ]
+    );
+    run(
+        &mut second.admin(),
+        &[
+            "INSERT INTO mysql_users (username) VALUES ('kept')",
+            "SAVE MYSQL USERS TO DISK",
+            "LOAD MYSQL SERVERS FROM CONFIG",
+        ],
+    );
+    assert_eq!(lines(&mut second.admin(), "SELECT weight FROM mysql_servers"), "3");
+    drop(second);
+    let third = dir.open(file(4), Source::File);
+    assert_eq!(seen(&third), "a|4|4");
+    drop(third);
+    let fourth = dir.open(Draft { users: vec![UserRow::default()], ..file(9) }, Source::Database);
+    assert_eq!((seen(&fourth).as_str(), fourth.notes().len()), ("a|4|4", 0));
+}
+
+#[test]
+fn without_a_directory_nothing_is_said_to_be_saved() {
+    let interface = Interface::start(&[]);
+    let (_, _, message) = error(interface.admin().query_drop("SAVE MYSQL USERS TO DISK"));
+    assert_eq!(message, "there is no database on disk; start Tidegate with --datadir to have one");
+}
+
+#[test]
+fn the_configuration_can_be_had_as_a_file() {
+    let dir = Dir::new("outfile");
+    std::fs::create_dir_all(&dir.0).unwrap();
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    assert_eq!(lines(&mut admin, "SELECT CONFIG FILE"), "0 users");
+    let path = dir.0.join("out.cnf");
+    run(&mut admin, &[&format!("SELECT CONFIG INTO OUTFILE {}", path.display())]);
+    assert_eq!(
+        (admin.affected_rows(), admin.info_str().into_owned()),
+        (7, format!("File {} is saved.", path.display()))
+    );
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "0 users");
+    let (_, _, message) = error(admin.query_drop("SAVE CONFIG TO FILE '/nonexistent/x'"));
+    assert!(message.starts_with("cannot write /nonexistent/x: No such file"), "{message}");
+}
