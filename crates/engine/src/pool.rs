@@ -101,7 +101,8 @@ impl PoolShard {
             if let Some(other) = self.idle.get_mut(server.index).and_then(Vec::pop) {
                 return Checkout::Replace(other, server.clone());
             }
-            tried |= bit(servers, server);
+            let position = servers.iter().position(|other| other.index == server.index);
+            tried |= bit(position.unwrap_or(0));
         }
         if wait || servers.iter().any(|server| may_recover(server)) {
             return Checkout::Wait;
@@ -141,8 +142,8 @@ impl PoolShard {
         let mut total = 0;
         let mut best: Option<(i64, &ServerRef)> = None;
         let mut spared = None;
-        for server in servers {
-            if tried & bit(servers, server) != 0 || !is_usable(server, now_us) {
+        for (position, server) in servers.iter().enumerate() {
+            if tried & bit(position) != 0 || !is_usable(server, now_us) {
                 continue;
             }
             if avoid == Some(server.index) {
@@ -240,8 +241,8 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     need.want.distance(&lane.state)
 }
 
-fn bit(servers: &[ServerRef], server: &Server) -> u64 {
-    let position = servers.iter().position(|s| s.index == server.index).unwrap_or(0);
+/// The mark of a hostgroup's server by its place; the last mark stands for all from there on.
+fn bit(position: usize) -> u64 {
     1 << position.min(63)
 }
 
