@@ -150,6 +150,15 @@ fn write_all<R: EngineRow>(rows: &[R]) -> Vec<Row> {
     rows.iter().map(EngineRow::values).collect()
 }
 
+/// The tables of a file: rows as typed, and only those variables that it names.
+pub fn of_file(draft: &Draft) -> Rows {
+    let mut rows = of_draft(draft);
+    if let Some(variables) = rows.get_mut("global_variables") {
+        variables.retain(|row| draft.variables.iter().any(|(name, _)| name == text_of(row)));
+    }
+    rows
+}
+
 /// The tables of a draft, variables with every value in force.
 pub fn of_draft(draft: &Draft) -> Rows {
     let variables = engine::vars::all().map(|variable| {
@@ -176,6 +185,11 @@ pub fn of_draft(draft: &Draft) -> Rows {
 pub(crate) fn pairs(rows: &[Row]) -> Vec<(String, String)> {
     let text = |value: Option<&Value>| value.map(as_text).unwrap_or_default();
     rows.iter().map(|row| (text(row.first()), text(row.get(1)))).collect()
+}
+
+/// A value as a client reads it; `None` is NULL.
+pub fn cell_text(value: &Value) -> Option<String> {
+    (*value != Value::Null).then(|| as_text(value))
 }
 
 /// A value as a client reads it; NULL is empty.

@@ -77,8 +77,8 @@ pub struct KillRequest {
     pub connection: u32,
     /// `true` for `KILL QUERY`, which leaves the session alive.
     pub query_only: bool,
-    /// Only sessions of this user are touched.
-    pub user: Vec<u8>,
+    /// Only sessions of this user are touched; `None` is an administrator's, of any.
+    pub user: Option<Vec<u8>>,
 }
 
 /// The orders of one call, with the bytes that they send.

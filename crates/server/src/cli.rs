@@ -75,6 +75,37 @@ pub(crate) struct RunOptions {
     /// are logged
     #[arg(long, value_name = "FILE")]
     pub(crate) stats_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+}
+
+/// Where the administrative interface keeps configurations.
+#[derive(Args, Clone, Default, Debug)]
+pub(crate) struct StoreOptions {
+    /// Directory of the database with the configuration; without it nothing is saved to disk
+    #[arg(short = 'D', long, value_name = "DIR")]
+    pub(crate) datadir: Option<PathBuf>,
+    /// What the configuration is taken from: auto is the database when there is one, else the file
+    #[arg(long, value_enum, default_value_t = ConfigSource::Auto)]
+    pub(crate) config_source: ConfigSource,
+    /// Put an existing database aside and begin with the file
+    #[arg(long)]
+    pub(crate) initial: bool,
+    /// Lay the file over what the database says, and save both
+    #[arg(long, conflicts_with = "initial")]
+    pub(crate) reload: bool,
+}
+
+/// Values of `--config-source`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum ConfigSource {
+    /// The database when there is one, else the file; differences are logged
+    #[default]
+    Auto,
+    /// The file; the database is brought to what it says
+    File,
+    /// The database
+    Db,
 }
 
 /// What `tidegate lint` may be told.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod administration;
 mod candidate;
 mod check;
 mod cli;

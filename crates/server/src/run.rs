@@ -4,22 +4,30 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::cli::{IoChoice, RunOptions};
+use crate::cli::{ConfigSource, IoChoice, RunOptions, StoreOptions};
 use crate::config::{self, Loaded};
 use crate::signals::Workers;
-use crate::{logs, signals, summary, threads};
+use crate::{administration, logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
 pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
     logs::start(options.log_format, options.log_level);
-    let file = config::find(options.config.as_deref())?;
-    serve(&file, options.io, options.stats_file.as_deref())
+    let file = match (config::find(options.config.as_deref()), options.store.config_source) {
+        (Err(_), ConfigSource::Db) => None,
+        (found, _) => Some(found?),
+    };
+    serve(file.as_deref(), options.io, options.stats_file.as_deref(), &options.store)
 }
 
-/// Serves what `file` says until a signal ends it; logging has been started. Statistics go to
-/// `stats_file`, or to the log, when they are asked for.
-pub(crate) fn serve(file: &Path, io: IoChoice, stats_file: Option<&Path>) -> anyhow::Result<()> {
-    let loaded = config::load(file)?;
+/// Serves what `file`, or the database that `store` names, says until a signal ends it; logging
+/// has been started. Statistics go to `stats_file`, or to the log, when they are asked for.
+pub(crate) fn serve(
+    file: Option<&Path>,
+    io: IoChoice,
+    stats_file: Option<&Path>,
+    store: &StoreOptions,
+) -> anyhow::Result<()> {
+    let (loaded, store) = administration::load(file, store)?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         config = %loaded.origin.display(),
@@ -32,6 +40,7 @@ pub(crate) fn serve(file: &Path, io: IoChoice, stats_file: Option<&Path>) -> any
     signals::watch(sender.clone())?;
     let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
+    let _administration = administration::open(&loaded, store, running.reach(), sender)?;
     let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
     signals::serve(&mut running, &notices, drain_for)
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use anyhow::Context;
 use lab::{Cluster, LabOptions, Server, SplitOptions};
 
-use crate::cli::{IoChoice, LogFormat, LogLevel, SandboxOptions};
+use crate::cli::{IoChoice, LogFormat, LogLevel, SandboxOptions, StoreOptions};
 use crate::{logs, run, signals};
 
 /// Starts the servers and serves until Ctrl-C.
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
     if options.run {
         println!("tidegate   mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");
         logs::start(LogFormat::Text, LogLevel::Info);
-        return run::serve(&file, IoChoice::Auto, None);
+        return run::serve(Some(&file), IoChoice::Auto, None, &StoreOptions::default());
     }
     println!("to run Tidegate on it: tidegate run --config {}", file.display());
     println!("  then: mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::rules::RuleSet;
@@ -16,14 +17,18 @@ use crate::collector::{Collector, Found};
 
 /// Collects and writes reports.
 pub(crate) struct Reporter {
-    collector: Collector,
+    collector: Arc<Mutex<Collector>>,
     file: Option<PathBuf>,
     slow_patterns: Vec<String>,
 }
 
 impl Reporter {
     /// Writes what `collector` finds to `file`, or to the log.
-    pub(crate) fn new(collector: Collector, rules: &RuleSet, file: Option<&Path>) -> Self {
+    pub(crate) fn new(
+        collector: Arc<Mutex<Collector>>,
+        rules: &RuleSet,
+        file: Option<&Path>,
+    ) -> Self {
         let slow_patterns = rules.slow_patterns().iter().map(ToString::to_string).collect();
         Self { collector, file: file.map(Path::to_owned), slow_patterns }
     }
@@ -31,7 +36,10 @@ impl Reporter {
     /// Writes a report now.
     pub(crate) fn report(&mut self) {
         let parts = Parts { digests: true, commands: true, ..Parts::default() };
-        let found = self.collector.collect(parts, LIMIT);
+        // a collector is whole between its calls, whatever happened to the thread that held it
+        let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = collector.collect(parts, LIMIT);
+        drop(collector);
         let document = document(&found, &self.slow_patterns, unix_us());
         let Some(file) = &self.file else {
             tracing::info!(statistics = %document, "statistics");

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -35,6 +35,7 @@ pub(crate) struct Running {
     driver: (&'static str, String),
     mailboxes: Vec<Mailbox<Mail>>,
     reporter: Reporter,
+    collector: Arc<Mutex<Collector>>,
 }
 
 /// What every worker is made from.
@@ -80,9 +81,9 @@ pub(crate) fn start(
         // a mailbox that was just made has room
         let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
     }
-    let collector = Collector::new(mailboxes.clone());
-    let reporter = Reporter::new(collector, &rules, stats_file);
-    Ok(Running { listeners, driver, mailboxes, reporter })
+    let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
+    let reporter = Reporter::new(collector.clone(), &rules, stats_file);
+    Ok(Running { listeners, driver, mailboxes, reporter, collector })
 }
 
 /// Where each server is; a name that has no address is told and its server cannot be reached.
@@ -201,6 +202,11 @@ impl Running {
     /// Which driver the loops have, and why.
     pub(crate) fn driver(&self) -> (&str, &str) {
         (self.driver.0, &self.driver.1)
+    }
+
+    /// How workers are reached by whoever is on another thread.
+    pub(crate) fn reach(&self) -> (Vec<Mailbox<Mail>>, Arc<Mutex<Collector>>) {
+        (self.mailboxes.clone(), self.collector.clone())
     }
 
     fn tell(&self, mail: impl Fn() -> Mail) {

@@ -19,6 +19,8 @@ pub struct Proxy {
     pub port: u16,
     /// Its Unix socket.
     pub socket: PathBuf,
+    /// The TCP port of its administrative interface on 127.0.0.1.
+    pub admin_port: u16,
     process: Process,
     dir: RunDir,
 }
@@ -30,14 +32,20 @@ impl Proxy {
         let port = lab::free_port()?;
         let socket = dir.path().join("sock");
         let file = dir.path().join("tidegate.toml");
-        fs::write(&file, config(format!("127.0.0.1:{port};{}", socket.display())))?;
+        let admin_port = lab::free_port()?;
+        let mut text = config(format!("127.0.0.1:{port};{}", socket.display()));
+        if !text.contains("[admin_variables]") {
+            let place = format!("127.0.0.1:{admin_port};{}", dir.path().join("admin").display());
+            text.push_str(&format!("\n[admin_variables]\nmysql_ifaces = \"{place}\"\n"));
+        }
+        fs::write(&file, text)?;
         let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
         command.push(file.into());
         if let Some(io) = std::env::var_os("TIDEGATE_LIVE_IO") {
             command.extend(["--io".into(), io]);
         }
         let process = Process::launch(&command, &dir.path().join("log"))?;
-        let proxy = Proxy { port, socket, process, dir };
+        let proxy = Proxy { port, socket, admin_port, process, dir };
         proxy.await_greeting()?;
         Ok(proxy)
     }

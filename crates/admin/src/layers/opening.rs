@@ -7,7 +7,7 @@ use engine::snapshot::Draft;
 use engine::vars;
 use rusqlite::types::Value;
 
-use super::diff::changes;
+use super::diff::{Change, changes};
 use super::modules::MODULES;
 use super::moving::{drafted, told};
 use super::{ConfigFile, Store};
@@ -173,6 +173,9 @@ fn differences(database: &Database, file: &dyn ConfigFile) -> Result<Vec<String>
                 "added" => {
                     format!("{place} is in the file and not in the database: it is left out")
                 }
+                _ if is_secret(&change) => {
+                    format!("{place} {}: they differ: the database wins", change.column)
+                }
                 _ => format!(
                     "{place} {}: the file says {}, the database {}: the database wins",
                     change.column, change.after, change.before
@@ -180,6 +183,13 @@ fn differences(database: &Database, file: &dyn ConfigFile) -> Result<Vec<String>
             }
         })
         .collect())
+}
+
+/// Whether values are not for a log.
+fn is_secret(change: &Change) -> bool {
+    change.column == "password"
+        || change.row.contains("password")
+        || change.row.contains("credentials")
 }
 
 /// The draft that rows make, and what is wrong with them.

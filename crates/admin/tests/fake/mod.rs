@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use admin::{
     Admin, AdminFault, Applied, ConfigFile, Control, Kill, Mail, Opened, Opening, Rows, Runtime,
-    Service, Source, of_draft,
+    Service, Source, of_file,
 };
 use engine::config_fault::ConfigFault;
 use engine::snapshot::{Draft, Snapshot};
@@ -87,30 +87,11 @@ impl Runtime for Fake {
 
 impl ConfigFile for GivenFile {
     fn read(&self) -> Result<Rows, Vec<String>> {
-        let mut rows = of_draft(&self.0);
-        let named = |name: &rusqlite_text::Text| self.0.variables.iter().any(|(n, _)| *n == name.0);
-        rows.get_mut("global_variables")
-            .unwrap()
-            .retain(|row| named(&rusqlite_text::text(&row[0])));
-        rows.retain(|_, rows| !rows.is_empty());
-        Ok(rows)
+        Ok(of_file(&self.0))
     }
 
     fn text(&self, rows: &Rows) -> String {
         format!("{} users", rows["mysql_users"].len())
-    }
-}
-
-/// Values of rows as texts, without naming their type.
-mod rusqlite_text {
-    /// A text.
-    pub(crate) struct Text(pub(crate) String);
-
-    /// The text of a value.
-    pub(crate) fn text(value: &impl std::fmt::Debug) -> Text {
-        let shown = format!("{value:?}");
-        let inner = shown.strip_prefix("Text(\"").and_then(|rest| rest.strip_suffix("\")"));
-        Text(inner.unwrap_or(&shown).to_owned())
     }
 }
 

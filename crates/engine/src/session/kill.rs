@@ -44,7 +44,7 @@ impl Proxy {
     pub(crate) fn kill(&mut self, request: &KillRequest) {
         let is_meant = |session: &Session| {
             session.connection.0 == request.connection
-                && session.user().as_bytes() == request.user
+                && request.user.as_ref().is_none_or(|user| session.user().as_bytes() == user)
                 && !session.is_mirror()
         };
         let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);

@@ -148,7 +148,7 @@ impl Proxy {
     /// Passes a kill on to whichever worker has the session, and answers OK.
     pub(crate) fn answer_kill(&mut self, id: SessionId, connection: u32, query_only: bool) {
         let Some(session) = self.sessions.get(id) else { return };
-        let user = session.user().as_bytes().to_vec();
+        let user = Some(session.user().as_bytes().to_vec());
         self.orders.push(Order::Kill(KillRequest { connection, query_only, user }));
         self.answer_ok(id);
     }

@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Kind, Unit, Variable, admin, int};
+use super::{Effect, Kind, Unit, Variable, admin, int};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
@@ -11,22 +11,26 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Credentials,
         "admin:admin",
         "Accounts with full access to the admin interface.",
-    ),
+    )
+    .acts(Effect::NewConnections),
     admin(
         "stats_credentials",
         Kind::Credentials,
         "stats:stats",
         "Accounts that may only read statistics.",
-    ),
+    )
+    .acts(Effect::NewConnections),
     admin(
         "mysql_ifaces",
         Kind::Interfaces,
         "0.0.0.0:6032",
         "Addresses and Unix sockets of the admin interface.",
-    ),
+    )
+    .acts(Effect::Restart),
     admin("telnet_admin_ifaces", Kind::Text, "", "An interface that does not exist any more."),
     admin("telnet_stats_ifaces", Kind::Text, "", "An interface that does not exist any more."),
-    admin("read_only", Kind::Bool, "false", "Whether the admin interface calls itself read-only."),
+    admin("read_only", Kind::Bool, "false", "Whether tables of the admin interface are read-only.")
+        .acts(Effect::AtOnce),
     admin(
         "refresh_interval",
         int(101, 99_999),

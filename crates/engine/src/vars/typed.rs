@@ -133,6 +133,14 @@ vars! {
     poll_timeout_ms: u64 = "mysql-poll_timeout",
     /// Time sessions have to end their transactions at a shutdown.
     shutdown_timeout_ms: u64 = "mysql-shutdown_timeout_ms",
+    /// Accounts with full access to the admin interface, as `user:password` separated by `;`.
+    admin_credentials: String = "admin-admin_credentials",
+    /// Accounts that may only read statistics, written likewise.
+    stats_credentials: String = "admin-stats_credentials",
+    /// Where the admin interface listens.
+    admin_interfaces: Vec<Interface> = "admin-mysql_ifaces",
+    /// Whether tables of the admin interface are read-only.
+    admin_read_only: bool = "admin-read_only",
 }
 
 impl Vars {

@@ -1,0 +1,169 @@
+//! The administrative interface in this process: where its configuration comes from, its thread,
+//! and what it may ask of the workers.
+
+mod reach;
+mod toml_text;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use admin::{Admin, ConfigFile, Mail, Opened, Opening, Rows, Service, Source};
+use anyhow::{Context, bail};
+use engine::snapshot::{Draft, Snapshot};
+use engine::vars::{Interface, Vars};
+use io::{Addr, EpollDriver, Loop, Mailbox};
+
+use crate::cli::{ConfigSource, StoreOptions};
+use crate::collector::Collector;
+use crate::config::{self, Loaded};
+use crate::signals::Notice;
+use reach::Workers;
+
+/// What is kept between reading the configuration and opening the interface.
+pub(crate) type Store = admin::Store;
+
+/// The interface, serving until it is dropped.
+pub(crate) struct Administration {
+    mailbox: Mailbox<Mail>,
+    thread: Option<JoinHandle<()>>,
+    addresses: Vec<Addr>,
+}
+
+/// How the interface reaches the workers.
+pub(crate) type Reach = (Vec<Mailbox<worker::Mail>>, Arc<std::sync::Mutex<Collector>>);
+
+/// Reads the configuration from the file, or from the database that `options` name.
+pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Result<(Loaded, Store)> {
+    let source = match options.config_source {
+        ConfigSource::Auto => Source::Auto,
+        ConfigSource::File => Source::File,
+        ConfigSource::Db => Source::Database,
+    };
+    // the file's faults are shown at their places, and its warnings are not lost
+    let read = match file {
+        Some(file) if source != Source::Database => Some(config::load(file)),
+        _ => None,
+    };
+    let opening = Opening {
+        dir: options.datadir.clone(),
+        source,
+        initial: options.initial,
+        reload: options.reload,
+        file: Box::new(TomlFile(file.map(Path::to_path_buf))),
+    };
+    let (Opened { store, draft, notes }, read) = match (opening.open(), read) {
+        (Ok(opened), read) => (opened, read),
+        (Err(_), Some(Err(faults))) => return Err(faults),
+        (Err(fault), _) => bail!(all_of(&fault)),
+    };
+    let snapshot = Snapshot::compile(&draft).map_err(|faults| {
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!(lines.join("\n"))
+    })?;
+    let mut warnings = notes;
+    if let Some(Ok(read)) = read {
+        warnings.extend(read.warnings);
+    }
+    let origin = file.map_or_else(|| PathBuf::from("database"), Path::to_path_buf);
+    Ok((Loaded { origin, draft, snapshot, warnings }, store))
+}
+
+/// Opens the interface where `admin-mysql_ifaces` says.
+pub(crate) fn open(
+    loaded: &Loaded,
+    store: Store,
+    reach: Reach,
+    notices: Sender<Notice>,
+) -> anyhow::Result<Administration> {
+    let wanted = &loaded.snapshot.vars.admin_interfaces;
+    let chosen = *wanted != Vars::default().admin_interfaces;
+    let mut listeners = Vec::new();
+    let mut addresses = Vec::new();
+    for interface in wanted {
+        match listen(interface) {
+            Ok((listener, address)) => {
+                tracing::info!(listener = %address, "admin interface");
+                listeners.push(listener);
+                addresses.push(address);
+            }
+            Err(error) if chosen => {
+                bail!("admin interface: cannot listen on {interface}: {error:#}")
+            }
+            // a second process on one machine is no reason not to serve
+            Err(error) => {
+                tracing::warn!(
+                    "admin interface: cannot listen on {interface}: {error:#}; \
+                     admin-mysql_ifaces names another place"
+                );
+            }
+        }
+    }
+    let workers = Workers::new(loaded.draft.clone(), reach, notices);
+    let admin = Admin::new(store, Arc::new(workers)).context("admin interface")?;
+    let service = Service::new(admin, Box::new(|report| tracing::warn!("{report}")));
+    let driver = EpollDriver::new().map_err(|failure| anyhow::anyhow!("admin: {failure}"))?;
+    let mut events = Loop::new(driver, service, io::Options::default());
+    listeners.into_iter().for_each(|listener| {
+        events.add_listener(listener);
+    });
+    let mailbox = events.mailbox();
+    let thread = std::thread::Builder::new()
+        .name("admin".to_owned())
+        .spawn(move || events.run())
+        .context("cannot start the thread of the admin interface")?;
+    Ok(Administration { mailbox, thread: Some(thread), addresses })
+}
+
+fn listen(interface: &Interface) -> anyhow::Result<(std::os::fd::OwnedFd, Addr)> {
+    let address = match interface {
+        Interface::Tcp { ip, port } => Addr::Tcp((*ip, *port).into()),
+        Interface::Unix(path) => Addr::Unix(path.into()),
+    };
+    let listener = io::listen(&address, BACKLOG, false)?;
+    let bound = match address {
+        Addr::Tcp(_) => io::bound_to(&listener)?,
+        unix => unix,
+    };
+    Ok((listener, bound))
+}
+
+impl Drop for Administration {
+    fn drop(&mut self) {
+        // when the mailbox is closed the loop has ended already
+        let _ = self.mailbox.post(Mail::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        for address in &self.addresses {
+            if let Addr::Unix(path) = address {
+                drop(std::fs::remove_file(path));
+            }
+        }
+    }
+}
+
+/// `tidegate.toml` as the interface needs it; `None` when there is none.
+struct TomlFile(Option<PathBuf>);
+
+impl ConfigFile for TomlFile {
+    fn read(&self) -> Result<Rows, Vec<String>> {
+        let Some(file) = &self.0 else { return Ok(admin::of_file(&Draft::default())) };
+        match config::load(file) {
+            Ok(loaded) => Ok(admin::of_file(&loaded.draft)),
+            Err(error) => Err(vec![format!("{error:#}")]),
+        }
+    }
+
+    fn text(&self, rows: &Rows) -> String {
+        toml_text::of(rows)
+    }
+}
+
+fn all_of(fault: &admin::AdminFault) -> String {
+    if fault.all.is_empty() { fault.message.clone() } else { fault.all.join("\n") }
+}
+
+/// Clients that may wait to be accepted.
+const BACKLOG: u32 = 128;

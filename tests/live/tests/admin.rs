@@ -1,0 +1,117 @@
+//! The administrative interface of a running Tidegate, by the command-line client and by PyMySQL.
+
+use live::{Program, Proxy, skip};
+use std::time::Duration;
+
+const CONFIGURATION: &str = "server_version = \"8.0.11\"\nthreads = 1\n\
+    [[mysql_servers]]\nhostgroup_id = 1\nhostname = \"127.0.0.1\"\nport = 1\n\
+    [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n";
+
+fn start() -> Proxy {
+    let text =
+        |interfaces| format!("[mysql_variables]\ninterfaces = \"{interfaces}\"\n{CONFIGURATION}");
+    Proxy::start(text).expect("tidegate starts")
+}
+
+/// The command-line client on the interface, rows without a frame.
+fn console(proxy: &Proxy, (user, password): (&str, &str), input: &str) -> live::Finished {
+    Program::new("mariadb")
+        .args(["--no-defaults", "--skip-ssl", "--batch", "--skip-column-names", "--force"])
+        .args(["-h127.0.0.1".to_owned(), format!("-P{}", proxy.admin_port)])
+        .args([format!("-u{user}"), format!("-p{password}")])
+        .input(input)
+        .limit(Duration::from_secs(20))
+        .run()
+}
+
+#[test]
+fn the_command_line_client_shows_changes_and_moves_a_configuration() {
+    let proxy = start();
+    let done = console(
+        &proxy,
+        ("admin", "admin"),
+        "SELECT hostgroup_id, hostname, port, status FROM runtime_mysql_servers;\n\
+         SHOW TABLES LIKE 'mysql\\_users';\n\
+         INSERT INTO scheduler (interval_ms, filename) VALUES (1000, '/bin/true');\n\
+         LOAD SCHEDULER TO RUNTIME;\n\
+         SELECT filename FROM runtime_scheduler;\n\
+         UPDATE mysql_servers SET status = 'BROKEN';\n\
+         SET mysql-max_connections = 0.5;\n\
+         SELECT @@mysql-max_connections;\n\
+         SELECT CONFIG FILE;\n",
+    );
+    let out = done.output.as_str();
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        lines.get(..4),
+        Some(["1\t127.0.0.1\t1\tONLINE", "mysql_users", "/bin/true", "10000"].as_slice()),
+        "{out}\n{}",
+        done.errors
+    );
+    assert!(out.contains("[[mysql_users]]\\nusername = \"app\""), "{out}");
+    let errors: Vec<&str> = done.errors.lines().filter(|line| line.starts_with("ERROR")).collect();
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].starts_with("ERROR 1045 (28000)"), "{errors:?}");
+    assert!(errors[0].contains("CHECK constraint failed: UPPER(status)"), "{errors:?}");
+    assert!(errors[1].starts_with("ERROR 1231 (42000)"), "{errors:?}");
+}
+
+#[test]
+fn strangers_and_readers_are_kept_out_and_logged() {
+    let proxy = start();
+    let done = console(&proxy, ("admin", "guess"), "SELECT 1;");
+    assert!(done.errors.contains("ERROR 1045 (28000): "), "{}", done.errors);
+    assert!(proxy.log().contains("user 'admin' from 127.0.0.1 was refused"), "{}", proxy.log());
+    let done = console(
+        &proxy,
+        ("stats", "stats"),
+        "SELECT count(*) > 0 FROM sqlite_master;\n\
+         DELETE FROM stats_mysql_users;\nSELECT * FROM mysql_users;\nPROXYSQL SHUTDOWN;\n",
+    );
+    for reason in [
+        "attempt to write a readonly database",
+        "no such table: mysql_users",
+        "near \"PROXYSQL\": syntax error",
+    ] {
+        assert!(done.errors.contains(reason), "{reason}: {}", done.errors);
+    }
+    assert!(proxy.is_running());
+}
+
+#[test]
+fn a_python_driver_prepares_and_reads() {
+    let fetched = live::target_dir().expect("known").join("live-drivers/venv/bin/python");
+    if !fetched.exists() {
+        return skip("PyMySQL on the admin interface", "the drivers are not fetched");
+    }
+    let proxy = start();
+    let script = "import pymysql, sys\n\
+        c = pymysql.connect(host='127.0.0.1', port=int(sys.argv[1]), user='admin',\n\
+            password='admin', database='main')\n\
+        k = c.cursor(pymysql.cursors.DictCursor)\n\
+        k.execute('INSERT INTO mysql_users (username, password) VALUES (%s, %s)', ('x', 'y'))\n\
+        c.commit()\n\
+        k.execute('SELECT username, active, default_schema FROM mysql_users ORDER BY 1')\n\
+        print(k.fetchall())\n\
+        try:\n    k.execute('LOAD NOTHING')\n\
+        except pymysql.err.OperationalError as e: print(e.args[0])\n";
+    let done = Program::new(fetched)
+        .args(["-c".to_owned(), script.to_owned(), proxy.admin_port.to_string()])
+        .limit(Duration::from_secs(20))
+        .run();
+    assert_eq!(
+        done.output,
+        "[{'username': 'app', 'active': '1', 'default_schema': None}, \
+         {'username': 'x', 'active': '1', 'default_schema': None}]\n1045\n",
+        "{}",
+        done.errors
+    );
+}
+
+#[test]
+fn a_shutdown_that_was_asked_for_ends_the_process_in_order() {
+    let proxy = start();
+    console(&proxy, ("admin", "admin"), "TIDEGATE SHUTDOWN GRACEFUL;");
+    live::eventually("the process ends", Duration::from_secs(20), || !proxy.is_running());
+    assert!(proxy.log().contains("stopped"), "{}", proxy.log());
+}
