@@ -5,6 +5,7 @@
 
 mod checksum;
 mod configuration;
+mod explain;
 mod ignored;
 mod layers;
 mod plan;
@@ -95,5 +96,12 @@ const EVERYBODYS: &[Family] =
     &[warnings::find, ignored::find, select::find, show_tables::find, variables::find, show::find];
 
 /// What only administrators may ask.
-const ADMINISTRATORS: &[Family] =
-    &[layers::find, set::find, process::find, plan::find, configuration::find, checksum::find];
+const ADMINISTRATORS: &[Family] = &[
+    layers::find,
+    set::find,
+    process::find,
+    plan::find,
+    explain::find,
+    configuration::find,
+    checksum::find,
+];

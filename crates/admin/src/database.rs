@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Statement};
+use wire::collation_table::{self, Collation};
 
 use crate::fault::AdminFault;
 use crate::live::Row;
@@ -82,6 +83,9 @@ impl Database {
         database.attach(Schema::Stats, None)?;
         database.attach(Schema::Monitor, None)?;
         database.attach(Schema::History, dir.map(|dir| dir.join(HISTORY_FILE)))?;
+        for schema in [Schema::Main, Schema::Disk] {
+            database.write_rows(schema, "mysql_collations", &collations())?;
+        }
         Ok(database)
     }
 
@@ -304,6 +308,21 @@ fn step(statement: &mut Statement<'_>, run: &Run<'_>) -> Result<Option<ResultSet
         result.rows.push(values.collect::<Result<_, _>>()?);
     }
     Ok((width > 0).then_some(result))
+}
+
+/// The rows of `mysql_collations`.
+fn collations() -> Vec<Row> {
+    let row = |collation: &Collation| {
+        let default = if collation.is_default { "Yes" } else { "" };
+        let text = |text: &str| Value::Text(text.to_owned());
+        vec![
+            Value::Integer(collation.id.into()),
+            text(collation.name),
+            text(collation.charset),
+            text(default),
+        ]
+    };
+    collation_table::ALL.iter().map(row).collect()
 }
 
 fn text_of(value: ValueRef<'_>) -> Option<Vec<u8>> {

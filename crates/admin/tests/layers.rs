@@ -386,3 +386,109 @@ fn the_configuration_can_be_had_as_a_file() {
     let (_, _, message) = error(admin.query_drop("SAVE CONFIG TO FILE '/nonexistent/x'"));
     assert!(message.starts_with("cannot write /nonexistent/x: No such file"), "{message}");
 }
+
+#[test]
+fn a_route_is_explained_by_the_configuration_in_force() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (2, 'a')",
+            "INSERT INTO mysql_users (username, password) VALUES ('app', 'p')",
+            "INSERT INTO mysql_query_rules (active, match_digest, destination_hostgroup, apply) \
+             VALUES (1, '^UPDATE', 1, 1), (1, '^SELECT', 2, 1)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+            "LOAD MYSQL USERS TO RUNTIME",
+            "LOAD MYSQL QUERY RULES TO RUNTIME",
+            "DELETE FROM mysql_query_rules",
+        ],
+    );
+    let told = lines(&mut admin, "EXPLAIN ROUTE SELECT 'x;y' FROM t FOR USER 'app'");
+    let told: Vec<&str> = told.lines().skip(1).collect();
+    assert_eq!(
+        told,
+        [
+            "no match|1|match_digest is `SELECT ? FROM t`, not `^UPDATE`",
+            "match|2|destination_hostgroup=2, apply=1",
+            "hostgroup|2|2: a rule names it",
+            "server||a:3306 gets 100.0 %",
+        ]
+    );
+    let (code, ..) = error(admin.query_drop("EXPLAIN ROUTE"));
+    assert_eq!(code, 1064);
+    assert!(lines(&mut admin, "EXPLAIN QUERY PLAN SELECT 1").contains("SCAN"));
+}
+
+#[test]
+fn any_statement_is_answered_and_changes_no_other_layer() {
+    let dir = Dir::new("fuzz");
+    let server = ServerRow { hostname: "kept".into(), ..ServerRow::default() };
+    let file = Draft { servers: vec![server], ..Draft::default() };
+    let interface = dir.open(file, Source::Auto);
+    let mut admin = interface.admin();
+    let words = [
+        "SELECT",
+        "*",
+        "FROM",
+        "mysql_servers",
+        "SHOW",
+        "TABLES",
+        "VARIABLES",
+        "LIKE",
+        "'%'",
+        "SET",
+        "mysql-threads",
+        "=",
+        "@@",
+        "@@version",
+        "(",
+        ")",
+        ";",
+        "'",
+        "\"",
+        "/*",
+        "PLAN",
+        "CONFIG",
+        "DIFF",
+        "EXPLAIN",
+        "ROUTE",
+        "CHECKSUM",
+        "LINT",
+        "MYSQL",
+        "USERS",
+        "RULES",
+        "KILL",
+        "1",
+        "\u{e9}",
+        "NULL",
+        ",",
+        "FIELDS",
+        "CREATE",
+        "TABLE",
+        "STATUS",
+        "WARNINGS",
+        "-",
+        "--",
+        "x",
+    ];
+    let mut seed = 7_u64;
+    for _ in 0..3000 {
+        let mut text = String::new();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut left = seed;
+        for _ in 0..(1 + (seed >> 60) % 9) {
+            left = left.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
+            text.push_str(words[(left >> 33) as usize % words.len()]);
+            text.push(' ');
+        }
+        match admin.query_drop(&text) {
+            Ok(()) | Err(mysql::Error::MySqlError(_)) => {}
+            Err(other) => panic!("{text}: {other}"),
+        }
+    }
+    for table in ["runtime_mysql_servers", "disk.mysql_servers"] {
+        assert_eq!(lines(&mut admin, &format!("SELECT hostname FROM {table}")), "kept");
+    }
+    assert_eq!(interface.fake().applied(), 0);
+}

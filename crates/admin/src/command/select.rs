@@ -49,11 +49,18 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
 }
 
 /// Tables of other servers that clients look into, and what they find here.
-const FOREIGN: [(&str, &str); 2] = [
+const FOREIGN: [(&str, &str); 3] = [
     (
         "information_schema.tables",
         "(SELECT 'main' AS table_schema, name AS table_name, 'BASE TABLE' AS table_type, \
          'SQLite' AS engine FROM sqlite_master WHERE type = 'table')",
+    ),
+    (
+        "information_schema.columns",
+        "(SELECT 'main' AS table_schema, m.name AS table_name, c.name AS column_name, \
+         c.cid + 1 AS ordinal_position, c.type AS data_type, c.type AS column_type, \
+         '' AS extra, '' AS generation_expression \
+         FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table')",
     ),
     (
         "information_schema.schemata",
