@@ -13,7 +13,7 @@ use crate::users::Users;
 use crate::vars::Vars;
 
 /// Rows exactly as typed.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Draft {
     /// `mysql_servers`.
     pub servers: Vec<ServerRow>,

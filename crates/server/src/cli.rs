@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Serve clients with a configuration file
     Run(RunOptions),
     /// Read a configuration file and show what it would run, or everything that is wrong with it
+    ///
+    /// A file is a tidegate.toml or a proxysql.cnf, here and wherever a configuration file is asked
+    /// for: by the end of its name (.toml; .cnf, .cfg, .conf), else by its text.
     Check {
         /// File to read
         file: PathBuf,
@@ -44,6 +47,14 @@ pub(crate) enum Command {
     /// "count": …}), or is a general or slow log of MySQL or MariaDB. Exits with 0 when nothing
     /// changes, with 1 when something does, and with 2 when a file is wrong.
     Candidate(CandidateOptions),
+    /// Convert a configuration: proxysql.cnf, proxysql.db or tidegate.toml
+    ///
+    /// Says what was taken, what has no effect or another meaning here, what is left out and what
+    /// has to be corrected before it runs; then writes tidegate.toml, to standard output or with
+    /// --output to a file. An output that ends in .cnf is written as proxysql.cnf. Exits with 0
+    /// when what was written can run, with 1 when it has to be corrected, and with 2 when nothing
+    /// was written.
+    Import(ImportOptions),
     /// Ask for the essentials and write a configuration file
     Init(InitOptions),
     /// Show Tidegate at work with three embedded servers; needs no database
@@ -162,6 +173,19 @@ pub(crate) struct CandidateOptions {
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What `tidegate import` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ImportOptions {
+    /// File to convert; a proxysql.db is opened read-only
+    pub(crate) file: PathBuf,
+    /// File to write; without it standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file when it exists
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What `tidegate init` may be told.

@@ -1,7 +1,8 @@
 //! The `tidegate` binary: reads the command line and hands over to one module per command.
 //!
 //! It knows which command was asked for and turns its outcome into an exit code: 0 done, 1 failed,
-//! 2 wrong usage; of `lint` and `candidate` 1 means findings and 2 a failure. What a command does
+//! 2 wrong usage; of `lint`, `candidate` and `import` 1 means
+//! findings and 2 a failure. What a command does
 //! lives in its module.
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod collector;
 mod config;
 mod demo;
 mod explain;
+mod import;
 mod init;
 mod lint;
 mod listeners;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Lint(options) => return ended(lint::run(&options)),
         Command::Explain(options) => explain::run(&options),
         Command::Candidate(options) => return ended(candidate::run(&options)),
+        Command::Import(options) => return ended(import::run(&options)),
         Command::Init(options) => init::run(&options),
         Command::Demo { tour_only } => demo::run(tour_only),
         Command::Sandbox(options) => sandbox::run(&options),

@@ -25,6 +25,7 @@ const fn row(
 pub(super) const CRATES: &[Row] = &[
     row("crates/wire", &[], &["aws-lc-rs", "memchr"], &[]),
     row("crates/sql", &[], &["memchr"], &[]),
+    row("crates/libconfig", &[], &[], &[]),
     row(
         "crates/engine",
         &["wire", "sql"],
@@ -38,8 +39,9 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/lab", &[], &["anyhow"], &[]),
     row(
         "crates/server",
-        &["wire", "sql", "engine", "io", "worker", "admin", "sqlited", "lab"],
+        &["wire", "sql", "libconfig", "engine", "io", "worker", "admin", "sqlited", "lab"],
         &[
+            "rusqlite",
             "tracing",
             "tracing-subscriber",
             "clap",

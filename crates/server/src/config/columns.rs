@@ -1,17 +1,16 @@
 //! Columns as data, and the one reader that fills a row of any table by them.
 //!
-//! Knows TOML types; knows no table. Values are taken as they are: ranges are the engine's.
+//! Knows no table and no file format. Values are taken as they are: ranges are the engine's.
 
 use std::ops::Range;
 
 use engine::vars::nearest;
-use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::document::Document;
-use super::fault::Fault;
+use super::fault::{Fault, Severity};
+use super::tree::{Entry, Value};
 
-/// A table whose rows are written as `[[name]]`.
+/// A table of rows.
 pub(super) struct Table<R: 'static> {
     /// Name in the file and in the admin interface.
     pub(super) name: &'static str,
@@ -51,6 +50,17 @@ pub(super) enum Field<R> {
     Hex(fn(&mut R) -> &mut Vec<u8>),
 }
 
+/// A value as it is written to a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Scalar {
+    /// A whole number.
+    Int(i64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// Text, or bytes that are none.
+    Text(Vec<u8>),
+}
+
 /// How much notice is taken of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
@@ -73,17 +83,16 @@ impl<R: Default> Table<R> {
         document: &mut Document,
         index: usize,
         span: Range<usize>,
-        row: &DeTable<'_>,
+        row: &[Entry],
     ) -> R {
         let mut typed = R::default();
         document.places.row(self.name, Some(index), span.clone());
-        let mut keys: Vec<_> = row.iter().collect();
-        keys.sort_by_key(|(key, _)| key.span().start);
-        for (key, value) in keys {
-            self.read_cell(document, index, &mut typed, (key.get_ref(), key.span()), value);
+        for entry in row {
+            self.read_cell(document, index, &mut typed, entry);
         }
         for column in self.columns.iter().filter(|column| column.notice == Notice::Needed) {
-            if document.places.find(self.name, Some(index), column.name).is_none() {
+            let written = document.places.find(self.name, Some(index), column.name);
+            if written.is_none() && !document.is_broken(&span) {
                 let title = format!("{}.{} is missing", self.name, column.name);
                 document.faults.push(Fault::error(span.clone(), title));
                 document.places.reported(self.name, Some(index), column.name);
@@ -97,26 +106,46 @@ impl<R: Default> Table<R> {
         document: &mut Document,
         index: usize,
         row: &mut R,
-        (key, key_span): (&str, Range<usize>),
-        value: &Spanned<DeValue<'_>>,
+        Entry { key, key_span, item }: &Entry,
     ) {
         let Some(column) = self.find(key) else {
-            document.faults.push(Fault::error(key_span, self.unknown(key)));
+            document.faults.push(Fault::unknown(key_span.clone(), self.unknown(key)));
             return;
         };
         let title = |reason: String| format!("{}.{}: {reason}", self.name, key);
-        if document.places.cell(self.name, Some(index), column.cell(), value.span()).is_some() {
+        let span = || item.span.clone();
+        if document.places.cell(self.name, Some(index), column.cell(), span()).is_some() {
             let reason = format!("`{}` is given twice in this row", column.cell());
-            document.faults.push(Fault::error(key_span, title(reason)));
+            document.faults.push(Fault::error(key_span.clone(), title(reason)));
             return;
         }
-        match column.field.read(row, value.get_ref()) {
-            Ok(()) => column.take_notice(document, row, title, value.span()),
+        match column.field.read(row, &item.value) {
+            Ok(()) => column.take_notice(document, row, title, span()),
             Err(reason) => {
-                document.faults.push(Fault::error(value.span(), title(reason)));
+                document.faults.push(Fault::error(span(), title(reason)));
                 document.places.reported(self.name, Some(index), column.cell());
             }
         }
+    }
+
+    /// The cells of a row that a file has to say: what has no default, or another value than it.
+    pub(super) fn write_row(&self, row: &R) -> Vec<(String, Scalar)>
+    where
+        R: Clone,
+    {
+        let mut row = row.clone();
+        let mut cells = Vec::new();
+        for column in self.columns {
+            // a rule without `active` would puzzle, and a socket's port is another than a host's
+            let told = column.notice == Notice::Needed
+                || matches!((self.name, column.name), ("mysql_query_rules", "active"))
+                || matches!((self.name, column.name), ("mysql_servers", "port"))
+                || !column.field.is_default(&mut row);
+            if told && let Some(value) = column.field.write(&mut row) {
+                cells.push((column.name.to_owned(), value));
+            }
+        }
+        cells
     }
 
     fn find(&self, key: &str) -> Option<&Column<R>> {
@@ -125,7 +154,8 @@ impl<R: Default> Table<R> {
 
     fn unknown(&self, key: &str) -> String {
         let name = self.name;
-        match nearest(key, self.columns.iter().map(|column| column.name)) {
+        let aliases = self.columns.iter().flat_map(|column| column.aliases).copied();
+        match nearest(key, self.columns.iter().map(|column| column.name).chain(aliases)) {
             Some(meant) => format!("{name}.{key}: unknown column; did you mean `{meant}`?"),
             None => {
                 let names: Vec<_> = self.columns.iter().map(|column| column.name).collect();
@@ -158,11 +188,12 @@ impl<R: Default> Column<R> {
             Notice::Acts | Notice::Needed | Notice::Remark => {}
             Notice::NotYet => {
                 let reason = "accepted, but without effect in this version".to_owned();
-                document.odd.push(Fault::warning(span, title(reason)));
+                document.faults.push(Fault::warning(span, title(reason)));
             }
             Notice::NeedsTls => {
                 let reason = "this version has no TLS yet; only 0 is allowed".to_owned();
-                document.faults.push(Fault::error(span, title(reason)));
+                let severity = Severity::Unfit;
+                document.faults.push(Fault { span, title: title(reason), severity });
             }
         }
     }
@@ -170,29 +201,42 @@ impl<R: Default> Column<R> {
 
 impl<R: Default> Field<R> {
     /// Stores a value; the error says which type is wanted.
-    fn read(&self, row: &mut R, value: &DeValue<'_>) -> Result<(), String> {
-        match (self, value) {
-            (Field::Int(field) | Field::Flag(field), DeValue::Integer(value)) => {
-                *field(row) = integer(value)?;
+    fn read(&self, row: &mut R, value: &Value) -> Result<(), String> {
+        let whole = value.whole();
+        let text = value.text();
+        match (self, value, whole, text) {
+            (Field::Int(field) | Field::Flag(field), _, Some(whole), _) => *field(row) = whole?,
+            (Field::Flag(field), Value::Bool(value), ..) => *field(row) = i64::from(*value),
+            (Field::OptionalInt(field) | Field::OptionalFlag(field), _, Some(whole), _) => {
+                *field(row) = Some(whole?);
             }
-            (Field::Flag(field), DeValue::Boolean(value)) => *field(row) = i64::from(*value),
-            (Field::OptionalInt(field) | Field::OptionalFlag(field), DeValue::Integer(value)) => {
-                *field(row) = Some(integer(value)?);
-            }
-            (Field::OptionalFlag(field), DeValue::Boolean(value)) => {
+            (Field::OptionalFlag(field), Value::Bool(value), ..) => {
                 *field(row) = Some(i64::from(*value));
             }
-            (Field::Text(field), DeValue::String(value)) => *field(row) = value.to_string(),
-            (Field::OptionalText(field), DeValue::String(value)) => {
-                *field(row) = Some(value.to_string());
-            }
-            (Field::Bytes(field), DeValue::String(value)) => {
-                *field(row) = value.as_bytes().to_vec();
-            }
-            (Field::Hex(field), DeValue::String(value)) => *field(row) = bytes_of_hex(value)?,
-            (_, other) => return Err(format!("expected {}, found {}", self.wants(), kind(other))),
+            (Field::Text(field), .., Some(text)) => *field(row) = text?,
+            (Field::OptionalText(field), .., Some(text)) => *field(row) = Some(text?),
+            (Field::Bytes(field), Value::Text(bytes), ..) => field(row).clone_from(bytes),
+            (Field::Hex(field), .., Some(text)) => *field(row) = bytes_of_hex(&text?)?,
+            _ => return Err(format!("expected {}, found {}", self.wants(), value.kind())),
         }
         Ok(())
+    }
+
+    /// The value; `None` when there is nothing to write, or another column writes it.
+    fn write(&self, row: &mut R) -> Option<Scalar> {
+        let mut initial = R::default();
+        match self {
+            Field::Int(field) | Field::Flag(field) => Some(Scalar::Int(*field(row))),
+            Field::OptionalInt(field) | Field::OptionalFlag(field) => field(row).map(Scalar::Int),
+            Field::Text(field) => Some(Scalar::Text(field(row).as_bytes().to_vec())),
+            Field::OptionalText(field) => match field(row) {
+                Some(text) => Some(Scalar::Text(text.as_bytes().to_vec())),
+                // a file cannot say NULL; an empty text means the same where that is no default
+                None => field(&mut initial).as_ref().map(|_| Scalar::Text(Vec::new())),
+            },
+            Field::Bytes(field) => Some(Scalar::Text(field(row).clone())),
+            Field::Hex(_) => None,
+        }
     }
 
     fn is_default(&self, row: &mut R) -> bool {
@@ -215,25 +259,6 @@ impl<R: Default> Field<R> {
             Field::Text(_) | Field::OptionalText(_) | Field::Bytes(_) => "a \"text\"",
             Field::Hex(_) => "a \"text\" of hexadecimal digits",
         }
-    }
-}
-
-/// The number that is written.
-pub(super) fn integer(value: &DeInteger<'_>) -> Result<i64, String> {
-    i64::from_str_radix(value.as_str(), value.radix())
-        .map_err(|_| format!("{value} does not fit in 64 bits"))
-}
-
-/// What a value is, for people.
-pub(super) fn kind(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => format!("the text \"{}\"", text.escape_debug()),
-        DeValue::Integer(number) => format!("the number {number}"),
-        DeValue::Float(number) => format!("the number {number}"),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
     }
 }
 

@@ -6,46 +6,73 @@ use engine::config_fault::ConfigFault;
 use engine::rows::RuleRow;
 use engine::snapshot::Draft;
 use engine::vars::{Family, nearest};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use libconfig::Sources;
+use toml::de::DeTable;
 
 use super::columns::Table;
-use super::fault::Fault;
+use super::fault::{Fault, Severity};
+use super::format::Format;
+use super::kept::{self, Kept};
 use super::places::Places;
-use super::{tables, variables};
+use super::tree::{Entry, Item, Value};
+use super::{kept_table, tables, tree, variables};
 
 /// What was read of a file, with everything that is wrong with its shape.
-#[derive(Default)]
 pub(super) struct Document {
     /// Rows, those with faults included, so that positions are those of the file.
     pub(super) draft: Draft,
+    /// What is carried without effect.
+    pub(super) kept: Kept,
     /// Where everything stood.
     pub(super) places: Places,
-    /// What is wrong.
+    /// What is wrong or odd.
     pub(super) faults: Vec<Fault>,
-    /// What is odd.
-    pub(super) odd: Vec<Fault>,
+    /// The file, and those it includes.
+    pub(super) sources: Sources,
+    /// How it is written.
+    pub(super) format: Format,
+    /// Where the text itself was wrong, in order; what follows from it is of no interest.
+    broken: Vec<usize>,
 }
 
-/// Reads a file's text; faults of its values are not looked for yet.
-pub(super) fn read(text: &str) -> Document {
-    let mut document = Document::default();
-    let (root, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
-        let span = error.span().unwrap_or(0..0);
-        document.faults.push(Fault::error(span, error.message()));
-    }
-    for (key, value) in root.get_ref() {
-        document.read_table(key.get_ref(), key.span(), value);
-    }
+/// Reads the text of the file `origin`; faults of its values are not looked for yet.
+pub(super) fn read(format: Format, origin: &str, text: &str) -> Document {
+    let (entries, faults, sources) = match format {
+        Format::Toml => {
+            let (root, errors) = DeTable::parse_recoverable(text);
+            let fault = |error: toml::de::Error| {
+                Fault::error(error.span().unwrap_or(0..0), error.message())
+            };
+            let faults: Vec<_> = errors.into_iter().map(fault).collect();
+            (tree::of_toml(root.get_ref()), faults, Sources::of(origin, text))
+        }
+        Format::Cnf => {
+            let read = libconfig::parse(origin, text, &mut super::format::include);
+            let fault = |fault: libconfig::Fault| {
+                let severity = if fault.fatal { Severity::Error } else { Severity::Warning };
+                Fault { span: fault.span, title: fault.reason, severity }
+            };
+            let faults = read.faults.into_iter().map(fault).collect();
+            (tree::of_cnf(read.settings), faults, read.sources)
+        }
+    };
+    let (draft, kept, places) = (Draft::default(), Kept::default(), Places::default());
+    let wrong = faults.iter().filter(|fault| fault.severity == Severity::Error);
+    let mut broken: Vec<_> = wrong.map(|fault| fault.span.start).collect();
+    broken.sort_unstable();
+    let mut document = Document { draft, kept, places, faults, sources, format, broken };
+    entries.iter().for_each(|entry| document.read_table(entry));
+    document.draft.variables.sort();
+    document.kept.settings.sort_by_key(|(name, _)| *name);
+    document.kept.tables.sort_by_key(|(table, _)| table.name);
     document
 }
 
 impl Document {
-    fn read_table(&mut self, name: &str, key_span: Range<usize>, value: &Spanned<DeValue<'_>>) {
-        match name {
+    fn read_table(&mut self, entry: &Entry) {
+        match entry.key.as_str() {
             "mysql_servers" => {
-                let mut servers = self.read_rows(&tables::SERVERS, key_span, value);
+                let mut servers = self.read_rows(&tables::SERVERS, entry);
                 for (index, server) in servers.iter_mut().enumerate() {
                     let written = self.places.find("mysql_servers", Some(index), "port");
                     if server.hostname.starts_with('/') && written.is_none() {
@@ -54,39 +81,43 @@ impl Document {
                 }
                 self.draft.servers = servers;
             }
-            "mysql_users" => self.draft.users = self.read_rows(&tables::USERS, key_span, value),
-            "mysql_query_rules" => {
-                self.draft.rules = self.read_rows(&tables::RULES, key_span, value);
-            }
+            "mysql_users" => self.draft.users = self.read_rows(&tables::USERS, entry),
+            "mysql_query_rules" => self.draft.rules = self.read_rows(&tables::RULES, entry),
             "mysql_query_rules_fast_routing" => {
-                self.draft.fast_routing = self.read_rows(&tables::FAST_ROUTING, key_span, value);
+                self.draft.fast_routing = self.read_rows(&tables::FAST_ROUTING, entry);
             }
-            "mysql_variables" => self.read_variables(Family::Mysql, key_span, value),
-            "admin_variables" => self.read_variables(Family::Admin, key_span, value),
-            unknown => self.faults.push(Fault::error(key_span, unknown_table(unknown))),
+            "mysql_variables" => self.read_variables(Family::Mysql, entry),
+            "admin_variables" => self.read_variables(Family::Admin, entry),
+            other => self.read_other(other, entry),
         }
     }
 
-    fn read_rows<R: Default>(
-        &mut self,
-        table: &Table<R>,
-        key_span: Range<usize>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Vec<R> {
-        let name = table.name;
-        let Some(rows) = value.get_ref().as_array() else {
-            let title = format!("{name} has one table for each row; write [[{name}]]");
-            self.faults.push(Fault::error(key_span, title));
-            return Vec::new();
-        };
+    /// Reads what is carried only; what is not known is told.
+    fn read_other(&mut self, name: &str, entry: &Entry) {
+        let span = entry.key_span.clone();
+        if let Some(table) = kept::find(name) {
+            kept::read_rows(self, table, entry);
+        } else if let Some(setting) = kept::find_setting(name) {
+            kept::read_setting(self, setting, entry);
+        } else if let Some(reason) = left_out(name) {
+            let title = format!("{name}: {reason}; left out");
+            self.faults.push(Fault { span, title, severity: Severity::LeftOut });
+        } else {
+            self.faults.push(Fault::unknown(span, unknown_table(name)));
+        }
+    }
+
+    fn read_rows<R: Default>(&mut self, table: &Table<R>, entry: &Entry) -> Vec<R> {
+        let Some(rows) = self.rows_of(table.name, entry) else { return Vec::new() };
         let mut typed = Vec::new();
         for (index, row) in rows.iter().enumerate() {
-            match row.get_ref().as_table() {
-                Some(cells) => typed.push(table.read_row(self, index, row.span(), cells)),
-                None => {
-                    let title = format!("{name}: a row is a table; write [[{name}]]");
-                    self.faults.push(Fault::error(row.span(), title));
-                    self.places.unreadable(name, index);
+            match &row.value {
+                Value::Group(cells) => {
+                    typed.push(table.read_row(self, index, row.span.clone(), cells));
+                }
+                _ => {
+                    self.no_row(table.name, row);
+                    self.places.unreadable(table.name, index);
                     typed.push(R::default());
                 }
             }
@@ -94,33 +125,62 @@ impl Document {
         typed
     }
 
-    fn read_variables(
-        &mut self,
-        family: Family,
-        key_span: Range<usize>,
-        value: &Spanned<DeValue<'_>>,
-    ) {
-        match value.get_ref().as_table() {
-            Some(table) => variables::read(self, family, key_span, table),
-            None => {
+    /// The rows of a table; `None`, and a fault, when it is written as something else.
+    pub(super) fn rows_of<'e>(&mut self, name: &str, entry: &'e Entry) -> Option<&'e [Item]> {
+        if let Value::List(rows) = &entry.item.value {
+            return Some(rows);
+        }
+        let write = self.format.shown_row(name);
+        let title = format!("{name} has one table for each row; write {write}");
+        self.faults.push(Fault::error(entry.key_span.clone(), title));
+        None
+    }
+
+    /// Tells of a row that is none.
+    pub(super) fn no_row(&mut self, name: &str, row: &Item) {
+        let title = format!("{name}: a row is a table; write {}", self.format.shown_row(name));
+        self.faults.push(Fault::error(row.span.clone(), title));
+    }
+
+    /// Whether the text is wrong somewhere in `span`.
+    pub(super) fn is_broken(&self, span: &Range<usize>) -> bool {
+        let next = self.broken.partition_point(|at| *at < span.start);
+        self.broken.get(next).is_some_and(|at| *at < span.end)
+    }
+
+    fn read_variables(&mut self, family: Family, entry: &Entry) {
+        match &entry.item.value {
+            Value::Group(entries) => {
+                variables::read(self, family, entry.key_span.clone(), entries);
+            }
+            _ => {
                 let name = family.table();
-                let title = format!("{name} is one table; write [{name}]");
-                self.faults.push(Fault::error(key_span, title));
+                let title = format!("{name} is one table; write {}", self.format.shown_table(name));
+                self.faults.push(Fault::error(entry.key_span.clone(), title));
             }
         }
     }
 
-    /// Puts what the engine finds odd in its place.
-    pub(super) fn warn_of(&mut self, found: &[ConfigFault]) {
-        let mut odd = Vec::new();
-        found.iter().for_each(|fault| self.places.locate(fault, &mut odd));
-        let warnings = odd.into_iter().map(|fault| Fault::warning(fault.span, fault.title));
-        self.odd.extend(warnings);
+    /// Puts what the engine finds wrong in its place.
+    pub(super) fn refuse(&mut self, found: &[ConfigFault]) {
+        self.locate(found, Severity::Unfit);
     }
 
-    /// What is odd but not wrong, in the order of the file.
-    pub(super) fn warnings(&self) -> Vec<Fault> {
-        let mut odd = self.odd.clone();
+    /// Puts what the engine finds odd in its place.
+    pub(super) fn warn_of(&mut self, found: &[ConfigFault]) {
+        self.locate(found, Severity::Warning);
+    }
+
+    fn locate(&mut self, found: &[ConfigFault], severity: Severity) {
+        let mut located = Vec::new();
+        found.iter().for_each(|fault| self.places.locate(fault, &mut located));
+        located.retain(|fault| !self.is_broken(&fault.span));
+        self.faults.extend(located.into_iter().map(|fault| Fault { severity, ..fault }));
+    }
+
+    /// What rows say together that is odd but not wrong.
+    pub(super) fn oddities(&self) -> Vec<Fault> {
+        let mut odd = Vec::new();
         for (index, rule) in self.draft.rules.iter().enumerate() {
             odd.extend(self.oddity_of_rule(index, rule));
         }
@@ -133,7 +193,6 @@ impl Document {
             let row = ("mysql_users", index);
             odd.extend(self.oddity_of_hostgroup(row, "default_hostgroup", user.default_hostgroup));
         }
-        odd.sort_by_key(|fault| fault.span.start);
         odd
     }
 
@@ -163,24 +222,28 @@ impl Document {
     }
 }
 
+/// Why a table or setting that is known has no place here.
+pub(crate) fn left_out(name: &str) -> Option<&'static str> {
+    let is = |&&(beginning, _): &&(&str, _)| name.starts_with(beginning);
+    kept_table::LEFT_OUT.iter().find(is).map(|(_, reason)| *reason)
+}
+
 fn unknown_table(name: &str) -> String {
-    if tables::UNSUPPORTED.contains(&name) {
-        return format!("{name}: this version of Tidegate does not have this table or key yet");
-    }
     if let Some(variable) = engine::vars::all().find(|variable| variable.name == name) {
         return format!("{name}: a variable belongs under [{}]", variable.family.table());
     }
-    match nearest(name, TABLES) {
+    let kept = kept_table::TABLES.iter().map(|table| table.name);
+    let tables = || ROW_TABLES.into_iter().chain(VARIABLE_TABLES);
+    match nearest(name, tables().chain(kept)) {
         Some(meant) => format!("{name}: unknown table; did you mean `{meant}`?"),
-        None => format!("{name}: unknown table; there are {}", TABLES.join(", ")),
+        None => {
+            format!("{name}: unknown table; there are {}", tables().collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
-const TABLES: [&str; 6] = [
-    "mysql_servers",
-    "mysql_users",
-    "mysql_query_rules",
-    "mysql_query_rules_fast_routing",
-    "mysql_variables",
-    "admin_variables",
-];
+/// The tables of rows that have an effect.
+pub(super) const ROW_TABLES: [&str; 4] =
+    ["mysql_servers", "mysql_users", "mysql_query_rules", "mysql_query_rules_fast_routing"];
+
+const VARIABLE_TABLES: [&str; 2] = ["mysql_variables", "admin_variables"];

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use libconfig::Sources;
 
 /// One thing that is wrong, or odd, at a place of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,13 +20,31 @@ pub(super) struct Fault {
 /// How bad a fault is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Severity {
-    /// The configuration is refused.
+    /// The configuration is refused: it cannot be read.
     Error,
+    /// The configuration is refused: a name is not known.
+    Unknown,
+    /// The configuration is refused: it was read, but cannot be put in force.
+    Unfit,
+    /// The operator is told: it is known, and has no place here.
+    LeftOut,
     /// The operator is told.
     Warning,
 }
 
+impl Severity {
+    /// Whether the configuration is refused.
+    pub(super) fn refuses(self) -> bool {
+        matches!(self, Severity::Error | Severity::Unknown | Severity::Unfit)
+    }
+}
+
 impl Fault {
+    /// A name that is not known.
+    pub(super) fn unknown(span: Range<usize>, title: impl Into<String>) -> Self {
+        Self { span, title: title.into(), severity: Severity::Unknown }
+    }
+
     /// Something that makes the configuration unusable.
     pub(super) fn error(span: Range<usize>, title: impl Into<String>) -> Self {
         Self { span, title: title.into(), severity: Severity::Error }
@@ -37,20 +56,25 @@ impl Fault {
     }
 }
 
-/// All faults as one text, with their number at the end.
-pub(super) fn render(faults: &[Fault], text: &str, origin: &str) -> String {
-    let mut shown = render_each(faults, text, origin);
-    let errors = faults.iter().filter(|fault| fault.severity == Severity::Error).count();
+/// All faults that refuse the configuration as one text, with their number at the end.
+pub(super) fn render(faults: &[Fault], sources: &Sources) -> String {
+    let refusing = faults.iter().filter(|fault| fault.severity.refuses());
+    let mut shown = render_each(refusing.clone(), sources);
+    let errors = refusing.count();
     let plural = if errors == 1 { "" } else { "s" };
+    let origin = sources.find(0).map_or("", |first| first.origin.as_str());
     shown.push(format!("{origin}: {errors} error{plural}"));
     shown.join("\n\n")
 }
 
 /// Each fault as a text of its own.
-pub(super) fn render_each(faults: &[Fault], text: &str, origin: &str) -> Vec<String> {
+pub(super) fn render_each<'a>(
+    faults: impl Iterator<Item = &'a Fault>,
+    sources: &Sources,
+) -> Vec<String> {
     let styled = std::io::stderr().is_terminal();
     let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
-    faults.iter().map(|fault| render_one(fault, text, origin, &renderer)).collect()
+    faults.map(|fault| render_one(fault, sources, &renderer)).collect()
 }
 
 /// What is shown of a file that is no text.
@@ -62,14 +86,17 @@ pub(super) fn not_utf8(bytes: &[u8], origin: &str) -> String {
     format!("{origin}:{line}:{column}: the file is not UTF-8 text")
 }
 
-fn render_one(fault: &Fault, text: &str, origin: &str, renderer: &Renderer) -> String {
-    let level = match fault.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
+fn render_one(fault: &Fault, sources: &Sources, renderer: &Renderer) -> String {
+    let level = if fault.severity.refuses() { Level::ERROR } else { Level::WARNING };
+    let title = level.primary_title(fault.title.as_str());
+    let Some(source) = sources.find(fault.span.start) else {
+        return fault.title.clone();
     };
-    let annotation = AnnotationKind::Primary.span(within_line(&fault.span, text));
-    let snippet = Snippet::source(text).path(origin).annotation(annotation);
-    renderer.render(&[level.primary_title(fault.title.as_str()).element(snippet)])
+    let span = fault.span.start - source.start..fault.span.end.saturating_sub(source.start);
+    let annotation = AnnotationKind::Primary.span(within_line(&span, &source.text));
+    let snippet =
+        Snippet::source(source.text.as_str()).path(source.origin.as_str()).annotation(annotation);
+    renderer.render(&[title.element(snippet)])
 }
 
 /// The part of `span` on its first line, so that one line is shown.

@@ -1,22 +1,35 @@
-//! From `tidegate.toml` to a compiled configuration: the file's tables and keys are those of the
-//! admin interface.
+//! From `tidegate.toml` or `proxysql.cnf` to a compiled configuration, and back: the file's tables
+//! and keys are those of the admin interface.
 //!
+//! Both formats become one tree, which is read by one reader.
 //! Shapes and types are judged here, values by `engine`; both kinds of fault are shown together,
 //! each at its place in the file. Nothing is converted silently and nothing is left out silently.
 
 mod columns;
 mod document;
 mod fault;
+mod format;
+mod kept;
+mod kept_table;
 mod places;
 mod tables;
+mod tree;
 mod variables;
+mod write;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use engine::snapshot::{Draft, Snapshot};
+use libconfig::Sources;
 
-use fault::Fault;
+use document::Document;
+use fault::{Fault, Severity};
+use kept::Kept;
+
+pub(crate) use document::left_out;
+pub(crate) use format::Format;
+pub(crate) use write::text as written;
 
 /// A configuration that was read without an error.
 pub(crate) struct Loaded {
@@ -48,41 +61,98 @@ pub(crate) fn find(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// Reads `file`; on failure the error's text shows every fault with its place.
 pub(crate) fn load(file: &Path) -> anyhow::Result<Loaded> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = text_of(file, bytes)?;
     let origin = file.display().to_string();
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => bail!(fault::not_utf8(error.as_bytes(), &origin)),
-    };
-    match read(&text) {
-        Ok((draft, snapshot, warnings)) => {
-            let warnings = fault::render_each(&warnings, &text, &origin);
-            Ok(Loaded { origin: file.to_path_buf(), draft, snapshot, warnings })
+    let judged = judge(document::read(Format::of(file, &text), &origin, &text));
+    match judged.snapshot {
+        Some(snapshot) if !judged.refused() => {
+            let warnings = fault::render_each(judged.faults.iter(), &judged.sources);
+            Ok(Loaded { origin: file.to_path_buf(), draft: judged.draft, snapshot, warnings })
         }
-        Err(faults) => bail!(fault::render(&faults, &text, &origin)),
+        _ => bail!(fault::render(&judged.faults, &judged.sources)),
     }
 }
 
-/// Reads the text of a file: rows, what they compile to and warnings, or all faults in the order
-/// of the file.
-fn read(text: &str) -> Result<(Draft, Snapshot, Vec<Fault>), Vec<Fault>> {
-    let mut document = document::read(text);
-    let compiled = Snapshot::compile(&document.draft).map_err(|found| {
-        for fault in found {
-            document.places.locate(&fault, &mut document.faults);
-        }
-    });
-    if let Ok(snapshot) = &compiled {
-        document.warn_of(snapshot.rules.slow_patterns());
+/// A file that was read and compiled, with everything that there is to say of it.
+struct Judged {
+    draft: Draft,
+    kept: Kept,
+    /// `None` when the rows do not compile.
+    snapshot: Option<Snapshot>,
+    /// What is wrong or odd, in the order of the file.
+    faults: Vec<Fault>,
+    sources: Sources,
+}
+
+impl Judged {
+    /// Whether the file cannot be put in force.
+    fn refused(&self) -> bool {
+        self.faults.iter().any(|fault| fault.severity.refuses())
     }
-    let warnings = document.warnings();
-    match compiled {
-        Ok(snapshot) if document.faults.is_empty() => Ok((document.draft, snapshot, warnings)),
-        _ => {
-            let mut faults = document.faults;
-            faults.sort_by_key(|fault| fault.span.start);
-            Err(faults)
-        }
+}
+
+/// What was read of a file that is to be converted.
+pub(crate) struct Survey {
+    /// The rows, those that cannot be put in force included.
+    pub(crate) draft: Draft,
+    /// What is carried without effect.
+    pub(crate) kept: Kept,
+    /// What has to be corrected before it can be put in force, rendered for people.
+    pub(crate) unfit: Vec<String>,
+    /// Names that are not known; they are not among the rows.
+    pub(crate) unknown: Vec<String>,
+    /// What is known and has no place here.
+    pub(crate) left_out: Vec<String>,
+    /// What is odd, or has no effect.
+    pub(crate) odd: Vec<String>,
+}
+
+/// Reads the text of the file `origin` to convert it; the error shows everything that keeps it
+/// from being read.
+pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result<Survey> {
+    let Judged { draft, kept, faults, sources, .. } = judge(document::read(format, origin, text));
+    let (wrong, rest): (Vec<_>, Vec<_>) =
+        faults.into_iter().partition(|fault| fault.severity == Severity::Error);
+    if !wrong.is_empty() {
+        bail!(fault::render(&wrong, &sources));
     }
+    let of = |severity| rest.iter().filter(move |fault: &&Fault| fault.severity == severity);
+    let titles = |severity| of(severity).map(|fault| fault.title.clone()).collect::<Vec<_>>();
+    let (unknown, left_out) = (titles(Severity::Unknown), titles(Severity::LeftOut));
+    let odd = titles(Severity::Warning);
+    let unfit = fault::render_each(of(Severity::Unfit), &sources);
+    Ok(Survey { draft, kept, unfit, unknown, left_out, odd })
+}
+
+/// The text of a file, or where it is none.
+pub(crate) fn text_of(file: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|error| anyhow!(fault::not_utf8(error.as_bytes(), &file.display().to_string())))
+}
+
+/// The tables that have rows, with their names in `proxysql.cnf`.
+pub(crate) fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let read = document::ROW_TABLES.into_iter().map(|name| (name, name));
+    read.chain(kept_table::TABLES.iter().map(|table| (table.name, table.section)))
+}
+
+/// Compiles what was read.
+fn judge(mut document: Document) -> Judged {
+    let snapshot = match Snapshot::compile(&document.draft) {
+        Ok(snapshot) => {
+            document.warn_of(snapshot.rules.slow_patterns());
+            Some(snapshot)
+        }
+        Err(found) => {
+            document.refuse(&found);
+            None
+        }
+    };
+    let mut faults = document.oddities();
+    faults.append(&mut document.faults);
+    faults.sort_by_key(|fault| fault.span.start);
+    let Document { draft, kept, sources, .. } = document;
+    Judged { draft, kept, snapshot, faults, sources }
 }
 
 const USUAL_PLACES: [&str; 2] = ["./tidegate.toml", "/etc/tidegate/tidegate.toml"];

@@ -101,29 +101,6 @@ pub(super) const FAST_ROUTING: Table<FastRoutingRow> = Table {
     ],
 };
 
-/// What else ProxySQL reads from its file; refused by name, as leaving it out would mislead.
-pub(super) const UNSUPPORTED: &[&str] = &[
-    "datadir",
-    "errorlog",
-    "pidfile",
-    "uuid",
-    "restart_on_missing_heartbeats",
-    "execute_on_exit_failure",
-    "cluster_sync_interfaces",
-    "mysql_replication_hostgroups",
-    "mysql_group_replication_hostgroups",
-    "mysql_galera_hostgroups",
-    "mysql_aws_aurora_hostgroups",
-    "mysql_hostgroup_attributes",
-    "mysql_servers_ssl_params",
-    "mysql_firewall_whitelist_users",
-    "mysql_firewall_whitelist_rules",
-    "mysql_ldap_mapping",
-    "scheduler",
-    "restapi",
-    "proxysql_servers",
-];
-
 const fn needed<R>(
     name: &'static str,
     aliases: &'static [&'static str],

@@ -2,9 +2,27 @@
 
 use super::*;
 
+/// What an operator gets to see of a file.
+fn shown(format: Format, origin: &str, text: &str) -> String {
+    let judged = judge(document::read(format, origin, text));
+    if judged.refused() {
+        return fault::render(&judged.faults, &judged.sources);
+    }
+    let mut shown = fault::render_each(judged.faults.iter(), &judged.sources);
+    shown.push("valid".to_owned());
+    shown.join("\n\n")
+}
+
+/// A valid `tidegate.toml`: its rows, what they compile to and what is odd.
+fn read(text: &str) -> (Draft, Snapshot, Vec<Fault>) {
+    let judged = judge(document::read(Format::Toml, "tidegate.toml", text));
+    assert!(!judged.refused(), "{}", fault::render(&judged.faults, &judged.sources));
+    (judged.draft, judged.snapshot.expect("it compiles"), judged.faults)
+}
+
 /// Compares every case of one file of the corpus: `=== name`, the file, `---`, the text shown.
 /// With `TIDEGATE_BLESS=1` the texts are written anew, to be read before they are committed.
-fn check_corpus(file: &str) -> usize {
+fn check_corpus(format: Format, file: &str) -> usize {
     let path = format!("{}/../../testdata/config/faults/{file}", env!("CARGO_MANIFEST_DIR"));
     let corpus = std::fs::read_to_string(&path).expect(&path);
     let mut rewritten = String::new();
@@ -13,14 +31,8 @@ fn check_corpus(file: &str) -> usize {
     for case in corpus.split("=== ").skip(1) {
         let (name, rest) = case.split_once('\n').expect("a name ends its line");
         let (input, expected) = rest.split_once("---\n").expect(name);
-        let shown = match read(input) {
-            Ok((_, _, warnings)) => {
-                let mut shown = fault::render_each(&warnings, input, "tidegate.toml");
-                shown.push("valid".to_owned());
-                shown.join("\n\n")
-            }
-            Err(faults) => fault::render(&faults, input, "tidegate.toml"),
-        };
+        let origin = if format == Format::Toml { "tidegate.toml" } else { "proxysql.cnf" };
+        let shown = shown(format, origin, input);
         rewritten += &format!("=== {name}\n{input}---\n{shown}\n\n");
         if shown != expected.trim_end() {
             wrong.push(format!("== {name} ==\n{shown}\n-- instead of --\n{expected}"));
@@ -37,38 +49,38 @@ fn check_corpus(file: &str) -> usize {
 
 #[test]
 fn wrong_servers_are_shown_in_place() {
-    assert_eq!(check_corpus("servers.txt"), 16);
+    assert_eq!(check_corpus(Format::Toml, "servers.txt"), 16);
 }
 
 #[test]
 fn wrong_users_are_shown_in_place() {
-    assert_eq!(check_corpus("users.txt"), 12);
+    assert_eq!(check_corpus(Format::Toml, "users.txt"), 12);
 }
 
 #[test]
 fn wrong_rules_are_shown_in_place() {
-    assert_eq!(check_corpus("rules.txt"), 13);
+    assert_eq!(check_corpus(Format::Toml, "rules.txt"), 13);
 }
 
 #[test]
 fn wrong_variables_are_shown_in_place() {
-    assert_eq!(check_corpus("variables.txt"), 16);
+    assert_eq!(check_corpus(Format::Toml, "variables.txt"), 16);
 }
 
 #[test]
 fn wrong_files_are_shown_in_place() {
-    assert_eq!(check_corpus("files.txt"), 12);
+    assert_eq!(check_corpus(Format::Toml, "files.txt"), 12);
 }
 
 #[test]
 fn odd_but_valid_files_are_warned_about() {
-    assert_eq!(check_corpus("warnings.txt"), 7);
+    assert_eq!(check_corpus(Format::Toml, "warnings.txt"), 7);
 }
 
 #[test]
 fn every_column_reaches_its_field() {
     let text = include_str!("../../../../testdata/config/every-column.toml");
-    let (draft, snapshot, _) = read(text).expect("valid");
+    let (draft, snapshot, _) = read(text);
     let server = &draft.servers[0];
     assert_eq!((server.hostgroup_id, server.hostname.as_str(), server.port), (7, "db1", 3307));
     assert_eq!(
@@ -119,7 +131,7 @@ fn every_column_reaches_its_field() {
 
 #[test]
 fn an_empty_file_is_all_defaults() {
-    let (draft, snapshot, warnings) = read("").expect("valid");
+    let (draft, snapshot, warnings) = read("");
     assert!(draft.servers.is_empty() && draft.users.is_empty() && draft.rules.is_empty());
     assert_eq!(*snapshot.vars, engine::vars::Vars::default());
     assert_eq!(warnings, []);
@@ -138,4 +150,88 @@ fn a_missing_file_is_named() {
         format!("{error:#}"),
         "cannot read /nonexistent/tidegate.toml: No such file or directory (os error 2)"
     );
+}
+
+/// Reads a text that may be refused for its values, but not for its shape.
+fn rows(format: Format, text: &str) -> (Draft, Kept) {
+    let judged = judge(document::read(format, "x", text));
+    let wrong = |fault: &&Fault| fault.severity == fault::Severity::Error;
+    let wrong: Vec<_> = judged.faults.iter().filter(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:?} of\n{text}");
+    (judged.draft, judged.kept)
+}
+
+#[test]
+fn what_is_written_is_read_back_equal() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/config");
+    let mut count = 0;
+    for entry in std::fs::read_dir(Path::new(folder).join("cnf")).expect(folder) {
+        let file = entry.expect(folder).path();
+        let text = std::fs::read_to_string(&file).expect(folder);
+        let (draft, kept) = rows(Format::Cnf, &text);
+        for format in [Format::Toml, Format::Cnf] {
+            let written = write::text(format, &draft, &kept);
+            let (again, kept_again) = rows(format, &written);
+            assert_eq!(again, draft, "{}\n{written}", file.display());
+            assert_eq!(kept_again, kept, "{}\n{written}", file.display());
+        }
+        count += 1;
+    }
+    assert!(count >= 6, "{count}");
+    let text = include_str!("../../../../testdata/config/every-column.toml");
+    let (draft, kept) = rows(Format::Toml, text);
+    for format in [Format::Toml, Format::Cnf] {
+        let written = write::text(format, &draft, &kept);
+        assert_eq!(rows(format, &written).0, draft, "{written}");
+    }
+}
+
+#[test]
+fn rows_of_the_database_that_no_file_can_say_are_written_with_the_same_meaning() {
+    let rule = engine::rows::RuleRow { rule_id: 1, re_modifiers: None, ..Default::default() };
+    let draft = Draft { rules: vec![rule], ..Draft::default() };
+    let written = write::text(Format::Toml, &draft, &Kept::default());
+    assert_eq!(written, "[[mysql_query_rules]]\nrule_id = 1\nactive = 0\nre_modifiers = \"\"\n");
+}
+
+#[test]
+fn kept_tables_are_the_recorded_ones() {
+    let text = include_str!("../../../../testdata/admin.json");
+    let recorded: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    for table in kept_table::TABLES {
+        let columns = recorded["tables"]["main"][table.name].as_array().expect(table.name);
+        let names: Vec<_> = columns.iter().map(|column| column["name"].as_str()).collect();
+        let ours: Vec<_> = table.columns.iter().map(|column| Some(column.name)).collect();
+        assert_eq!(ours, names, "{}", table.name);
+        for (column, recorded) in table.columns.iter().zip(columns) {
+            let default = recorded["default"].as_str().map(|text| text.trim_matches(['(', ')']));
+            let ours = match column.absent {
+                kept::Absent::Int(number) => Some(number.to_string()),
+                kept::Absent::Text("") if default.is_none() => None,
+                kept::Absent::Text(text) => Some(format!("'{text}'")),
+                kept::Absent::Null | kept::Absent::Needed => None,
+            };
+            assert_eq!(ours.as_deref(), default, "{}.{}", table.name, column.name);
+        }
+    }
+}
+
+#[test]
+fn wrong_proxysql_files_are_shown_in_place() {
+    assert_eq!(check_corpus(Format::Cnf, "proxysql.txt"), 33);
+}
+
+#[test]
+fn any_text_is_written_so_that_it_is_read_back() {
+    let texts =
+        ["", "it's \"both\"", r"^\w+$", "a\nb\r\n\tc", "\u{0}\u{1}\u{7f}é", "'''", "\"\"\"", "\\"];
+    for text in texts {
+        let rule = engine::rows::RuleRow { comment: Some(text.into()), ..Default::default() };
+        let user = engine::rows::UserRow { password: text.into(), ..Default::default() };
+        let draft = Draft { rules: vec![rule], users: vec![user], ..Draft::default() };
+        for format in [Format::Toml, Format::Cnf] {
+            let written = write::text(format, &draft, &Kept::default());
+            assert_eq!(rows(format, &written).0, draft, "{written}");
+        }
+    }
 }

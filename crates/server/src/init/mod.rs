@@ -40,7 +40,7 @@ fn compose(input: impl BufRead, output: impl Write) -> anyhow::Result<String> {
 }
 
 /// Passwords are in the file, so only its owner may read it.
-fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn write(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(OWNER_ONLY);
     let writing = || format!("cannot write {}", file.display());

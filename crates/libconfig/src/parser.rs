@@ -1,0 +1,285 @@
+//! Tokens to settings. After a fault it goes on with the next setting, so that all are found.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::scanner::{Kind, Token};
+use crate::{Fault, Item, Setting, Value};
+
+/// Reads tokens.
+pub(crate) struct Parser<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    faults: &'a mut Vec<Fault>,
+    /// Brackets that are open.
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(tokens: &'a [Token], faults: &'a mut Vec<Fault>) -> Self {
+        Self { tokens, at: 0, faults, depth: 0 }
+    }
+
+    /// Reads everything.
+    pub(crate) fn document(&mut self) -> Vec<Setting> {
+        self.settings(None)
+    }
+
+    /// Reads settings up to the bracket that closes them, or the end; `open` is where the group
+    /// began.
+    fn settings(&mut self, open: Option<&Range<usize>>) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        let mut names = HashSet::new();
+        loop {
+            let Some(token) = self.peek() else {
+                if let Some(open) = open {
+                    self.fault(open.clone(), "this `{` is never closed");
+                }
+                return settings;
+            };
+            match &token.kind {
+                Kind::Sign('}') if open.is_some() => {
+                    self.at += 1;
+                    return settings;
+                }
+                Kind::Sign(';' | ',') => self.at += 1,
+                Kind::Sign(')' | ']') if open.is_some() => {
+                    let found = shown(&token.kind);
+                    let reason = format!("expected a name or `}}`, found {found}");
+                    self.fault(token.span.clone(), reason);
+                    return settings;
+                }
+                Kind::Sign(close @ ('}' | ')' | ']')) => {
+                    self.fault(token.span.clone(), format!("`{close}` closes nothing"));
+                    self.at += 1;
+                }
+                Kind::Word(name) => {
+                    self.at += 1;
+                    let Some(item) = self.assigned(name, &token.span) else { continue };
+                    if names.insert(name.clone()) {
+                        let (name, name_span) = (name.clone(), token.span.clone());
+                        settings.push(Setting { name, name_span, item });
+                    } else {
+                        let reason = format!("`{name}` is given twice in this group");
+                        self.fault(token.span.clone(), reason);
+                    }
+                }
+                kind => {
+                    let reason = format!("expected a name, found {}", shown(kind));
+                    self.fault(token.span.clone(), reason);
+                    self.recover();
+                }
+            }
+        }
+    }
+
+    /// `= value`, of a setting whose name has been read.
+    fn assigned(&mut self, name: &str, name_span: &Range<usize>) -> Option<Item> {
+        match self.peek() {
+            Some(Token { kind: Kind::Sign('=' | ':'), .. }) => {
+                self.at += 1;
+                let item = self.value(name_span);
+                if item.is_none() {
+                    self.recover();
+                }
+                item
+            }
+            _ => {
+                let reason = format!("expected `=` after `{name}`{}", self.found());
+                self.fault(name_span.clone(), reason);
+                self.recover();
+                None
+            }
+        }
+    }
+
+    /// Reads a value; without one, says so at the place of what should have one.
+    fn value(&mut self, owner: &Range<usize>) -> Option<Item> {
+        let Some(token) = self.peek() else {
+            self.fault(owner.clone(), "expected a value, found the end of the file");
+            return None;
+        };
+        let span = token.span.clone();
+        let value = match &token.kind {
+            Kind::Int(number) => Value::Int(*number),
+            Kind::Float(number) => Value::Float(*number),
+            Kind::Word(word) if word.eq_ignore_ascii_case("true") => Value::Bool(true),
+            Kind::Word(word) if word.eq_ignore_ascii_case("false") => Value::Bool(false),
+            Kind::Word(word) => {
+                let reason = format!("`{word}` is no value; a text stands in quotes");
+                self.fault(span, reason);
+                return None;
+            }
+            Kind::Text(_) => return Some(self.text()),
+            Kind::Sign(open @ ('{' | '(' | '[')) => return self.bracketed(*open, span),
+            Kind::Sign(_) => {
+                self.fault(span, format!("expected a value, found {}", shown(&token.kind)));
+                return None;
+            }
+        };
+        self.at += 1;
+        Some(Item { span, value })
+    }
+
+    /// Adjacent texts are one.
+    fn text(&mut self) -> Item {
+        let mut bytes = Vec::new();
+        let mut span = self.peek().map(|token| token.span.clone()).unwrap_or_default();
+        while let Some(Token { kind: Kind::Text(more), span: at }) = self.peek() {
+            bytes.extend_from_slice(more);
+            span.end = span.end.max(at.end);
+            self.at += 1;
+        }
+        Item { span, value: Value::Text(bytes) }
+    }
+
+    fn bracketed(&mut self, open: char, span: Range<usize>) -> Option<Item> {
+        if self.depth >= DEPTH_MAX {
+            self.fault(span, format!("brackets are nested {DEPTH_MAX} deep at most"));
+            return None;
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = match open {
+            '{' => Value::Group(self.settings(Some(&span))),
+            '(' => Value::List(self.elements(')', &span)),
+            _ => {
+                let elements = self.elements(']', &span);
+                self.check_array(&elements);
+                Value::Array(elements)
+            }
+        };
+        self.depth -= 1;
+        let last = self.tokens.get(self.at.saturating_sub(1)).map_or(span.end, |t| t.span.end);
+        Some(Item { span: span.start..last.max(span.end), value })
+    }
+
+    /// Reads values up to the bracket that closes them.
+    fn elements(&mut self, close: char, open: &Range<usize>) -> Vec<Item> {
+        let mut elements = Vec::new();
+        loop {
+            let Some(token) = self.peek() else {
+                let shown = if close == ')' { '(' } else { '[' };
+                self.fault(open.clone(), format!("this `{shown}` is never closed"));
+                return elements;
+            };
+            match &token.kind {
+                Kind::Sign(found) if *found == close => {
+                    self.at += 1;
+                    return elements;
+                }
+                Kind::Sign('}' | ')' | ']') => {
+                    let reason = format!("expected `{close}`, found {}", shown(&token.kind));
+                    self.fault(token.span.clone(), reason);
+                    return elements;
+                }
+                Kind::Word(name) if self.is_setting() => {
+                    let reason = format!(
+                        "expected `{close}` or a value, found the setting `{name}`; is a bracket \
+                         missing before it?"
+                    );
+                    self.fault(token.span.clone(), reason);
+                    self.at += 2;
+                    self.value(&token.span);
+                    self.separator(close, false);
+                    continue;
+                }
+                _ => {}
+            }
+            match self.value(open) {
+                Some(item) => {
+                    elements.push(item);
+                    self.separator(close, true);
+                }
+                None => self.recover(),
+            }
+        }
+    }
+
+    /// The comma between two values; the one after the last may be left out or not.
+    fn separator(&mut self, close: char, needed: bool) {
+        let Some(token) = self.peek() else { return };
+        match &token.kind {
+            Kind::Sign(',') => self.at += 1,
+            Kind::Sign('}' | ')' | ']') => {}
+            Kind::Sign(';') if !needed => self.at += 1,
+            kind => {
+                if needed {
+                    let reason = format!("expected `,` or `{close}`, found {}", shown(kind));
+                    self.fault(token.span.clone(), reason);
+                }
+                if matches!(kind, Kind::Sign(';' | '=' | ':')) {
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn check_array(&mut self, elements: &[Item]) {
+        let mut first = None;
+        for item in elements {
+            let reason = match &item.value {
+                Value::Array(_) | Value::List(_) | Value::Group(_) => {
+                    "`[]` holds numbers, texts or truth values only; use `()`"
+                }
+                value => {
+                    let kind = std::mem::discriminant(value);
+                    if *first.get_or_insert(kind) == kind {
+                        continue;
+                    }
+                    "the values in `[]` are all of one kind; use `()`"
+                }
+            };
+            self.fault(item.span.clone(), reason);
+        }
+    }
+
+    /// Skips to where a setting may begin or a bracket closes, past what is bracketed in between.
+    fn recover(&mut self) {
+        let mut open = 0_usize;
+        while let Some(token) = self.peek() {
+            match &token.kind {
+                Kind::Sign('{' | '(' | '[') => open += 1,
+                Kind::Sign('}' | ')' | ']') if open == 0 => return,
+                Kind::Sign('}' | ')' | ']') => open -= 1,
+                Kind::Sign(';' | ',') if open == 0 => {
+                    self.at += 1;
+                    return;
+                }
+                Kind::Word(_) if open == 0 && self.is_setting() => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Whether a name and its `=` come next.
+    fn is_setting(&self) -> bool {
+        let next = self.tokens.get(self.at + 1).map(|token| &token.kind);
+        matches!(next, Some(Kind::Sign('=' | ':')))
+    }
+
+    fn found(&self) -> String {
+        self.peek().map_or_else(String::new, |token| format!(", found {}", shown(&token.kind)))
+    }
+
+    fn peek(&self) -> Option<&'a Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn fault(&mut self, span: Range<usize>, reason: impl Into<String>) {
+        self.faults.push(Fault { span, reason: reason.into(), fatal: true });
+    }
+}
+
+fn shown(kind: &Kind) -> String {
+    match kind {
+        Kind::Word(word) => format!("`{word}`"),
+        Kind::Int(number) => format!("the number {number}"),
+        Kind::Float(number) => format!("the number {number}"),
+        Kind::Text(_) => "a text".to_owned(),
+        Kind::Sign(sign) => format!("`{sign}`"),
+    }
+}
+
+const DEPTH_MAX: usize = 32;
