@@ -427,51 +427,6 @@ fn any_statement_is_answered_and_changes_no_other_layer() {
     let file = Draft { servers: vec![server], ..Draft::default() };
     let interface = dir.open(file, Source::Auto);
     let mut admin = interface.admin();
-    let words = [
-        "SELECT",
-        "*",
-        "FROM",
-        "mysql_servers",
-        "SHOW",
-        "TABLES",
-        "VARIABLES",
-        "LIKE",
-        "'%'",
-        "SET",
-        "mysql-threads",
-        "=",
-        "@@",
-        "@@version",
-        "(",
-        ")",
-        ";",
-        "'",
-        "\"",
-        "/*",
-        "PLAN",
-        "CONFIG",
-        "DIFF",
-        "EXPLAIN",
-        "ROUTE",
-        "CHECKSUM",
-        "LINT",
-        "MYSQL",
-        "USERS",
-        "RULES",
-        "KILL",
-        "1",
-        "\u{e9}",
-        "NULL",
-        ",",
-        "FIELDS",
-        "CREATE",
-        "TABLE",
-        "STATUS",
-        "WARNINGS",
-        "-",
-        "--",
-        "x",
-    ];
     let mut seed = 7_u64;
     for _ in 0..3000 {
         let mut text = String::new();
@@ -479,7 +434,7 @@ fn any_statement_is_answered_and_changes_no_other_layer() {
         let mut left = seed;
         for _ in 0..(1 + (seed >> 60) % 9) {
             left = left.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
-            text.push_str(words[(left >> 33) as usize % words.len()]);
+            text.push_str(WORDS[(left >> 33) as usize % WORDS.len()]);
             text.push(' ');
         }
         match admin.query_drop(&text) {
@@ -492,3 +447,50 @@ fn any_statement_is_answered_and_changes_no_other_layer() {
     }
     assert_eq!(interface.fake().applied(), 0);
 }
+
+/// What statements of chance are made of.
+const WORDS: &[&str] = &[
+    "SELECT",
+    "*",
+    "FROM",
+    "mysql_servers",
+    "SHOW",
+    "TABLES",
+    "VARIABLES",
+    "LIKE",
+    "'%'",
+    "SET",
+    "mysql-threads",
+    "=",
+    "@@",
+    "@@version",
+    "(",
+    ")",
+    ";",
+    "'",
+    "\"",
+    "/*",
+    "PLAN",
+    "CONFIG",
+    "DIFF",
+    "EXPLAIN",
+    "ROUTE",
+    "CHECKSUM",
+    "LINT",
+    "MYSQL",
+    "USERS",
+    "RULES",
+    "KILL",
+    "1",
+    "\u{e9}",
+    "NULL",
+    ",",
+    "FIELDS",
+    "CREATE",
+    "TABLE",
+    "STATUS",
+    "WARNINGS",
+    "-",
+    "--",
+    "x",
+];

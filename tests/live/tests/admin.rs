@@ -1,7 +1,13 @@
 //! The administrative interface of a running Tidegate, by the command-line client and by PyMySQL.
 
-use live::{Program, Proxy, skip};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use lab::{Process, RunDir};
+use live::{Program, Proxy, skip};
 
 const CONFIGURATION: &str = "server_version = \"8.0.11\"\nthreads = 1\n\
     [[mysql_servers]]\nhostgroup_id = 1\nhostname = \"127.0.0.1\"\nport = 1\n\
@@ -114,4 +120,83 @@ fn a_shutdown_that_was_asked_for_ends_the_process_in_order() {
     console(&proxy, ("admin", "admin"), "TIDEGATE SHUTDOWN GRACEFUL;");
     live::eventually("the process ends", Duration::from_secs(20), || !proxy.is_running());
     assert!(proxy.log().contains("stopped"), "{}", proxy.log());
+}
+
+#[test]
+fn whenever_it_is_killed_the_database_holds_one_configuration_whole() {
+    let dir = RunDir::create().expect("a directory");
+    let rounds = if live::full() { 200 } else { 12 };
+    for round in 0..rounds {
+        let port = lab::free_port().expect("a free port");
+        let process = launch(dir.path(), port);
+        assert_whole(port);
+        let mut client = Command::new("mariadb")
+            .args(["--no-defaults", "--skip-ssl", "-h127.0.0.1", "-uadmin", "-padmin"])
+            .arg(format!("-P{port}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the client starts");
+        let mut saves = client.stdin.take().expect("it was asked for");
+        // each configuration has its number in every row
+        let statements: String = (0..2000).map(|number| save(round * 2000 + number)).collect();
+        let writer = std::thread::spawn(move || drop(saves.write_all(statements.as_bytes())));
+        std::thread::sleep(Duration::from_millis(60 + round * 7 % 90));
+        process.signal("KILL").expect("it runs");
+        process.wait(Duration::from_secs(20)).expect("it ends");
+        client.wait().expect("it ends without a server");
+        writer.join().expect("it writes until the client ends");
+    }
+    let port = lab::free_port().expect("a free port");
+    let _process = launch(dir.path(), port);
+    assert_ne!(assert_whole(port), "0\t0", "something was saved");
+}
+
+fn save(number: u64) -> String {
+    let rows: Vec<String> = (0..40).map(|row| format!("('{row}', '{number}')")).collect();
+    format!(
+        "DELETE FROM mysql_users; INSERT INTO mysql_users (username, comment) VALUES {}; \
+         SAVE MYSQL USERS TO DISK;\n",
+        rows.join(",")
+    )
+}
+
+fn launch(dir: &Path, port: u16) -> Process {
+    let file = dir.join("tidegate.toml");
+    let interfaces = dir.join("sock");
+    let text = format!(
+        "[mysql_variables]\ninterfaces = \"{}\"\nserver_version = \"8.0.11\"\nthreads = 1\n\
+         [admin_variables]\nmysql_ifaces = \"127.0.0.1:{port}\"\n",
+        interfaces.display()
+    );
+    std::fs::write(&file, text).expect("written");
+    let words: [OsString; 6] = [
+        live::binary().expect("it is built").into(),
+        "run".into(),
+        "--config".into(),
+        file.into(),
+        "--datadir".into(),
+        dir.join("data").into(),
+    ];
+    // the port is another one each time, so the database's is not to win
+    let words = [&words[..], &["--reload".into()]].concat();
+    let process = Process::launch(&words, &dir.join("log")).expect("it starts");
+    live::eventually("the interface greets", Duration::from_secs(20), || {
+        live::greeting_of(port).is_ok()
+    });
+    process
+}
+
+/// Every row of the saved users is of one configuration.
+fn assert_whole(port: u16) -> String {
+    let done = Program::new("mariadb")
+        .args(["--no-defaults", "--skip-ssl", "--batch", "--skip-column-names", "-h127.0.0.1"])
+        .args([format!("-P{port}"), "-uadmin".into(), "-padmin".into()])
+        .input("SELECT count(*), count(DISTINCT comment) FROM disk.mysql_users;")
+        .limit(Duration::from_secs(20))
+        .run();
+    let found = done.output.trim().to_owned();
+    assert!(["0\t0", "40\t1"].contains(&found.as_str()), "{found} {}", done.errors);
+    found
 }
