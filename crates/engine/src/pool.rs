@@ -67,7 +67,7 @@ impl PoolShard {
     /// An empty pool for the servers of a topology. `seed` says which of them come first, so that
     /// workers do not all begin with the same.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let idle = topology.servers().iter().map(|_| Vec::new()).collect();
+        let idle = (0..topology.numbers()).map(|_| Vec::new()).collect();
         let mut random = seed | 1;
         let mut credit_of = |server: &ServerRef| {
             random ^= random << 13;
@@ -75,8 +75,30 @@ impl PoolShard {
             random ^= random << 17;
             i64::try_from(random % (u64::from(server.weight) + 1)).unwrap_or(0)
         };
+        // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
         Self { idle, waiters: HashMap::new(), credit }
+    }
+
+    /// The servers are those of `topology` from now on. Where those of a hostgroup changed, all of
+    /// them begin with what is their share then.
+    pub fn adopt(&mut self, before: &Topology, topology: &Topology) {
+        let numbers = topology.numbers().max(self.idle.len());
+        self.idle.resize_with(numbers, Vec::new);
+        self.credit.resize(numbers, 0);
+        for (hostgroup, servers) in topology.groups() {
+            let old = before.hostgroup(hostgroup);
+            let pairs = || old.iter().zip(servers);
+            if old.len() == servers.len() && pairs().all(|(a, b)| Arc::ptr_eq(a, b)) {
+                continue;
+            }
+            for server in servers {
+                if let Some(credit) = self.credit.get_mut(server.index) {
+                    *credit = 0;
+                }
+            }
+        }
+        self.waiters.retain(|_, queue| !queue.is_empty());
     }
 
     /// Finds a lane for a command.
@@ -219,6 +241,18 @@ impl PoolShard {
         }
     }
 
+    /// Takes a session out of whichever queue it is in.
+    pub fn forget_everywhere(&mut self, session: SessionId) {
+        for queue in self.waiters.values_mut() {
+            queue.retain(|waiting| *waiting != session);
+        }
+    }
+
+    /// Every session that waits; those of a hostgroup first come first.
+    pub fn all_waiters(&self) -> Vec<SessionId> {
+        self.waiters.values().flatten().copied().collect()
+    }
+
     /// The sessions that wait for a hostgroup, first come first.
     pub fn waiters(&self, hostgroup: HostgroupId) -> impl Iterator<Item = SessionId> + '_ {
         self.waiters.get(&hostgroup).into_iter().flatten().copied()
@@ -232,13 +266,18 @@ impl PoolShard {
 
 /// How many steps a lane is away from a need; `None` when it can never serve it.
 pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
-    if !Arc::ptr_eq(&lane.account, need.account) || lane.class != need.class {
+    if !is_same_account(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
     if need.fresh && !lane.fresh {
         return None;
     }
     need.want.distance(&lane.state)
+}
+
+/// Whether both are versions of one account.
+fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
+    Arc::ptr_eq(one, other) || one.name == other.name
 }
 
 /// The mark of a hostgroup's server by its place; the last mark stands for all from there on.

@@ -16,6 +16,7 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
 use crate::route::QueryProcessor;
+pub use crate::session::Replaced;
 use crate::session::{Mirrors, Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
@@ -24,7 +25,7 @@ use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
 pub struct Offer {
-    /// Version in the greeting.
+    /// Version in the greeting, unless `mysql-server_version` says another.
     pub server_version: Vec<u8>,
     /// Capabilities in the greeting.
     pub caps: Caps,
@@ -279,6 +280,7 @@ impl Proxy {
     /// Once a second: idle lanes that are too many or too old are closed.
     pub fn on_tick(&mut self) {
         self.trim_idle();
+        self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();
     }
 
@@ -302,6 +304,11 @@ impl Proxy {
         for id in self.sessions.keys() {
             self.close_session(id, Some(crate::error::shutting_down()));
         }
+    }
+
+    /// The configuration in force.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
     }
 
     /// What this worker has counted, as far as it is asked for.

@@ -137,6 +137,13 @@ impl QueryProcessor {
         }
     }
 
+    /// Another configuration is in force: what was remembered and counted for other rules is given
+    /// back, and begins anew. It is worth nothing, but letting go of it takes time.
+    pub fn adopt(&mut self, snapshot: &Snapshot) -> Option<RuleScratch> {
+        let changed = !snapshot.rules.owns(&self.rules);
+        changed.then(|| std::mem::replace(&mut self.rules, snapshot.rules.scratch()))
+    }
+
     /// Decides about a query.
     pub fn route(&mut self, snapshot: &Snapshot, query: &Query<'_>) -> Route {
         if !snapshot.vars.stats_time_query_processor {

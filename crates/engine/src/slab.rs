@@ -112,6 +112,11 @@ impl<K: Key, T> Slab<K, T> {
         })
     }
 
+    /// Every entry, for changing it, in the order of slots.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks.iter_mut().flatten().filter_map(|entry| entry.value.as_mut())
+    }
+
     /// Every key in use, in the order of slots.
     pub fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()

@@ -1,7 +1,8 @@
 //! The configuration in force: compiled from rows as a whole, or not at all.
 //!
-//! A [`Draft`] is what was typed. A [`Snapshot`] is immutable and shared by all workers. Files and
-//! databases are the loader's business.
+//! A [`Draft`] is what was typed. A [`Snapshot`] is immutable and shared by all workers; a change
+//! is another snapshot, compiled to follow the one in force. Files and databases are the loader's
+//! business.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
 use crate::users::Users;
-use crate::vars::Vars;
+use crate::vars::{AfterRestart, Vars};
 
 /// Rows exactly as typed.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -30,6 +31,8 @@ pub struct Draft {
 /// A whole configuration, checked and compiled; its parts are shared, so a copy is cheap.
 #[derive(Clone)]
 pub struct Snapshot {
+    /// What it was compiled from.
+    pub draft: Arc<Draft>,
     /// Global variables.
     pub vars: Arc<Vars>,
     /// Accounts.
@@ -45,22 +48,71 @@ pub struct Snapshot {
 impl Snapshot {
     /// Compiles a draft; every fault of every table is in the error.
     pub fn compile(draft: &Draft) -> Result<Self, Vec<ConfigFault>> {
+        Self::after(draft, None)
+    }
+
+    /// Compiles what is to follow this configuration. Parts that did not change are shared with
+    /// it, and so are accounts and servers in parts that did: what is known of a server, and the
+    /// connections to it, outlive the change.
+    ///
+    /// Of the configurations that are made to follow one, only one may come into force.
+    pub fn recompile(&self, draft: &Draft) -> Result<Self, Vec<ConfigFault>> {
+        Self::after(draft, Some(self))
+    }
+
+    /// What of `wanted` can follow this configuration while the process runs, and the variables
+    /// that cannot: they stay as they are.
+    pub fn at_run_time(&self, wanted: Self) -> (Self, Vec<AfterRestart>) {
+        let late = self.vars.after_restart(&wanted.vars);
+        if late.is_empty() {
+            return (wanted, late);
+        }
+        let is_late = |name: &str| late.iter().any(|late| late.name == name);
+        let mut draft = Draft::clone(&wanted.draft);
+        draft.variables.retain(|(name, _)| !is_late(name));
+        let running = self.draft.variables.iter().filter(|(name, _)| is_late(name));
+        draft.variables.extend(running.cloned());
+        let vars = Arc::new(wanted.vars.staying(&late));
+        (Self { draft: Arc::new(draft), vars, ..wanted }, late)
+    }
+
+    fn after(draft: &Draft, before: Option<&Self>) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
-        let topology = keep(Topology::compile(&draft.servers), &mut faults);
-        let users = keep(Users::compile(&draft.users), &mut faults);
-        let vars = keep(Vars::from_pairs(&draft.variables), &mut faults);
-        let options = vars.as_ref().map(RuleOptions::of_vars).unwrap_or_default();
-        let rules = keep(RuleSet::compile(&draft.rules, options), &mut faults);
-        let fast_routing = keep(FastRouting::compile(&draft.fast_routing), &mut faults);
+        let old = |is_same: fn(&Draft, &Draft) -> bool| {
+            before.filter(|before| is_same(&before.draft, draft))
+        };
+        let topology = match (old(|a, b| a.servers == b.servers), before) {
+            (Some(same), _) => Ok(same.topology.clone()),
+            (None, Some(before)) => before.topology.recompile(&draft.servers).map(Arc::new),
+            (None, None) => Topology::compile(&draft.servers).map(Arc::new),
+        };
+        let topology = keep(topology, &mut faults);
+        let users = match (old(|a, b| a.users == b.users), before) {
+            (Some(same), _) => Ok(same.users.clone()),
+            (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
+            (None, None) => Users::compile(&draft.users).map(Arc::new),
+        };
+        let users = keep(users, &mut faults);
+        let vars = match old(|a, b| a.variables == b.variables) {
+            Some(same) => Ok(same.vars.clone()),
+            None => Vars::from_pairs(&draft.variables).map(Arc::new),
+        };
+        let vars = keep(vars, &mut faults);
+        let options = vars.as_deref().map(RuleOptions::of_vars).unwrap_or_default();
+        let rules = match old(|a, b| a.rules == b.rules) {
+            Some(same) if RuleOptions::of_vars(&same.vars) == options => Ok(same.rules.clone()),
+            _ => RuleSet::compile(&draft.rules, options).map(Arc::new),
+        };
+        let rules = keep(rules, &mut faults);
+        let fast_routing = match old(|a, b| a.fast_routing == b.fast_routing) {
+            Some(same) => Ok(same.fast_routing.clone()),
+            None => FastRouting::compile(&draft.fast_routing).map(Arc::new),
+        };
+        let fast_routing = keep(fast_routing, &mut faults);
         match (topology, users, (rules, fast_routing), vars) {
             (Some(topology), Some(users), (Some(rules), Some(fast_routing)), Some(vars)) => {
-                Ok(Self {
-                    vars: Arc::new(vars),
-                    users: Arc::new(users),
-                    rules: Arc::new(rules),
-                    fast_routing: Arc::new(fast_routing),
-                    topology: Arc::new(topology),
-                })
+                let draft = Arc::new(draft.clone());
+                Ok(Self { draft, vars, users, rules, fast_routing, topology })
             }
             _ => Err(faults),
         }
@@ -69,4 +121,88 @@ impl Snapshot {
 
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {
     compiled.map_err(|mut found| faults.append(&mut found)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        let server = |hostname: &str| ServerRow { hostname: hostname.into(), ..Default::default() };
+        let rule = RuleRow {
+            rule_id: 1,
+            active: 1,
+            match_digest: Some("^SELECT".into()),
+            ..Default::default()
+        };
+        Draft {
+            servers: vec![server("a"), server("b")],
+            users: vec![UserRow { username: "app".into(), ..Default::default() }],
+            rules: vec![rule],
+            ..Draft::default()
+        }
+    }
+
+    /// Which parts two configurations do not share.
+    fn differs(before: &Snapshot, after: &Snapshot) -> Vec<&'static str> {
+        let parts = [
+            ("vars", Arc::ptr_eq(&before.vars, &after.vars)),
+            ("users", Arc::ptr_eq(&before.users, &after.users)),
+            ("rules", Arc::ptr_eq(&before.rules, &after.rules)),
+            ("fast_routing", Arc::ptr_eq(&before.fast_routing, &after.fast_routing)),
+            ("topology", Arc::ptr_eq(&before.topology, &after.topology)),
+        ];
+        parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn only_what_changed_is_made_anew() {
+        let first = Snapshot::compile(&draft()).expect("valid");
+        let after = |change: fn(&mut Draft)| {
+            let mut draft = draft();
+            change(&mut draft);
+            differs(&first, &first.recompile(&draft).expect("valid"))
+        };
+        assert_eq!(after(|_| {}), [""; 0]);
+        assert_eq!(after(|draft| draft.rules.clear()), ["rules"]);
+        assert_eq!(after(|draft| draft.servers.truncate(1)), ["topology"]);
+        assert_eq!(after(|draft| draft.users.clear()), ["users"]);
+        let variable = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        let change = |pairs| {
+            let draft = Draft { variables: pairs, ..draft() };
+            differs(&first, &first.recompile(&draft).expect("valid"))
+        };
+        assert_eq!(change(variable("mysql-wait_timeout", "5")), ["vars"]);
+        // how patterns are read is a variable
+        assert_eq!(change(variable("mysql-query_processor_regex", "2")), ["vars", "rules"]);
+    }
+
+    #[test]
+    fn variables_that_need_a_restart_stay_and_are_told_each_time() {
+        let with = |pairs: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            Draft { variables: pairs.iter().map(own).collect(), ..draft() }
+        };
+        let running = Snapshot::compile(&with(&[("mysql-threads", "2")])).expect("valid");
+        let wanted = with(&[("mysql-threads", "8"), ("mysql-wait_timeout", "5")]);
+        let mut running = Arc::new(running);
+        for _ in 0..2 {
+            let (next, late) = running.at_run_time(running.recompile(&wanted).expect("valid"));
+            assert_eq!((next.vars.threads, next.vars.wait_timeout_ms), (2, 5));
+            let told: Vec<_> = late.iter().map(ToString::to_string).collect();
+            assert_eq!(told, ["mysql-threads stays 2 until a restart; 8 is wanted"]);
+            running = Arc::new(next);
+        }
+    }
+
+    #[test]
+    fn nothing_comes_of_a_draft_with_a_fault_and_all_faults_are_told() {
+        let first = Snapshot::compile(&draft()).expect("valid");
+        let mut bad = draft();
+        bad.servers.push(bad.servers[0].clone());
+        bad.rules[0].match_digest = Some("(".into());
+        let faults = first.recompile(&bad).err().expect("refused");
+        let tables: Vec<_> = faults.iter().map(|fault| fault.table).collect();
+        assert_eq!(tables, ["mysql_servers", "mysql_query_rules"]);
+    }
 }

@@ -1,15 +1,19 @@
 //! Hostgroups and servers as configured, and what all workers know together of each server.
 //!
-//! The configured part is immutable. The shared part of a server is its [`Gauge`]: permits for
-//! backend connections, and the failures that shun it. Which server a query gets is `pool`'s.
+//! The configured part is immutable; another configuration is another topology. What outlives it
+//! is a server's number, by which workers know it, and its [`Gauge`]: permits for backend
+//! connections, and the failures that shun it. Which server a query gets is `pool`'s.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+mod gauge;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Weak};
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
+
+pub use gauge::{Gauge, LastFault};
 
 const TABLE: &str = "mysql_servers";
 
@@ -48,152 +52,11 @@ impl Status {
     }
 }
 
-/// Why a server last failed, small enough for an atomic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LastFault {
-    /// Nothing failed since start.
-    None,
-    /// The operating system refused: an errno.
-    Os(u32),
-    /// The server answered the login with this MySQL error number.
-    Server(u32),
-    /// It did not answer in time.
-    Timeout,
-    /// It spoke no protocol that is understood.
-    Protocol,
-    /// It lacks a capability that the client had been offered.
-    Capability,
-    /// The proxy has no password for it: the account is stored hashed and nobody logged in yet.
-    NoPassword,
-}
-
-impl LastFault {
-    fn pack(self) -> u64 {
-        let (kind, code): (u64, u32) = match self {
-            Self::None => (0, 0),
-            Self::Os(errno) => (1, errno),
-            Self::Server(code) => (2, code),
-            Self::Timeout => (3, 0),
-            Self::Protocol => (4, 0),
-            Self::Capability => (5, 0),
-            Self::NoPassword => (6, 0),
-        };
-        kind << 32 | u64::from(code)
-    }
-
-    fn unpack(packed: u64) -> Self {
-        let code = u32::try_from(packed & 0xffff_ffff).unwrap_or(0);
-        match packed >> 32 {
-            1 => Self::Os(code),
-            2 => Self::Server(code),
-            3 => Self::Timeout,
-            4 => Self::Protocol,
-            5 => Self::Capability,
-            6 => Self::NoPassword,
-            _ => Self::None,
-        }
-    }
-
-    /// Whether trying again cannot help until the configuration changes.
-    pub fn is_final(self) -> bool {
-        match self {
-            Self::Server(code) => matches!(code, 1044 | 1045 | 1049 | 1251 | 1698 | 1862),
-            Self::Capability | Self::NoPassword => true,
-            _ => false,
-        }
-    }
-}
-
-impl std::fmt::Display for LastFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::None => f.write_str("no failure"),
-            Self::Os(111) => f.write_str("connection refused (errno 111)"),
-            Self::Os(0) => f.write_str("connection closed"),
-            Self::Os(errno) => write!(f, "errno {errno}"),
-            Self::Server(1045) => f.write_str("login refused (error 1045)"),
-            Self::Server(code) => write!(f, "server error {code}"),
-            Self::Timeout => f.write_str("connect timeout"),
-            Self::Protocol => f.write_str("not the MySQL protocol"),
-            Self::Capability => f.write_str("lacks a capability the client uses"),
-            Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
-        }
-    }
-}
-
-/// What all workers know together of one server. Relaxed atomics, one line of cache each.
-#[repr(align(128))]
-#[derive(Default)]
-pub struct Gauge {
-    used: AtomicU32,
-    shunned_until_us: AtomicU64,
-    window_us: AtomicU64,
-    window_faults: AtomicU32,
-    last_fault: AtomicU64,
-}
-
-impl Gauge {
-    /// Takes a permit for one more backend connection, if there is one left.
-    pub fn take_permit(&self, max: u32) -> bool {
-        if self.used.fetch_add(1, Ordering::Relaxed) < max {
-            return true;
-        }
-        self.used.fetch_sub(1, Ordering::Relaxed);
-        false
-    }
-
-    /// Gives a permit back.
-    pub fn give_permit(&self) {
-        self.used.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Backend connections now, those being opened included.
-    pub fn used(&self) -> u32 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Until when (µs) the server is left out because connects failed; 0 when it is not.
-    pub fn shunned_until_us(&self, now_us: u64) -> u64 {
-        let until = self.shunned_until_us.load(Ordering::Relaxed);
-        if until > now_us { until } else { 0 }
-    }
-
-    /// Why it last failed.
-    pub fn last_fault(&self) -> LastFault {
-        LastFault::unpack(self.last_fault.load(Ordering::Relaxed))
-    }
-
-    /// Notes a failed connect. Returns `true` when this failure shuns the server.
-    ///
-    /// `limit` failures within one second shun it for `recovery_us`, as `mysql-shun_on_failures`
-    /// and `mysql-shun_recovery_time_sec` say. Faults of the account are not the server's.
-    pub fn on_fault(&self, fault: LastFault, now_us: u64, limit: u32, recovery_us: u64) -> bool {
-        self.last_fault.store(fault.pack(), Ordering::Relaxed);
-        if fault.is_final() {
-            return false;
-        }
-        if now_us.saturating_sub(self.window_us.load(Ordering::Relaxed)) > 1_000_000 {
-            self.window_us.store(now_us, Ordering::Relaxed);
-            self.window_faults.store(0, Ordering::Relaxed);
-        }
-        let faults = self.window_faults.fetch_add(1, Ordering::Relaxed) + 1;
-        if faults < limit.max(1) || self.shunned_until_us(now_us) != 0 {
-            return false;
-        }
-        self.shunned_until_us.store(now_us.saturating_add(recovery_us), Ordering::Relaxed);
-        true
-    }
-
-    /// Notes a connect that worked.
-    pub fn on_success(&self) {
-        self.shunned_until_us.store(0, Ordering::Relaxed);
-        self.last_fault.store(LastFault::None.pack(), Ordering::Relaxed);
-    }
-}
-
 /// A server of a hostgroup.
+#[derive(Clone)]
 pub struct Server {
-    /// Position among all servers of the topology.
+    /// Its number. It stays the same from one topology to the next, and is nobody else's as long
+    /// as anybody refers to the server's gauge.
     pub index: usize,
     /// Its hostgroup.
     pub hostgroup: HostgroupId,
@@ -207,14 +70,29 @@ pub struct Server {
     pub weight: u32,
     /// Most backend connections.
     pub max_connections: u32,
-    /// What all workers know together.
-    pub gauge: Gauge,
+    /// What all workers know together; shared by all versions of the server.
+    pub gauge: Arc<Gauge>,
 }
 
 impl Server {
     /// Whether it is reached through a Unix socket, so that clear text stays on the machine.
     pub fn is_local_socket(&self) -> bool {
         self.port == 0
+    }
+
+    /// What becomes of a server that is in no topology any more: what runs on it may end.
+    pub fn removed(&self) -> Self {
+        Self { status: Status::OfflineSoft, ..self.clone() }
+    }
+
+    fn key(&self) -> Key {
+        (self.hostgroup, self.hostname.clone(), self.port)
+    }
+
+    /// Whether another version of the server has the same in every column.
+    fn is_unchanged(&self, before: &Self) -> bool {
+        let wanted = |server: &Self| (server.status, server.weight, server.max_connections);
+        wanted(self) == wanted(before)
     }
 }
 
@@ -236,40 +114,84 @@ impl std::fmt::Debug for Server {
 /// A server, shared by whoever holds a connection to it.
 pub type ServerRef = Arc<Server>;
 
+/// What makes a server the same one: its hostgroup, host and port.
+type Key = (HostgroupId, String, u16);
+
 /// All hostgroups.
 #[derive(Default)]
 pub struct Topology {
     servers: Vec<ServerRef>,
+    by_index: Vec<Option<ServerRef>>,
     groups: BTreeMap<HostgroupId, Vec<ServerRef>>,
+    gone: Vec<Gone>,
+}
+
+/// A server that was removed and whose number is taken while somebody refers to its gauge.
+struct Gone {
+    key: Key,
+    index: usize,
+    gauge: Weak<Gauge>,
+}
+
+/// Numbers and gauges of the servers that are known.
+struct Known<'a> {
+    by_key: HashMap<Key, (usize, Arc<Gauge>)>,
+    taken: HashSet<usize>,
+    next: usize,
+    before: &'a Topology,
 }
 
 impl Topology {
     /// Checks rows and builds hostgroups of them.
     pub fn compile(rows: &[ServerRow]) -> Result<Self, Vec<ConfigFault>> {
+        Self::default().recompile(rows)
+    }
+
+    /// Checks rows and builds what follows this topology: a server that is in both keeps its
+    /// number and its gauge, and is shared when nothing of it changed.
+    ///
+    /// Of the topologies that are made to follow one, only one may come into force.
+    pub fn recompile(&self, rows: &[ServerRow]) -> Result<Self, Vec<ConfigFault>> {
+        let mut known = Known::of(self);
         let mut faults = Vec::new();
         let mut topology = Self::default();
-        for (index, row) in rows.iter().enumerate() {
-            match server(index, row) {
-                Ok(server) => {
-                    let group = topology.groups.entry(server.hostgroup).or_default();
-                    let key =
-                        |s: &ServerRef| s.hostname == server.hostname && s.port == server.port;
-                    if group.iter().any(key) {
-                        faults.push(fault(
-                            index,
-                            "hostname",
-                            format!("{server} is already in hostgroup {}", server.hostgroup),
-                        ));
-                        continue;
-                    }
-                    let server = Arc::new(Server { index: topology.servers.len(), ..server });
-                    group.push(server.clone());
-                    topology.servers.push(server);
+        let mut seen = HashSet::with_capacity(rows.len());
+        for (row, typed) in rows.iter().enumerate() {
+            match server(row, typed) {
+                Ok(server) if !seen.insert(server.key()) => {
+                    let reason = format!("{server} is already in hostgroup {}", server.hostgroup);
+                    faults.push(fault(row, "hostname", reason));
                 }
+                Ok(server) => topology.add(known.identify(server)),
                 Err(mut found) => faults.append(&mut found),
             }
         }
-        if faults.is_empty() { Ok(topology) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        topology.gone = known.left(&seen);
+        Ok(topology)
+    }
+
+    fn add(&mut self, server: ServerRef) {
+        if self.by_index.len() <= server.index {
+            self.by_index.resize(server.index + 1, None);
+        }
+        if let Some(place) = self.by_index.get_mut(server.index) {
+            *place = Some(server.clone());
+        }
+        self.groups.entry(server.hostgroup).or_default().push(server.clone());
+        self.servers.push(server);
+    }
+
+    /// The server of a number.
+    pub fn find(&self, index: usize) -> Option<&ServerRef> {
+        self.by_index.get(index)?.as_ref()
+    }
+
+    /// How many numbers there are: every server's is less.
+    pub fn numbers(&self) -> usize {
+        self.by_index.len()
     }
 
     /// The servers of a hostgroup; empty when there is no such hostgroup.
@@ -285,6 +207,45 @@ impl Topology {
     /// Every hostgroup with its servers, ascending.
     pub fn groups(&self) -> impl Iterator<Item = (HostgroupId, &[ServerRef])> {
         self.groups.iter().map(|(id, servers)| (*id, servers.as_slice()))
+    }
+}
+
+impl<'a> Known<'a> {
+    fn of(before: &'a Topology) -> Self {
+        let servers = before.servers.iter();
+        let servers = servers.map(|server| (server.key(), (server.index, server.gauge.clone())));
+        let gone = before.gone.iter();
+        let gone =
+            gone.filter_map(|gone| Some((gone.key.clone(), (gone.index, gone.gauge.upgrade()?))));
+        let by_key: HashMap<_, _> = servers.chain(gone).collect();
+        let taken = by_key.values().map(|(index, _)| *index).collect();
+        Self { by_key, taken, next: 0, before }
+    }
+
+    /// The server with the number and gauge that it has already, or with new ones.
+    fn identify(&mut self, server: Server) -> ServerRef {
+        let Some((index, gauge)) = self.by_key.get(&server.key()) else {
+            return Arc::new(Server { index: self.next_index(), ..server });
+        };
+        let before = self.before.find(*index);
+        match before.filter(|before| server.is_unchanged(before)) {
+            Some(same) => same.clone(),
+            None => Arc::new(Server { index: *index, gauge: gauge.clone(), ..server }),
+        }
+    }
+
+    fn next_index(&mut self) -> usize {
+        while !self.taken.insert(self.next) {
+            self.next += 1;
+        }
+        self.next
+    }
+
+    /// The servers that are not among those.
+    fn left(self, seen: &HashSet<Key>) -> Vec<Gone> {
+        let left = self.by_key.into_iter().filter(|(key, _)| !seen.contains(key));
+        let gone = |(key, (index, gauge))| Gone { key, index, gauge: Arc::downgrade(&gauge) };
+        left.map(gone).collect()
     }
 }
 
@@ -336,7 +297,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         status,
         weight,
         max_connections,
-        gauge: Gauge::default(),
+        gauge: Arc::default(),
     })
 }
 
@@ -361,34 +322,40 @@ mod tests {
         );
     }
 
-    #[test]
-    fn permits_stop_at_the_limit_and_come_back() {
-        let gauge = Gauge::default();
-        assert!(gauge.take_permit(2) && gauge.take_permit(2));
-        assert!(!gauge.take_permit(2));
-        gauge.give_permit();
-        assert!(gauge.take_permit(2));
-        assert_eq!(gauge.used(), 2);
+    fn numbers(topology: &Topology) -> Vec<(&str, usize)> {
+        let servers = topology.servers().iter();
+        servers.map(|server| (server.hostname.as_str(), server.index)).collect()
     }
 
     #[test]
-    fn only_a_burst_of_failures_shuns_and_time_heals() {
-        let gauge = Gauge::default();
-        let refused = LastFault::Os(111);
-        assert!(!gauge.on_fault(refused, 10, 2, 1_000));
-        assert!(!gauge.on_fault(refused, 2_000_000, 2, 1_000));
-        assert!(gauge.on_fault(refused, 2_000_001, 2, 1_000));
-        assert_eq!(gauge.shunned_until_us(2_000_002), 2_001_001);
-        assert_eq!(gauge.shunned_until_us(2_001_001), 0);
-        assert_eq!(gauge.last_fault(), refused);
+    fn servers_keep_their_number_and_gauge_and_what_did_not_change_is_shared() {
+        let first = Topology::compile(&[row("a", 1), row("b", 1), row("c", 1)]).unwrap();
+        let heavy = ServerRow { weight: 7, ..row("b", 1) };
+        let next = first.recompile(&[row("d", 1), row("c", 1), heavy]).unwrap();
+        assert_eq!(numbers(&next), [("d", 3), ("c", 2), ("b", 1)]);
+        assert!(Arc::ptr_eq(next.find(2).unwrap(), first.find(2).unwrap()));
+        let (before, after) = (first.find(1).unwrap(), next.find(1).unwrap());
+        assert!(Arc::ptr_eq(&before.gauge, &after.gauge));
+        assert_eq!((before.weight, after.weight), (1, 7));
+        assert!(next.find(0).is_none() && next.find(4).is_none());
     }
 
     #[test]
-    fn a_wrong_password_never_shuns_a_server() {
-        let gauge = Gauge::default();
-        for _ in 0..100 {
-            assert!(!gauge.on_fault(LastFault::Server(1045), 1, 1, 1_000));
-        }
-        assert_eq!(gauge.last_fault(), LastFault::Server(1045));
+    fn a_removed_server_has_its_number_while_somebody_refers_to_it_and_is_the_same_when_it_returns()
+    {
+        let first = Topology::compile(&[row("a", 1), row("b", 1)]).unwrap();
+        let in_use = Arc::new(first.find(0).unwrap().removed());
+        let without = first.recompile(&[row("b", 1)]).unwrap();
+        drop(first);
+        let other = without.recompile(&[row("b", 1), row("x", 1)]).unwrap();
+        assert_eq!(numbers(&other), [("b", 1), ("x", 2)]);
+        let back = other.recompile(&[row("a", 1), row("b", 1)]).unwrap();
+        assert_eq!(numbers(&back), [("a", 0), ("b", 1)]);
+        assert!(Arc::ptr_eq(&back.find(0).unwrap().gauge, &in_use.gauge));
+        // once nobody does, the number is free
+        let without = back.recompile(&[row("b", 1)]).unwrap();
+        drop((back, in_use, other));
+        let other = without.recompile(&[row("b", 1), row("y", 1)]).unwrap();
+        assert_eq!(numbers(&other), [("b", 1), ("y", 0)]);
     }
 }

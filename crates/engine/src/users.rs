@@ -92,8 +92,9 @@ pub struct Account {
     pub name: Arc<str>,
     /// What is stored of the password.
     pub credential: Credential,
-    /// What logins taught; set once, dies with the account.
-    pub learned: OnceLock<Learned>,
+    /// What logins taught; set once, shared by the versions of the account that have the same
+    /// credential.
+    pub learned: Arc<OnceLock<Learned>>,
     /// Hostgroup when no rule decides.
     pub default_hostgroup: HostgroupId,
     /// Schema when the client names none.
@@ -106,8 +107,8 @@ pub struct Account {
     pub frontend: bool,
     /// Most client connections at a time.
     pub max_connections: u32,
-    /// Client connections now, over all workers.
-    pub connected: AtomicU32,
+    /// Client connections now, over all workers; shared by all versions of the account.
+    pub connected: Arc<AtomicU32>,
 }
 
 impl Account {
@@ -125,6 +126,31 @@ impl Account {
     pub fn leave(&self) {
         self.connected.fetch_sub(1, Ordering::Relaxed);
     }
+
+    /// The version of the account that follows `before`.
+    fn after(self, before: &Arc<Self>) -> Arc<Self> {
+        let same = self.credential == before.credential;
+        let learned = if same { before.learned.clone() } else { self.learned };
+        let next = Self { learned, connected: before.connected.clone(), ..self };
+        if same && next.is_unchanged(before) { before.clone() } else { Arc::new(next) }
+    }
+
+    fn is_unchanged(&self, before: &Self) -> bool {
+        let columns = |account: &Self| {
+            let Self { default_hostgroup, default_schema, max_connections, .. } = account;
+            let Self { transaction_persistent, fast_forward, frontend, .. } = account;
+            let flags = (*transaction_persistent, *fast_forward, *frontend);
+            (*default_hostgroup, default_schema.clone(), *max_connections, flags)
+        };
+        columns(self) == columns(before)
+    }
+
+    /// Whether servers can be logged in to with it wherever they could with `before`.
+    fn can_take_over(&self, before: &Self) -> bool {
+        let is_hashed =
+            matches!(self.credential, Credential::Native(_) | Credential::CachingSha2(_));
+        !is_hashed || self.credential == before.credential || self.learned.get().is_some()
+    }
 }
 
 /// All accounts in force, by name.
@@ -136,6 +162,12 @@ pub struct Users {
 impl Users {
     /// Checks rows and makes accounts of them.
     pub fn compile(rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
+        Self::default().recompile(rows)
+    }
+
+    /// Checks rows and makes the accounts that follow these: one that is in both goes on counting
+    /// its clients, and is shared when nothing of it changed.
+    pub fn recompile(&self, rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
         let mut users = Self::default();
         for (index, row) in rows.iter().enumerate() {
@@ -147,7 +179,11 @@ impl Users {
                     if front_twice {
                         faults.push(fault(index, "username", "this account is already there"));
                     } else {
-                        users.by_name.insert(name, Arc::new(account));
+                        let account = match self.by_name.get(&name) {
+                            Some(before) => account.after(before),
+                            None => Arc::new(account),
+                        };
+                        users.by_name.insert(name, account);
                     }
                 }
                 Err(mut found) => faults.append(&mut found),
@@ -159,6 +195,14 @@ impl Users {
     /// The account of a name that clients may use.
     pub fn find(&self, name: &[u8]) -> Option<&Arc<Account>> {
         self.by_name.get(name).filter(|account| account.frontend)
+    }
+
+    /// The version in force of an account that a session logged in with; `None` when the session
+    /// has to go on with its own: the account was removed, or has a new password that is stored as
+    /// a hash and that nobody has told yet.
+    pub fn successor(&self, account: &Account) -> Option<&Arc<Account>> {
+        let next = self.by_name.get(account.name.as_bytes())?;
+        next.can_take_over(account).then_some(next)
     }
 
     /// How many accounts are in force.
@@ -225,14 +269,14 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     Ok(Account {
         name: row.username.as_str().into(),
         credential,
-        learned: OnceLock::new(),
+        learned: Arc::default(),
         default_hostgroup: HostgroupId(hostgroup),
         default_schema: row.default_schema.as_deref().filter(|s| !s.is_empty()).map(Into::into),
         transaction_persistent: row.transaction_persistent == 1,
         fast_forward: row.fast_forward == 1,
         frontend: row.frontend == 1,
         max_connections,
-        connected: AtomicU32::new(0),
+        connected: Arc::default(),
     })
 }
 
@@ -283,5 +327,32 @@ mod tests {
         assert_eq!(account.admit(), Err(1));
         account.leave();
         assert_eq!(account.admit(), Ok(()));
+    }
+
+    #[test]
+    fn a_changed_account_goes_on_counting_and_forgets_what_another_password_taught() {
+        let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+        let first = Users::compile(&[row("same", b"x"), row("a", hash)]).unwrap();
+        let old = first.find(b"a").unwrap().clone();
+        let taught = old.learned.set(Learned::Clear(b"secret".as_slice().into()));
+        assert!(taught.is_ok() && old.admit().is_ok());
+
+        let elsewhere = UserRow { default_hostgroup: 7, ..row("a", hash) };
+        let next = first.recompile(&[row("same", b"x"), elsewhere]).unwrap();
+        assert!(Arc::ptr_eq(next.find(b"same").unwrap(), first.find(b"same").unwrap()));
+        let moved = next.find(b"a").unwrap();
+        assert_eq!(moved.default_hostgroup, HostgroupId(7));
+        assert!(moved.learned.get().is_some(), "the password is the same");
+        assert!(Arc::ptr_eq(next.successor(&old).unwrap(), moved));
+        old.leave();
+        assert_eq!(moved.connected.load(Ordering::Relaxed), 0);
+
+        let other = b"*0000000000000000000000000000000000000000";
+        let hashed = next.recompile(&[row("a", other)]).unwrap();
+        assert!(hashed.find(b"a").unwrap().learned.get().is_none());
+        assert!(hashed.successor(&old).is_none(), "nobody has told the new password");
+        let clear = next.recompile(&[row("a", b"new")]).unwrap();
+        assert!(clear.successor(&old).is_some());
+        assert!(clear.recompile(&[]).unwrap().successor(&old).is_none(), "it was removed");
     }
 }

@@ -16,9 +16,9 @@ use engine::vars::{Interface, Vars};
 use io::{Addr, EpollDriver, Loop, Mailbox};
 
 use crate::cli::{ConfigSource, StoreOptions};
-use crate::collector::Collector;
 use crate::config::{self, Loaded};
 use crate::signals::Notice;
+use crate::threads::Reach;
 use reach::Workers;
 
 /// What is kept between reading the configuration and opening the interface.
@@ -30,9 +30,6 @@ pub(crate) struct Administration {
     thread: Option<JoinHandle<()>>,
     addresses: Vec<Addr>,
 }
-
-/// How the interface reaches the workers.
-pub(crate) type Reach = (Vec<Mailbox<worker::Mail>>, Arc<std::sync::Mutex<Collector>>);
 
 /// Reads the configuration from the file, or from the database that `options` name.
 pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Result<(Loaded, Store)> {
@@ -66,7 +63,7 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
     if let Some(Ok(read)) = read {
         warnings.extend(read.warnings);
     }
-    let origin = file.map_or_else(|| PathBuf::from("database"), Path::to_path_buf);
+    let origin = file.map(Path::to_path_buf);
     Ok((Loaded { origin, draft, snapshot, warnings }, store))
 }
 
@@ -100,7 +97,7 @@ pub(crate) fn open(
             }
         }
     }
-    let workers = Workers::new(loaded.draft.clone(), reach, notices);
+    let workers = Workers::new(reach, notices);
     let admin = Admin::new(store, Arc::new(workers)).context("admin interface")?;
     let service = Service::new(admin, Box::new(|report| tracing::warn!("{report}")));
     let driver = EpollDriver::new().map_err(|failure| anyhow::anyhow!("admin: {failure}"))?;

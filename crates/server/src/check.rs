@@ -18,6 +18,6 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
         1 => ", with 1 warning".to_owned(),
         count => format!(", with {count} warnings"),
     };
-    println!("{} is valid{warnings}", loaded.origin.display());
+    println!("{} is valid{warnings}", file.display());
     Ok(())
 }

@@ -19,6 +19,9 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Serve clients with a configuration file
+    ///
+    /// SIGHUP reads the file again: all of it comes into force without a restart, or, when anything
+    /// in it is wrong, nothing. SIGUSR1 writes statistics. SIGTERM lets transactions end.
     Run(RunOptions),
     /// Read a configuration file and show what it would run, or everything that is wrong with it
     ///

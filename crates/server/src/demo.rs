@@ -10,7 +10,6 @@ mod tour;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use anyhow::Context;
 use io::Addr;
@@ -37,8 +36,7 @@ pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
         return say("\nThe tour is over and everything did what it should.");
     }
     invite(&embedded, front)?;
-    let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
-    let outcome = signals::serve(&mut running, &notices, drain_for);
+    let outcome = signals::serve(&mut running, &notices);
     say("\nStopped.")?;
     outcome
 }

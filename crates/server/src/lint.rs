@@ -10,11 +10,12 @@ use crate::config;
 
 /// Prints the findings; 0 for none, 1 for some.
 pub(crate) fn run(options: &LintOptions) -> anyhow::Result<ExitCode> {
-    let loaded = config::load(&config::find(options.config.as_deref())?)?;
+    let file = config::find(options.config.as_deref())?;
+    let loaded = config::load(&file)?;
     let findings = lint(&loaded.draft, &loaded.snapshot);
     if options.json {
         let findings: Vec<_> = findings.iter().map(as_json).collect();
-        println!("{:#}", json!({ "file": loaded.origin, "findings": findings }));
+        println!("{:#}", json!({ "file": file, "findings": findings }));
     } else {
         print!("{}", shown(&findings));
         let count = match findings.len() {
@@ -22,7 +23,7 @@ pub(crate) fn run(options: &LintOptions) -> anyhow::Result<ExitCode> {
             1 => "1 finding".to_owned(),
             count => format!("{count} findings"),
         };
-        println!("{}: {count}", loaded.origin.display());
+        println!("{}: {count}", file.display());
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

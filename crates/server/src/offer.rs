@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use engine::backend::CLASS;
 use engine::proxy::Offer;
-use engine::snapshot::Snapshot;
 use engine::vars::Vars;
 use io::Addr;
 use wire::Caps;
@@ -42,17 +41,14 @@ struct Said {
 }
 
 /// The offer that fits every server that answers.
-pub(crate) fn find(snapshot: &Snapshot, places: &[Option<Addr>]) -> anyhow::Result<Offer> {
-    let asked: Vec<_> =
-        places.iter().flatten().cloned().map(|addr| thread::spawn(move || ask(&addr))).collect();
+pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> {
+    let asked: Vec<_> = places.map(|addr| thread::spawn(move || ask(&addr))).collect();
     let said: Vec<Said> =
         asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
     let Some(key) = ServerKey::generate() else {
         anyhow::bail!("cannot make a key for caching_sha2_password");
     };
-    let configured = snapshot.vars.server_version.as_str();
     let server_version = match said.first() {
-        _ if !configured.is_empty() => configured.as_bytes().to_vec(),
         Some(first) => first.version.clone(),
         None => Vars::FALLBACK_VERSION.as_bytes().to_vec(),
     };

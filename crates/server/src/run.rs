@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use crate::cli::{ConfigSource, IoChoice, RunOptions, StoreOptions};
 use crate::config::{self, Loaded};
@@ -28,9 +27,10 @@ pub(crate) fn serve(
     store: &StoreOptions,
 ) -> anyhow::Result<()> {
     let (loaded, store) = administration::load(file, store)?;
+    let origin = loaded.origin.as_deref().unwrap_or(Path::new("database"));
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        config = %loaded.origin.display(),
+        config = %origin.display(),
         "tidegate starts"
     );
     for warning in &loaded.warnings {
@@ -41,8 +41,7 @@ pub(crate) fn serve(
     let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
     let _administration = administration::open(&loaded, store, running.reach(), sender)?;
-    let drain_for = Duration::from_millis(loaded.snapshot.vars.shutdown_timeout_ms);
-    signals::serve(&mut running, &notices, drain_for)
+    signals::serve(&mut running, &notices)
 }
 
 /// Logs what now runs.

@@ -1,5 +1,5 @@
 //! From signals to decisions: the first SIGTERM or SIGINT drains, a second one stops at once,
-//! SIGUSR1 asks for a report of the statistics.
+//! SIGUSR1 asks for a report of the statistics, SIGHUP for the configuration to be read again.
 //!
 //! Everything that ends a process arrives as a [`Notice`] in one channel, workers that end
 //! included, so that nothing is polled.
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 /// What the main thread waits for.
@@ -18,6 +18,8 @@ pub(crate) enum Notice {
     Stop,
     /// SIGUSR1 came.
     Report,
+    /// SIGHUP came.
+    Reload,
     /// A worker's loop returned; the error says why it could not go on.
     WorkerEnded(Result<(), String>),
 }
@@ -32,15 +34,23 @@ pub(crate) trait Workers {
     fn stop_now(&self);
     /// Write what was counted where the operator wants it.
     fn report(&mut self);
+    /// Read the configuration again.
+    fn reload(&mut self);
+    /// How long sessions may take to end their transactions.
+    fn drain_for(&self) -> Duration;
 }
 
 /// Sends a notice for every signal from now on.
 pub(crate) fn watch(notices: Sender<Notice>) -> anyhow::Result<()> {
     let mut signals =
-        Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot watch for signals")?;
+        Signals::new([SIGTERM, SIGINT, SIGUSR1, SIGHUP]).context("cannot watch for signals")?;
     let forward = move || {
         for signal in signals.forever() {
-            let notice = if signal == SIGUSR1 { Notice::Report } else { Notice::Stop };
+            let notice = match signal {
+                SIGUSR1 => Notice::Report,
+                SIGHUP => Notice::Reload,
+                _ => Notice::Stop,
+            };
             if notices.send(notice).is_err() {
                 return;
             }
@@ -63,15 +73,12 @@ pub(crate) fn wait_for_stop(notices: &Receiver<Notice>) {
 }
 
 /// Serves until the workers have ended: drained after the first signal, for `drain_for` at most.
-pub(crate) fn serve(
-    workers: &mut impl Workers,
-    notices: &Receiver<Notice>,
-    drain_for: Duration,
-) -> anyhow::Result<()> {
+pub(crate) fn serve(workers: &mut impl Workers, notices: &Receiver<Notice>) -> anyhow::Result<()> {
     let mut running = workers.count();
     loop {
         match notices.recv().context("nobody is left to tell the process to stop")? {
             Notice::Report => workers.report(),
+            Notice::Reload => workers.reload(),
             Notice::WorkerEnded(Err(reason)) => {
                 workers.stop_now();
                 bail!("a worker ended: {reason}");
@@ -85,6 +92,7 @@ pub(crate) fn serve(
             Notice::Stop => break,
         }
     }
+    let drain_for = workers.drain_for();
     tracing::info!(
         deadline_ms = drain_for.as_millis() as u64,
         "stopping: no new clients; transactions may end; a second signal stops at once"
@@ -112,6 +120,10 @@ fn drain(
             }
             Ok(Notice::Report) => {
                 workers.report();
+                continue;
+            }
+            Ok(Notice::Reload) => {
+                tracing::warn!("stopping: the configuration is not read again");
                 continue;
             }
             Ok(Notice::Stop) => "second signal",
@@ -143,6 +155,7 @@ mod tests {
     struct Fake {
         notices: Sender<Notice>,
         obedient: bool,
+        drain_for: Duration,
         said: RefCell<Vec<&'static str>>,
     }
 
@@ -174,6 +187,14 @@ mod tests {
         fn report(&mut self) {
             self.said.borrow_mut().push("report");
         }
+
+        fn reload(&mut self) {
+            self.said.borrow_mut().push("reload");
+        }
+
+        fn drain_for(&self) -> Duration {
+            self.drain_for
+        }
     }
 
     fn serve_with(
@@ -185,18 +206,19 @@ mod tests {
         for notice in notices {
             sender.send(notice).unwrap();
         }
-        let mut fake = Fake { notices: sender, obedient, said: RefCell::default() };
-        let outcome = serve(&mut fake, &receiver, drain_for);
+        let mut fake = Fake { notices: sender, obedient, drain_for, said: RefCell::default() };
+        let outcome = serve(&mut fake, &receiver);
         (outcome, fake.said.into_inner())
     }
 
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_report_is_written_and_the_first_signal_to_stop_drains() {
-        let (outcome, said) = serve_with(true, LONG, [Notice::Report, Notice::Stop]);
+    fn what_is_asked_for_is_done_and_the_first_signal_to_stop_drains() {
+        let asked = [Notice::Report, Notice::Reload, Notice::Stop];
+        let (outcome, said) = serve_with(true, LONG, asked);
         assert!(outcome.is_ok());
-        assert_eq!(said, ["report", "drain"]);
+        assert_eq!(said, ["report", "reload", "drain"]);
     }
 
     #[test]

@@ -19,28 +19,23 @@ use crate::collector::{Collector, Found};
 pub(crate) struct Reporter {
     collector: Arc<Mutex<Collector>>,
     file: Option<PathBuf>,
-    slow_patterns: Vec<String>,
 }
 
 impl Reporter {
     /// Writes what `collector` finds to `file`, or to the log.
-    pub(crate) fn new(
-        collector: Arc<Mutex<Collector>>,
-        rules: &RuleSet,
-        file: Option<&Path>,
-    ) -> Self {
-        let slow_patterns = rules.slow_patterns().iter().map(ToString::to_string).collect();
-        Self { collector, file: file.map(Path::to_owned), slow_patterns }
+    pub(crate) fn new(collector: Arc<Mutex<Collector>>, file: Option<&Path>) -> Self {
+        Self { collector, file: file.map(Path::to_owned) }
     }
 
-    /// Writes a report now.
-    pub(crate) fn report(&mut self) {
+    /// Writes a report now; these rules are in force.
+    pub(crate) fn report(&mut self, rules: &RuleSet) {
         let parts = Parts { digests: true, commands: true, ..Parts::default() };
         // a collector is whole between its calls, whatever happened to the thread that held it
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
         let found = collector.collect(parts, LIMIT);
         drop(collector);
-        let document = document(&found, &self.slow_patterns, unix_us());
+        let slow_patterns = rules.slow_patterns().iter().map(ToString::to_string);
+        let document = document(&found, &slow_patterns.collect::<Vec<_>>(), unix_us());
         let Some(file) = &self.file else {
             tracing::info!(statistics = %document, "statistics");
             return;

@@ -4,16 +4,17 @@
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use aws_lc_rs::rand;
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
+use engine::topology::Topology;
 use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
@@ -21,13 +22,10 @@ use crate::cli::IoChoice;
 use crate::collector::Collector;
 use crate::config::Loaded;
 use crate::listeners::Listeners;
+use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{addresses, logs, offer};
-
-/// Bytes of a reply that may wait for a slow client before its server is not read from, however
-/// high `mysql-threshold_resultset_size` is.
-const BACKLOG_BYTES_MAX: usize = 64 << 10;
+use crate::{logs, offer, publisher, reload};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -36,6 +34,19 @@ pub(crate) struct Running {
     mailboxes: Vec<Mailbox<Mail>>,
     reporter: Reporter,
     collector: Arc<Mutex<Collector>>,
+    publisher: Arc<Publisher>,
+    /// File that the configuration came from; `None` when it is a database's.
+    origin: Option<PathBuf>,
+}
+
+/// How workers are reached by whoever is on another thread.
+pub(crate) struct Reach {
+    /// Of every worker.
+    pub(crate) mailboxes: Vec<Mailbox<Mail>>,
+    /// Adds up what they count.
+    pub(crate) collector: Arc<Mutex<Collector>>,
+    /// Changes their configuration.
+    pub(crate) publisher: Arc<Publisher>,
 }
 
 /// What every worker is made from.
@@ -57,17 +68,18 @@ pub(crate) fn start(
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
     let snapshot = Arc::new(loaded.snapshot.clone());
-    let (vars, rules) = (snapshot.vars.clone(), snapshot.rules.clone());
+    let vars = snapshot.vars.clone();
     let driver = choose(io)?;
-    let places = places_of(&snapshot);
-    let offer = Arc::new(offer::find(&snapshot, &places)?);
+    let places: Vec<_> =
+        publisher::places_of_new(&Topology::default(), &snapshot.topology).collect();
+    let offer = Arc::new(offer::find(places.iter().filter_map(|(_, addr)| addr.clone()))?);
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let plan = Plan {
         shared: Arc::new(Shared::new(vars.max_connections)),
-        places: Arc::new(Places::new(places)),
+        places: Arc::new(Places::default().with(places)),
         doors: listeners.addresses().into(),
-        snapshot,
+        snapshot: snapshot.clone(),
         offer,
     };
     let mut mailboxes = Vec::new();
@@ -81,21 +93,11 @@ pub(crate) fn start(
         // a mailbox that was just made has room
         let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
     }
+    let publisher = Arc::new(Publisher::new(mailboxes.clone(), snapshot, plan.places));
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
-    let reporter = Reporter::new(collector.clone(), &rules, stats_file);
-    Ok(Running { listeners, driver, mailboxes, reporter, collector })
-}
-
-/// Where each server is; a name that has no address is told and its server cannot be reached.
-fn places_of(snapshot: &Snapshot) -> Vec<Option<Addr>> {
-    let find = |server: &engine::topology::ServerRef| match addresses::resolve(server) {
-        Ok(addr) => Some(addr),
-        Err(reason) => {
-            tracing::warn!(%server, "{reason}");
-            None
-        }
-    };
-    snapshot.topology.servers().iter().map(find).collect()
+    let reporter = Reporter::new(collector.clone(), stats_file);
+    let origin = loaded.origin.clone();
+    Ok(Running { listeners, driver, mailboxes, reporter, collector, publisher, origin })
 }
 
 /// Starts one worker; returns when its loop stands.
@@ -152,8 +154,7 @@ fn make<D: Driver<Listening = OwnedFd>>(
         }),
         log: Box::new(move |event| logs::write(number, event)),
     };
-    let threshold = plan.snapshot.vars.threshold_resultset_size as usize;
-    let mut worker = Worker::new(proxy, outside, threshold.min(BACKLOG_BYTES_MAX));
+    let mut worker = Worker::new(proxy, outside, publisher::backlog_max(&plan.snapshot.vars));
     plan.doors.iter().for_each(|door| worker.add_door(door));
     let mut events = Loop::new(driver, worker, Options::default());
     for socket in sockets {
@@ -205,8 +206,12 @@ impl Running {
     }
 
     /// How workers are reached by whoever is on another thread.
-    pub(crate) fn reach(&self) -> (Vec<Mailbox<Mail>>, Arc<Mutex<Collector>>) {
-        (self.mailboxes.clone(), self.collector.clone())
+    pub(crate) fn reach(&self) -> Reach {
+        Reach {
+            mailboxes: self.mailboxes.clone(),
+            collector: self.collector.clone(),
+            publisher: self.publisher.clone(),
+        }
     }
 
     fn tell(&self, mail: impl Fn() -> Mail) {
@@ -233,6 +238,17 @@ impl Workers for Running {
     }
 
     fn report(&mut self) {
-        self.reporter.report();
+        self.reporter.report(&self.publisher.current().rules);
+    }
+
+    fn reload(&mut self) {
+        match &self.origin {
+            Some(file) => reload::from_file(&self.publisher, file),
+            None => tracing::warn!("the configuration is a database's: there is no file to read"),
+        }
+    }
+
+    fn drain_for(&self) -> Duration {
+        Duration::from_millis(self.publisher.current().vars.shutdown_timeout_ms)
     }
 }

@@ -24,7 +24,7 @@ pub use places::Places;
 /// What all workers of a process count together.
 pub struct Shared {
     clients: AtomicU32,
-    clients_max: u32,
+    clients_max: AtomicU32,
     next_connection: AtomicU32,
 }
 
@@ -32,7 +32,12 @@ impl Shared {
     /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
     pub fn new(clients_max: u32) -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
-        Self { clients, clients_max, next_connection }
+        Self { clients, clients_max: AtomicU32::new(clients_max), next_connection }
+    }
+
+    /// So many clients may be there from now on; nobody is sent away.
+    pub fn set_clients_max(&self, clients_max: u32) {
+        self.clients_max.store(clients_max, Ordering::Relaxed);
     }
 
     /// Client connections now.
@@ -42,7 +47,8 @@ impl Shared {
 
     /// Counts a client in; `false` when the process is full.
     fn admit(&self) -> bool {
-        self.clients.fetch_add(1, Ordering::Relaxed) < self.clients_max
+        let clients_max = self.clients_max.load(Ordering::Relaxed);
+        self.clients.fetch_add(1, Ordering::Relaxed) < clients_max
     }
 
     fn leave(&self) {
@@ -87,7 +93,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker with nothing accepted yet.
+    /// A worker with nothing accepted yet. `backlog_max` is how many received bytes may wait for a
+    /// receiver before its sender is paused.
     pub fn new(proxy: Proxy, outside: Outside, backlog_max: usize) -> Self {
         Self {
             proxy,

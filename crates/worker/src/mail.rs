@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use engine::orders::KillRequest;
+use engine::proxy::Replaced;
+use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
 use io::{Driver, Edge, Mailbox};
 
@@ -12,8 +14,17 @@ use crate::{Places, Worker};
 pub enum Mail {
     /// The mailboxes of all workers, this one's included.
     Peers(Vec<Mailbox<Mail>>),
-    /// Names were resolved anew.
-    Places(Arc<Places>),
+    /// Another configuration is in force.
+    Snapshot {
+        /// The configuration, made to follow the one before.
+        snapshot: Arc<Snapshot>,
+        /// Where its servers are.
+        places: Arc<Places>,
+        /// As [`Worker::new`] is told.
+        backlog_max: usize,
+        /// Is given what came out of force; must not block.
+        tell: Box<dyn FnOnce(Replaced) + Send>,
+    },
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept nothing more; end when the last session has ended.
@@ -33,7 +44,12 @@ impl Worker {
     pub(crate) fn open<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
         match mail {
             Mail::Peers(peers) => self.peers = peers,
-            Mail::Places(places) => self.outside.places = places,
+            Mail::Snapshot { snapshot, places, backlog_max, tell } => {
+                self.outside.places = places;
+                self.outside.shared.set_clients_max(snapshot.vars.max_connections);
+                self.backlog_max = backlog_max;
+                tell(self.proxy.on_snapshot(snapshot));
+            }
             Mail::Kill(request) => self.proxy.on_kill(&request),
             Mail::Drain => {
                 self.draining = true;

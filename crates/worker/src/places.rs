@@ -10,8 +10,20 @@ pub struct Places {
 }
 
 impl Places {
-    /// Addresses in the order of `Topology::servers`; `None` for a name without an address.
+    /// Addresses by the servers' numbers; `None` for a name without an address.
     pub fn new(by_index: Vec<Option<Addr>>) -> Self {
+        Self { by_index }
+    }
+
+    /// These places with others for some servers.
+    pub fn with(&self, changed: impl IntoIterator<Item = (usize, Option<Addr>)>) -> Self {
+        let mut by_index = self.by_index.clone();
+        for (index, addr) in changed {
+            if by_index.len() <= index {
+                by_index.resize(index + 1, None);
+            }
+            by_index[index] = addr;
+        }
         Self { by_index }
     }
 

@@ -144,6 +144,11 @@ impl RuleSet {
         RuleScratch::new(&self.0)
     }
 
+    /// Whether a scratch is for this set.
+    pub fn owns(&self, scratch: &RuleScratch) -> bool {
+        scratch.is_of(&self.0)
+    }
+
     /// Evaluates the rules in ascending order of their ids: every matching rule overrides what
     /// earlier ones decided, until one with `apply=1` matched.
     ///

@@ -17,7 +17,7 @@ use crate::report::LogEvent;
 use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
 use crate::slab::Slab;
-use crate::topology::{LastFault, ServerRef};
+use crate::topology::{LastFault, ServerRef, Status};
 
 /// How long a session without a dial of its own waits before it looks at the pool again. Lanes
 /// that come free on this worker are given at once; this is for what other workers do.
@@ -211,8 +211,10 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
+        let surplus = lane.server.gauge.used() > lane.server.max_connections;
+        let unwanted = surplus || lane.server.status != Status::Online;
         // a kill under way would hit whoever had it next
-        if lane.kills > 0 || lane.struck || lane.single_use {
+        if lane.kills > 0 || lane.struck || lane.single_use || unwanted {
             self.stats.lanes_dropped += 1;
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
@@ -273,6 +275,31 @@ impl Proxy {
         if waiting.dialing == Some(lane) {
             waiting.dialing = None;
             self.look_again_later(id);
+        }
+    }
+
+    /// Whoever waits without a dial under way looks again: there may be servers that were not
+    /// there before.
+    pub(crate) fn wake_all(&mut self) {
+        for waiter in self.pool.all_waiters() {
+            if self.has_no_dial(waiter) {
+                self.look_again(waiter);
+            }
+        }
+    }
+
+    /// A dial is given up that nobody wants any more: its waiter looks elsewhere.
+    pub(crate) fn cancel_dial(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Lease::Dialing(dialer) = lane.lease else { return };
+        self.orders.push(Order::Close(End::Lane(lane_id)));
+        self.forget(lane_id);
+        let Some(id) = dialer else { return };
+        if let Some(session) = self.sessions.get_mut(id)
+            && let Phase::Waiting(waiting) = &mut session.phase
+        {
+            waiting.dialing = None;
+            self.look_again(id);
         }
     }
 

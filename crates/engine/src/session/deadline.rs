@@ -54,7 +54,8 @@ impl Alarms {
     }
 }
 
-/// How often a session is looked at that waits for nothing with a limit.
+/// How often a session is looked at that waits for nothing, or for nothing that comes soon: limits
+/// that are changed act within that time.
 const LOOK_AGAIN_US: u64 = 60_000_000;
 
 impl Proxy {
@@ -122,7 +123,9 @@ impl Proxy {
         // it may have a transaction open by then
         let due_us = [least_us, outside_us].map(|limit_us| since_us.saturating_add(limit_us));
         let next_us = due_us.into_iter().find(|at_us| *at_us > self.now_us);
-        self.wake(id, next_us.unwrap_or(0).max(self.now_us + 1_000_000));
+        // the limits may be others by then
+        let next_us = next_us.unwrap_or(0).min(self.now_us + LOOK_AGAIN_US);
+        self.wake(id, next_us.max(self.now_us + 1_000_000));
     }
 
     /// A timer of a lane: its login took too long.

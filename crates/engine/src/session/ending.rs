@@ -233,9 +233,7 @@ impl Proxy {
         }
         let Some(id) = id else { return };
         let Some(session) = self.sessions.remove(id) else { return };
-        for (hostgroup, _) in self.snapshot.topology.groups() {
-            self.pool.forget_waiter(hostgroup, id);
-        }
+        self.pool.forget_everywhere(id);
         if session.is_mirror() {
             self.copy_ended();
         } else if let Some(account) = &session.account {

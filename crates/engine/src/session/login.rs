@@ -78,8 +78,9 @@ impl Proxy {
     pub(crate) fn greet(&mut self, id: SessionId, scramble: [u8; 20]) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let vars = &self.snapshot.vars;
+        let configured = Some(vars.server_version.as_bytes()).filter(|version| !version.is_empty());
         let greeting = Greeting {
-            server_version: &self.offer.server_version,
+            server_version: configured.unwrap_or(&self.offer.server_version),
             connection_id: session.connection.0,
             scramble,
             caps: self.offer.caps,
@@ -311,6 +312,8 @@ impl Proxy {
             let end = End::Client(id);
             self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
         }
+        // the configuration may have changed since the login began
+        let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.want = login.first.clone();
         session.first = login.first.clone();

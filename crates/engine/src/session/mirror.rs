@@ -60,19 +60,27 @@ const BATCH: usize = 32;
 impl Mirrors {
     /// None yet; the limits of the process are shared out to its workers.
     pub(crate) fn new(vars: &Vars) -> Self {
+        let mut mirrors = Self {
+            running: 0,
+            running_max: 0,
+            queue: VecDeque::new(),
+            queue_max: 0,
+            queue_bytes: 0,
+            busy: false,
+            name: "mirror_internal".into(),
+        };
+        mirrors.adopt(vars);
+        mirrors
+    }
+
+    /// These are the limits from now on; what runs and waits may end.
+    pub(crate) fn adopt(&mut self, vars: &Vars) {
         let share = |limit: u32| match limit {
             0 => 0,
             _ => (limit / vars.threads.max(1)).max(1) as usize,
         };
-        Self {
-            running: 0,
-            running_max: share(vars.mirror_max_concurrency),
-            queue: VecDeque::new(),
-            queue_max: share(vars.mirror_max_queue_length),
-            queue_bytes: 0,
-            busy: false,
-            name: "mirror_internal".into(),
-        }
+        self.running_max = share(vars.mirror_max_concurrency);
+        self.queue_max = share(vars.mirror_max_queue_length);
     }
 
     /// How many run.

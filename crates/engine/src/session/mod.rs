@@ -3,8 +3,9 @@
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
-//! own), `kill`, `deadline` and `ending`. `asked` follows a query from its route to the
-//! statistics, `mirror` runs copies of queries in sessions without a client.
+//! own), `kill`, `deadline` and `ending`. `adopt` is the change of the configuration, `asked`
+//! follows a query from its route to the statistics, `mirror` runs copies of queries in sessions
+//! without a client.
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::users::Account;
 
+mod adopt;
 mod asked;
 mod checkout;
 mod command;
@@ -41,6 +43,7 @@ mod reply;
 mod run;
 mod stmt;
 
+pub use adopt::Replaced;
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Statements;

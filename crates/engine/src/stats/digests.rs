@@ -91,6 +91,17 @@ impl DigestStats {
         }
     }
 
+    /// That much memory may be used from now on. What is too much goes bit by bit, while queries
+    /// come and by [`Self::shrink`].
+    pub fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max.max(BYTES_LEAST);
+    }
+
+    /// Evicts some of the rows that are too many.
+    pub fn shrink(&mut self, now_us: u64) {
+        self.make_room(now_us, 0);
+    }
+
     /// Counts a query that ended at `now_us` under its digest, and under its client's address if
     /// that is `tracked`.
     pub fn record(&mut self, now_us: u64, digest: u64, end: &QueryEnd<'_>, tracked: bool) {
@@ -239,9 +250,13 @@ impl DigestStats {
         self.make_room(now_us, 0);
     }
 
-    /// Evicts rows until so many bytes more are within the bound.
+    /// Evicts rows until so many bytes more are within the bound, or enough for one time: only a
+    /// bound that was lowered takes more than one.
     fn make_room(&mut self, now_us: u64, bytes: usize) {
-        while self.bytes() + bytes > self.bytes_max && !self.rows.is_empty() {
+        for _ in 0..EVICTIONS_MAX {
+            if self.bytes() + bytes <= self.bytes_max || self.rows.is_empty() {
+                return;
+            }
             let at = self.lightest_of_some(now_us);
             self.evict(at);
         }
@@ -340,6 +355,9 @@ const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Rows of which one goes. That all of them are among the hundred heaviest of ten thousand
 /// happens once in 10^16.
 const SAMPLES: usize = 8;
+
+/// Most rows that go at a time, so that nobody waits long.
+const EVICTIONS_MAX: usize = 1024;
 
 /// However small the bound is, this much may be used: some dozens of rows.
 const BYTES_LEAST: usize = 32 << 10;

@@ -64,9 +64,13 @@ pub struct QueryStats {
 impl QueryStats {
     /// Nothing counted yet; `secret` is a random number.
     pub fn new(vars: &Vars, secret: u64) -> Self {
-        let bytes_max = vars.query_digests_memory_bytes_max / u64::from(vars.threads.max(1));
-        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        Self { digests: DigestStats::new(bytes_max, secret), commands: CommandCounters::default() }
+        let digests = DigestStats::new(digest_bytes_max(vars), secret);
+        Self { digests, commands: CommandCounters::default() }
+    }
+
+    /// These are the limits from now on.
+    pub fn adopt(&mut self, vars: &Vars) {
+        self.digests.set_bytes_max(digest_bytes_max(vars));
     }
 
     /// Counts a query that ended at `now_us`, as far as the variables ask for it.
@@ -82,6 +86,12 @@ impl QueryStats {
             self.digests.record(now_us, digest, end, vars.query_digests_track_hostname);
         }
     }
+}
+
+/// One worker's share of the memory for digests.
+fn digest_bytes_max(vars: &Vars) -> usize {
+    let bytes_max = vars.query_digests_memory_bytes_max / u64::from(vars.threads.max(1));
+    usize::try_from(bytes_max).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::config_fault::ConfigFault;
 
 pub use interface::Interface;
 pub use suggest::nearest;
-pub use typed::Vars;
+pub use typed::{AfterRestart, Vars};
 pub use value::Value;
 
 /// One variable: everything that is known of it but its current value.

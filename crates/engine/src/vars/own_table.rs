@@ -28,5 +28,5 @@ pub(super) const ROWS: &[Variable] = &[
         "Memory for statistics by digest, shared out to the workers; what matters least goes first.",
     )
     .unit(Unit::Bytes)
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
 ];

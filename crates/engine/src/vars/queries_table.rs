@@ -12,14 +12,14 @@ pub(super) const ROWS: &[Variable] = &[
         "1",
         "What patterns of rules are written for: 1 PCRE, 2 RE2.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     mysql(
         "query_processor_iterations",
         int(0, 1_000_000),
         "0",
         "Times the rules may be gone through again after a flagOUT.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     mysql(
         "query_rules_fast_routing_algorithm",
         int(1, 2),
@@ -194,7 +194,7 @@ pub(super) const ROWS: &[Variable] = &[
         "16",
         "Copies of mirrored queries that run at a time, shared out to the workers.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     mysql(
         "mirror_max_queue_length",
         int(0, 1_048_576),
@@ -202,7 +202,7 @@ pub(super) const ROWS: &[Variable] = &[
         "Copies of mirrored queries that may wait, shared out to the workers; at most 16 MiB of \
          text wait on a worker. More are dropped.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     mysql(
         "stats_time_backend_query",
         Kind::Bool,

@@ -5,6 +5,7 @@
 //! row says when it acts; [`Effect::NotYet`] until something looks at the field.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use sql::DigestOptions;
 
@@ -177,6 +178,25 @@ impl Vars {
         if faults.is_empty() { Ok(Vars::from_values(values)) } else { Err(faults) }
     }
 
+    /// The variables that act after a restart only and have another value in `wanted`.
+    pub fn after_restart(&self, wanted: &Vars) -> Vec<AfterRestart> {
+        let late = super::all().filter(|variable| variable.effect == Effect::Restart);
+        let differing = late.filter_map(|variable| {
+            let name = variable.full_name();
+            let (running, wanted) = (self.value(&name)?.clone(), wanted.value(&name)?.clone());
+            (running != wanted).then_some(AfterRestart { name, running, wanted })
+        });
+        differing.collect()
+    }
+
+    /// The same with these variables as they are now.
+    pub fn staying(&self, late: &[AfterRestart]) -> Vars {
+        let mut values = self.values.clone();
+        let running = late.iter().map(|late| (late.name.clone(), late.running.clone()));
+        values.extend(running);
+        Vars::from_values(values)
+    }
+
     /// The value of any variable, by full name; `None` for an unknown one.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
@@ -193,6 +213,24 @@ impl Vars {
             variable.effect == Effect::NotYet
                 && self.values.get(&variable.full_name()) != Some(&variable.default_value())
         })
+    }
+}
+
+/// A variable that was changed and cannot change while the process runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AfterRestart {
+    /// Its full name.
+    pub name: String,
+    /// Its value until then.
+    pub running: Value,
+    /// Its value afterwards.
+    pub wanted: Value,
+}
+
+impl fmt::Display for AfterRestart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, running, wanted } = self;
+        write!(f, "{name} stays {running} until a restart; {wanted} is wanted")
     }
 }
 

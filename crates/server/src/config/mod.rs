@@ -33,8 +33,8 @@ pub(crate) use write::text as written;
 
 /// A configuration that was read without an error.
 pub(crate) struct Loaded {
-    /// File it came from.
-    pub(crate) origin: PathBuf,
+    /// File it came from; `None` when it is a database's.
+    pub(crate) origin: Option<PathBuf>,
     /// The rows as written.
     pub(crate) draft: Draft,
     /// The rows compiled.
@@ -60,14 +60,20 @@ pub(crate) fn find(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// Reads `file`; on failure the error's text shows every fault with its place.
 pub(crate) fn load(file: &Path) -> anyhow::Result<Loaded> {
+    load_after(file, None)
+}
+
+/// Reads `file` for what is to follow the configuration `before`.
+pub(crate) fn load_after(file: &Path, before: Option<&Snapshot>) -> anyhow::Result<Loaded> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = text_of(file, bytes)?;
     let origin = file.display().to_string();
-    let judged = judge(document::read(Format::of(file, &text), &origin, &text));
+    let judged = judge(document::read(Format::of(file, &text), &origin, &text), before);
     match judged.snapshot {
         Some(snapshot) if !judged.refused() => {
             let warnings = fault::render_each(judged.faults.iter(), &judged.sources);
-            Ok(Loaded { origin: file.to_path_buf(), draft: judged.draft, snapshot, warnings })
+            let (origin, draft) = (Some(file.to_path_buf()), judged.draft);
+            Ok(Loaded { origin, draft, snapshot, warnings })
         }
         _ => bail!(fault::render(&judged.faults, &judged.sources)),
     }
@@ -110,7 +116,8 @@ pub(crate) struct Survey {
 /// Reads the text of the file `origin` to convert it; the error shows everything that keeps it
 /// from being read.
 pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result<Survey> {
-    let Judged { draft, kept, faults, sources, .. } = judge(document::read(format, origin, text));
+    let Judged { draft, kept, faults, sources, .. } =
+        judge(document::read(format, origin, text), None);
     let (wrong, rest): (Vec<_>, Vec<_>) =
         faults.into_iter().partition(|fault| fault.severity == Severity::Error);
     if !wrong.is_empty() {
@@ -136,9 +143,13 @@ pub(crate) fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     read.chain(kept_table::TABLES.iter().map(|table| (table.name, table.section)))
 }
 
-/// Compiles what was read.
-fn judge(mut document: Document) -> Judged {
-    let snapshot = match Snapshot::compile(&document.draft) {
+/// Compiles what was read, to follow the configuration `before`.
+fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
+    let compiled = match before {
+        Some(before) => before.recompile(&document.draft),
+        None => Snapshot::compile(&document.draft),
+    };
+    let snapshot = match compiled {
         Ok(snapshot) => {
             document.warn_of(snapshot.rules.slow_patterns());
             Some(snapshot)

@@ -9,7 +9,8 @@
 //!
 //! **Promises that are checked.** Every answer is right byte for byte or an error that the faults
 //! of the run allow, in order; no session meets what another left behind; no write runs twice;
-//! permits equal live lanes; `queries = ok + err + killed`; everybody gets an answer or a close in
+//! permits equal live lanes, whatever becomes of the
+//! configuration; `queries = ok + err + killed`; everybody gets an answer or a close in
 //! bounded virtual time; in the end nothing is left.
 //!
 //! ```no_run
@@ -17,6 +18,7 @@
 //! println!("{report}");
 //! ```
 
+mod changes;
 mod ending;
 pub(crate) mod rules;
 mod trio;
@@ -31,7 +33,8 @@ use wire::auth::rsa::ServerKey;
 
 use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
-pub use trio::{Stage, Trio, snapshot};
+pub use changes::snapshot;
+pub use trio::{Stage, Trio};
 pub use weather::Weather;
 
 /// What a run came to.

@@ -3,20 +3,20 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use engine::proxy::{Offer, Proxy};
 use engine::report::LogEvent;
-use engine::rows::{ServerRow, UserRow};
-use engine::snapshot::{Draft, Snapshot};
+use engine::snapshot::Snapshot;
+use engine::topology::Gauge;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
+use super::changes::snapshot;
 use super::{Failure, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::dice::Dice;
-use crate::mysqld::login::ACCOUNTS;
 use crate::mysqld::{Mysqlds, three};
 use crate::planted::{Crooked, Planted};
 
@@ -34,7 +34,7 @@ pub struct Trio {
     pub stage: Stage,
     pub(super) seed: u64,
     pub(super) step: u64,
-    dice: Dice,
+    pub(super) dice: Dice,
 }
 
 /// The proxy and the servers on one network, with room for clients.
@@ -47,14 +47,17 @@ pub struct Stage {
     pub servers: Loop<SimDriver, Mysqlds>,
     /// What was noted.
     pub board: SharedBoard,
-    /// The configuration in force.
+    /// The configuration in force, or on its way to the worker.
     pub snapshot: Arc<Snapshot>,
+    pub(super) places: Arc<Places>,
+    /// Every server there ever was, by name.
+    known: Vec<(String, Weak<Gauge>)>,
     /// What would have been logged.
     pub log: Arc<Mutex<Vec<LogEvent>>>,
     /// Where clients connect to.
     pub client_addr: Addr,
     pub(super) shared: Arc<Shared>,
-    server_addrs: Vec<Addr>,
+    pub(super) server_addrs: Vec<Addr>,
 }
 
 impl Stage {
@@ -74,7 +77,9 @@ impl Stage {
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared::new(1000));
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
-        let outside = outside(&shared, &server_addrs, &log, dice.split());
+        let places = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
+        let places = Arc::new(Places::new(places));
+        let outside = outside(&shared, &places, &log, dice.split());
         let decider = Proxy::new(snapshot.clone(), offer, dice.throw(), [7; 32]);
         let mut worker = Worker::new(decider, outside, weather.backlog_max);
         worker.add_door(&client_addr);
@@ -85,7 +90,32 @@ impl Stage {
         let _ = mailbox.post(Mail::Peers(vec![proxy.mailbox()]));
         let (service, io) = proxy.parts_mut();
         service.start(io);
-        Self { net, proxy, servers, board, snapshot, log, client_addr, shared, server_addrs }
+        let mut stage = Self {
+            net,
+            proxy,
+            servers,
+            board,
+            snapshot: snapshot.clone(),
+            places,
+            known: Vec::new(),
+            log,
+            client_addr,
+            shared,
+            server_addrs,
+        };
+        stage.know(&snapshot);
+        stage
+    }
+
+    /// Remembers the servers of a configuration, for their permits.
+    pub(super) fn know(&mut self, snapshot: &Snapshot) {
+        self.known.retain(|(_, gauge)| gauge.strong_count() > 0);
+        for server in snapshot.topology.servers() {
+            let gauge = Arc::downgrade(&server.gauge);
+            if !self.known.iter().any(|(_, known)| known.ptr_eq(&gauge)) {
+                self.known.push((server.to_string(), gauge));
+            }
+        }
     }
 
     /// One step with these clients; false when nothing will ever happen again.
@@ -114,6 +144,10 @@ impl Trio {
             self.step()?;
             if weather.blows_per_mille > 0 && self.dice.below(1000) < weather.blows_per_mille {
                 self.blow();
+            }
+            let changes = weather.changes_per_mille;
+            if changes > 0 && self.dice.below(1000) < changes {
+                self.change(weather);
             }
             let waited =
                 self.stage.net.now().0.saturating_sub(self.stage.board.borrow().progress.0);
@@ -151,15 +185,21 @@ impl Trio {
             return Err(self.failure(what.clone()));
         }
         let worker = self.stage.proxy.service().worker();
-        let mut lanes: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut lanes: BTreeMap<*const Gauge, u32> = BTreeMap::new();
+        let mut numbers: BTreeMap<usize, *const Gauge> = BTreeMap::new();
         for (_, lane) in worker.proxy().lanes() {
-            *lanes.entry(lane.server.index).or_default() += 1;
+            let gauge = Arc::as_ptr(&lane.server.gauge);
+            *lanes.entry(gauge).or_default() += 1;
             lane.check_invariants();
+            if *numbers.entry(lane.server.index).or_insert(gauge) != gauge {
+                return Err(self.failure(format!("{} has another's number", lane.server)));
+            }
         }
-        for server in self.stage.snapshot.topology.servers() {
-            let (used, live) = (server.gauge.used(), lanes.get(&server.index).copied());
-            if used != live.unwrap_or(0) {
-                let live = live.unwrap_or(0);
+        for (server, gauge) in &self.stage.known {
+            let Some(gauge) = gauge.upgrade() else { continue };
+            let live = lanes.get(&Arc::as_ptr(&gauge)).copied().unwrap_or(0);
+            let used = gauge.used();
+            if used != live {
                 let what = format!("{server}: {used} permits for {live} backend connections");
                 return Err(self.failure(what));
             }
@@ -234,16 +274,14 @@ fn servers(
 
 fn outside(
     shared: &Arc<Shared>,
-    addrs: &[Addr],
+    places: &Arc<Places>,
     log: &Arc<Mutex<Vec<LogEvent>>>,
     mut dice: Dice,
 ) -> Outside {
     let log = log.clone();
-    let nobody = Addr::Tcp(([10, 0, 0, 66], rules::NOBODY_PORT).into());
-    let places = addrs.iter().chain([&nobody]).cloned().map(Some);
     Outside {
         shared: shared.clone(),
-        places: Arc::new(Places::new(places.collect())),
+        places: places.clone(),
         random: Box::new(move || dice.bytes20()),
         log: Box::new(move |event| {
             if let Ok(mut log) = log.lock() {
@@ -253,40 +291,7 @@ fn outside(
     }
 }
 
-/// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
-pub fn snapshot(weather: &Weather) -> Snapshot {
-    let server = |hostgroup_id, at: u8| ServerRow {
-        hostgroup_id,
-        hostname: format!("10.0.0.{at}"),
-        max_connections: weather.max_connections,
-        ..ServerRow::default()
-    };
-    let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
-        username: (*name).into(),
-        password: password.as_bytes().to_vec(),
-        fast_forward: i64::from(*name == "fay"),
-        ..UserRow::default()
-    });
-    let draft = Draft {
-        servers: vec![server(0, 1), server(1, 2), server(1, 3), rules::nobody()],
-        users: users.collect(),
-        rules: if weather.habits.ruled { rules::all() } else { rules::split() },
-        variables: variables(weather),
-        ..Draft::default()
-    };
-    Snapshot::compile(&draft).unwrap_or_else(|faults| panic!("{faults:?}"))
-}
-
-fn variables(weather: &Weather) -> Vec<(String, String)> {
-    let mut pairs = vec![
-        ("mysql-default_schema", String::new()),
-        ("mysql-threads", "1".into()),
-        ("mysql-mirror_max_concurrency", "1".into()),
-        ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
-    ];
-    if weather.habits.long {
-        pairs.push(("mysql-threshold_query_length", "1024".into()));
-        pairs.push(("mysql-max_allowed_packet", "8192".into()));
-    }
-    pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
+/// Where the server is that is never there.
+pub(super) fn nobody() -> Addr {
+    Addr::Tcp(([10, 0, 0, 66], rules::NOBODY_PORT).into())
 }

@@ -16,6 +16,8 @@ pub struct Weather {
     pub losses: bool,
     /// Of a thousand steps, how many bring a blow: a server killed, stopped, or stalled.
     pub blows_per_mille: u64,
+    /// Of a thousand steps, how many bring another configuration.
+    pub changes_per_mille: u64,
     /// Backend connections that each server allows.
     pub max_connections: i64,
     /// Bytes that wait for a receiver before its sender is paused.
@@ -42,6 +44,7 @@ impl Weather {
             faults: Faults::cuts(),
             losses: false,
             blows_per_mille: 0,
+            changes_per_mille: 0,
             max_connections: 50,
             backlog_max: 64 * 1024,
             manners: Manners::default(),
@@ -63,10 +66,13 @@ impl Weather {
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
+        let mut changes = Dice::new(seed ^ 0x6368_616e_6765_7300);
+        let changes_per_mille = if changes.percent(50) { changes.within(1..=40) } else { 0 };
         let calm = Self {
             faults: Faults::none(),
             losses: false,
             blows_per_mille: 0,
+            changes_per_mille,
             max_connections: 50,
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
             manners,
@@ -87,6 +93,7 @@ impl Weather {
                 faults: losses,
                 losses: true,
                 blows_per_mille: 4,
+                changes_per_mille,
                 max_connections: dice.within(2..=8) as i64,
                 manners: Manners { dying: 3, leaving: 5, ..manners },
                 habits,

@@ -1,0 +1,101 @@
+//! The change of the configuration while clients are served: what becomes of sessions, connections
+//! and whoever waits, when another snapshot comes into force on a worker.
+//!
+//! It happens between two events, so that every decision sees one configuration; what was decided
+//! about a query before, its hostgroup and limits, goes with the query. Nothing here looks at what
+//! is the same in both.
+
+use std::sync::Arc;
+
+use crate::ids::LaneId;
+use crate::lane::{Lane, Lease};
+use crate::proxy::Proxy;
+use crate::rules::RuleScratch;
+use crate::snapshot::Snapshot;
+use crate::topology::{LastFault, Status, Topology};
+
+/// What came out of force. Letting go of it may take long; no worker should.
+pub struct Replaced {
+    /// The configuration.
+    pub snapshot: Arc<Snapshot>,
+    /// What was remembered for its rules, if they changed.
+    pub scratch: Option<RuleScratch>,
+}
+
+impl Proxy {
+    /// Another configuration is in force from now on, made to follow the one that was.
+    pub fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Replaced {
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        let after = self.snapshot.clone();
+        let scratch = self.processor.adopt(&after);
+        if !Arc::ptr_eq(&before.vars, &after.vars) {
+            self.mirrors.adopt(&after.vars);
+            self.query_stats.adopt(&after.vars);
+        }
+        if !Arc::ptr_eq(&before.users, &after.users) {
+            self.adopt_users();
+        }
+        if !Arc::ptr_eq(&before.topology, &after.topology) {
+            self.adopt_topology(&before.topology, &after.topology);
+        }
+        Replaced { snapshot: before, scratch }
+    }
+
+    /// Sessions and connections go on with their accounts as they are now.
+    fn adopt_users(&mut self) {
+        let users = &self.snapshot.users;
+        let sessions = self.sessions.values_mut().filter_map(|session| session.account.as_mut());
+        let lanes = self.lanes.values_mut().map(|lane| &mut lane.account);
+        for account in sessions.chain(lanes) {
+            if let Some(next) = users.successor(account)
+                && !Arc::ptr_eq(next, account)
+            {
+                *account = next.clone();
+            }
+        }
+    }
+
+    fn adopt_topology(&mut self, before: &Topology, after: &Topology) {
+        self.pool.adopt(before, after);
+        // another server may not have them
+        self.schemas_seen.clear();
+        for lane in self.lanes.values_mut() {
+            match after.find(lane.server.index) {
+                Some(server) => lane.server = server.clone(),
+                None => lane.server = Arc::new(lane.server.removed()),
+            }
+        }
+        for lane in self.lanes_where(|lane| lane.server.status != Status::Online) {
+            self.leave_server(lane);
+        }
+        self.close_surplus(after);
+        self.wake_all();
+    }
+
+    /// The server of a connection is not to be used any more.
+    fn leave_server(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let cut = lane.server.status == Status::OfflineHard;
+        match lane.lease {
+            Lease::Idle => self.drop_lane(id),
+            Lease::Dialing(_) => self.cancel_dial(id),
+            _ if cut => self.lose_lane(id, LastFault::Offline),
+            Lease::Exclusive(_) | Lease::Relay(_) | Lease::Errand(_) => {}
+        }
+    }
+
+    /// Closes idle connections where there are more than may be.
+    fn close_surplus(&mut self, topology: &Topology) {
+        for server in topology.servers() {
+            while server.gauge.used() > server.max_connections
+                && let Some(longest_idle) = self.pool.idle_of(server).first().copied()
+            {
+                self.drop_lane(longest_idle);
+            }
+        }
+    }
+
+    fn lanes_where(&self, is_meant: impl Fn(&Lane) -> bool) -> Vec<LaneId> {
+        self.lanes.iter().filter(|(_, lane)| is_meant(lane)).map(|(id, _)| id).collect()
+    }
+}

@@ -1,0 +1,37 @@
+//! The configuration file read again: what it says comes into force, or everything that is wrong
+//! with it is logged and nothing changes.
+
+use std::path::Path;
+
+use crate::config;
+use crate::publisher::Publisher;
+
+/// Brings what `file` says now into force, and logs what came of it.
+pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
+    let config = file.display();
+    let mut warnings = Vec::new();
+    let changed = publisher.change(|before| {
+        let loaded = config::load_after(file, Some(before))?;
+        warnings = loaded.warnings;
+        anyhow::Ok(loaded.snapshot)
+    });
+    for warning in &warnings {
+        tracing::warn!("{warning}");
+    }
+    let published = match changed {
+        Ok(published) => published,
+        Err(error) => {
+            tracing::error!("the configuration is not changed\n{error:#}");
+            return;
+        }
+    };
+    for late in &published.after_restart {
+        tracing::warn!("{late}");
+    }
+    if !published.unanswered.is_empty() {
+        let workers = &published.unanswered;
+        tracing::error!(?workers, "workers that have not taken the configuration over yet");
+    }
+    let took_ms = published.took.as_millis() as u64;
+    tracing::info!(%config, took_ms, "configuration changed");
+}

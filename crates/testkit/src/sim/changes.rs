@@ -1,0 +1,135 @@
+//! The configuration of a run, and others that follow it while clients are served: servers come
+//! and go, rules, accounts and variables change. Clients notice nothing where nothing is lost.
+
+use std::sync::Arc;
+
+use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::snapshot::{Draft, Snapshot};
+use worker::Mail;
+
+use super::{Trio, Weather, rules};
+use crate::dice::Dice;
+use crate::mysqld::login::ACCOUNTS;
+
+/// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
+pub fn snapshot(weather: &Weather) -> Snapshot {
+    Snapshot::compile(&draft(weather)).unwrap_or_else(|faults| panic!("{faults:?}"))
+}
+
+fn draft(weather: &Weather) -> Draft {
+    let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
+        username: (*name).into(),
+        password: password.as_bytes().to_vec(),
+        fast_forward: i64::from(*name == "fay"),
+        ..UserRow::default()
+    });
+    let max_connections = weather.max_connections;
+    let servers = [server(0, 1), server(1, 2), server(1, 3)];
+    let servers = servers.into_iter().map(|row| ServerRow { max_connections, ..row });
+    Draft {
+        servers: servers.chain([rules::nobody()]).collect(),
+        users: users.collect(),
+        rules: if weather.habits.ruled { rules::all() } else { rules::split() },
+        variables: variables(weather),
+        ..Draft::default()
+    }
+}
+
+fn server(hostgroup_id: i64, at: u8) -> ServerRow {
+    ServerRow { hostgroup_id, hostname: format!("10.0.0.{at}"), ..ServerRow::default() }
+}
+
+fn variables(weather: &Weather) -> Vec<(String, String)> {
+    let mut pairs = vec![
+        ("mysql-default_schema", String::new()),
+        ("mysql-threads", "1".into()),
+        ("mysql-mirror_max_concurrency", "1".into()),
+        ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
+    ];
+    if weather.habits.long {
+        pairs.push(("mysql-threshold_query_length", "1024".into()));
+        pairs.push(("mysql-max_allowed_packet", "8192".into()));
+    }
+    pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
+}
+
+impl Trio {
+    /// Another configuration is on its way to the worker.
+    pub(super) fn change(&mut self, weather: &Weather) {
+        let draft = other(weather, &mut self.dice);
+        let next = self.stage.snapshot.recompile(&draft);
+        let next = Arc::new(next.unwrap_or_else(|faults| panic!("{faults:?}")));
+        let addrs = self.stage.server_addrs.iter().cloned();
+        let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
+        let places = next.topology.servers().iter().map(|server| {
+            let is_it = |addr: &&io::Addr| addr.to_string() == server.to_string();
+            (server.index, addrs.iter().find(is_it).cloned())
+        });
+        self.stage.places = Arc::new(self.stage.places.with(places));
+        let mail = Mail::Snapshot {
+            snapshot: next.clone(),
+            places: self.stage.places.clone(),
+            backlog_max: weather.backlog_max,
+            tell: Box::new(drop),
+        };
+        let posted = self.stage.proxy.mailbox().post(mail);
+        assert!(posted.is_ok(), "the mailbox has room");
+        self.stage.know(&next);
+        self.stage.snapshot = next;
+        let mut board = self.stage.board.borrow_mut();
+        board.count("changed configuration");
+        board.tell(|| format!("another configuration: {:?}", draft.servers));
+    }
+}
+
+/// A configuration in which the same clients get the same answers.
+fn other(weather: &Weather, dice: &mut Dice) -> Draft {
+    let mut draft = draft(weather);
+    draft.servers = servers(weather, dice);
+    if dice.percent(50) {
+        let rule_id = dice.within(1000..=1003) as i64;
+        let match_pattern = Some(format!("nobody_asks_for_{rule_id}"));
+        draft.rules.push(RuleRow { rule_id, active: 1, match_pattern, ..RuleRow::default() });
+    }
+    for user in &mut draft.users {
+        user.max_connections -= dice.below(2) as i64;
+    }
+    let mut vary = |name: &str, values: &[&str]| {
+        if dice.percent(30) {
+            draft.variables.push((name.into(), (*dice.pick(values)).into()));
+        }
+    };
+    vary("mysql-free_connections_pct", &["0", "10", "100"]);
+    vary("mysql-connection_max_age_ms", &["0", "50", "60000"]);
+    vary("mysql-query_digests_memory_bytes_max", &["1048576", "67108864"]);
+    vary("mysql-query_processor_regex", &["1", "2"]);
+    draft
+}
+
+fn servers(weather: &Weather, dice: &mut Dice) -> Vec<ServerRow> {
+    let least = if weather.max_connections < 20 { 2 } else { 20 };
+    let mut any = |hostgroup_id, at: u8| ServerRow {
+        weight: dice.within(1..=4) as i64,
+        max_connections: dice.within(least..=weather.max_connections as u64) as i64,
+        ..server(hostgroup_id, at)
+    };
+    let mut rows = vec![any(0, 1), any(1, 2), any(1, 3), rules::nobody()];
+    // one of the readers stays
+    let at = 1 + dice.index(2);
+    match dice.below(if weather.losses { 6 } else { 4 }) {
+        0 | 1 => {
+            rows.remove(at);
+        }
+        2 => rows[at].status = "OFFLINE_SOFT".into(),
+        4 => rows[at].status = "OFFLINE_HARD".into(),
+        5 => {
+            let statuses = ["OFFLINE_SOFT", "OFFLINE_HARD"];
+            rows.iter_mut().for_each(|row| row.status = (*dice.pick(&statuses)).into());
+        }
+        _ => {}
+    }
+    if dice.percent(30) {
+        rows.reverse();
+    }
+    rows
+}
