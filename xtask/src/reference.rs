@@ -10,7 +10,7 @@ use crate::gate::Outcome;
 use crate::step::cargo;
 use crate::tree;
 
-const PAGES: [&str; 1] = ["variables"];
+const PAGES: [&str; 2] = ["variables", "tables"];
 
 /// Whether every committed page is what would be written now.
 pub(crate) fn check() -> Result<Outcome> {
@@ -22,7 +22,7 @@ pub(crate) fn check() -> Result<Outcome> {
         }
     }
     if stale.is_empty() {
-        return Ok(Outcome::Ok(format!("{} page", PAGES.len())));
+        return Ok(Outcome::Ok(format!("{} pages", PAGES.len())));
     }
     Ok(Outcome::Red(stale))
 }

@@ -55,7 +55,7 @@ pub(super) const CRATES: &[Row] = &[
         &["testkit"],
     ),
     row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
-    row("xtask", &[], &["anyhow", "serde_json"], &["engine"]),
+    row("xtask", &[], &["anyhow", "serde_json"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow"], &[]),
     row("bench/icount", &["wire", "sql", "engine"], &[], &["worker", "io"]),
     row(
