@@ -28,8 +28,9 @@ pub trait ConfigFile: Send {
     /// Reads it: rows of the tables that it has something of, or everything that is wrong.
     fn read(&self) -> Result<Rows, Vec<String>>;
 
-    /// The text of a file that says what `rows` say.
-    fn text(&self, rows: &Rows) -> String;
+    /// The text of a file that says what `rows` say; `target` is where it will be written, whose
+    /// name may choose the format.
+    fn text(&self, rows: &Rows, target: Option<&Path>) -> String;
 }
 
 /// The layers that are kept by the interface: memory, disk, and where the file is.

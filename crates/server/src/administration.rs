@@ -1,17 +1,17 @@
 //! The administrative interface in this process: where its configuration comes from, its thread,
 //! and what it may ask of the workers.
 
+mod file;
 mod reach;
-mod toml_text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-use admin::{Admin, ConfigFile, Mail, Opened, Opening, Rows, Service, Source};
+use admin::{Admin, Mail, Opened, Opening, Service, Source};
 use anyhow::{Context, bail};
-use engine::snapshot::{Draft, Snapshot};
+use engine::snapshot::Snapshot;
 use engine::vars::{Interface, Vars};
 use io::{Addr, EpollDriver, Loop, Mailbox};
 
@@ -19,6 +19,7 @@ use crate::cli::{ConfigSource, StoreOptions};
 use crate::config::{self, Loaded};
 use crate::signals::Notice;
 use crate::threads::Reach;
+use file::OwnFile;
 use reach::Workers;
 
 /// What is kept between reading the configuration and opening the interface.
@@ -48,7 +49,7 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
         source,
         initial: options.initial,
         reload: options.reload,
-        file: Box::new(TomlFile(file.map(Path::to_path_buf))),
+        file: Box::new(OwnFile(file.map(Path::to_path_buf))),
     };
     let (Opened { store, draft, notes }, read) = match (opening.open(), read) {
         (Ok(opened), read) => (opened, read),
@@ -138,23 +139,6 @@ impl Drop for Administration {
                 drop(std::fs::remove_file(path));
             }
         }
-    }
-}
-
-/// `tidegate.toml` as the interface needs it; `None` when there is none.
-struct TomlFile(Option<PathBuf>);
-
-impl ConfigFile for TomlFile {
-    fn read(&self) -> Result<Rows, Vec<String>> {
-        let Some(file) = &self.0 else { return Ok(admin::of_file(&Draft::default())) };
-        match config::load(file) {
-            Ok(loaded) => Ok(admin::of_file(&loaded.draft)),
-            Err(error) => Err(vec![format!("{error:#}")]),
-        }
-    }
-
-    fn text(&self, rows: &Rows) -> String {
-        toml_text::of(rows)
     }
 }
 

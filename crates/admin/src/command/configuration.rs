@@ -1,5 +1,7 @@
 //! The whole configuration as a text: SELECT CONFIG FILE, SELECT CONFIG INTO OUTFILE, SAVE CONFIG.
 
+use std::path::Path;
+
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
@@ -11,7 +13,7 @@ use crate::tables::Schema;
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if statement.is(&["SELECT", "CONFIG", "FILE"]) {
         return Step::act(|admin, _| {
-            let text = text(admin)?;
+            let text = text(admin, None)?;
             Ok(Reply::table(&["Data"], vec![vec![text]]))
         });
     }
@@ -22,7 +24,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     }
     let path = unquoted(statement.text_from(4));
     Step::act(move |admin, _| {
-        let text = text(admin)?;
+        let text = text(admin, Some(Path::new(&path)))?;
         std::fs::write(&path, &text)
             .map_err(|error| AdminFault::refused(format!("cannot write {path}: {error}")))?;
         Ok(Reply::Done {
@@ -32,12 +34,12 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     })
 }
 
-fn text(admin: &Admin) -> Result<String, AdminFault> {
+fn text(admin: &Admin, target: Option<&Path>) -> Result<String, AdminFault> {
     let mut all = Rows::new();
     for module in MODULES {
         for (table, mut rows) in admin.store.rows(Schema::Main, module)? {
             all.entry(table).or_default().append(&mut rows);
         }
     }
-    Ok(admin.store.file().text(&all))
+    Ok(admin.store.file().text(&all, target))
 }

@@ -90,7 +90,7 @@ impl ConfigFile for GivenFile {
         Ok(of_file(&self.0))
     }
 
-    fn text(&self, rows: &Rows) -> String {
+    fn text(&self, rows: &Rows, _: Option<&std::path::Path>) -> String {
         format!("{} users", rows["mysql_users"].len())
     }
 }

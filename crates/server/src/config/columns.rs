@@ -52,7 +52,7 @@ pub(super) enum Field<R> {
 
 /// A value as it is written to a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     /// A whole number.
     Int(i64),
     /// `true` or `false`.

@@ -25,11 +25,13 @@ use libconfig::Sources;
 
 use document::Document;
 use fault::{Fault, Severity};
-use kept::Kept;
 
 pub(crate) use document::left_out;
 pub(crate) use format::Format;
-pub(crate) use write::text as written;
+pub(crate) use kept::{Cell, Kept};
+pub(crate) use write::{
+    Scalar, Section, text as written, text_of as written_sections, variable as written_variable,
+};
 
 /// A configuration that was read without an error.
 pub(crate) struct Loaded {
@@ -65,6 +67,11 @@ pub(crate) fn load(file: &Path) -> anyhow::Result<Loaded> {
 
 /// Reads `file` for what is to follow the configuration `before`.
 pub(crate) fn load_after(file: &Path, before: Option<&Snapshot>) -> anyhow::Result<Loaded> {
+    load_all(file, before).map(|(loaded, _)| loaded)
+}
+
+/// Reads `file` likewise, with what is carried without effect.
+pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result<(Loaded, Kept)> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = text_of(file, bytes)?;
     let origin = file.display().to_string();
@@ -72,8 +79,9 @@ pub(crate) fn load_after(file: &Path, before: Option<&Snapshot>) -> anyhow::Resu
     match judged.snapshot {
         Some(snapshot) if !judged.refused() => {
             let warnings = fault::render_each(judged.faults.iter(), &judged.sources);
-            let (origin, draft) = (Some(file.to_path_buf()), judged.draft);
-            Ok(Loaded { origin, draft, snapshot, warnings })
+            let Judged { draft, kept, .. } = judged;
+            let origin = Some(file.to_path_buf());
+            Ok((Loaded { origin, draft, snapshot, warnings }, kept))
         }
         _ => bail!(fault::render(&judged.faults, &judged.sources)),
     }
@@ -137,10 +145,10 @@ pub(crate) fn text_of(file: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
         .map_err(|error| anyhow!(fault::not_utf8(error.as_bytes(), &file.display().to_string())))
 }
 
-/// The tables that have rows, with their names in `proxysql.cnf`.
-pub(crate) fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let read = document::ROW_TABLES.into_iter().map(|name| (name, name));
-    read.chain(kept_table::TABLES.iter().map(|table| (table.name, table.section)))
+/// The name that a table has in `proxysql.cnf`; `None` for one that no file has.
+pub(crate) fn section(table: &str) -> Option<&'static str> {
+    let read = document::ROW_TABLES.into_iter().find(|name| *name == table);
+    read.or_else(|| kept::find(table).map(|kept| kept.section))
 }
 
 /// Compiles what was read, to follow the configuration `before`.

@@ -7,15 +7,21 @@ use std::fmt::Write as _;
 use engine::snapshot::Draft;
 use engine::vars::{Family, Kind, find};
 
-use super::columns::{Scalar, Table};
+pub(crate) use super::columns::Scalar;
+use super::columns::Table;
 use super::format::Format;
 use super::kept::{Cell, Kept};
 use super::tables;
 
 /// The whole text.
 pub(crate) fn text(format: Format, draft: &Draft, kept: &Kept) -> String {
-    let sections = sections(draft, kept);
-    let texts = sections.iter().map(|section| match format {
+    text_of(format, &sections(draft, kept))
+}
+
+/// The text of sections.
+pub(crate) fn text_of(format: Format, sections: &[Section]) -> String {
+    let told = sections.iter().filter(|section| !section.is_empty());
+    let texts = told.map(|section| match format {
         Format::Toml => section.toml(),
         Format::Cnf => section.cnf(),
     });
@@ -23,7 +29,7 @@ pub(crate) fn text(format: Format, draft: &Draft, kept: &Kept) -> String {
 }
 
 /// A piece of a file.
-enum Section {
+pub(crate) enum Section {
     /// Settings outside of all tables.
     Settings(Vec<Pair>),
     /// Variables of one family.
@@ -33,7 +39,7 @@ enum Section {
 }
 
 /// A key and its value.
-type Pair = (String, Scalar);
+pub(crate) type Pair = (String, Scalar);
 
 fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
     let setting = |(name, cell): &(&'static str, Cell)| Some(((*name).to_owned(), scalar(cell)?));
@@ -55,7 +61,6 @@ fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
         };
         sections.push(Section::Rows(table.name, table.section, rows.iter().map(row).collect()));
     }
-    sections.retain(|section| !section.is_empty());
     sections
 }
 
@@ -75,8 +80,9 @@ fn variables(draft: &Draft, family: Family) -> Section {
     Section::Variables(family.table(), pairs)
 }
 
-/// A variable's value as its kind is written; as text when it is none of that kind.
-fn variable(name: &str, text: &str) -> Scalar {
+/// The value of the variable called `name`, with prefix, as its kind is written; as text when it is
+/// none of that kind.
+pub(crate) fn variable(name: &str, text: &str) -> Scalar {
     let kind = find(name).map(|variable| variable.kind);
     match (kind, text.parse::<i64>(), text) {
         (Some(Kind::Bool | Kind::Int { .. }), Ok(number), _) => Scalar::Int(number),

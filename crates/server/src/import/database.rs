@@ -34,9 +34,8 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Read> {
         read.variables(&database)?;
     }
     for table in &tables {
-        let section = config::sections().find(|(name, _)| name == table);
-        match section {
-            Some((_, section)) => read.rows(&database, table, section)?,
+        match config::section(table) {
+            Some(section) => read.rows(&database, table, section)?,
             None if IGNORED.contains(&table.as_str()) => {}
             None => read.other(&database, table)?,
         }

@@ -1,0 +1,121 @@
+//! The configuration file as the administrative interface needs it: its rows, and rows as its text.
+
+use std::path::{Path, PathBuf};
+
+use admin::tables::{self, Table};
+use admin::{ConfigFile, Rows};
+use engine::snapshot::Draft;
+use engine::vars::{Family, Kind, find};
+use rusqlite::types::Value;
+
+use crate::config::{self, Cell, Format, Scalar, Section};
+
+/// The file that was named at the start; `None` when there is none.
+pub(super) struct OwnFile(pub(super) Option<PathBuf>);
+
+impl ConfigFile for OwnFile {
+    fn read(&self) -> Result<Rows, Vec<String>> {
+        let Some(file) = &self.0 else { return Ok(admin::of_file(&Draft::default())) };
+        let (loaded, kept) =
+            config::load_all(file, None).map_err(|error| vec![format!("{error:#}")])?;
+        let mut rows = admin::of_file(&loaded.draft);
+        for (table, kept) in &kept.tables {
+            let values = |row: &Vec<Cell>| row.iter().map(value).collect();
+            rows.insert(table.name, kept.iter().map(values).collect());
+        }
+        Ok(rows)
+    }
+
+    fn text(&self, rows: &Rows, target: Option<&Path>) -> String {
+        let named = |file: Option<&Path>| file.and_then(Format::of_name);
+        let format = named(target).or_else(|| named(self.0.as_deref())).unwrap_or(Format::Toml);
+        let mut sections = vec![variables(rows, Family::Admin), variables(rows, Family::Mysql)];
+        for table in tables::configured().iter().filter(|table| table.name != "global_variables") {
+            let Some(section) = config::section(table.name) else { continue };
+            let found = rows.get(table.name).into_iter().flatten();
+            let found = found.map(|row| pairs(table, row)).collect();
+            sections.push(Section::Rows(table.name, section, found));
+        }
+        config::written_sections(format, &sections)
+    }
+}
+
+/// The variables of one family that have another value than their default.
+fn variables(rows: &Rows, family: Family) -> Section {
+    let mut pairs = Vec::new();
+    for row in rows.get("global_variables").into_iter().flatten() {
+        let [name, value] =
+            [0, 1].map(|at| row.get(at).and_then(admin::cell_text).unwrap_or_default());
+        let Some(variable) = find(&name).filter(|found| found.family == family) else { continue };
+        if variable.kind != Kind::ReadOnly && variable.default_value().to_string() != value {
+            let scalar = config::written_variable(&name, &value);
+            pairs.push((variable.name.to_owned(), scalar));
+        }
+    }
+    Section::Variables(family.table(), pairs)
+}
+
+/// The cells of a row that a file has to say.
+fn pairs(table: &Table, row: &[Value]) -> Vec<(String, Scalar)> {
+    let mut pairs = Vec::new();
+    for (value, column) in row.iter().zip(table.columns) {
+        let name = column.name;
+        let text = admin::cell_text(value);
+        let default = column.default.trim_matches(['(', ')', '\'']);
+        // what the reader of files would take for something else when it is not written
+        let told = match (table.name, name) {
+            ("mysql_query_rules", "active") | ("mysql_servers", "port" | "hostgroup_id") => true,
+            _ => table.key.contains(&name) || text.as_deref().is_some_and(|text| text != default),
+        };
+        let scalar = match value {
+            Value::Null if (table.name, name) == ("mysql_query_rules", "re_modifiers") => {
+                Some(Scalar::Text(Vec::new()))
+            }
+            Value::Null => None,
+            Value::Integer(number) => Some(Scalar::Int(*number)),
+            Value::Blob(bytes) => Some(Scalar::Text(bytes.clone())),
+            Value::Real(_) | Value::Text(_) => text.map(|text| Scalar::Text(text.into_bytes())),
+        };
+        let null = *value == Value::Null;
+        pairs.extend(scalar.filter(|_| told || null).map(|scalar| (name.to_owned(), scalar)));
+    }
+    pairs
+}
+
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Int(number) => Value::Integer(*number),
+        Cell::Bool(value) => Value::Integer(i64::from(*value)),
+        Cell::Text(text) => Value::Text(text.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every shape of a file, through the rows of the interface, as either format.
+    #[test]
+    fn a_file_comes_back_from_the_rows_of_the_interface() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/config/cnf");
+        let scratch = std::env::temp_dir().join(format!("tidegate-{}-rows", std::process::id()));
+        std::fs::create_dir_all(&scratch).expect("the temporary directory is writable");
+        for entry in std::fs::read_dir(folder).expect(folder) {
+            let first = OwnFile(Some(entry.expect(folder).path()));
+            let mut rows = first.read().expect("valid");
+            // what is at its default need not be said
+            let said = |row: &Vec<Value>| {
+                let [name, value] = [0, 1].map(|at| admin::cell_text(&row[at]).expect("text"));
+                find(&name).expect("known").default_value().to_string() != value
+            };
+            rows.get_mut("global_variables").expect("it is there").retain(said);
+            for name in ["again.toml", "again.cnf"] {
+                let file = scratch.join(name);
+                std::fs::write(&file, first.text(&rows, Some(&file))).expect("it is writable");
+                assert_eq!(OwnFile(Some(file)).read().expect("valid"), rows, "{:?}", first.0);
+            }
+        }
+        drop(std::fs::remove_dir_all(&scratch));
+    }
+}
