@@ -70,6 +70,26 @@ impl Proxy {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// Gives it another configuration, made of the value for `interfaces`, and waits until it is in
+    /// force or refused; says which.
+    pub fn reload(&self, config: impl FnOnce(String) -> String) -> Result<bool> {
+        const OUTCOMES: [&str; 2] = ["configuration changed", "the configuration is not changed"];
+        let outcomes = |log: &str| OUTCOMES.map(|outcome| log.matches(outcome).count());
+        let before = outcomes(&self.log());
+        let interfaces = format!("127.0.0.1:{};{}", self.port, self.socket.display());
+        fs::write(self.dir.path().join("tidegate.toml"), config(interfaces))?;
+        self.process.signal("HUP")?;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let now = outcomes(&self.log());
+            if now != before {
+                return Ok(now[0] > before[0]);
+            }
+            ensure!(Instant::now() < deadline, "nothing comes of SIGHUP\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Its statistics, as it writes them to the log when it is asked.
     pub fn statistics(&self) -> Result<serde_json::Value> {
         let documents = |log: &str| {
