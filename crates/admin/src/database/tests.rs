@@ -1,3 +1,5 @@
+//! What a database file holds after statements, saves and an older version of itself.
+
 use super::*;
 
 fn run<'a>(rights: Rights, values: &'a [Value]) -> Run<'a> {

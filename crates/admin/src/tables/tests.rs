@@ -1,3 +1,5 @@
+//! The registry of tables against the tables recorded from ProxySQL.
+
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;

@@ -1,3 +1,5 @@
+//! Explanations against the routes of traffic, and how they read.
+
 use proptest::prelude::*;
 
 use super::*;

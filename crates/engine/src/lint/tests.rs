@@ -1,3 +1,5 @@
+//! What lint says of bad configurations, and that it says nothing of good ones.
+
 use proptest::prelude::*;
 
 use super::shape::Shape;

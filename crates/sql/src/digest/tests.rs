@@ -1,3 +1,5 @@
+//! Digests by table and by property: limits, idempotence, independence of what came before.
+
 use super::*;
 
 fn digest_of(text: &str, options: &DigestOptions) -> String {
