@@ -7,6 +7,7 @@
 mod file;
 mod functions;
 mod guard;
+mod refusal;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,7 @@ use crate::tables::{self, Schema};
 
 pub(crate) use functions::{Facts, random};
 pub(crate) use guard::Rights;
-use guard::Watch;
+use guard::{Seen, Watch};
 
 /// A connection to SQLite with schemas attached.
 pub(crate) struct Database {
@@ -155,7 +156,8 @@ impl Database {
     /// Runs a statement; `fill` makes the rows of the live tables that it reads.
     pub(crate) fn run(&self, sql: &str, run: Run<'_>, fill: Fill<'_>) -> Result<Ran, AdminFault> {
         *lock(&self.facts) = run.facts.clone();
-        let (mut statement, live) = self.prepare(sql, run.rights)?;
+        let (mut statement, seen) = self.prepare(sql, run.rights)?;
+        let Seen { read: live, written } = seen;
         // one that resets goes first, and its twin shows the same rows
         let mut ordered: Vec<&(Schema, String)> = live.iter().collect();
         ordered.sort_by_key(|(_, name)| !name.ends_with(RESET));
@@ -176,6 +178,7 @@ impl Database {
         }
         let ran = step(&mut statement, &run);
         drop(statement);
+        let ran = ran.map_err(|fault| self.refusal(sql, &run, &written, fault));
         if run.read_only {
             self.own("PRAGMA query_only = 0")?;
         }
@@ -270,20 +273,16 @@ impl Database {
         })
     }
 
-    fn prepare(
-        &self,
-        sql: &str,
-        rights: Rights,
-    ) -> Result<(Statement<'_>, Vec<(Schema, String)>), AdminFault> {
+    fn prepare(&self, sql: &str, rights: Rights) -> Result<(Statement<'_>, Seen), AdminFault> {
         lock(&self.watch).begin(rights);
         let prepared = self.connection.prepare(sql);
-        let (read, refusal) = lock(&self.watch).end();
+        let (seen, refusal) = lock(&self.watch).end();
         match (prepared, refusal) {
-            (Ok(statement), _) => Ok((statement, read)),
+            (Ok(statement), _) => Ok((statement, seen)),
             (Err(_), Some(refusal)) => {
                 Err(AdminFault::refused(format!("ProxySQL Admin Error: {refusal}")))
             }
-            (Err(error), None) => Err(error.into()),
+            (Err(error), None) => Err(refusal::of_names(sql, error.into())),
         }
     }
 }

@@ -12,7 +12,7 @@ mod versions;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use diff::{Change, changes};
+pub(crate) use diff::{Change, changes, key_of, shown};
 pub(crate) use in_force::{InForce, checksum};
 pub(crate) use modules::{MODULES, Module};
 pub(crate) use moving::drafted;

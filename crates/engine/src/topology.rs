@@ -279,6 +279,10 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
     let is_path = row.hostname.starts_with('/');
     if row.hostname.is_empty() {
         faults.push(fault(index, "hostname", "must not be empty"));
+    }
+    if !is_path && row.hostname.contains(|sign: char| sign.is_whitespace() || sign.is_control()) {
+        let reason = format!("`{}` is neither a name, an address nor a path", row.hostname);
+        faults.push(fault(index, "hostname", reason));
     } else if is_path != (port == 0) {
         let reason = "a path of a Unix socket goes with port 0, a host with a port above 0";
         faults.push(fault(index, "port", reason));

@@ -23,7 +23,17 @@ pub(crate) enum Rights {
 pub(super) struct Watch {
     rights: Rights,
     read: BTreeSet<(Schema, String)>,
+    written: BTreeSet<(Schema, String)>,
     refusal: Option<String>,
+}
+
+/// The tables of the registry that a statement concerns.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// Live tables that it reads.
+    pub(super) read: Vec<(Schema, String)>,
+    /// Tables whose rows it adds or changes.
+    pub(super) written: Vec<(Schema, String)>,
 }
 
 impl Watch {
@@ -32,10 +42,11 @@ impl Watch {
         *self = Self { rights, ..Self::default() };
     }
 
-    /// It was: the live tables that it reads, and why it was refused, if it was.
-    pub(super) fn end(&mut self) -> (Vec<(Schema, String)>, Option<String>) {
-        let seen = std::mem::take(self);
-        (seen.read.into_iter().collect(), seen.refusal)
+    /// It was: what it concerns, and why it was refused, if it was.
+    pub(super) fn end(&mut self) -> (Seen, Option<String>) {
+        let Self { read, written, refusal, .. } = std::mem::take(self);
+        let (read, written) = (read.into_iter().collect(), written.into_iter().collect());
+        (Seen { read, written }, refusal)
     }
 
     /// The schema in which a name without one is found.
@@ -58,6 +69,13 @@ impl Watch {
             && schema.is_live(&name)
         {
             self.read.insert((schema, name));
+        }
+        if let AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } =
+            context.action
+            && let Some(schema) = schema
+            && let Some(name) = registered(schema, table_name)
+        {
+            self.written.insert((schema, name));
         }
         let refusal = match self.rights {
             Rights::Own => None,

@@ -87,7 +87,8 @@ fn alike(left: &Value, right: &Value) -> bool {
     left == right || as_text(left) == as_text(right)
 }
 
-fn shown(value: &Value) -> String {
+/// A value as people read it: texts in quotes.
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Text(text) => format!("'{text}'"),

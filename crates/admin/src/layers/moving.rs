@@ -169,10 +169,28 @@ pub(crate) fn drafted(current: &Draft, module: &Module, rows: &Rows) -> (Draft, 
                 draft.variables.retain(|(name, _)| !name.starts_with(prefix));
                 draft.variables.extend(settable(rows, &mut faults));
             }
-            _ => {}
+            _ => wrong_types(table, rows, &mut faults),
         }
     }
     (draft, faults)
+}
+
+/// Values in columns of numbers that are none, of a table that the engine does not read.
+fn wrong_types(name: &str, rows: &[Row], faults: &mut Vec<ConfigFault>) {
+    let Some(table) = tables::find(name) else { return };
+    for (at, row) in rows.iter().enumerate() {
+        for (column, value) in table.columns.iter().zip(row) {
+            let number = column.kind.starts_with("INT");
+            if number && !matches!(value, Value::Integer(_) | Value::Null) {
+                faults.push(ConfigFault {
+                    table: table.name,
+                    row: Some(at),
+                    column: column.name.to_owned(),
+                    reason: format!("`{}` is not a whole number", rows::as_text(value)),
+                });
+            }
+        }
+    }
 }
 
 /// Variables as an operator may set them: those that are shown only are left out.
