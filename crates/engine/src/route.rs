@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sql::{Digest, Digester, Hints};
+use sql::{Digest, Digester, Facts, Hints, KnownFacts, Omitted};
 
 use crate::ids::HostgroupId;
 use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleStep, RuleVerdict};
@@ -109,6 +109,7 @@ pub struct Mirror {
 pub struct QueryProcessor {
     rules: RuleScratch,
     digester: Digester,
+    facts: KnownFacts,
     last: LastDigest,
     random: u64,
     clock_ns: fn() -> u64,
@@ -122,6 +123,7 @@ struct LastDigest {
     text: Vec<u8>,
     comment: Vec<u8>,
     has_comment: bool,
+    omitted: Omitted,
 }
 
 impl QueryProcessor {
@@ -130,6 +132,7 @@ impl QueryProcessor {
         Self {
             rules: snapshot.rules.scratch(),
             digester: Digester::new(),
+            facts: KnownFacts::default(),
             last: LastDigest::default(),
             random: seed,
             clock_ns: || 0,
@@ -226,8 +229,15 @@ impl QueryProcessor {
 
     /// The digest of the last query, as rewritten; `None` when digests are off.
     pub fn digest(&self) -> Option<Digest<'_>> {
-        let first_comment = self.last.has_comment.then_some(self.last.comment.as_slice());
-        self.last.hash.map(|hash| Digest { hash, text: &self.last.text, first_comment })
+        self.last.digest()
+    }
+
+    /// The facts of the text of the last query, which is `text`, as rewritten.
+    pub fn facts(&mut self, text: &[u8]) -> Facts {
+        match self.last.digest() {
+            Some(digest) => self.facts.facts(text, &digest),
+            None => sql::facts(text),
+        }
     }
 
     /// The text of the last query as rules rewrote it, when its route says so.
@@ -264,13 +274,22 @@ impl Observer for Unheard {
 }
 
 impl LastDigest {
+    fn digest(&self) -> Option<Digest<'_>> {
+        let first_comment = self.has_comment.then_some(self.comment.as_slice());
+        let omitted = self.omitted;
+        self.hash.map(|hash| Digest { hash, text: &self.text, first_comment, omitted })
+    }
+
     fn keep(&mut self, digest: Digest<'_>) {
         self.hash = Some(digest.hash);
         self.text.clear();
         self.text.extend_from_slice(digest.text);
+        self.omitted = digest.omitted;
         self.has_comment = digest.first_comment.is_some();
-        self.comment.clear();
-        self.comment.extend_from_slice(digest.first_comment.unwrap_or_default());
+        if let Some(comment) = digest.first_comment {
+            self.comment.clear();
+            self.comment.extend_from_slice(comment);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod facts;
 mod hints;
 mod keyword;
 mod keyword_table;
+mod known_facts;
 pub mod lexer;
 mod reader;
 mod set;
@@ -33,10 +34,11 @@ mod statement;
 mod verb;
 
 pub use command_class::{CommandClass, command_class};
-pub use digest::{Digest, DigestOptions, Digester};
+pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{Facts, count_parameters, facts, facts_in, is_read_only, parse_use};
 pub use hints::{Hints, parse_hints};
+pub use known_facts::KnownFacts;
 pub use set::{Assignment, IsolationLevel, Literal, LiteralKind, SetStatement, parse_set};
 pub use verb::Verb;
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use sql::{DigestOptions, Digester};
+use sql::{DigestOptions, Digester, KnownFacts};
 
 /// Queries whose recorded digest cannot be had, and why.
 const DIFFERENCES: &[(&str, &str)] = &[
@@ -49,6 +49,18 @@ fn every_recorded_digest_is_reproduced() {
         different += 1;
     }
     assert_eq!((cases, different), (4440, 13), "fewer than one in a hundred differ");
+}
+
+#[test]
+fn facts_that_are_remembered_by_digest_are_those_of_the_query() {
+    let (mut digester, mut known) = (Digester::new(), KnownFacts::default());
+    for _ in 0..2 {
+        for case in corpus().lines().map(case) {
+            let digest = digester.digest(&case.query, &case.options);
+            let told = known.facts(&case.query, &digest);
+            assert_eq!(told, sql::facts(&case.query), "{}", String::from_utf8_lossy(&case.query));
+        }
+    }
 }
 
 fn corpus() -> String {

@@ -64,7 +64,7 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let facts = self.facts_of(text, upload.is_some());
+        let facts = self.facts_of_routed(text, upload.is_some());
         self.note_class(id, sql::command_class(&facts));
         if self.answered_locally(id, text, &facts) {
             return;
@@ -107,12 +107,21 @@ impl Proxy {
 
     /// The facts of a text, of which only the beginning may be there; the rest of one that is
     /// longer than what is usually kept is not looked at either.
-    pub(crate) fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
+    fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
+        self.long_facts_of(text, is_cut).unwrap_or_else(|| sql::facts(text))
+    }
+
+    /// The same for the text that was routed last, as rewritten.
+    pub(crate) fn facts_of_routed(&mut self, text: &[u8], is_cut: bool) -> Facts {
+        self.long_facts_of(text, is_cut).unwrap_or_else(|| self.processor.facts(text))
+    }
+
+    fn long_facts_of(&self, text: &[u8], is_cut: bool) -> Option<Facts> {
         let longest = self.snapshot.vars.threshold_query_length as usize;
         match text.get(..longest) {
-            Some(beginning) if text.len() > longest => long_facts(beginning),
-            _ if is_cut => long_facts(text),
-            _ => sql::facts(text),
+            Some(beginning) if text.len() > longest => Some(long_facts(beginning)),
+            _ if is_cut => Some(long_facts(text)),
+            _ => None,
         }
     }
 

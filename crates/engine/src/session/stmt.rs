@@ -3,7 +3,7 @@
 //! A statement belongs to its session and is prepared on a lane when it first runs there, so an
 //! execute follows the same way as a text query. Lanes with statements on them are held.
 
-use sql::{CommandClass, Digest, Effects, is_read_only};
+use sql::{CommandClass, Digest, Effects, Omitted, is_read_only};
 use wire::command::{self, Command};
 use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD, Span};
 use wire::reply::{ColumnDef, write_prepare_ok};
@@ -64,7 +64,8 @@ impl Statement {
     /// The digest of the text that the client sent.
     pub(crate) fn digest(&self) -> Option<Digest<'_>> {
         let KnownDigest { hash, text, first_comment } = self.digest.as_ref()?;
-        Some(Digest { hash: *hash, text, first_comment: first_comment.as_deref() })
+        let first_comment = first_comment.as_deref();
+        Some(Digest { hash: *hash, text, first_comment, omitted: Omitted::More })
     }
 }
 
@@ -162,7 +163,7 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let facts = self.facts_of(text, upload.is_some());
+        let facts = self.facts_of_routed(text, upload.is_some());
         let digest = self.processor.digest().map(|digest| KnownDigest {
             hash: digest.hash,
             text: digest.text.into(),

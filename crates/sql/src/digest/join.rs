@@ -6,9 +6,9 @@
 //! dropped so far, none, one or more; [`Join::before`] tells. The pieces that come in are what
 //! its first pass makes, and "place" below is a place in that buffer.
 
-use super::DigestOptions;
 use super::lists::Lists;
 use super::scan::is_word;
+use super::{DigestOptions, Omitted};
 
 /// Writes the pieces of one query.
 pub(super) struct Join {
@@ -26,6 +26,7 @@ pub(super) struct Join {
     waiting: u8,
     /// What is seen before the byte that waits.
     seen: Last,
+    omitted: Omitted,
 }
 
 /// The last two bytes of something, 0 where there are none.
@@ -67,7 +68,14 @@ impl Join {
             dropped: 0,
             waiting: 0,
             seen: Last::NONE,
+            omitted: Omitted::Numbers,
         }
+    }
+
+    /// Notes that something of the query will not be seen.
+    #[inline]
+    pub(super) fn omits(&mut self, what: Omitted) {
+        self.omitted = self.omitted.max(what);
     }
 
     /// A word or a part of one, or any bytes that all stay: words, marks other than signs, commas
@@ -146,6 +154,7 @@ impl Join {
     /// Makes room of what was dropped or folded; whether that gave any.
     #[cold]
     pub(super) fn settle(&mut self) -> bool {
+        self.omits(Omitted::More);
         if self.waiting == b' ' && !blank_stays(self.seen, 0) {
             self.waiting = 0;
         }
@@ -161,9 +170,9 @@ impl Join {
     }
 
     /// The text is over.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(super) fn finish(mut self) -> (Vec<u8>, Omitted) {
         self.decide(0);
-        self.lists.finish()
+        (self.lists.finish(), self.omitted)
     }
 
     #[inline]
@@ -203,6 +212,9 @@ impl Join {
             self.stayed = self.stayed.then(self.waiting);
         } else {
             self.dropped += 1;
+            if self.waiting != b' ' && next != b'?' {
+                self.omits(Omitted::More);
+            }
         }
         self.waiting = 0;
     }

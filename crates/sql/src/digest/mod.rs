@@ -7,9 +7,11 @@
 
 mod join;
 mod lists;
+mod omitted;
 mod scan;
 
 use crate::spooky;
+pub use omitted::Omitted;
 use scan::Scan;
 
 /// How texts are normalised: the variables `mysql-query_digests_*`.
@@ -58,6 +60,8 @@ pub struct Digest<'a> {
     /// The inside of the first `/* */` comment, at most 1,024 bytes, for annotations. Optimizer
     /// hints and code comments are none.
     pub first_comment: Option<&'a [u8]>,
+    /// What of the query its text does not show.
+    pub omitted: Omitted,
 }
 
 /// Makes digests, and keeps its memory from one to the next.
@@ -78,11 +82,15 @@ impl Digester {
         let limit = text.len().min(options.max_query_length);
         self.out.reserve(limit);
         let out = std::mem::take(&mut self.out);
-        let first_comment;
-        (self.out, first_comment) = Scan::new(text, limit, options, out).run();
-        let text = without_end(&self.out);
-        let text = text.get(..options.max_digest_length).unwrap_or(text);
-        Digest { hash: spooky::hash64(text, 0), text, first_comment }
+        let scanned = Scan::new(text, limit, options, out).run();
+        self.out = scanned.out;
+        let whole = without_end(&self.out);
+        let (text, omitted) = match whole.get(..options.max_digest_length) {
+            Some(part) if part.len() < whole.len() => (part, Omitted::More),
+            _ => (whole, scanned.omitted),
+        };
+        let first_comment = scanned.first_comment;
+        Digest { hash: spooky::hash64(text, 0), text, first_comment, omitted }
     }
 }
 

@@ -6,8 +6,8 @@
 
 use memchr::{memchr, memchr2, memmem};
 
-use super::DigestOptions;
 use super::join::Join;
+use super::{DigestOptions, Omitted};
 
 /// One query being cut.
 pub(super) struct Scan<'a> {
@@ -26,6 +26,13 @@ pub(super) struct Scan<'a> {
     first_comment: Option<&'a [u8]>,
 }
 
+/// What a query was cut into.
+pub(super) struct Scanned<'a> {
+    pub(super) out: Vec<u8>,
+    pub(super) first_comment: Option<&'a [u8]>,
+    pub(super) omitted: Omitted,
+}
+
 /// Whether to go on after a piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
@@ -36,31 +43,38 @@ enum Then {
 impl<'a> Scan<'a> {
     /// At the beginning of `text`; no more than `limit` bytes are written to `out`.
     pub(super) fn new(text: &'a [u8], limit: usize, options: &DigestOptions, out: Vec<u8>) -> Self {
+        let word_by_word = options.replace_null || options.no_digits;
+        let mut join = Join::new(out, limit, options);
+        if word_by_word || limit < text.len() {
+            join.omits(Omitted::More);
+        }
         Self {
             text,
             at: 0,
             limit,
             lowercase: options.lowercase,
             replace_null: options.replace_null,
-            word_by_word: options.replace_null || options.no_digits,
+            word_by_word,
             keep_comment: options.keep_comment,
-            join: Join::new(out, limit, options),
+            join,
             inside_word: false,
             first_comment: None,
         }
     }
 
-    /// Writes the normalised text and gives the first comment.
-    pub(super) fn run(mut self) -> (Vec<u8>, Option<&'a [u8]>) {
+    /// Writes the normalised text.
+    pub(super) fn run(mut self) -> Scanned<'a> {
         while let Some(&byte) = self.text.get(self.at) {
             if self.join.is_full() && !self.join.settle() {
                 break;
             }
             if self.piece(byte) == Then::Stop {
+                self.join.omits(Omitted::More);
                 break;
             }
         }
-        (self.join.finish(), self.first_comment)
+        let (out, omitted) = self.join.finish();
+        Scanned { out, first_comment: self.first_comment, omitted }
     }
 
     #[inline]
@@ -120,10 +134,14 @@ impl<'a> Scan<'a> {
 
     #[inline]
     fn number(&mut self) -> Then {
-        let (len, is_number) = number(self.rest());
-        if !is_number {
-            let word = self.rest().get(..len).unwrap_or_default();
-            return self.copy_word(word);
+        let (len, digits) = number(self.rest());
+        match digits {
+            Digits::Word => {
+                let word = self.rest().get(..len).unwrap_or_default();
+                return self.copy_word(word);
+            }
+            Digits::Decimal => {}
+            Digits::Number => self.join.omits(Omitted::More),
         }
         // digits are copied until the number's end is seen, and need room for so long
         let room = self.join.room();
@@ -141,14 +159,22 @@ impl<'a> Scan<'a> {
     fn string(&mut self, quote: u8) -> Then {
         self.inside_word = false;
         self.at += 1;
+        // in some modes a double quote opens a name
+        let mut omitted = if quote == b'"' { Omitted::More } else { Omitted::Strings };
         loop {
             let rest = self.rest();
             let Some(found) = find_in_string(quote, rest) else { return Then::Stop };
+            let closes = rest.get(found) == Some(&quote);
             let doubled = rest.get(found + 1) == Some(&quote);
-            if rest.get(found) == Some(&quote) && !doubled {
+            if closes && !doubled {
                 self.at += found + 1;
+                self.join.omits(omitted);
                 self.join.value();
                 return Then::GoOn;
+            }
+            if !closes {
+                // in some modes a backslash is itself
+                omitted = Omitted::More;
             }
             self.at += found + 2;
         }
@@ -163,6 +189,10 @@ impl<'a> Scan<'a> {
             b'-' if next == Some(b'-') && self.opens_line_comment() => self.line_comment(),
             0 => return Then::Stop,
             _ => {
+                if (byte, next) == (b'-', Some(b'-')) {
+                    // servers may see a comment here
+                    self.join.omits(Omitted::More);
+                }
                 self.at += 1;
                 self.join.mark(byte);
             }
@@ -178,10 +208,12 @@ impl<'a> Scan<'a> {
     fn line_comment(&mut self) {
         let rest = self.rest();
         self.at += memchr(b'\n', rest).map_or(rest.len(), |found| found + 1);
+        self.join.omits(Omitted::More);
         self.join.blank();
     }
 
     fn comment(&mut self) -> Then {
+        self.join.omits(Omitted::More);
         let inside = self.text.get(self.at + 2..).unwrap_or_default();
         let Some(len) = memmem::find(inside, b"*/") else { return Then::Stop };
         let inside = inside.get(..len).unwrap_or_default();
@@ -246,12 +278,23 @@ fn words_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// The length of the word that begins with a digit, and whether it is a number.
-fn number(text: &[u8]) -> (usize, bool) {
+/// What begins with a digit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Digits {
+    /// It is no number.
+    Word,
+    /// Digits and at most one point.
+    Decimal,
+    /// Any other number.
+    Number,
+}
+
+/// The length of what begins with a digit, and what it is.
+fn number(text: &[u8]) -> (usize, Digits) {
     let digits = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     match text.get(digits) {
         Some(next) if *next == b'.' || is_word(*next) => {}
-        _ => return (digits, true),
+        _ => return (digits, Digits::Decimal),
     }
     let mut before = b'0';
     let mut len = text.len();
@@ -265,7 +308,12 @@ fn number(text: &[u8]) -> (usize, bool) {
     }
     // the last byte of a text is not looked at: `1a` is a number there
     let seen = if len == text.len() { len - 1 } else { len };
-    (len, is_number(text.get(..seen.max(1)).unwrap_or(text)))
+    if !is_number(text.get(..seen.max(1)).unwrap_or(text)) {
+        return (len, Digits::Word);
+    }
+    let fraction = text.get(digits + 1..len).unwrap_or_default();
+    let is_decimal = text.get(digits) == Some(&b'.') && fraction.iter().all(u8::is_ascii_digit);
+    (len, if is_decimal { Digits::Decimal } else { Digits::Number })
 }
 
 fn is_number(word: &[u8]) -> bool {

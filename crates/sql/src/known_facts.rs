@@ -1,0 +1,129 @@
+//! Remembers the facts of digests, where texts with the same digest have the same facts.
+//!
+//! A digest shows the words of a text and most of its marks, which is all that facts come from,
+//! unless something was [`Omitted`] that may change how the rest is read. What the facts of a kind
+//! of statement come from besides, the number of its tokens or a name's place in it, is the reason
+//! why only the most frequent kinds are remembered.
+
+use crate::{Digest, Effects, Facts, Omitted, Verb, facts};
+
+/// A bounded memory of the facts of digests.
+///
+/// What came last makes what came longest ago give way, among those that share a place; a digest
+/// is compared whole, so that no two are ever taken for each other.
+#[derive(Clone, Debug, Default)]
+pub struct KnownFacts {
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    hash: u64,
+    text: Vec<u8>,
+    verb: Verb,
+    effects: Effects,
+}
+
+impl KnownFacts {
+    /// The facts of `text`, whose digest this is, as [`facts`] gives them.
+    pub fn facts(&mut self, text: &[u8], digest: &Digest<'_>) -> Facts {
+        if digest.omitted == Omitted::More {
+            return facts(text);
+        }
+        if let Some(known) = self.find(digest) {
+            debug_assert_eq!(known, facts(text), "facts follow from the digest");
+            return known;
+        }
+        let facts = facts(text);
+        if follow_from(digest.text, &facts) {
+            self.insert(digest, &facts);
+        }
+        facts
+    }
+
+    fn find(&self, digest: &Digest<'_>) -> Option<Facts> {
+        let places = [place(digest.hash), place(digest.hash) ^ 1];
+        let mut slots = places.into_iter().filter_map(|place| self.slots.get(place));
+        let slot = slots.find(|slot| slot.hash == digest.hash && slot.text == digest.text)?;
+        Some(Facts { verb: slot.verb, effects: slot.effects, schema: None })
+    }
+
+    fn insert(&mut self, digest: &Digest<'_>, facts: &Facts) {
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, Slot::default());
+        }
+        let place = place(digest.hash);
+        self.slots.swap(place, place ^ 1);
+        let Some(slot) = self.slots.get_mut(place) else { return };
+        slot.hash = digest.hash;
+        slot.text.clear();
+        slot.text.extend_from_slice(digest.text);
+        (slot.verb, slot.effects) = (facts.verb, facts.effects);
+    }
+}
+
+fn place(hash: u64) -> usize {
+    usize::try_from(hash >> 32).unwrap_or(0) % SLOTS
+}
+
+/// Whether every text with this digest, of which nothing but values was omitted, has these facts.
+fn follow_from(digest: &[u8], facts: &Facts) -> bool {
+    const TOLD: Effects =
+        Effects::UNCLEAR.union(Effects::MULTI_STATEMENT).union(Effects::SYSTEM_VARIABLE);
+    digest.len() <= TEXT_BYTES_MAX
+        && digest.is_ascii()
+        && facts.schema.is_none()
+        && !facts.effects.intersects(TOLD)
+        && has_head_of(digest, facts.verb)
+        && has_plain_names(digest)
+        && !calls_value(digest)
+}
+
+/// Whether a statement begins as those do whose facts come from words and marks alone, wherever
+/// they stand.
+fn has_head_of(digest: &[u8], verb: Verb) -> bool {
+    let head: &[u8] = match verb {
+        Verb::Select | Verb::SelectForUpdate => b"SELECT",
+        Verb::Insert => b"INSERT",
+        Verb::Replace => b"REPLACE",
+        Verb::Update => b"UPDATE",
+        Verb::Delete => b"DELETE",
+        Verb::Begin => b"BEGIN",
+        Verb::StartTransaction => b"START",
+        Verb::Commit => b"COMMIT",
+        Verb::Rollback => b"ROLLBACK",
+        _ => return false,
+    };
+    let Some((first, rest)) = digest.split_at_checked(head.len()) else { return false };
+    first.eq_ignore_ascii_case(head) && !rest.first().is_some_and(|byte| is_of_name(*byte))
+}
+
+/// Whether all back quotes enclose one word each: to a digest they mean nothing, to a server what
+/// is between them does not.
+fn has_plain_names(digest: &[u8]) -> bool {
+    let parts = digest.split(|byte| *byte == b'`');
+    let quotes = parts.clone().count() - 1;
+    let mut names = parts.skip(1).step_by(2);
+    quotes.is_multiple_of(2) && names.all(|name| name.iter().all(|byte| is_of_name(*byte)))
+}
+
+/// Whether a parenthesis follows a value, which may be a function's name in quotes.
+fn calls_value(digest: &[u8]) -> bool {
+    digest.split(|byte| *byte == b'?').skip(1).any(|after| {
+        let mark = after.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0x0b);
+        mark == Some(&b'(')
+    })
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+}
+
+/// Enough for the digests that matter to an application.
+const SLOTS: usize = 2048;
+
+/// Longer digests are too rare to be worth their memory.
+const TEXT_BYTES_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests;
