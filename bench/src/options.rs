@@ -12,8 +12,9 @@ use crate::target::{Io, Target};
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-narrow, and the last four
-                   with -uring behind the name           (direct,haproxy,fast-forward,split)
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-shared, split-exclusive,
+                   split-narrow, the last six also with -uring behind the name
+                                                         (direct,haproxy,fast-forward,split)
   --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
   --rounds N       interleaved rounds                               (5)

@@ -25,6 +25,10 @@ pub(crate) enum Target {
     FastForward(Io),
     /// Tidegate, read/write split by query rules.
     Split(Io),
+    /// The same with commands of several sessions on one connection.
+    SplitShared(Io),
+    /// The same with each connection one session's while it runs something.
+    SplitExclusive(Io),
     /// The same with at most eight connections to each server, so that sessions share them.
     SplitNarrow(Io),
 }
@@ -63,7 +67,7 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Direct,
         Self::HaProxy,
         Self::Relay(Io::Epoll),
@@ -72,6 +76,10 @@ impl Target {
         Self::FastForward(Io::Uring),
         Self::Split(Io::Epoll),
         Self::Split(Io::Uring),
+        Self::SplitShared(Io::Epoll),
+        Self::SplitShared(Io::Uring),
+        Self::SplitExclusive(Io::Epoll),
+        Self::SplitExclusive(Io::Uring),
         Self::SplitNarrow(Io::Epoll),
         Self::SplitNarrow(Io::Uring),
     ];
@@ -86,6 +94,10 @@ impl Target {
             Self::FastForward(Io::Uring) => "fast-forward-uring",
             Self::Split(Io::Epoll) => "split",
             Self::Split(Io::Uring) => "split-uring",
+            Self::SplitShared(Io::Epoll) => "split-shared",
+            Self::SplitShared(Io::Uring) => "split-shared-uring",
+            Self::SplitExclusive(Io::Epoll) => "split-exclusive",
+            Self::SplitExclusive(Io::Uring) => "split-exclusive-uring",
             Self::SplitNarrow(Io::Epoll) => "split-narrow",
             Self::SplitNarrow(Io::Uring) => "split-narrow-uring",
         }
@@ -101,7 +113,7 @@ impl Target {
             Self::Direct => return None,
             Self::HaProxy => PathBuf::from("/usr/sbin/haproxy"),
             Self::Relay(_) => relay(),
-            Self::FastForward(_) | Self::Split(_) | Self::SplitNarrow(_) => tidegate(),
+            _ => tidegate(),
         };
         (!wanted.is_file()).then(|| format!("{} is not there", wanted.display()))
     }
@@ -121,9 +133,11 @@ impl Target {
                 command.args(replicas.first().map(|port| format!("127.0.0.1:{port}")));
                 command
             }
-            Self::FastForward(io) | Self::Split(io) | Self::SplitNarrow(io) => {
-                self.tidegate(cluster, port, io)?
-            }
+            Self::FastForward(io)
+            | Self::Split(io)
+            | Self::SplitShared(io)
+            | Self::SplitExclusive(io)
+            | Self::SplitNarrow(io) => self.tidegate(cluster, port, io)?,
         };
         let log = folder.join(format!("{}.log", self.name()));
         let process = Process::start(command, port, &log)?;
@@ -134,7 +148,11 @@ impl Target {
     fn tidegate(self, cluster: &Cluster, port: u16, io: Io) -> Result<Command> {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
-            variables: "threads = 1\n".into(),
+            variables: match self {
+                Self::SplitShared(_) => "threads = 1\npipeline_depth = 16\n".into(),
+                Self::SplitExclusive(_) => "threads = 1\npipeline_depth = 0\n".into(),
+                _ => "threads = 1\n".into(),
+            },
             ..SplitOptions::default()
         };
         let mut text = split_toml(cluster, &options);

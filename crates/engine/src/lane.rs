@@ -2,6 +2,9 @@
 //!
 //! The lane, not the session, knows where a reply ends and whose it is: the owner at the head of
 //! the queue. It does not know what a reply means to that owner, nor which lane a session gets.
+//!
+//! A lane that is shared carries several sessions' commands. Those at the front of its queue are
+//! out; those behind are gathered while the server works, and go out together.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,6 +19,9 @@ use crate::link::LinkState;
 use crate::topology::ServerRef;
 use crate::users::Account;
 
+pub mod history;
+pub mod policy;
+
 /// Who may put commands on a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lease {
@@ -25,6 +31,8 @@ pub enum Lease {
     Idle,
     /// One session's until it checks the lane in.
     Exclusive(SessionId),
+    /// Of every session that has a command on it; never without a command.
+    Shared,
     /// One session's for good: bytes are relayed without looking.
     Relay(SessionId),
     /// Opened to kill a query of another connection, by the server's id; closed afterwards.
@@ -55,6 +63,8 @@ pub enum Step {
     InsertId,
     /// `COM_STMT_PREPARE` of a statement that the session prepared on another lane.
     Prepare(ClientStmtId),
+    /// A read once more, for the warnings it leaves behind.
+    Again,
 }
 
 /// Whose reply it is.
@@ -75,6 +85,19 @@ pub struct InFlight {
     pub owner: Owner,
     /// Which shape the reply has.
     pub kind: ReplyKind,
+    /// How long it will take the server, in microseconds; 0 on a lane that is not shared.
+    pub cost_us: u64,
+}
+
+/// Where a session's command is on a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Its reply comes next, or has begun.
+    Head,
+    /// Others are before it.
+    Behind,
+    /// It was not sent.
+    Gathered,
 }
 
 /// A backend connection.
@@ -113,7 +136,19 @@ pub struct Lane {
     pub single_use: bool,
     /// A command's end is still with the client.
     pub partial: bool,
+    /// While it is shared: no further command is put on it.
+    pub closing: bool,
+    /// The last time a byte came, or a command went out when none was under way.
+    pub heard_us: u64,
+    /// When the command at the head became the one that the server works on.
+    pub turned_us: u64,
+    /// When its timer fires; 0 when none is set.
+    pub alarm_us: u64,
     queue: VecDeque<InFlight>,
+    /// How many commands of the queue are out; more are only gathered on a shared lane.
+    sent: usize,
+    /// What the commands of the queue will take the server together, in microseconds.
+    cost_us: u64,
     tracker: ReplyTracker,
 }
 
@@ -144,7 +179,13 @@ impl Lane {
             fresh: true,
             single_use: false,
             partial: false,
+            closing: false,
+            heard_us: now_us,
+            turned_us: now_us,
+            alarm_us: 0,
             queue: VecDeque::with_capacity(4),
+            sent: 0,
+            cost_us: 0,
             tracker: ReplyTracker::new(ReplyKind::Simple, Caps::NONE),
         }
     }
@@ -152,27 +193,104 @@ impl Lane {
     /// Puts a command in the queue. Its bytes must go out in the same order.
     pub fn enqueue(&mut self, owner: Owner, kind: ReplyKind) {
         debug_assert!(self.login.is_none(), "no command before the login is over");
+        debug_assert_eq!(self.sent, self.queue.len(), "nothing waits to be sent before it");
         if kind == ReplyKind::None {
             return;
         }
+        self.append(InFlight { owner, kind, cost_us: 0 });
+        self.sent += 1;
+    }
+
+    /// Puts a session's command in the queue of a shared lane, to be sent with others.
+    pub fn gather(&mut self, owner: SessionId, kind: ReplyKind, cost_us: u64) {
+        debug_assert!(self.login.is_none() && self.lease == Lease::Shared);
+        self.append(InFlight { owner: Owner::Session(owner), kind, cost_us });
+    }
+
+    fn append(&mut self, command: InFlight) {
         if self.queue.is_empty() {
-            self.tracker = ReplyTracker::new(kind, self.caps);
+            self.tracker = ReplyTracker::new(command.kind, self.caps);
         }
-        self.queue.push_back(InFlight { owner, kind });
+        self.cost_us += command.cost_us;
+        self.queue.push_back(command);
+    }
+
+    /// The next command that was gathered, which goes out now.
+    pub fn send_gathered(&mut self) -> Option<InFlight> {
+        let next = *self.queue.get(self.sent)?;
+        self.sent += 1;
+        Some(next)
     }
 
     /// The command whose reply comes next, and what follows that reply.
     pub fn head(&mut self) -> Option<(InFlight, &mut ReplyTracker)> {
-        let head = *self.queue.front()?;
+        let head = *self.queue.front().filter(|_| self.sent > 0)?;
         Some((head, &mut self.tracker))
     }
 
     /// Takes the head off: its reply has ended.
     pub fn pop(&mut self) {
-        self.queue.pop_front();
-        if let Some(next) = self.queue.front() {
+        self.take(0);
+        self.sent = self.sent.saturating_sub(1);
+    }
+
+    fn take(&mut self, at: usize) {
+        let Some(taken) = self.queue.remove(at) else { return };
+        self.cost_us = self.cost_us.saturating_sub(taken.cost_us);
+        if at == 0
+            && let Some(next) = self.queue.front()
+        {
             self.tracker = ReplyTracker::new(next.kind, self.caps);
         }
+    }
+
+    /// A session gives up its command on a shared lane: what was sent is answered to nobody.
+    /// Returns where the command was.
+    pub fn disown(&mut self, session: SessionId) -> Option<Place> {
+        let owner = Owner::Session(session);
+        let at = self.queue.iter().position(|command| command.owner == owner)?;
+        if at >= self.sent {
+            self.take(at);
+            return Some(Place::Gathered);
+        }
+        if let Some(command) = self.queue.get_mut(at) {
+            command.owner = Owner::Nobody;
+        }
+        Some(if at == 0 { Place::Head } else { Place::Behind })
+    }
+
+    /// Where a session's command is.
+    pub fn place_of(&self, session: SessionId) -> Option<Place> {
+        let owner = Owner::Session(session);
+        let at = self.queue.iter().position(|command| command.owner == owner)?;
+        Some(match at {
+            at if at >= self.sent => Place::Gathered,
+            0 => Place::Head,
+            _ => Place::Behind,
+        })
+    }
+
+    /// The sessions that have commands on it, first come first, and whether each was sent.
+    pub fn sharers(&self) -> impl Iterator<Item = (SessionId, bool)> + '_ {
+        self.queue.iter().enumerate().filter_map(|(at, command)| match command.owner {
+            Owner::Session(id) => Some((id, at < self.sent)),
+            Owner::Step(..) | Owner::Nobody => None,
+        })
+    }
+
+    /// Commands on it.
+    pub fn depth(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Commands on it that are out.
+    pub fn in_flight(&self) -> usize {
+        self.sent
+    }
+
+    /// What its commands will take the server, in microseconds.
+    pub fn cost_us(&self) -> u64 {
+        self.cost_us
     }
 
     /// The sequence number with which an error may take the place of the rest of the reply at the
@@ -210,6 +328,15 @@ impl Lane {
         debug_assert!(
             self.lease != Lease::Idle || self.is_quiet(),
             "I-LANE-2: an idle lane has nothing on its way"
+        );
+        debug_assert!(
+            (self.sent == self.queue.len() || self.lease == Lease::Shared)
+                && self.sent <= self.queue.len(),
+            "I-LANE-4: only a shared lane gathers commands"
+        );
+        debug_assert!(
+            self.lease != Lease::Shared || !self.queue.is_empty(),
+            "I-LANE-5: a shared lane has commands"
         );
         debug_assert!(
             self.lease != Lease::Idle || !self.status.contains(Status::IN_TRANS),

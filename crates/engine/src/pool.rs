@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wire::Caps;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::policy::Bounds;
 use crate::lane::{Held, Lane};
 use crate::link::LinkState;
 use crate::slab::Slab;
@@ -37,12 +38,17 @@ pub struct Need<'a> {
     pub held: &'a [Held],
     /// Only a connection that nobody has used will do.
     pub fresh: bool,
+    /// A lane that others use will do as well: within these bounds, for a command that takes the
+    /// server so many microseconds.
+    pub share: Option<(Bounds, u64)>,
 }
 
 /// What a checkout came to.
 pub enum Checkout {
     /// This lane, which the session holds.
     Held(LaneId),
+    /// This lane, which has other sessions' commands on it and room for one more.
+    Shared(LaneId),
     /// This idle lane, out of the pool now.
     Lane(LaneId),
     /// A new connection to this server; its permit is taken.
@@ -55,9 +61,10 @@ pub enum Checkout {
     Refuse,
 }
 
-/// Idle lanes by server and waiting sessions by hostgroup.
+/// Idle and shared lanes by server and waiting sessions by hostgroup.
 pub struct PoolShard {
     idle: Vec<Vec<LaneId>>,
+    shared: Vec<Vec<LaneId>>,
     waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
     /// By server: how far it is behind its share, in units of weight.
     credit: Vec<i64>,
@@ -67,7 +74,7 @@ impl PoolShard {
     /// An empty pool for the servers of a topology. `seed` says which of them come first, so that
     /// workers do not all begin with the same.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let idle = (0..topology.numbers()).map(|_| Vec::new()).collect();
+        let lists = || (0..topology.numbers()).map(|_| Vec::new()).collect();
         let mut random = seed | 1;
         let mut credit_of = |server: &ServerRef| {
             random ^= random << 13;
@@ -77,7 +84,7 @@ impl PoolShard {
         };
         // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
-        Self { idle, waiters: HashMap::new(), credit }
+        Self { idle: lists(), shared: lists(), waiters: HashMap::new(), credit }
     }
 
     /// The servers are those of `topology` from now on. Where those of a hostgroup changed, all of
@@ -85,6 +92,7 @@ impl PoolShard {
     pub fn adopt(&mut self, before: &Topology, topology: &Topology) {
         let numbers = topology.numbers().max(self.idle.len());
         self.idle.resize_with(numbers, Vec::new);
+        self.shared.resize_with(numbers, Vec::new);
         self.credit.resize(numbers, 0);
         for (hostgroup, servers) in topology.groups() {
             let old = before.hostgroup(hostgroup);
@@ -149,6 +157,11 @@ impl PoolShard {
         if need.avoid == Some(server.index) {
             return None;
         }
+        if let Some((bounds, cost_us)) = need.share
+            && let Some(lane) = self.roomy(server, need, &bounds, cost_us, lanes)
+        {
+            return Some(Checkout::Shared(lane));
+        }
         self.take_idle(server, need, lanes).map(Checkout::Lane)
     }
 
@@ -184,6 +197,27 @@ impl PoolShard {
             *credit -= total;
         }
         Some(server)
+    }
+
+    /// The fullest shared lane of a server that has room, so that the others may come to rest.
+    fn roomy(
+        &self,
+        server: &Server,
+        need: &Need<'_>,
+        bounds: &Bounds,
+        cost_us: u64,
+        lanes: &Slab<LaneId, Lane>,
+    ) -> Option<LaneId> {
+        let has_room = |lane: &Lane| {
+            !lane.closing
+                && lane.depth() < bounds.depth
+                && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
+                && fits(lane, need) == Some(0)
+        };
+        let ids = self.shared.get(server.index)?.iter().copied();
+        let open = ids.filter_map(|id| Some((id, lanes.get(id)?)));
+        let roomy = open.filter(|(_, lane)| has_room(lane));
+        roomy.max_by_key(|(_, lane)| lane.depth()).map(|(id, _)| id)
     }
 
     /// The idle lane of a server that needs the least aligning, latest used first.
@@ -222,6 +256,25 @@ impl PoolShard {
         let before = idle.len();
         idle.retain(|id| *id != lane);
         idle.len() < before
+    }
+
+    /// Puts a lane among the shared ones.
+    pub fn put_shared(&mut self, server: &Server, lane: LaneId) {
+        if let Some(shared) = self.shared.get_mut(server.index) {
+            shared.push(lane);
+        }
+    }
+
+    /// Takes a lane out of the shared ones.
+    pub fn remove_shared(&mut self, server: &Server, lane: LaneId) {
+        if let Some(shared) = self.shared.get_mut(server.index) {
+            shared.retain(|id| *id != lane);
+        }
+    }
+
+    /// How many lanes are shared now.
+    pub fn shared_count(&self) -> usize {
+        self.shared.iter().map(Vec::len).sum()
     }
 
     /// The idle lanes of a server, longest idle first.
@@ -294,6 +347,17 @@ fn is_usable(server: &Server, now_us: u64) -> bool {
 pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
     let mut servers = topology.hostgroup(hostgroup).iter();
     servers.any(|server| is_usable(server, now_us))
+}
+
+/// Whether any server of a hostgroup but this one may be connected to now.
+pub fn is_another_usable(
+    topology: &Topology,
+    hostgroup: HostgroupId,
+    index: usize,
+    now_us: u64,
+) -> bool {
+    let mut servers = topology.hostgroup(hostgroup).iter();
+    servers.any(|server| server.index != index && is_usable(server, now_us))
 }
 
 /// Whether time alone may make a server usable.

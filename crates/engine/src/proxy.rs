@@ -11,6 +11,7 @@ use wire::result::Event;
 use wire::{Caps, PeerFault};
 
 use crate::ids::{ConnectionId, LaneId, SessionId};
+use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
@@ -62,6 +63,10 @@ pub struct Proxy {
     pub(crate) pool: PoolShard,
     pub(crate) processor: QueryProcessor,
     pub(crate) mirrors: Mirrors,
+    /// What reads came to before.
+    pub(crate) history: History,
+    /// Shared lanes with commands that were not sent.
+    pub(crate) gathering: Vec<LaneId>,
     pub(crate) now_us: u64,
     /// The first time it was told, for the uptime.
     pub(crate) started_us: u64,
@@ -91,6 +96,8 @@ impl Proxy {
             pool: PoolShard::new(&snapshot.topology, seed),
             processor: QueryProcessor::new(&snapshot, seed),
             mirrors: Mirrors::new(&snapshot.vars),
+            history: History::default(),
+            gathering: Vec::new(),
             snapshot,
             offer,
             sessions: Slab::default(),
@@ -153,6 +160,7 @@ impl Proxy {
         let mut again = false;
         while taken < bytes.len() || again {
             let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+            lane.heard_us = self.now_us;
             let rest = bytes.get(taken..).unwrap_or_default();
             if lane.login.is_some() {
                 match self.on_login_bytes(id, rest) {
@@ -224,6 +232,9 @@ impl Proxy {
 
     /// More bytes wait for a receiver than it takes: its sender is to be paused.
     pub fn on_congested(&mut self, end: End) {
+        if let End::Client(id) = end {
+            self.make_way_for(id);
+        }
         let source = self.source_of(end);
         if let Some(source) = source {
             self.stats.pauses += 1;
@@ -253,7 +264,9 @@ impl Proxy {
     fn source_of(&self, end: End) -> Option<End> {
         match end {
             End::Client(id) => match &self.sessions.get(id)?.phase {
-                Phase::Running(running) => Some(End::Lane(running.lane)),
+                Phase::Running(running) => {
+                    (!running.shared || self.has_way(id)).then_some(End::Lane(running.lane))
+                }
                 Phase::Relaying(lane) => Some(End::Lane(*lane)),
                 _ => None,
             },
@@ -323,6 +336,7 @@ impl Proxy {
             counters: self.stats,
             sessions,
             lanes: self.lanes.len(),
+            lanes_shared: self.pool.shared_count(),
             mirrors,
             mirrors_queued,
             processor_ns: self.processor.time_ns(),
@@ -384,9 +398,14 @@ impl Proxy {
             }
         }
         if let Phase::Running(running) = &session.phase {
+            let lane = self.lanes.get(running.lane);
+            let shares = |lane: &Lane| lane.lease == Lease::Shared && lane.place_of(id).is_some();
             debug_assert!(
-                session.held.iter().any(|held| held.lane == running.lane),
-                "I-SESSION-3: a command runs on a lane that the session holds"
+                match running.shared {
+                    true => lane.is_some_and(shares),
+                    false => session.held.iter().any(|held| held.lane == running.lane),
+                },
+                "I-SESSION-3: a command runs on a lane that the session holds or shares"
             );
         }
     }

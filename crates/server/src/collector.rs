@@ -105,6 +105,7 @@ mod tests {
             counters: Counters { queries, ..Counters::default() },
             sessions: 1,
             lanes: 2,
+            lanes_shared: 1,
             mirrors: 3,
             mirrors_queued: 4,
             processor_ns: 0,

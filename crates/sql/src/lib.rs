@@ -18,6 +18,8 @@
     )
 )]
 
+mod calls;
+mod calls_table;
 mod command_class;
 mod digest;
 mod effects;
@@ -33,6 +35,7 @@ pub mod spooky;
 mod statement;
 mod verb;
 
+pub use calls::only_computes;
 pub use command_class::{CommandClass, command_class};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;

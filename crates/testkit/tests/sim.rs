@@ -53,6 +53,13 @@ fn sim_keeps_its_promises_whatever_the_seed() {
                 ("mirrored", counters.mirrored),
                 ("mirror failed", counters.mirrors_failed),
                 ("mirror dropped", counters.mirrors_dropped),
+                ("lane shared", counters.shared_queries),
+                ("lane shared: gathered", counters.shared_sent - counters.shared_batches),
+                ("lane shared: issued again", counters.shared_reissued),
+                ("lane shared: stalled", counters.shared_stalls),
+                ("lane shared: lost", counters.shared_losses),
+                ("lane shared: slow client", counters.shared_slow_clients),
+                ("lane shared: read again", counters.shared_recalls),
             ];
             for (what, times) in counted.into_iter().filter(|(_, times)| *times > 0) {
                 *tally.entry(what).or_default() += times;
@@ -75,7 +82,7 @@ fn sim_keeps_its_promises_whatever_the_seed() {
 }
 
 /// What a thousand seeds have to bring about.
-const HAPPENS: [&str; 64] = [
+const HAPPENS: [&str; 71] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -104,6 +111,13 @@ const HAPPENS: [&str; 64] = [
     "half",
     "hinted",
     "kill",
+    "lane shared",
+    "lane shared: gathered",
+    "lane shared: issued again",
+    "lane shared: lost",
+    "lane shared: read again",
+    "lane shared: slow client",
+    "lane shared: stalled",
     "last insert id",
     "local",
     "locking read",

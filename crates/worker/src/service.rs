@@ -140,6 +140,10 @@ impl Service for Worker {
     }
 
     fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>) {
+        while let Some(lane) = self.proxy.next_batch() {
+            self.tell(End::Lane(lane), (), |proxy| proxy.send_batch(lane));
+            self.obey(io, &[]);
+        }
         if self.draining && self.proxy.session_count() == 0 {
             io.stop();
         }

@@ -53,6 +53,7 @@ impl Bench {
             avoid,
             held: &[],
             fresh: false,
+            share: None,
         };
         self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
     }
@@ -169,6 +170,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
             avoid: None,
             held: &held,
             fresh: false,
+            share: None,
         };
         match bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0) {
             Checkout::Held(lane) => first += u32::from(lane == held[0].lane),

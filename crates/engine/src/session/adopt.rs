@@ -74,12 +74,13 @@ impl Proxy {
 
     /// The server of a connection is not to be used any more.
     fn leave_server(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
             Lease::Idle => self.drop_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
+            Lease::Shared => lane.closing = true,
             Lease::Exclusive(_) | Lease::Relay(_) | Lease::Errand(_) => {}
         }
     }

@@ -22,6 +22,13 @@ pub(crate) struct Asked {
     class: Option<CommandClass>,
 }
 
+impl Asked {
+    /// Its digest, while it has not ended.
+    pub(crate) fn digest(&self) -> Option<u64> {
+        self.digest.filter(|_| self.open)
+    }
+}
+
 /// How many rows a query came to.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Rows {

@@ -26,9 +26,11 @@ const LOOK_AGAIN_US: u64 = 100_000;
 impl Proxy {
     /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
     /// that just broke down under it.
-    pub(crate) fn check_out(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
+    pub(crate) fn check_out(&mut self, id: SessionId, mut job: Job, avoid: Option<usize>) {
+        self.ask_to_share(id, &mut job);
         match self.checkout(id, &job, avoid) {
             Checkout::Held(lane) => self.run(id, lane, job),
+            Checkout::Shared(lane) => self.run_shared(id, lane, job),
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
@@ -97,7 +99,8 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
-        let need = Need { hostgroup, account, class, want, avoid, held, fresh };
+        let share = self.share_of(job);
+        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
     }
 
@@ -168,6 +171,9 @@ impl Proxy {
 
     /// Gives a free lane to a session that runs its command on it.
     pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
+        if self.opens_shared(id, lane, &job) {
+            return self.run_shared(id, lane, job);
+        }
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
@@ -205,6 +211,7 @@ impl Proxy {
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
+        lane.closing = false;
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
         }
@@ -245,7 +252,8 @@ impl Proxy {
             let Phase::Waiting(waiting) = &session.phase else { return None };
             let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
             let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
-            let need = Need { hostgroup, account, class, want, avoid: None, held: &[], fresh };
+            let (avoid, held, share) = (None, &[][..], None);
+            let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
             pool::fits(lane, &need).map(|_| (waiter, fresh))
         };
         if let Lease::Dialing(Some(dialer)) = before
@@ -303,7 +311,7 @@ impl Proxy {
         }
     }
 
-    fn has_no_dial(&self, id: SessionId) -> bool {
+    pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
         let phase = self.sessions.get(id).map(|session| &session.phase);
         matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
     }
@@ -324,6 +332,10 @@ impl Proxy {
             Checkout::Held(lane) => {
                 self.stop_waiting(id);
                 self.run(id, lane, job);
+            }
+            Checkout::Shared(lane) => {
+                self.stop_waiting(id);
+                self.run_shared(id, lane, job);
             }
             Checkout::Lane(lane) => {
                 self.stop_waiting(id);
@@ -383,7 +395,7 @@ impl Proxy {
             Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
             Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
-            Lease::Dialing(None) | Lease::Idle | Lease::Exclusive(_) => {}
+            Lease::Dialing(None) | Lease::Idle | Lease::Exclusive(_) | Lease::Shared => {}
         }
     }
 

@@ -128,7 +128,7 @@ impl Proxy {
         self.wake(id, next_us.max(self.now_us + 1_000_000));
     }
 
-    /// A timer of a lane: its login took too long.
+    /// A timer of a lane: its login or its errand took too long, or its sharers wait.
     pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
         if lane.login.is_some() {
@@ -137,6 +137,8 @@ impl Proxy {
             let server = lane.server.index;
             self.drop_lane(id);
             self.errand_over(server, thread_id, Errand::Told);
+        } else {
+            self.check_progress(id);
         }
     }
 }

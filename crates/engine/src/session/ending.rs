@@ -18,6 +18,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
+use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
 use crate::topology::{LastFault, ServerRef, Status};
 
@@ -122,7 +123,9 @@ impl Proxy {
         self.stats.clients_aborted += u64::from(!orderly);
         let was_open = !matches!(session.phase, Phase::Closing);
         self.abandon_wait(id);
-        if self.snapshot.vars.kill_backend_connection_when_disconnect {
+        // a shared lane's others are not to be hit: a reply that nobody waits for is thrown away
+        let shares = self.running(id).is_some_and(|running| running.shared);
+        if self.snapshot.vars.kill_backend_connection_when_disconnect && !shares {
             self.kill_running(id, Killed::Asked);
         }
         let hostgroup = self.runs_in(id);
@@ -164,6 +167,7 @@ impl Proxy {
 
     /// Gives up every lane of a session: back to the pool what is clean, closed what is not.
     pub(crate) fn release_all(&mut self, id: SessionId) {
+        self.leave_shared(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Phase::Relaying(lane) | Phase::Dialing { lane } = session.phase {
             self.drop_lane(lane);
@@ -202,6 +206,7 @@ impl Proxy {
     pub(crate) fn forget(&mut self, lane_id: LaneId) {
         if let Some(lane) = self.lanes.remove(lane_id) {
             self.pool.remove_idle(&lane.server, lane_id);
+            self.pool.remove_shared(&lane.server, lane_id);
             lane.server.gauge.give_permit();
         }
     }
@@ -211,6 +216,10 @@ impl Proxy {
     pub(crate) fn abandon(&mut self, end: End) {
         self.stats.panics += 1;
         self.orders.clear();
+        match end {
+            End::Client(id) => self.leave_shared(id),
+            End::Lane(lane) => self.scatter(lane, Who::All),
+        }
         let leased = |lane: &Lane| match lane.lease {
             Lease::Exclusive(id) | Lease::Relay(id) | Lease::Dialing(Some(id)) => Some(id),
             _ => None,
@@ -341,12 +350,15 @@ impl Proxy {
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
-        let need = Need { hostgroup, account, class, want, avoid, held: &[], fresh: false };
+        let (held, fresh, share) = (&[][..], false, None);
+        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
-            Checkout::Held(_) | Checkout::Wait | Checkout::Refuse => return None,
+            Checkout::Held(_) | Checkout::Shared(_) | Checkout::Wait | Checkout::Refuse => {
+                return None;
+            }
         };
         // a pooled lane has a history: it stays there, or makes room for a fresh one
         let server = self.lanes.get(lane_id)?.server.clone();

@@ -56,6 +56,12 @@ impl Proxy {
         let job = match &session.phase {
             Phase::Waiting(waiting) => waiting.job,
             Phase::Delayed(delayed) => delayed.job,
+            Phase::Running(running) if running.shared => {
+                if !self.interrupt_shared(id, &error::query_interrupted()) {
+                    self.kill_running(id, Killed::Asked);
+                }
+                return;
+            }
             _ => return self.kill_running(id, Killed::Asked),
         };
         self.abandon_wait(id);
@@ -69,6 +75,7 @@ impl Proxy {
         let due_us = running.started_us.saturating_add(running.job.timeout_us);
         let given_up_us = due_us.saturating_add(GRACE_US);
         let (lane, overdue) = (running.lane, running.killed == Some(Killed::TimedOut));
+        let (shares, timeout_us) = (running.shared, running.job.timeout_us);
         if self.now_us < due_us {
             return self.wake(id, due_us);
         }
@@ -77,6 +84,9 @@ impl Proxy {
         }
         if !overdue {
             self.stats.timed_out += 1;
+            if shares && self.interrupt_shared(id, &error::query_timeout(timeout_us / 1000)) {
+                return;
+            }
             self.kill_running(id, Killed::TimedOut);
         }
         self.wake(id, given_up_us);
@@ -105,6 +115,12 @@ impl Proxy {
         }
         lane.kills += 1;
         lane.struck = true;
+        self.order_kill(lane_id);
+    }
+
+    /// Opens a connection over which a lane's server is told to end what it runs there.
+    pub(crate) fn order_kill(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
         self.stats.kills_sent += 1;
         let errand = Dial {
             server: lane.server.clone(),

@@ -184,7 +184,10 @@ impl Proxy {
         } else if is(b"select found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
             let value = session.found_rows.to_string();
             self.answer_number(id, b"FOUND_ROWS()", &value);
-        } else if is(b"show warnings") && session.held_for(Holds::WARNINGS).is_none() {
+        } else if is(b"show warnings")
+            && session.held_for(Holds::WARNINGS).is_none()
+            && session.recall.is_none()
+        {
             let columns = [b"Level".as_slice(), b"Code", b"Message"].map(ColumnDef::text);
             self.answer_row(id, &columns, None);
         } else {

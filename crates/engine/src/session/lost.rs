@@ -83,6 +83,7 @@ impl Proxy {
                 self.forget(lane_id);
                 self.errand_over(server.index, thread_id, Errand::Told);
             }
+            Lease::Shared => self.lose_shared(lane_id, fault, error_seq),
             Lease::Dialing(_) | Lease::Idle => self.forget(lane_id),
         }
     }

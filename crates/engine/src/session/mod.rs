@@ -3,9 +3,9 @@
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
-//! own), `kill`, `deadline` and `ending`. `adopt` is the change of the configuration, `asked`
-//! follows a query from its route to the statistics, `mirror` runs copies of queries in sessions
-//! without a client.
+//! own), `kill`, `deadline` and `ending`. `share` runs commands on lanes that others use too,
+//! `adopt` is the change of the configuration, `asked` follows a query from its route to the
+//! statistics, `mirror` runs copies of queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ mod place;
 mod query;
 mod reply;
 mod run;
+mod share;
 mod stmt;
 
 pub use adopt::Replaced;
@@ -94,6 +95,8 @@ pub(crate) struct Job {
     pub multiplex: Option<Multiplex>,
     /// It asked for a connection of its own.
     pub fresh: bool,
+    /// Whether it may run among other sessions' commands.
+    pub sharing: share::Sharing,
 }
 
 impl Job {
@@ -115,6 +118,7 @@ impl Job {
             },
             multiplex: route.multiplex,
             fresh: route.create_new_connection,
+            sharing: share::Sharing::Never,
         }
     }
 
@@ -163,6 +167,10 @@ pub(crate) struct Running {
     pub killed: Option<kill::Killed>,
     /// The sequence number of the last packet of the file that the client has sent.
     pub file_seq: Option<u8>,
+    /// The lane is shared: the session has a command on it and nothing else.
+    pub shared: bool,
+    /// Bytes of the reply so far.
+    pub reply_bytes: u64,
 }
 
 /// What a client is told when the end of a command that is not served has been seen.
@@ -258,6 +266,8 @@ pub struct Session {
     pub(crate) found_rows: u64,
     /// The command being served, kept until its reply begins.
     pub(crate) kept: Vec<u8>,
+    /// The read before, when it left warnings on a shared lane: for whoever asks for them.
+    pub(crate) recall: Option<Box<share::Recall>>,
     /// What the statistics will be told about it.
     pub(crate) asked: asked::Asked,
     /// Flag that the rules of its queries begin with, as an earlier one of them left it.
@@ -309,6 +319,7 @@ impl Session {
             row_count: 0,
             found_rows: 0,
             kept: Vec::new(),
+            recall: None,
             asked: asked::Asked::default(),
             next_flag: 0,
             awaits_kill: false,
@@ -327,6 +338,7 @@ impl Session {
 
     /// What the last statements came to is not asked for any more.
     pub(crate) fn forget_results(&mut self) {
+        self.recall = None;
         self.last_insert_id = 0;
         self.row_count = 0;
         self.found_rows = 0;

@@ -90,6 +90,7 @@ impl Proxy {
             holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             upload,
+            sharing: self.sharing_of(&facts, route),
             ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {
@@ -128,6 +129,7 @@ impl Proxy {
     /// Finds the lane or the hostgroup for a kept command and sets off.
     pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
         self.with_its_writes(id, &mut placing);
+        self.with_its_read(id, &mut placing);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let place = place(session, &placing);
         let stays = match place {

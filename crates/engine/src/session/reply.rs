@@ -24,17 +24,32 @@ use crate::session::{Job, Phase, Session, Stage, What};
 use crate::topology::LastFault;
 
 /// How a command ended on its server.
-enum Outcome {
+pub(crate) enum Outcome {
     Done(ReplyEnd),
     Failed,
 }
 
 impl Outcome {
-    fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> Rows {
         match self {
             Self::Done(end) => Rows { affected: end.affected_rows, sent: end.rows },
             Self::Failed => Rows::default(),
         }
+    }
+
+    /// Whether it left warnings, or changed what a read changes never.
+    pub(crate) fn is_untidy(&self) -> bool {
+        match self {
+            Self::Done(end) => end.warnings > 0 || Self::changed(end),
+            Self::Failed => false,
+        }
+    }
+
+    /// Whether the connection is not as it was before a read in autocommit.
+    pub(crate) fn changed(end: &ReplyEnd) -> bool {
+        end.session_track.is_some()
+            || end.status.contains(Status::IN_TRANS)
+            || !end.status.contains(Status::AUTOCOMMIT)
     }
 }
 
@@ -85,7 +100,7 @@ impl Proxy {
             Lease::Dialing(_) => self.offer_lane(id),
             Lease::Relay(session) => self.relay_ready(session, id),
             Lease::Errand(thread_id) => self.run_errand(id, thread_id),
-            Lease::Idle | Lease::Exclusive(_) => {}
+            Lease::Idle | Lease::Exclusive(_) | Lease::Shared => {}
         }
     }
 
@@ -100,12 +115,20 @@ impl Proxy {
         bytes: &[u8],
     ) {
         match head.owner {
-            Owner::Session(id) => self.on_session_part(id, lane_id, range, event, bytes),
+            Owner::Session(id) => {
+                let running = self.running(id).filter(|running| running.lane == lane_id);
+                match running.map(|running| running.shared) {
+                    Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
+                    Some(true) => self.on_shared_part(id, lane_id, range, event),
+                    None => self.lose_track(id, lane_id),
+                }
+            }
             Owner::Step(id, step) => self.on_step_part(id, lane_id, step, range, event, bytes),
             Owner::Nobody => {
                 if matches!(event, Event::End(_) | Event::Err { .. }) {
                     self.pop(lane_id, None);
                     self.errand_done(lane_id);
+                    self.after_shared(lane_id);
                 }
             }
         }
@@ -124,7 +147,7 @@ impl Proxy {
     }
 
     /// Takes the head off a lane and notes the status flags its reply ended with.
-    fn pop(&mut self, lane_id: LaneId, status: Option<Status>) {
+    pub(crate) fn pop(&mut self, lane_id: LaneId, status: Option<Status>) {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.pop();
             if let Some(status) = status {
@@ -143,6 +166,7 @@ impl Proxy {
         bytes: &[u8],
     ) {
         match event {
+            Event::End(_) | Event::Err { .. } if step == Step::Again => self.pop(lane_id, None),
             Event::Prepared { stmt_id, .. } => {
                 if let Step::Prepare(stmt) = step {
                     self.statement_prepared(id, lane_id, stmt, stmt_id);
@@ -178,7 +202,7 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
-        let Some(running) = self.running(id) else { return self.lose_track(id, lane_id) };
+        let Some(running) = self.running(id) else { return };
         let login = running.job.what == What::LoginSchema;
         let overdue = match &event {
             Event::Err { code, .. } => Self::timed_out(running, *code),
@@ -241,15 +265,16 @@ impl Proxy {
         }
     }
 
-    fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
+    pub(crate) fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
         if let Some(running) = self.running(id) {
             running.delivered |= !range.is_empty();
+            running.reply_bytes += range.len() as u64;
         }
         self.orders.relay(End::Client(id), range);
     }
 
     /// An error takes the place of the packet that the reply at the head of a lane ended with.
-    fn say_instead(&mut self, id: SessionId, lane_id: LaneId, error: Option<SqlError>) {
+    pub(crate) fn say_instead(&mut self, id: SessionId, lane_id: LaneId, error: Option<SqlError>) {
         let (Some(lane), Some(error)) = (self.lanes.get_mut(lane_id), error) else { return };
         let seq = lane.last_seq();
         self.send_error(id, seq, &error);
@@ -283,23 +308,9 @@ impl Proxy {
         };
         session.idle_since_us = now_us;
         let job = running.job;
-        match &outcome {
-            Outcome::Done(end) => {
-                session.row_count = match end.ok_only {
-                    true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
-                    false => -1,
-                };
-                if end.resultsets > 0 {
-                    session.found_rows = end.rows;
-                }
-                if end.last_insert_id != 0 {
-                    session.last_insert_id = end.last_insert_id;
-                }
-            }
-            Outcome::Failed => {
-                session.row_count = -1;
-            }
-        }
+        session.note_results(&outcome);
+        let took_us = now_us.saturating_sub(running.started_us);
+        self.learn(id, &running, took_us, &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         self.tell_end(id, Some(job.hostgroup), outcome.rows());
         if job.what == What::LoginSchema {
@@ -412,6 +423,9 @@ impl Proxy {
         effects: Effects,
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        if !effects.intersects(Effects::SHOW_WARNINGS) {
+            session.recall = None;
+        }
         if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
             return;
         }
@@ -480,12 +494,32 @@ impl Proxy {
     }
 }
 
+impl Session {
+    /// What the client may ask about the statement that has just ended.
+    pub(crate) fn note_results(&mut self, outcome: &Outcome) {
+        let Outcome::Done(end) = outcome else {
+            self.row_count = -1;
+            return;
+        };
+        self.row_count = match end.ok_only {
+            true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
+            false => -1,
+        };
+        if end.resultsets > 0 {
+            self.found_rows = end.rows;
+        }
+        if end.last_insert_id != 0 {
+            self.last_insert_id = end.last_insert_id;
+        }
+    }
+}
+
 fn is_prepare(job: &Job) -> bool {
     matches!(job.what, What::Prepare(_))
 }
 
 /// Errors by which a server says that it cannot serve anybody.
-fn is_going_away(code: u16) -> bool {
+pub(crate) fn is_going_away(code: u16) -> bool {
     matches!(code, 1047 | 1053 | 1927 | 3169 | 4031)
 }
 

@@ -30,6 +30,8 @@ impl Proxy {
             started_us: now_us,
             killed: None,
             file_seq: None,
+            shared: false,
+            reply_bytes: 0,
         });
         if job.what == What::Relay {
             return self.run_relay(id, lane_id);
@@ -87,7 +89,7 @@ impl Proxy {
         }
     }
 
-    fn send_step(
+    pub(crate) fn send_step(
         &mut self,
         id: SessionId,
         lane_id: LaneId,
@@ -120,6 +122,7 @@ impl Proxy {
                 command::write_query(out, text.as_bytes());
             });
         }
+        self.read_again(id, lane_id, job);
         self.patch_statement(id, lane_id, job);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.partial = job.upload.is_some();
@@ -139,7 +142,7 @@ impl Proxy {
     }
 
     /// Makes sure that a query which runs too long is noticed.
-    fn watch(&mut self, id: SessionId, job: &Job) {
+    pub(crate) fn watch(&mut self, id: SessionId, job: &Job) {
         const DAY_US: u64 = 86_400_000_000;
         // the default of a day is left to the coarse check of idle sessions
         if job.timeout_us < DAY_US {
@@ -172,7 +175,7 @@ impl Proxy {
             match step {
                 Step::Schema => lane.state.schema = session.want.schema.clone(),
                 Step::Charset => lane.state.charset = session.want.charset,
-                Step::Autocommit | Step::InsertId | Step::Prepare(_) => {}
+                Step::Autocommit | Step::InsertId | Step::Prepare(_) | Step::Again => {}
             }
         }
         let Phase::Running(running) = &mut session.phase else { return };

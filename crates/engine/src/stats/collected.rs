@@ -28,6 +28,8 @@ pub struct Share {
     pub sessions: usize,
     /// Its backend connections now.
     pub lanes: usize,
+    /// Of those, with several sessions' commands on them.
+    pub lanes_shared: usize,
     /// Copies of queries that it runs now.
     pub mirrors: usize,
     /// Copies of queries that wait there to be set off.
@@ -84,6 +86,8 @@ pub struct Collected {
     pub sessions: usize,
     /// Backend connections now.
     pub lanes: usize,
+    /// Of those, with several sessions' commands on them.
+    pub lanes_shared: usize,
     /// Copies of queries that run now.
     pub mirrors: usize,
     /// Copies of queries that wait to be set off.
@@ -105,6 +109,7 @@ impl Default for Collected {
             counters: Counters::default(),
             sessions: 0,
             lanes: 0,
+            lanes_shared: 0,
             mirrors: 0,
             mirrors_queued: 0,
             processor_ns: 0,
@@ -123,6 +128,7 @@ impl Collected {
         self.counters.merge(&share.counters);
         self.sessions += share.sessions;
         self.lanes += share.lanes;
+        self.lanes_shared += share.lanes_shared;
         self.mirrors += share.mirrors;
         self.mirrors_queued += share.mirrors_queued;
         self.processor_ns += share.processor_ns;

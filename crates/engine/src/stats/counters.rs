@@ -89,4 +89,40 @@ counters! {
     pub mirrors_failed: u64,
     /// Copies of queries that were not made: too many waited already.
     pub mirrors_dropped: u64,
+    /// Queries that were put on a lane with other sessions' queries.
+    pub shared_queries: u64,
+    /// Sends of commands that were gathered on shared lanes.
+    pub shared_batches: u64,
+    /// Commands that went out in them.
+    pub shared_sent: u64,
+    /// Queries that were issued again because their shared lane did not serve them.
+    pub shared_reissued: u64,
+    /// Shared lanes on which nothing came for too long.
+    pub shared_stalls: u64,
+    /// Shared lanes that broke.
+    pub shared_losses: u64,
+    /// Shared lanes that were left to one slow client.
+    pub shared_slow_clients: u64,
+    /// Reads that were run once more for the warnings that they left.
+    pub shared_recalls: u64,
+    /// Reads that did not share a lane: configured so.
+    pub unshared_forbidden: u64,
+    /// Reads that did not share a lane: in a transaction.
+    pub unshared_transaction: u64,
+    /// Reads that did not share a lane: their session keeps one, or may ask about the last reply.
+    pub unshared_held: u64,
+    /// Reads that did not share a lane: too long a text.
+    pub unshared_long: u64,
+    /// Reads that did not share a lane: their digest is not known well enough.
+    pub unshared_unknown: u64,
+    /// Reads that did not share a lane: they call functions that may do more than compute.
+    pub unshared_calls: u64,
+    /// Reads that did not share a lane: their replies carried warnings, or changed a connection.
+    pub unshared_untidy: u64,
+    /// Reads that did not share a lane: they take too long.
+    pub unshared_slow: u64,
+    /// Reads that did not share a lane: their replies are too large.
+    pub unshared_large: u64,
+    /// Reads that did not share a lane: their digest held up others a while ago.
+    pub unshared_barred: u64,
 }

@@ -29,4 +29,42 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),
+    mysql(
+        "pipeline_depth",
+        int(0, 1024),
+        "0",
+        "Commands of several sessions that one backend connection carries at a time; 0 for one.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "pipeline_stall_us",
+        int(1000, 60_000_000),
+        "30000",
+        "Microseconds without a byte on a shared connection after which the commands behind the \
+         first go elsewhere.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "pipeline_max_latency_us",
+        int(1, 60_000_000),
+        "5000",
+        "Microseconds that a read may take to share a connection, and that those before it there \
+         may take together.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "pipeline_max_reply_bytes",
+        int(64, 1 << 30),
+        "16384",
+        "Largest replies of a read that may share a connection.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql(
+        "pipeline_min_runs",
+        int(1, 64),
+        "4",
+        "Runs of a read by itself before it may share a connection.",
+    )
+    .acts(Effect::AtOnce),
 ];

@@ -22,6 +22,11 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-listen_backlog", "ours: how long the accept queue may get"),
+    ("mysql-pipeline_depth", "ours: several sessions' commands on one connection"),
+    ("mysql-pipeline_max_latency_us", "ours: see pipeline_depth"),
+    ("mysql-pipeline_max_reply_bytes", "ours: see pipeline_depth"),
+    ("mysql-pipeline_min_runs", "ours: see pipeline_depth"),
+    ("mysql-pipeline_stall_us", "ours: see pipeline_depth"),
     ("mysql-query_digests_memory_bytes_max", "ours: ProxySQL's digest table has no bound"),
     ("mysql-shutdown_timeout_ms", "ours: a stop lets transactions end"),
     ("mysql-session_debug", "known to debug builds only; the recording is of a release build"),

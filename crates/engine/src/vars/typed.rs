@@ -65,6 +65,16 @@ vars! {
     query_retries_on_failure: u32 = "mysql-query_retries_on_failure",
     /// Whether backend connections are shared between sessions.
     multiplexing: bool = "mysql-multiplexing",
+    /// Commands of several sessions on one backend connection; 0 shares none.
+    pipeline_depth: u32 = "mysql-pipeline_depth",
+    /// Time without a byte after which commands behind are issued again elsewhere.
+    pipeline_stall_us: u64 = "mysql-pipeline_stall_us",
+    /// Time of a statement up to which it may share a backend connection.
+    pipeline_max_latency_us: u64 = "mysql-pipeline_max_latency_us",
+    /// Bytes of a reply up to which its statement may share a backend connection.
+    pipeline_max_reply_bytes: u64 = "mysql-pipeline_max_reply_bytes",
+    /// Runs of a digest after which it is known.
+    pipeline_min_runs: u32 = "mysql-pipeline_min_runs",
     /// Connect errors within a second that shun a server.
     shun_on_failures: u32 = "mysql-shun_on_failures",
     /// Time until a shunned server is tried again.

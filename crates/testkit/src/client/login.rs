@@ -93,6 +93,23 @@ impl Persona {
         }
     }
 
+    /// One of many that are alike, so that their commands travel together.
+    pub(super) fn of_crowd(dice: &mut Dice) -> Self {
+        let (user, password) = ACCOUNTS[0];
+        let caps = ALWAYS.union(Caps::DEPRECATE_EOF).union(Caps::MULTI_RESULTS).union(Caps::MYSQL);
+        Self {
+            user: user.into(),
+            password: password.into(),
+            impostor: false,
+            schema: SCHEMAS[0].into(),
+            lost: false,
+            collation: 45,
+            caps,
+            sha2: dice.percent(20),
+            garbled: false,
+        }
+    }
+
     fn response(&self, sha2: bool, scramble: &[u8; 20]) -> Vec<u8> {
         match self.password.as_bytes() {
             b"" => Vec::new(),

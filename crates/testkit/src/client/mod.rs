@@ -33,6 +33,8 @@ pub struct Habits {
     pub long: bool,
     /// They send what query rules do something about.
     pub ruled: bool,
+    /// They are alike and mostly read.
+    pub crowd: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

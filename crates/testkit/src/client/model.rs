@@ -147,6 +147,11 @@ impl Model {
         }
     }
 
+    /// Whether any statement may come now.
+    pub(super) fn is_at_ease(&self) -> bool {
+        !self.must_roll_back && !self.flagged && self.cursor.is_none() && self.warned == 0
+    }
+
     pub(super) fn after(&self, effects: &[Effect]) -> Self {
         let mut after = self.clone();
         effects.iter().for_each(|effect| after.apply(effect));

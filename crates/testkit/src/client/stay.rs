@@ -62,7 +62,10 @@ pub(super) struct Stay {
 
 impl Stay {
     pub(super) fn new(tag: u32, sock: Sock, dice: &mut Dice, habits: &Habits) -> Self {
-        let mut persona = Persona::new(dice);
+        let mut persona = match habits.crowd && dice.percent(90) {
+            true => Persona::of_crowd(dice),
+            false => Persona::new(dice),
+        };
         persona.garbled &= habits.rude;
         Self {
             tag,
@@ -276,7 +279,8 @@ impl Stay {
             long: around.habits.long && !self.model.relayed,
             ruled: around.habits.ruled && !self.model.relayed,
         };
-        let sending = match read {
+        let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(80);
+        let sending = match read || crowds {
             true => setting.read(around.dice),
             false => setting.any(around.dice),
         };

@@ -46,6 +46,12 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
         ("mysql-mirror_max_concurrency", "1".into()),
         ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
     ];
+    pairs.extend([
+        ("mysql-pipeline_depth", weather.depth.to_string()),
+        ("mysql-pipeline_stall_us", weather.stall_us.to_string()),
+        ("mysql-pipeline_min_runs", "1".into()),
+        ("mysql-pipeline_max_latency_us", "100000".into()),
+    ]);
     if weather.habits.long {
         pairs.push(("mysql-threshold_query_length", "1024".into()));
         pairs.push(("mysql-max_allowed_packet", "8192".into()));
@@ -103,6 +109,7 @@ fn other(weather: &Weather, dice: &mut Dice) -> Draft {
     vary("mysql-connection_max_age_ms", &["0", "50", "60000"]);
     vary("mysql-query_digests_memory_bytes_max", &["1048576", "67108864"]);
     vary("mysql-query_processor_regex", &["1", "2"]);
+    vary("mysql-pipeline_depth", &["0", "2", "16"]);
     draft
 }
 

@@ -22,6 +22,10 @@ pub struct Weather {
     pub max_connections: i64,
     /// Bytes that wait for a receiver before its sender is paused.
     pub backlog_max: usize,
+    /// Commands of several sessions that one backend connection carries; 0 for one.
+    pub depth: u64,
+    /// Microseconds without a byte after which those behind the first go elsewhere.
+    pub stall_us: u64,
     /// How the servers behave.
     pub manners: Manners,
     /// How the clients behave.
@@ -38,6 +42,7 @@ impl Weather {
             large: false,
             long: false,
             ruled: true,
+            crowd: false,
             rude: false,
         };
         Self {
@@ -47,6 +52,8 @@ impl Weather {
             changes_per_mille: 0,
             max_connections: 50,
             backlog_max: 64 * 1024,
+            depth: 0,
+            stall_us: 30_000,
             manners: Manners::default(),
             habits,
         }
@@ -56,18 +63,26 @@ impl Weather {
     pub fn of(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0x7765_6174_6865_7200);
         let large = dice.percent(15);
-        let habits = Habits {
+        let mut habits = Habits {
             clients: dice.within(2..=6) as usize,
             stays: dice.within(1..=3) as u32,
             commands: dice.within(5..=14),
             large,
             long: dice.percent(30),
             ruled: dice.percent(60),
+            crowd: false,
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
         let mut changes = Dice::new(seed ^ 0x6368_616e_6765_7300);
         let changes_per_mille = if changes.percent(50) { changes.within(1..=40) } else { 0 };
+        let mut sharing = Dice::new(seed ^ 0x7368_6172_696e_6700);
+        let depth = if sharing.percent(60) { *sharing.pick(&[2, 4, 16]) } else { 0 };
+        let stall_us = *sharing.pick(&[1_000, 5_000, 30_000]);
+        if depth > 0 && sharing.percent(40) {
+            let clients = sharing.within(6..=16) as usize;
+            habits = Habits { crowd: true, clients, stays: 1, ..habits };
+        }
         let calm = Self {
             faults: Faults::none(),
             losses: false,
@@ -75,6 +90,8 @@ impl Weather {
             changes_per_mille,
             max_connections: 50,
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
+            depth,
+            stall_us,
             manners,
             habits,
         };
@@ -95,6 +112,8 @@ impl Weather {
                 blows_per_mille: 4,
                 changes_per_mille,
                 max_connections: dice.within(2..=8) as i64,
+                depth,
+                stall_us,
                 manners: Manners { dying: 3, leaving: 5, ..manners },
                 habits,
             },

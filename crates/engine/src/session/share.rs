@@ -1,0 +1,565 @@
+//! Commands on lanes that other sessions use too: who is let on, what goes out together, and what
+//! becomes of those behind when the one in front does not come to an end.
+//!
+//! A session on a shared lane has one command there and holds nothing. Whatever goes wrong, its
+//! command is taken off and issued again by itself, for it only reads; what the server answers to
+//! a command that was taken off is thrown away. Whether a command shares is `lane::policy`.
+
+use std::ops::Range;
+
+use sql::{Effects, Facts};
+use wire::frame::HEADER_BYTES;
+use wire::result::{Event, ReplyKind};
+
+use crate::error::{self, SqlError};
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::history::{Past, Run};
+use crate::lane::policy::{self, Asked, Bounds, Refusal};
+use crate::lane::{Lease, Owner, Place, Step};
+use crate::orders::{End, Order};
+use crate::pool;
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::route::Route;
+use crate::rules::Multiplex;
+use crate::session::place::Placing;
+use crate::session::reply::{Outcome, is_going_away};
+use crate::session::{Job, Phase, Running, Session, Stage};
+use crate::topology::LastFault;
+
+/// Whether a command may run among other sessions' commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    /// Not by what it is.
+    Never,
+    /// It was taken off a shared lane once.
+    Alone,
+    /// If the policy says so.
+    May,
+    /// It does; the server is expected to take so many microseconds.
+    Does(u64),
+}
+
+/// A read that left warnings on a shared lane, where nobody can ask for them.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    hostgroup: HostgroupId,
+    command: Vec<u8>,
+}
+
+/// Which commands are taken off a shared lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// All behind the one whose reply comes next.
+    Behind,
+    /// All.
+    All,
+}
+
+/// Gathered commands go out when not more than so many are under way: the server has something to
+/// do until they arrive.
+const IN_FLIGHT_LOW: usize = 1;
+
+impl Proxy {
+    /// Whether a text may share a lane, as far as the text and its route say.
+    pub(crate) fn sharing_of(&self, facts: &Facts, route: &Route) -> Sharing {
+        let shares = self.snapshot.vars.pipeline_depth > 0
+            && route.digest.is_some()
+            && policy::is_shareable(facts.verb, facts.effects);
+        if shares { Sharing::May } else { Sharing::Never }
+    }
+
+    /// Decides whether a command that may share a lane does.
+    pub(crate) fn ask_to_share(&mut self, id: SessionId, job: &mut Job) {
+        if job.sharing != Sharing::May {
+            return;
+        }
+        let Some(session) = self.sessions.get(id) else { return };
+        let digest = session.asked.digest();
+        let asked = Asked {
+            forbidden: !self.snapshot.vars.multiplexing
+                || matches!(job.multiplex, Some(Multiplex::Off))
+                || job.fresh
+                || session.is_mirror(),
+            autocommit: session.want.autocommit,
+            keeps: (!session.held.is_empty()).then(|| session.reasons()),
+            recalls: session.recall.is_some(),
+            bytes: job.upload.is_none().then_some(session.kept.len()),
+            past: digest.and_then(|digest| self.history.find(job.hostgroup, digest)),
+            now_us: self.now_us,
+        };
+        match policy::admit(&asked, &self.bounds()) {
+            Ok(cost_us) => job.sharing = Sharing::Does(cost_us),
+            Err(refusal) => *self.refusals(refusal) += 1,
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let vars = &self.snapshot.vars;
+        Bounds {
+            depth: usize::try_from(vars.pipeline_depth).unwrap_or(usize::MAX),
+            latency_us: vars.pipeline_max_latency_us,
+            reply_bytes: vars.pipeline_max_reply_bytes,
+        }
+    }
+
+    fn refusals(&mut self, refusal: Refusal) -> &mut u64 {
+        let stats = &mut self.stats;
+        match refusal {
+            Refusal::Forbidden => &mut stats.unshared_forbidden,
+            Refusal::Transaction => &mut stats.unshared_transaction,
+            Refusal::Held => &mut stats.unshared_held,
+            Refusal::Long => &mut stats.unshared_long,
+            Refusal::Unknown => &mut stats.unshared_unknown,
+            Refusal::Calls => &mut stats.unshared_calls,
+            Refusal::Untidy => &mut stats.unshared_untidy,
+            Refusal::Slow => &mut stats.unshared_slow,
+            Refusal::Large => &mut stats.unshared_large,
+            Refusal::Barred => &mut stats.unshared_barred,
+        }
+    }
+
+    /// What a checkout is told of a command that shares.
+    pub(crate) fn share_of(&self, job: &Job) -> Option<(Bounds, u64)> {
+        match job.sharing {
+            Sharing::Does(cost_us) => Some((self.bounds(), cost_us)),
+            Sharing::Never | Sharing::Alone | Sharing::May => None,
+        }
+    }
+
+    /// Makes a free lane a shared one for a command that shares; `false` for any other command,
+    /// and where the lane is not as its session wants it.
+    pub(crate) fn opens_shared(&mut self, id: SessionId, lane_id: LaneId, job: &Job) -> bool {
+        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
+        let shares = matches!(job.sharing, Sharing::Does(_)) && session.want == lane.state;
+        if shares {
+            lane.lease = Lease::Shared;
+            lane.closing = false;
+            lane.fresh = false;
+            lane.single_use = false;
+            self.pool.put_shared(&lane.server, lane_id);
+        }
+        shares
+    }
+
+    /// Puts the kept command on a shared lane, to be sent with those of others.
+    pub(crate) fn run_shared(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
+        let Sharing::Does(cost_us) = job.sharing else { return };
+        let started_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        session.phase = Phase::Running(Running {
+            job,
+            lane: lane_id,
+            stage: Stage::Sent,
+            delivered: false,
+            started_us,
+            killed: None,
+            file_seq: None,
+            shared: true,
+            reply_bytes: 0,
+        });
+        if lane.depth() == lane.in_flight() {
+            self.gathering.push(lane_id);
+        }
+        lane.gather(id, job.reply, cost_us);
+        self.stats.shared_queries += 1;
+        self.watch(id, &job);
+    }
+
+    /// A shared lane whose gathered commands are to be sent now; at the end of a turn, until there
+    /// is none.
+    pub fn next_batch(&mut self) -> Option<LaneId> {
+        let lanes = &self.lanes;
+        let due = |id: &LaneId| lanes.get(*id).is_none_or(|lane| lane.in_flight() <= IN_FLIGHT_LOW);
+        let at = self.gathering.iter().position(due)?;
+        Some(self.gathering.swap_remove(at))
+    }
+
+    /// Sends what was gathered on a shared lane.
+    pub fn send_batch(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.depth() == lane.in_flight() {
+            return;
+        }
+        if lane.in_flight() == 0 {
+            lane.heard_us = self.now_us;
+            lane.turned_us = self.now_us;
+        }
+        self.stats.shared_batches += 1;
+        while let Some(command) = lane.send_gathered() {
+            self.stats.shared_sent += 1;
+            if let Owner::Session(session) = command.owner {
+                self.orders.push(Order::SendKept { session, lane: lane_id });
+            }
+        }
+        if lane.alarm_us == 0 {
+            let at_us = self.now_us.saturating_add(self.snapshot.vars.pipeline_stall_us);
+            self.set_alarm(lane_id, at_us);
+        }
+    }
+
+    fn set_alarm(&mut self, lane_id: LaneId, at_us: u64) {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.alarm_us = at_us;
+            self.orders.push(Order::Deadline { end: End::Lane(lane_id), at: at_us });
+        }
+    }
+
+    /// A part of the reply to a session at the head of a shared lane.
+    pub(crate) fn on_shared_part(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        range: Range<usize>,
+        event: Event,
+    ) {
+        let again = self.running(id).is_some_and(|running| {
+            !running.delivered && running.job.retries_left > 0 && running.job.repeatable
+        });
+        match event {
+            Event::Infile | Event::Prepared { .. } => {
+                // no read asks for a file
+                self.lose_lane(lane_id, LastFault::Protocol);
+            }
+            Event::Err { code, .. } if again && is_going_away(code) => {
+                self.lose_lane(lane_id, LastFault::Os(0));
+            }
+            Event::Err { at, code, .. } => {
+                let overdue = self.running(id).and_then(|running| Self::timed_out(running, code));
+                let end = match &overdue {
+                    None => range.end,
+                    Some(_) => range.start + at.start.saturating_sub(HEADER_BYTES),
+                };
+                self.relay_reply(id, range.start..end);
+                self.say_instead(id, lane_id, overdue);
+                self.finish_shared(id, lane_id, Outcome::Failed);
+            }
+            Event::End(end) => {
+                self.relay_reply(id, range);
+                self.finish_shared(id, lane_id, Outcome::Done(end));
+            }
+            _ => self.relay_reply(id, range),
+        }
+    }
+
+    /// The reply at the head of a shared lane has ended.
+    fn finish_shared(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let took_us = self.now_us.saturating_sub(lane.turned_us);
+        lane.pop();
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        session.idle_since_us = self.now_us;
+        session.note_results(&outcome);
+        self.learn(id, &running, took_us, &outcome);
+        self.count(id, matches!(outcome, Outcome::Done(_)));
+        let hostgroup = running.job.hostgroup;
+        self.tell_end(id, Some(hostgroup), outcome.rows());
+        match &outcome {
+            Outcome::Done(end) if end.warnings == 0 => self.drop_kept(id),
+            _ => self.keep_for_recall(id, hostgroup),
+        }
+        if outcome.has_changed_connection() {
+            self.scatter(lane_id, Who::All);
+            self.stats.lanes_dropped += 1;
+            self.drop_lane(lane_id);
+        } else {
+            self.after_shared(lane_id);
+        }
+        self.after_command(id);
+    }
+
+    /// A reply on a shared lane has ended: the lane comes to rest, or makes room for who waits.
+    pub(crate) fn after_shared(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.lease != Lease::Shared {
+            return;
+        }
+        lane.turned_us = self.now_us;
+        let hostgroup = lane.server.hostgroup;
+        if lane.depth() == 0 {
+            return self.rest(lane_id);
+        }
+        if self.pool.has_no_waiters(hostgroup) {
+            return;
+        }
+        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
+        let Some(waiter) = first else { return };
+        if self.waits_to_share(waiter) {
+            self.look_again(waiter);
+        }
+        // whoever cannot share waits for a lane of its own
+        if self.has_no_dial(waiter)
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.closing = true;
+        }
+    }
+
+    fn waits_to_share(&self, id: SessionId) -> bool {
+        match self.sessions.get(id).map(|session| &session.phase) {
+            Some(Phase::Waiting(waiting)) => matches!(waiting.job.sharing, Sharing::Does(_)),
+            _ => false,
+        }
+    }
+
+    /// Nothing is on a shared lane any more: it is any session's.
+    fn rest(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let server = lane.server.clone();
+        self.pool.remove_shared(&server, lane_id);
+        self.offer_lane(lane_id);
+    }
+
+    /// Remembers how a read went.
+    pub(crate) fn learn(
+        &mut self,
+        id: SessionId,
+        running: &Running,
+        latency_us: u64,
+        outcome: &Outcome,
+    ) {
+        if running.job.sharing == Sharing::Never || !matches!(outcome, Outcome::Done(_)) {
+            return;
+        }
+        let now_us = self.now_us;
+        let (reply_bytes, untidy) = (running.reply_bytes, outcome.is_untidy());
+        if let Some(past) = self.past_of(id, running.job.hostgroup) {
+            past.note(&Run { now_us, latency_us, reply_bytes, untidy });
+        }
+    }
+
+    /// What the digest of a session's command came to before, to be changed.
+    fn past_of(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<&mut Past> {
+        let session = self.sessions.get(id)?;
+        let digest = session.asked.digest()?;
+        let text = session.kept.get(HEADER_BYTES + 1..).unwrap_or_default();
+        let needed = self.snapshot.vars.pipeline_min_runs;
+        let new = || Past::new(needed, !sql::only_computes(text));
+        self.history.of(hostgroup, digest, self.now_us, new)
+    }
+
+    /// Keeps a read whose warnings, or error, its client may ask for.
+    fn keep_for_recall(&mut self, id: SessionId, hostgroup: HostgroupId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let command = std::mem::take(&mut session.kept);
+        session.recall = Some(Box::new(Recall { hostgroup, command }));
+    }
+
+    /// A statement about the one before goes where that one went.
+    pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if placing.effects.intersects(Effects::SHOW_WARNINGS)
+            && let Some(recall) = &session.recall
+        {
+            placing.destination = Some(recall.hostgroup);
+        }
+    }
+
+    /// A statement asks about a read that ran on a shared lane: that one runs again before it.
+    pub(crate) fn read_again(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let asks = job.effects.intersects(Effects::SHOW_WARNINGS);
+        if !asks || session.held_for(Holds::WARNINGS).is_some() {
+            return;
+        }
+        let Some(recall) = session.recall.take() else { return };
+        self.stats.shared_recalls += 1;
+        self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
+            out.extend_from_slice(&recall.command);
+        });
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.recall = Some(recall);
+        }
+    }
+
+    /// A timer of a shared lane has fired.
+    pub(crate) fn check_progress(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        lane.alarm_us = 0;
+        if lane.lease != Lease::Shared || lane.in_flight() == 0 {
+            return;
+        }
+        let stall_us = self.snapshot.vars.pipeline_stall_us;
+        let due_us = lane.heard_us.saturating_add(stall_us);
+        if self.now_us < due_us {
+            return self.set_alarm(lane_id, due_us);
+        }
+        let head = lane.head().map(|(head, _)| head.owner);
+        self.stats.shared_stalls += u64::from(!lane.closing);
+        let Some(Owner::Session(id)) = head else {
+            self.scatter(lane_id, Who::All);
+            return self.forsake(lane_id);
+        };
+        let (now_us, hostgroup) = (self.now_us, self.hostgroup_of(id));
+        if let Some(past) = self.past_of(id, hostgroup) {
+            past.held_up(now_us);
+        }
+        self.scatter(lane_id, Who::Behind);
+        self.set_alarm(lane_id, now_us.saturating_add(stall_us));
+    }
+
+    fn hostgroup_of(&mut self, id: SessionId) -> HostgroupId {
+        self.running(id).map_or(HostgroupId::default(), |running| running.job.hostgroup)
+    }
+
+    /// Takes commands off a shared lane and issues each by itself; the lane takes no other.
+    pub(crate) fn scatter(&mut self, lane_id: LaneId, who: Who) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.lease != Lease::Shared {
+            return;
+        }
+        lane.closing = true;
+        let stays = |id| who == Who::Behind && lane.place_of(id) == Some(Place::Head);
+        let sharers: Vec<_> = lane.sharers().map(|(id, _)| id).filter(|id| !stays(*id)).collect();
+        for id in &sharers {
+            lane.disown(*id);
+        }
+        let (hostgroup, index) = (lane.server.hostgroup, lane.server.index);
+        let topology = &self.snapshot.topology;
+        let another = pool::is_another_usable(topology, hostgroup, index, self.now_us);
+        for id in sharers {
+            self.reissue(id, Some(index).filter(|_| another));
+        }
+    }
+
+    /// Issues a command again, by itself.
+    fn reissue(&mut self, id: SessionId, avoid: Option<usize>) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = &mut session.phase else { return };
+        let job = Job { sharing: Sharing::Alone, ..running.job };
+        session.phase = Phase::Idle;
+        self.stats.shared_reissued += 1;
+        self.check_out(id, job, avoid);
+    }
+
+    /// Closes a shared lane whose command at the head nobody waits for any more; the server is
+    /// told to end it.
+    fn forsake(&mut self, lane_id: LaneId) {
+        if self.snapshot.vars.kill_backend_connection_when_disconnect {
+            self.order_kill(lane_id);
+        }
+        self.stats.lanes_dropped += 1;
+        self.drop_lane(lane_id);
+    }
+
+    /// A session on a shared lane ends: its reply will be thrown away.
+    pub(crate) fn leave_shared(&mut self, id: SessionId) {
+        let Some(running) = self.running(id).filter(|running| running.shared) else { return };
+        let lane_id = running.lane;
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        match lane.disown(id) {
+            Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
+            // it may be paused for the sake of the one that leaves
+            Some(Place::Head) if lane.closing && lane.sharers().next().is_none() => {
+                self.stats.lanes_dropped += 1;
+                self.drop_lane(lane_id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A command on a shared lane is to end before its time, with this error. `false` when its
+    /// reply has begun: then it has its lane to itself from now on, and its server can be told.
+    pub(crate) fn interrupt_shared(&mut self, id: SessionId, error: &SqlError) -> bool {
+        let Some(running) = self.running(id) else { return true };
+        let (job, lane_id) = (running.job, running.lane);
+        if running.delivered {
+            self.scatter(lane_id, Who::Behind);
+            return false;
+        }
+        running.shared = false;
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return true };
+        match lane.disown(id) {
+            Some(Place::Head) => {
+                // a kill that comes late must hit nobody else
+                self.scatter(lane_id, Who::All);
+                self.order_kill(lane_id);
+                self.stats.lanes_dropped += 1;
+                self.drop_lane(lane_id);
+            }
+            Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
+            _ => {}
+        }
+        self.fail_job(id, &job, error);
+        true
+    }
+
+    /// A client does not take its reply: those behind go elsewhere, so that the lane can be paused.
+    pub(crate) fn make_way_for(&mut self, id: SessionId) {
+        let Some(running) = self.running(id).filter(|running| running.shared) else { return };
+        let (lane_id, hostgroup) = (running.lane, running.job.hostgroup);
+        let is_head =
+            self.lanes.get(lane_id).is_some_and(|lane| lane.place_of(id) == Some(Place::Head));
+        if !is_head {
+            return;
+        }
+        self.stats.shared_slow_clients += 1;
+        if let Some(past) = self.past_of(id, hostgroup) {
+            past.spoil();
+        }
+        self.scatter(lane_id, Who::Behind);
+    }
+
+    /// Whether a session is the only one left on its shared lane, and at its head.
+    pub(crate) fn has_way(&self, id: SessionId) -> bool {
+        let Some(Phase::Running(running)) = self.sessions.get(id).map(|s| &s.phase) else {
+            return false;
+        };
+        self.lanes.get(running.lane).is_some_and(|lane| {
+            lane.closing
+                && lane.place_of(id) == Some(Place::Head)
+                && lane.sharers().all(|(other, _)| other == id)
+        })
+    }
+
+    /// A shared lane broke: whoever got no byte yet is served elsewhere.
+    pub(crate) fn lose_shared(&mut self, lane_id: LaneId, fault: LastFault, error_seq: Option<u8>) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let server = lane.server.clone();
+        let sharers: Vec<_> = lane.sharers().collect();
+        self.stats.lanes_lost += 1;
+        self.stats.shared_losses += 1;
+        self.forget(lane_id);
+        let error = error::lost_connection(&server.to_string(), &fault.to_string());
+        for (id, sent) in sharers {
+            let Some(running) = self.running(id) else { continue };
+            running.shared = false;
+            let (delivered, job) = (running.delivered, running.job);
+            let again = !delivered && (!sent || job.retries_left > 0 && job.repeatable);
+            running.job.retries_left = job.retries_left.saturating_sub(u32::from(sent));
+            if let Some(session) = self.sessions.get(id) {
+                let (server, connection) = (server.clone(), session.connection);
+                self.orders.report(LogEvent::LaneLost { server, connection, retried: again });
+            }
+            match (delivered, error_seq) {
+                _ if again => {
+                    self.stats.retried += u64::from(sent);
+                    self.reissue(id, Some(server.index));
+                }
+                (false, _) => self.fail_job(id, &job, &error),
+                (true, Some(seq)) => self.fail_reply(id, seq, &error),
+                (true, None) => self.close_session(id, None),
+            }
+        }
+    }
+}
+
+impl Outcome {
+    /// Whether the connection is not as it was before a read in autocommit.
+    fn has_changed_connection(&self) -> bool {
+        matches!(self, Self::Done(end) if Self::changed(end))
+    }
+}
+
+impl Session {
+    /// Whether its command runs among those of others.
+    pub fn shares(&self) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.shared)
+    }
+}

@@ -1,0 +1,106 @@
+//! Which functions a text calls: only those that compute a value, or others too.
+//!
+//! Stored and loaded functions may do anything, and a text does not tell them from one another;
+//! so whatever is not on the list counts as one of them.
+
+use crate::Modes;
+use crate::calls_table::{CALLS, WORDS};
+use crate::lexer::{Lexer, TokenKind};
+
+/// Whether every function that a text calls does nothing but compute a value: it takes no lock,
+/// waits for nothing, and leaves nothing behind.
+///
+/// A name that is not known, a name in quotes or one with a schema is none of these; nor is one
+/// with a blank before its parenthesis, which may be a stored function's.
+pub fn only_computes(text: &[u8]) -> bool {
+    let mut lexer = Lexer::new(text, Modes::default());
+    let mut before = Before::Sign;
+    while let Some(token) = lexer.next_token() {
+        let name = |known| Before::Name { known, end: token.end };
+        before = match (token.kind, before) {
+            (TokenKind::Punct(b'('), Before::Name { known: Known::No, .. }) => return false,
+            (TokenKind::Punct(b'('), Before::Name { known: Known::Call, end })
+                if end != token.start =>
+            {
+                return false;
+            }
+            (TokenKind::Comment, before) => before,
+            (TokenKind::Punct(b'.'), _) => Before::Dot,
+            (TokenKind::Word, Before::Dot) => name(Known::No),
+            (TokenKind::Word, _) => name(known(lexer.slice(token))),
+            (TokenKind::Quoted | TokenKind::Text, _) => name(Known::No),
+            _ => Before::Sign,
+        };
+    }
+    !lexer.is_ambiguous()
+}
+
+/// What stands before a token.
+#[derive(Clone, Copy)]
+enum Before {
+    /// A name that ends there.
+    Name { known: Known, end: usize },
+    /// The dot of a qualified name.
+    Dot,
+    /// Anything else.
+    Sign,
+}
+
+/// What a name is, where a parenthesis follows.
+#[derive(Clone, Copy)]
+enum Known {
+    /// A word of the language.
+    Word,
+    /// A function that computes.
+    Call,
+    /// Anything else.
+    No,
+}
+
+fn known(word: &[u8]) -> Known {
+    const LONGEST: usize = 32;
+    let mut upper = [0; LONGEST];
+    let Some(upper) = upper.get_mut(..word.len()) else { return Known::No };
+    upper.copy_from_slice(word);
+    upper.make_ascii_uppercase();
+    let Ok(word) = std::str::from_utf8(upper) else { return Known::No };
+    if WORDS.binary_search(&word).is_ok() {
+        return Known::Word;
+    }
+    if CALLS.binary_search(&word).is_ok() { Known::Call } else { Known::No }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_order() {
+        assert!(WORDS.is_sorted() && CALLS.is_sorted());
+    }
+
+    #[test]
+    fn computing_is_told_from_everything_else() {
+        let table: &[(&str, bool)] = &[
+            ("SELECT c FROM sbtest1 WHERE id=1", true),
+            ("SELECT count(*), Max(a) FROM t WHERE id IN (1,2) AND (b OR c)", true),
+            ("SELECT a FROM (SELECT 1) AS x JOIN y USING (id) WHERE EXISTS (SELECT 2)", true),
+            ("SELECT COALESCE(a, b), CONCAT('a', 'b(')", true),
+            ("SELECT count (1)", false),
+            ("SELECT count/* */(1)", false),
+            ("SELECT SLEEP(1)", false),
+            ("SELECT sleep /* */ (1)", false),
+            ("SELECT BENCHMARK(10, MD5('a'))", false),
+            ("SELECT mine(1)", false),
+            ("SELECT test.count(1)", false),
+            ("SELECT `count`(1)", false),
+            ("SELECT \"count\"(1)", false),
+            ("SELECT NEXTVAL(s)", false),
+            ("SELECT 'sleep(1)' -- sleep(1)\n", true),
+            ("SELECT /*! sleep(1) */ 2", false),
+        ];
+        for (text, only) in table {
+            assert_eq!(only_computes(text.as_bytes()), *only, "{text}");
+        }
+    }
+}
