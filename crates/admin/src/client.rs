@@ -19,6 +19,7 @@ use crate::fault::AdminFault;
 use crate::statement::split;
 use encode::Form;
 use login::Exchange;
+pub(crate) use login::nonce_of;
 use prepared::Statements;
 
 /// A connection of the interface.
@@ -146,6 +147,7 @@ impl Client {
                 self.query(admin, format!("KILL CONNECTION {id}").as_bytes(), out);
             }
             Command::FieldList { table, .. } => self.field_list(admin, table, out),
+            Command::ChangeUser(payload) => return self.change_user(payload, out),
             _ => self.write_fault(&AdminFault::new(1047, *b"08S01", "Unknown command"), out),
         }
         Next::Go

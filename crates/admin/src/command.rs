@@ -3,6 +3,7 @@
 //! A family is a function that knows its own statements; the first that knows one has it, and what
 //! none knows goes to SQLite. Each command that begins with PROXYSQL is known as TIDEGATE, too.
 
+mod candidate;
 mod checksum;
 mod configuration;
 mod explain;
@@ -104,4 +105,5 @@ const ADMINISTRATORS: &[Family] = &[
     explain::find,
     configuration::find,
     checksum::find,
+    candidate::find,
 ];

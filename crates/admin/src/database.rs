@@ -127,6 +127,19 @@ impl Database {
         self.create(schema)
     }
 
+    /// Lets go of the database file and opens what is now in its place.
+    pub(crate) fn reopen(&self, dir: &Path) -> Result<(), AdminFault> {
+        self.own(&format!("DETACH {}", Schema::Disk.name()))?;
+        let opened = self.attach(Schema::Disk, Some(dir.join(DISK_FILE)));
+        if opened.is_err() {
+            // whatever is there, the interface goes on: with an empty schema until the next time
+            drop(self.own(&format!("DETACH {}", Schema::Disk.name())));
+            self.attach(Schema::Disk, None)?;
+        }
+        opened?;
+        self.write_rows(Schema::Disk, "mysql_collations", &collations())
+    }
+
     fn create(&self, schema: Schema) -> Result<(), AdminFault> {
         for (name, table) in schema.tables() {
             if !file::exists(&self.connection, schema, &name)? {

@@ -78,6 +78,14 @@ impl Store {
         self.file.as_ref()
     }
 
+    /// Opens the database files anew, after somebody put other ones in their place.
+    pub(crate) fn reopen(&self) -> Result<(), AdminFault> {
+        match self.dir() {
+            Some(dir) => self.database.reopen(dir),
+            None => Err(AdminFault::refused("there is no database on disk")),
+        }
+    }
+
     /// All rows of a module in memory or on disk.
     pub(crate) fn rows(&self, schema: Schema, module: &Module) -> Result<Rows, AdminFault> {
         let mut rows = Rows::new();

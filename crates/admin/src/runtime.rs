@@ -22,6 +22,9 @@ pub trait Runtime: Send + Sync {
     /// Ends a client's connection, or what it does; `false` when there is no such client.
     fn kill(&self, id: u32, what: Kill) -> bool;
 
+    /// Writes a line of an administrator to the log.
+    fn log(&self, text: &str);
+
     /// Carries out what is asked; says how many things were concerned, or why it is not done.
     fn control(&self, order: Control) -> Result<u64, String>;
 }

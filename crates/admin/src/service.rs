@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::os::fd::OwnedFd;
 
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
 use wire::frame::{HEADER_BYTES, Header};
 
 use crate::admin::Admin;
-use crate::client::{Client, Next};
+use crate::client::{Client, Next, nonce_of};
 use crate::database::random;
 use crate::fault::AdminFault;
 
@@ -21,11 +22,17 @@ pub struct Service {
     failures: Failures,
     log: Box<dyn Fn(&Report) + Send>,
     last_id: u32,
+    /// Its listeners and where they listen.
+    doors: Vec<(Listener, Addr)>,
 }
 
 /// What other threads may tell the interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub enum Mail {
+    /// Accept clients on this socket, too, which listens there.
+    Listen(OwnedFd, Addr),
+    /// Accept none there any more; those that came from there stay.
+    Unlisten(Addr),
     /// End the loop.
     Stop,
 }
@@ -60,7 +67,12 @@ impl Service {
     /// A service over `admin`; `log` is told what is worth a line.
     pub fn new(admin: Admin, log: Box<dyn Fn(&Report) + Send>) -> Self {
         let (clients, failures) = (HashMap::new(), Failures::default());
-        Self { admin, clients, failures, log, last_id: 0 }
+        Self { admin, clients, failures, log, last_id: 0, doors: Vec::new() }
+    }
+
+    /// Tells where the listeners listen that its loop was given, in their order.
+    pub fn listens_on(&mut self, addresses: Vec<Addr>) {
+        self.doors = (0..).map(Listener).zip(addresses).collect();
     }
 
     /// A packet; `false` when nothing more is to be read for now.
@@ -124,11 +136,9 @@ impl io::Service for Service {
         if self.clients.len() >= CLIENTS_MAX {
             return io.close(sock);
         }
-        // some clients stop at a NUL or a dollar
-        let scramble = bytes.map(|byte| byte % 90 + b'%');
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let mut out = Vec::new();
-        let client = Client::greet(&self.admin, self.last_id, &from, scramble, &mut out);
+        let client = Client::greet(&self.admin, self.last_id, &from, nonce_of(bytes), &mut out);
         io.send(sock, &[&out]);
         let connected = Connected { client, assembly: Vec::new(), held: None, paused: false };
         self.clients.insert(sock, connected);
@@ -191,6 +201,15 @@ impl io::Service for Service {
 
     fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
         match mail {
+            Mail::Listen(socket, on) => {
+                self.doors.extend(io.take_listener(socket).map(|listener| (listener, on)));
+            }
+            Mail::Unlisten(on) => self.doors.retain(|(listener, addr)| {
+                if *addr == on {
+                    io.remove_listener(*listener);
+                }
+                *addr != on
+            }),
             Mail::Stop => io.stop(),
         }
     }

@@ -3,6 +3,7 @@
 mod fake;
 
 use fake::{Interface, error, lines};
+use mysql::ChangeUserOpts;
 use mysql::prelude::Queryable;
 
 #[test]
@@ -201,6 +202,28 @@ fn several_statements_are_answered_one_after_the_other() {
 }
 
 #[test]
+fn a_client_becomes_another_user_or_is_refused_on_the_same_connection() {
+    let interface = Interface::start(&[("admin-stats_credentials", "stats:stats;viewer:")]);
+    let mut client = interface.admin();
+    let become_user = |client: &mut mysql::Conn, user: &str, password: &str| {
+        let options = ChangeUserOpts::new()
+            .with_user(Some(user.to_owned()))
+            .with_pass(Some(password.to_owned()));
+        client.change_user(options)
+    };
+    become_user(&mut client, "stats", "stats").expect("it is an account");
+    assert_eq!(lines(&mut client, "SELECT USER()"), "stats");
+    error(client.query_drop("LOAD MYSQL USERS TO RUNTIME"));
+    become_user(&mut client, "admin", "admin").expect("it is an account");
+    client.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("an administrator may");
+    client.query_drop("SET @x = 1").expect("it is accepted");
+    client.reset().expect("it is a command");
+    assert_eq!(lines(&mut client, "SELECT USER()"), "admin");
+    let (code, ..) = error(become_user(&mut client, "admin", "wrong"));
+    assert_eq!(code, 1045);
+}
+
+#[test]
 fn the_process_is_told_what_is_asked_of_it() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();
@@ -208,6 +231,7 @@ fn the_process_is_told_what_is_asked_of_it() {
         "PROXYSQL PAUSE",
         "TIDEGATE RESUME",
         "proxysql flush query cache",
+        "LOGENTRY the moon is up",
         "KILL CONNECTION 7",
         "KILL QUERY 7",
     ] {
@@ -215,7 +239,7 @@ fn the_process_is_told_what_is_asked_of_it() {
     }
     assert_eq!(
         interface.fake().told(),
-        ["Pause", "Resume", "FlushQueryCache", "7 Connection", "7 Query"]
+        ["Pause", "Resume", "FlushQueryCache", "log the moon is up", "7 Connection", "7 Query",]
     );
     let (code, _, message) = error(admin.query_drop("KILL 8"));
     assert_eq!((code, message.as_str()), (1094, "Unknown thread id: 8"));
@@ -223,6 +247,16 @@ fn the_process_is_told_what_is_asked_of_it() {
     assert_eq!(message, "cannot stop");
     let (code, ..) = error(admin.query_drop("PROXYSQL DANCE"));
     assert_eq!(code, 1064);
+    for (known, why) in [
+        ("PROXYSQL COREDUMP /tmp/x", "gcore"),
+        ("PROXYSQL CLUSTER_NODE_UUID x y", "clusters are not supported"),
+        ("PROXYSQL FLUSH CONFIGDB", "no database on disk"),
+        ("PULL VERSION MYSQL SERVERS 1 2", "runtime_checksums_values has the version"),
+        ("LOAD LDAP VARIABLES TO RUNTIME", "no LDAP plugin"),
+    ] {
+        let (code, _, message) = error(admin.query_drop(known));
+        assert!(code == 1045 && message.contains(why), "{known}: {code} {message}");
+    }
     admin.query_drop("PROXYSQL READONLY").expect("it is a command");
     let (_, _, message) = error(admin.query_drop("DELETE FROM mysql_users"));
     assert_eq!(message, "ProxySQL Admin Error: attempt to write a readonly database");

@@ -363,6 +363,25 @@ fn a_process_begins_with_its_database_or_its_file_and_says_where_they_differ() {
 }
 
 #[test]
+fn a_database_file_that_was_replaced_is_read_after_a_flush() {
+    let dir = Dir::new("flush");
+    let interface = dir.open(Draft::default(), Source::Auto);
+    let mut admin = interface.admin();
+    let add = |name: &str| format!("INSERT INTO mysql_users (username) VALUES ('{name}')");
+    run(&mut admin, &[&add("one"), "SAVE MYSQL USERS TO DISK"]);
+    let (file, copy) = (dir.0.join("tidegate.db"), dir.0.join("copy.db"));
+    std::fs::copy(&file, &copy).expect("the file holds everything");
+    run(&mut admin, &[&add("two"), "SAVE MYSQL USERS TO DISK"]);
+    std::fs::rename(&copy, &file).expect("the directory is writable");
+    let saved = "SELECT group_concat(username) FROM disk.mysql_users";
+    assert_eq!(lines(&mut admin, saved), "one,two");
+    run(&mut admin, &["PROXYSQL FLUSH CONFIGDB"]);
+    assert_eq!(lines(&mut admin, saved), "one");
+    run(&mut admin, &["SAVE MYSQL USERS TO DISK"]);
+    assert_eq!(lines(&mut admin, saved), "one,two");
+}
+
+#[test]
 fn without_a_directory_nothing_is_said_to_be_saved() {
     let interface = Interface::start(&[]);
     let (_, _, message) = error(interface.admin().query_drop("SAVE MYSQL USERS TO DISK"));
@@ -418,6 +437,18 @@ fn a_route_is_explained_by_the_configuration_in_force() {
     let (code, ..) = error(admin.query_drop("EXPLAIN ROUTE"));
     assert_eq!(code, 1064);
     assert!(lines(&mut admin, "EXPLAIN QUERY PLAN SELECT 1").contains("SCAN"));
+}
+
+#[test]
+fn candidate_rules_are_compared_and_wrong_ones_are_refused() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(&mut admin, &["INSERT INTO mysql_query_rules (rule_id, active) VALUES (1, 1)"]);
+    assert_eq!(lines(&mut admin, "CANDIDATE MYSQL QUERY RULES"), "");
+    run(&mut admin, &["UPDATE mysql_query_rules SET match_digest = '('"]);
+    let (code, _, message) = error(admin.query_drop("CANDIDATE"));
+    assert!(code == 1210 && message.contains("column match_digest"), "{code} {message}");
+    assert_eq!(interface.fake().applied(), 0);
 }
 
 #[test]

@@ -311,6 +311,11 @@ impl Proxy {
         }
     }
 
+    /// Sessions without a transaction go on again.
+    pub fn stop_draining(&mut self) {
+        self.draining = false;
+    }
+
     /// Ends every session at once.
     pub fn close_all(&mut self) {
         self.end_copies();

@@ -12,11 +12,12 @@ use std::thread::JoinHandle;
 use admin::{Admin, Mail, Opened, Opening, Service, Source};
 use anyhow::{Context, bail};
 use engine::snapshot::Snapshot;
-use engine::vars::{Interface, Vars};
-use io::{Addr, EpollDriver, Loop, Mailbox};
+use engine::vars::Vars;
+use io::{EpollDriver, Loop, Mailbox};
 
 use crate::cli::{ConfigSource, StoreOptions};
 use crate::config::{self, Loaded};
+use crate::listeners::{Change, Listeners, Tell};
 use crate::signals::Notice;
 use crate::threads::Reach;
 use file::OwnFile;
@@ -29,7 +30,6 @@ pub(crate) type Store = admin::Store;
 pub(crate) struct Administration {
     mailbox: Mailbox<Mail>,
     thread: Option<JoinHandle<()>>,
-    addresses: Vec<Addr>,
 }
 
 /// Reads the configuration from the file, or from the database that `options` name.
@@ -77,15 +77,10 @@ pub(crate) fn open(
 ) -> anyhow::Result<Administration> {
     let wanted = &loaded.snapshot.vars.admin_interfaces;
     let chosen = *wanted != Vars::default().admin_interfaces;
-    let mut listeners = Vec::new();
-    let mut addresses = Vec::new();
+    let mut listeners = Listeners::none(1, BACKLOG);
     for interface in wanted {
-        match listen(interface) {
-            Ok((listener, address)) => {
-                tracing::info!(listener = %address, "admin interface");
-                listeners.push(listener);
-                addresses.push(address);
-            }
+        match listeners.add(interface) {
+            Ok(address) => tracing::info!(listener = %address, "admin interface"),
             Err(error) if chosen => {
                 bail!("admin interface: cannot listen on {interface}: {error:#}")
             }
@@ -98,33 +93,37 @@ pub(crate) fn open(
             }
         }
     }
+    let doors = reach.doors.clone();
     let workers = Workers::new(reach, notices);
     let admin = Admin::new(store, Arc::new(workers)).context("admin interface")?;
     let service = Service::new(admin, Box::new(|report| tracing::warn!("{report}")));
     let driver = EpollDriver::new().map_err(|failure| anyhow::anyhow!("admin: {failure}"))?;
     let mut events = Loop::new(driver, service, io::Options::default());
-    listeners.into_iter().for_each(|listener| {
+    for listener in listeners.take().into_iter().flatten() {
         events.add_listener(listener);
-    });
+    }
+    events.service_mut().listens_on(listeners.addresses());
     let mailbox = events.mailbox();
+    listeners.tell_by(wanted, to_interface(mailbox.clone()));
+    doors.add_admin(listeners);
     let thread = std::thread::Builder::new()
         .name("admin".to_owned())
         .spawn(move || events.run())
         .context("cannot start the thread of the admin interface")?;
-    Ok(Administration { mailbox, thread: Some(thread), addresses })
+    Ok(Administration { mailbox, thread: Some(thread) })
 }
 
-fn listen(interface: &Interface) -> anyhow::Result<(std::os::fd::OwnedFd, Addr)> {
-    let address = match interface {
-        Interface::Tcp { ip, port } => Addr::Tcp((*ip, *port).into()),
-        Interface::Unix(path) => Addr::Unix(path.into()),
-    };
-    let listener = io::listen(&address, BACKLOG, false)?;
-    let bound = match address {
-        Addr::Tcp(_) => io::bound_to(&listener)?,
-        unix => unix,
-    };
-    Ok((listener, bound))
+/// Tells the interface of its listeners.
+fn to_interface(mailbox: Mailbox<Mail>) -> Tell {
+    Box::new(move |_, change| {
+        let mail = match change {
+            Change::Open(socket, on) => Mail::Listen(socket, on),
+            Change::Close(on) => Mail::Unlisten(on),
+        };
+        if mailbox.post(mail).is_err() {
+            tracing::warn!("the mailbox of the admin interface is full");
+        }
+    })
 }
 
 impl Drop for Administration {
@@ -133,11 +132,6 @@ impl Drop for Administration {
         let _ = self.mailbox.post(Mail::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
-        }
-        for address in &self.addresses {
-            if let Addr::Unix(path) = address {
-                drop(std::fs::remove_file(path));
-            }
         }
     }
 }

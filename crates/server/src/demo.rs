@@ -38,7 +38,7 @@ pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
     invite(&embedded, front)?;
     let outcome = signals::serve(&mut running, &notices);
     say("\nStopped.")?;
-    outcome
+    outcome.map(drop)
 }
 
 fn tcp(listeners: &[Addr]) -> Option<SocketAddr> {

@@ -14,6 +14,7 @@ mod cli;
 mod collector;
 mod config;
 mod demo;
+mod doors;
 mod explain;
 mod import;
 mod init;

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::config_fault::ConfigFault;
 use engine::proxy::Replaced;
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
@@ -17,10 +18,12 @@ use io::{Addr, Mailbox};
 use worker::{Mail, Places};
 
 use crate::addresses;
+use crate::doors::Doors;
 
 /// Changes the configuration of the workers of this process.
 pub(crate) struct Publisher {
     state: Mutex<State>,
+    doors: Arc<Doors>,
 }
 
 struct State {
@@ -57,10 +60,11 @@ impl Publisher {
         workers: Vec<Mailbox<Mail>>,
         snapshot: Arc<Snapshot>,
         places: Arc<Places>,
+        doors: Arc<Doors>,
     ) -> Self {
         let (answer, answers) = channel();
         let state = State { workers, snapshot, places, change: 0, answer, answers };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), doors }
     }
 
     /// The configuration in force.
@@ -69,15 +73,18 @@ impl Publisher {
     }
 
     /// Brings into force what `compile` makes to follow the configuration in force, and waits for
-    /// the workers. When it fails nothing has changed.
+    /// the workers. When it fails nothing has changed; `refuse` makes an error of what keeps a
+    /// valid configuration from coming into force.
     pub(crate) fn change<E>(
         &self,
         compile: impl FnOnce(&Snapshot) -> Result<Snapshot, E>,
+        refuse: impl FnOnce(ConfigFault) -> E,
     ) -> Result<Published, E> {
         let began = Instant::now();
         let mut state = self.lock();
         let wanted = compile(&state.snapshot)?;
         let (snapshot, after_restart) = state.snapshot.at_run_time(wanted);
+        self.doors.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
         let unanswered = state.publish(Arc::new(snapshot));
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }

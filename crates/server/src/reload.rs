@@ -10,11 +10,12 @@ use crate::publisher::Publisher;
 pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
     let config = file.display();
     let mut warnings = Vec::new();
-    let changed = publisher.change(|before| {
+    let load = |before: &_| {
         let loaded = config::load_after(file, Some(before))?;
         warnings = loaded.warnings;
         anyhow::Ok(loaded.snapshot)
-    });
+    };
+    let changed = publisher.change(load, |fault| anyhow::anyhow!("{fault}"));
     for warning in &warnings {
         tracing::warn!("{warning}");
     }

@@ -1,11 +1,13 @@
 //! `tidegate run`: loads, reports, serves until told to stop.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::channel;
 
 use crate::cli::{ConfigSource, IoChoice, RunOptions, StoreOptions};
 use crate::config::{self, Loaded};
-use crate::signals::Workers;
+use crate::signals::{Ended, Workers};
 use crate::{administration, logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
@@ -15,7 +17,22 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
         (Err(_), ConfigSource::Db) => None,
         (found, _) => Some(found?),
     };
-    serve(file.as_deref(), options.io, options.stats_file.as_deref(), &options.store)
+    let stats_file = options.stats_file.as_deref();
+    match serve(file.as_deref(), options.io, stats_file, &options.store)? {
+        Ended::Stopped => Ok(()),
+        Ended::Restart => Err(begin_anew()),
+    }
+}
+
+/// Becomes a new process of the same command line; returns only if that is not possible.
+fn begin_anew() -> anyhow::Error {
+    let program = std::env::current_exe();
+    // a database that was put aside once is not put aside again
+    let words = std::env::args_os().skip(1).filter(|word| word != "--initial");
+    match program {
+        Ok(program) => Command::new(program).args(words).exec().into(),
+        Err(error) => anyhow::Error::new(error).context("cannot begin anew"),
+    }
 }
 
 /// Serves what `file`, or the database that `store` names, says until a signal ends it; logging
@@ -25,7 +42,7 @@ pub(crate) fn serve(
     io: IoChoice,
     stats_file: Option<&Path>,
     store: &StoreOptions,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Ended> {
     let (loaded, store) = administration::load(file, store)?;
     let origin = loaded.origin.as_deref().unwrap_or(Path::new("database"));
     tracing::info!(

@@ -29,7 +29,8 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
     if options.run {
         println!("tidegate   mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");
         logs::start(LogFormat::Text, LogLevel::Info);
-        return run::serve(Some(&file), IoChoice::Auto, None, &StoreOptions::default());
+        let store = StoreOptions::default();
+        return run::serve(Some(&file), IoChoice::Auto, None, &store).map(drop);
     }
     println!("to run Tidegate on it: tidegate run --config {}", file.display());
     println!("  then: mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");

@@ -20,6 +20,8 @@ pub(crate) enum Notice {
     Report,
     /// SIGHUP came.
     Reload,
+    /// The process is to end at once and to begin anew.
+    Restart,
     /// A worker's loop returned; the error says why it could not go on.
     WorkerEnded(Result<(), String>),
 }
@@ -63,6 +65,15 @@ pub(crate) fn watch(notices: Sender<Notice>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Why serving ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// It is to begin anew.
+    Restart,
+}
+
 /// Waits for a signal to stop, whatever else is said before.
 pub(crate) fn wait_for_stop(notices: &Receiver<Notice>) {
     while let Ok(notice) = notices.recv() {
@@ -73,9 +84,12 @@ pub(crate) fn wait_for_stop(notices: &Receiver<Notice>) {
 }
 
 /// Serves until the workers have ended: drained after the first signal, for `drain_for` at most.
-pub(crate) fn serve(workers: &mut impl Workers, notices: &Receiver<Notice>) -> anyhow::Result<()> {
+pub(crate) fn serve(
+    workers: &mut impl Workers,
+    notices: &Receiver<Notice>,
+) -> anyhow::Result<Ended> {
     let mut running = workers.count();
-    loop {
+    let ended = loop {
         match notices.recv().context("nobody is left to tell the process to stop")? {
             Notice::Report => workers.report(),
             Notice::Reload => workers.reload(),
@@ -89,10 +103,14 @@ pub(crate) fn serve(workers: &mut impl Workers, notices: &Receiver<Notice>) -> a
                     bail!("all workers ended without being told to");
                 }
             }
-            Notice::Stop => break,
+            Notice::Stop => break Ended::Stopped,
+            Notice::Restart => break Ended::Restart,
         }
-    }
-    let drain_for = workers.drain_for();
+    };
+    let drain_for = match ended {
+        Ended::Stopped => workers.drain_for(),
+        Ended::Restart => Duration::ZERO,
+    };
     tracing::info!(
         deadline_ms = drain_for.as_millis() as u64,
         "stopping: no new clients; transactions may end; a second signal stops at once"
@@ -100,7 +118,7 @@ pub(crate) fn serve(workers: &mut impl Workers, notices: &Receiver<Notice>) -> a
     workers.drain();
     drain(running, workers, notices, drain_for);
     tracing::info!("stopped");
-    Ok(())
+    Ok(ended)
 }
 
 fn drain(
@@ -126,7 +144,7 @@ fn drain(
                 tracing::warn!("stopping: the configuration is not read again");
                 continue;
             }
-            Ok(Notice::Stop) => "second signal",
+            Ok(Notice::Stop | Notice::Restart) => "second signal",
             Err(RecvTimeoutError::Timeout) => "deadline",
             Err(RecvTimeoutError::Disconnected) => return,
         };
@@ -201,7 +219,7 @@ mod tests {
         obedient: bool,
         drain_for: Duration,
         notices: impl IntoIterator<Item = Notice>,
-    ) -> (anyhow::Result<()>, Vec<&'static str>) {
+    ) -> (anyhow::Result<Ended>, Vec<&'static str>) {
         let (sender, receiver) = channel();
         for notice in notices {
             sender.send(notice).unwrap();
@@ -219,6 +237,13 @@ mod tests {
         let (outcome, said) = serve_with(true, LONG, asked);
         assert!(outcome.is_ok());
         assert_eq!(said, ["report", "reload", "drain"]);
+    }
+
+    #[test]
+    fn a_restart_ends_the_sessions_at_once() {
+        let (outcome, said) = serve_with(false, LONG, [Notice::Restart]);
+        assert_eq!(outcome.unwrap(), Ended::Restart);
+        assert_eq!(said, ["drain", "stop_now"]);
     }
 
     #[test]

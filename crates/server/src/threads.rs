@@ -21,6 +21,7 @@ use worker::{Mail, Outside, Places, Shared, Worker};
 use crate::cli::IoChoice;
 use crate::collector::Collector;
 use crate::config::Loaded;
+use crate::doors::Doors;
 use crate::listeners::Listeners;
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
@@ -29,7 +30,9 @@ use crate::{logs, offer, publisher, reload};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
-    listeners: Listeners,
+    /// Where it listened for clients at the start.
+    listeners: Vec<Addr>,
+    doors: Arc<Doors>,
     driver: (&'static str, String),
     mailboxes: Vec<Mailbox<Mail>>,
     reporter: Reporter,
@@ -47,6 +50,8 @@ pub(crate) struct Reach {
     pub(crate) collector: Arc<Mutex<Collector>>,
     /// Changes their configuration.
     pub(crate) publisher: Arc<Publisher>,
+    /// Where they listen.
+    pub(crate) doors: Arc<Doors>,
 }
 
 /// What every worker is made from.
@@ -93,11 +98,15 @@ pub(crate) fn start(
         // a mailbox that was just made has room
         let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
     }
-    let publisher = Arc::new(Publisher::new(mailboxes.clone(), snapshot, plan.places));
+    let addresses = listeners.addresses();
+    let doors = Arc::new(Doors::new(listeners, mailboxes.clone(), &vars));
+    let publisher = Publisher::new(mailboxes.clone(), snapshot, plan.places, doors.clone());
+    let publisher = Arc::new(publisher);
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
     let origin = loaded.origin.clone();
-    Ok(Running { listeners, driver, mailboxes, reporter, collector, publisher, origin })
+    let listeners = addresses;
+    Ok(Running { listeners, doors, driver, mailboxes, reporter, collector, publisher, origin })
 }
 
 /// Starts one worker; returns when its loop stands.
@@ -195,9 +204,9 @@ fn choose(io: IoChoice) -> anyhow::Result<(&'static str, String)> {
 }
 
 impl Running {
-    /// What is listened on.
+    /// What was listened on at the start.
     pub(crate) fn listeners(&self) -> &[Addr] {
-        self.listeners.addresses()
+        &self.listeners
     }
 
     /// Which driver the loops have, and why.
@@ -211,6 +220,7 @@ impl Running {
             mailboxes: self.mailboxes.clone(),
             collector: self.collector.clone(),
             publisher: self.publisher.clone(),
+            doors: self.doors.clone(),
         }
     }
 
@@ -229,7 +239,7 @@ impl Workers for Running {
     }
 
     fn drain(&self) {
-        self.listeners.refuse();
+        self.doors.refuse();
         self.tell(|| Mail::Drain);
     }
 

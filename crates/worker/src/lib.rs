@@ -72,13 +72,21 @@ pub struct Outside {
     pub log: Box<dyn FnMut(&LogEvent) + Send>,
 }
 
+/// Where a listener listens.
+struct Door {
+    /// Address as written, and port.
+    told: (Arc<str>, u16),
+    /// The same as long as it is listened on.
+    open: Option<Addr>,
+}
+
 /// One worker: a proxy and the sockets that its sessions and lanes are.
 pub struct Worker {
     proxy: Proxy,
     outside: Outside,
     peers: Vec<Mailbox<Mail>>,
-    /// What its listeners listen on, in their order: address as written, and port.
-    doors: Vec<(Arc<str>, u16)>,
+    /// What its listeners listen on, in their order.
+    doors: Vec<Door>,
     /// What a socket is, by its index.
     ends: Vec<Option<End>>,
     clients: Vec<Option<io::Sock>>,
@@ -113,10 +121,11 @@ impl Worker {
 
     /// Tells where its next listener listens, for rules that look at that.
     pub fn add_door(&mut self, addr: &Addr) {
-        self.doors.push(match addr {
+        let told = match addr {
             Addr::Tcp(addr) => (addr.ip().to_string().into(), addr.port()),
             Addr::Unix(path) => (path.to_string_lossy().into(), 0),
-        });
+        };
+        self.doors.push(Door { told, open: Some(addr.clone()) });
     }
 
     /// What it decides with.

@@ -1,12 +1,13 @@
 //! What other threads may ask of a worker.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use engine::orders::KillRequest;
 use engine::proxy::Replaced;
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
-use io::{Driver, Edge, Mailbox};
+use io::{Addr, Driver, Edge, Listener, Mailbox};
 
 use crate::{Places, Worker};
 
@@ -27,6 +28,21 @@ pub enum Mail {
     },
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
+    /// Accept clients here, too.
+    Listen {
+        /// The listening socket.
+        socket: OwnedFd,
+        /// Where it listens.
+        on: Addr,
+    },
+    /// Accept no clients there any more; those that came from there stay.
+    Unlisten(Addr),
+    /// End sessions as soon as they have no transaction open; the worker goes on.
+    Pause,
+    /// Sessions may be idle again.
+    Resume,
+    /// End every session at once; the worker goes on.
+    EndSessions,
     /// Accept nothing more; end when the last session has ended.
     Drain,
     /// End now.
@@ -51,6 +67,23 @@ impl Worker {
                 tell(self.proxy.on_snapshot(snapshot));
             }
             Mail::Kill(request) => self.proxy.on_kill(&request),
+            Mail::Listen { socket, on } => {
+                if !self.draining && io.take_listener(socket).is_some() {
+                    self.add_door(&on);
+                }
+            }
+            Mail::Unlisten(on) => {
+                for (at, door) in (0_u32..).zip(&mut self.doors) {
+                    if door.open.as_ref() == Some(&on) {
+                        door.open = None;
+                        io.remove_listener(Listener(at));
+                    }
+                }
+            }
+            Mail::Pause => self.proxy.drain(),
+            Mail::Resume if !self.draining => self.proxy.stop_draining(),
+            Mail::Resume => {}
+            Mail::EndSessions => self.proxy.close_all(),
             Mail::Drain => {
                 self.draining = true;
                 io.pause_accepting();

@@ -53,7 +53,7 @@ impl Service for Worker {
             Addr::Unix(_) => ("localhost".into(), true),
         };
         let shared = &self.outside.shared;
-        let door = self.doors.get(listener.0 as usize).cloned();
+        let door = self.doors.get(listener.0 as usize).map(|door| door.told.clone());
         let arrival = Arrival {
             client,
             local,

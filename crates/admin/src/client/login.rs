@@ -4,11 +4,12 @@
 
 use engine::vars::Vars;
 use wire::auth::{Plugin, native, sha2};
-use wire::connect::{AuthMore, AuthSwitch, Greeting, HandshakeResponse};
+use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
 use wire::{Caps, Status, reply};
 
-use super::{Client, Next};
+use super::{Client, Next, Statements};
 use crate::admin::{Admin, Role, Session};
+use crate::database::random;
 use crate::fault::AdminFault;
 
 /// What the interface offers.
@@ -113,6 +114,32 @@ impl Client {
         }
     }
 
+    /// COM_CHANGE_USER: the exchange begins anew, with a nonce of its own.
+    pub(super) fn change_user(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Next {
+        let (Ok(command), Ok(bytes)) = (ChangeUser::parse(payload, self.caps), random::<20>())
+        else {
+            self.write_fault(&AdminFault::new(1835, *b"HY000", "Malformed packet"), out);
+            return Next::Go;
+        };
+        if !self.caps.contains(Caps::PLUGIN_AUTH) {
+            self.write_fault(&AdminFault::new(1047, *b"08S01", "Unknown command"), out);
+            return Next::Go;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let plugin = match command.plugin.map(Plugin::from_name) {
+            Some(Plugin::CachingSha2) => Plugin::CachingSha2,
+            _ => Plugin::NativePassword,
+        };
+        let mut exchange = Exchange::new(nonce_of(bytes));
+        let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data: &exchange.scramble };
+        reply::write_auth_switch(out, &mut self.seq, &switch);
+        exchange.switched = Some((text(command.user), text(command.schema)));
+        self.awaits_sha2 = plugin == Plugin::CachingSha2;
+        self.exchange = Some(exchange);
+        self.statements = Statements::default();
+        Next::Go
+    }
+
     /// Judges an answer; `switched` is one that was asked for by a switch.
     fn verify(
         &mut self,
@@ -171,6 +198,11 @@ impl Client {
         self.write_fault(&AdminFault::refused(message), out);
         Next::Refused { user: user.to_owned(), why: why.to_owned() }
     }
+}
+
+/// A nonce of random bytes: some clients stop at a NUL or a dollar.
+pub(crate) fn nonce_of(bytes: [u8; 20]) -> [u8; 20] {
+    bytes.map(|byte| byte % 90 + b'%')
 }
 
 /// The account of a name, as variables in force have it.

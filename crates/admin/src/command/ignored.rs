@@ -30,6 +30,9 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
 
 /// Whether what is set is of a client's session with a server.
 fn is_of_clients(what: &str) -> bool {
+    if what.starts_with('@') && !what.starts_with("@@") {
+        return true;
+    }
     let what = what.trim_start_matches('@').to_ascii_lowercase();
     let what = what.strip_prefix("session.").or(what.strip_prefix("local.")).unwrap_or(&what);
     ["names", "session", "local", "character", "charset", "transaction", "password"].contains(&what)
@@ -50,7 +53,6 @@ fn is_of_clients(what: &str) -> bool {
             "transaction_",
             "profiling",
             "innodb_",
-            "@",
         ]
         .iter()
         .any(|prefix| what.starts_with(prefix))

@@ -20,7 +20,15 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     if statement.is(&["SIGNAL", "MYSQL", "THREADS"]) {
         return Step::nothing();
     }
-    Ok(None)
+    if is(first, "LOGENTRY") {
+        let text = statement.text_from(1).to_owned();
+        return Step::act(move |admin, _| {
+            admin.runtime.log(&text);
+            Ok(Reply::DONE)
+        });
+    }
+    let refused = REFUSED.iter().find(|(words, _)| statement.begins(words));
+    refused.map_or(Ok(None), |(_, why)| Err(AdminFault::refused(*why)))
 }
 
 fn of_process(statement: &Statement<'_>) -> Found {
@@ -39,8 +47,7 @@ fn of_process(statement: &Statement<'_>) -> Found {
         });
     }
     if rest == ["FLUSH", "CONFIGDB"] {
-        // the file is read and written anew by each command, nothing of it is kept
-        return Step::nothing();
+        return Step::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
     }
     let order = match rest.as_slice() {
         ["START"] => Control::Start,
@@ -56,8 +63,14 @@ fn of_process(statement: &Statement<'_>) -> Found {
         ["FLUSH", "MYSQL", "CLIENT", "HOSTS"] => Control::FlushClientHosts,
         ["RELOAD", "TLS"] => Control::ReloadTls,
         _ => {
-            let message = format!("unknown command: {}", statement.text);
-            return Err(AdminFault::new(1064, *b"42000", message));
+            let known = REFUSED_OF_PROCESS.iter().find(|(word, _)| rest.first() == Some(word));
+            return Err(match known {
+                Some((_, why)) => AdminFault::refused(*why),
+                None => {
+                    let message = format!("unknown command: {}", statement.text);
+                    AdminFault::new(1064, *b"42000", message)
+                }
+            });
         }
     };
     Step::act(move |admin, _| {
@@ -65,6 +78,41 @@ fn of_process(statement: &Statement<'_>) -> Found {
         Ok(Reply::done(count))
     })
 }
+
+/// What `PROXYSQL …` knows there and not here, by its first word, and why.
+pub(crate) const REFUSED_OF_PROCESS: &[(&str, &str)] = &[
+    ("COREDUMP", "the process cannot dump itself: gcore of the debugger does"),
+    ("COMPRESSEDCOREDUMP", "the process cannot dump itself: gcore of the debugger does"),
+    ("MEMPROFILE", "the allocator is the system's, which has no profiles"),
+    ("GCOV", "coverage is measured by the tests, not by the running process"),
+    ("CLUSTER_NODE_UUID", "clusters are not supported: peers are configured one by one"),
+];
+
+/// Other commands that are known there and not here, and why.
+pub(crate) const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["PULL", "VERSION"],
+        "waiting for a version is not possible: a LOAD has acted when it is answered, and \
+         runtime_checksums_values has the version",
+    ),
+    (&["LOAD", "LDAP"], NO_LDAP),
+    (&["SAVE", "LDAP"], NO_LDAP),
+    (&["LOAD", "CLICKHOUSE"], NO_CLICKHOUSE),
+    (&["SAVE", "CLICKHOUSE"], NO_CLICKHOUSE),
+    (&["LOAD", "SQLITESERVER"], NO_SQLITE_SERVER),
+    (&["SAVE", "SQLITESERVER"], NO_SQLITE_SERVER),
+    (&["LOAD", "DEBUG"], NO_DEBUG),
+    (&["SAVE", "DEBUG"], NO_DEBUG),
+    (&["PROXYSQLTEST"], NO_DEBUG),
+    (&["PROXYSQL_SIMULATOR"], NO_DEBUG),
+];
+
+const NO_LDAP: &str = "there is no LDAP plugin";
+const NO_CLICKHOUSE: &str = "ClickHouse is not supported";
+const NO_SQLITE_SERVER: &str =
+    "there is no SQLite server: tidegate demo has one to try things with";
+const NO_DEBUG: &str =
+    "there is no debugging module: --log-level says more, RUST_BACKTRACE is heard";
 
 fn kill(statement: &Statement<'_>) -> Found {
     let (what, id) = match statement.word(1) {

@@ -76,6 +76,10 @@ impl Runtime for Fake {
         id == 7
     }
 
+    fn log(&self, text: &str) {
+        self.note(format!("log {text}"));
+    }
+
     fn control(&self, order: Control) -> Result<u64, String> {
         if order == Control::Stop {
             return Err("cannot stop".into());

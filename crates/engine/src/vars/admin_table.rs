@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Variable] = &[
         "0.0.0.0:6032",
         "Addresses and Unix sockets of the admin interface.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     admin("telnet_admin_ifaces", Kind::Text, "", "An interface that does not exist any more."),
     admin("telnet_stats_ifaces", Kind::Text, "", "An interface that does not exist any more."),
     admin("read_only", Kind::Bool, "false", "Whether tables of the admin interface are read-only.")

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Variable] = &[
         "0.0.0.0:6033",
         "Addresses and Unix sockets on which clients are served.",
     )
-    .acts(Effect::Restart),
+    .acts(Effect::AtOnce),
     mysql("threads", int(1, 255), "4", "Worker threads; each serves its own share of the clients.")
         .acts(Effect::Restart),
     mysql(

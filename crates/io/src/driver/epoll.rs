@@ -27,7 +27,8 @@ const BELL: u32 = u32::MAX;
 pub struct EpollDriver {
     epoll: Epoll,
     waker: Arc<Waker>,
-    listeners: Vec<OwnedFd>,
+    /// By their numbers; those that were let go of are none.
+    listeners: Vec<Option<OwnedFd>>,
     events: Vec<libc::epoll_event>,
 }
 
@@ -52,6 +53,11 @@ impl EpollDriver {
         }
         let events = Vec::with_capacity(events_max.max(1));
         Ok(EpollDriver { epoll, waker, listeners: Vec::new(), events })
+    }
+
+    fn listener(&self, listener: Listener) -> Result<&OwnedFd, i32> {
+        let found = self.listeners.get(listener.0 as usize);
+        found.and_then(Option::as_ref).ok_or(libc::EBADF)
     }
 }
 
@@ -96,11 +102,21 @@ impl Driver for EpollDriver {
 
     fn add_listener(&mut self, listener: Listener, on: OwnedFd) {
         debug_assert_eq!(self.listeners.len(), listener.0 as usize);
-        self.listeners.push(on);
+        self.listeners.push(Some(on));
+    }
+
+    fn listening(socket: OwnedFd) -> Option<OwnedFd> {
+        Some(socket)
+    }
+
+    fn remove_listener(&mut self, listener: Listener) {
+        if let Some(on) = self.listeners.get_mut(listener.0 as usize) {
+            *on = None;
+        }
     }
 
     fn set_accepting(&mut self, listener: Listener, accepting: bool) -> Result<(), i32> {
-        let Some(on) = self.listeners.get(listener.0 as usize) else { return Err(libc::EBADF) };
+        let on = self.listener(listener)?;
         let change = if accepting { Change::Add } else { Change::Remove };
         // of the workers that share a Unix listener, one is woken
         let events = libc::EPOLLIN | libc::EPOLLEXCLUSIVE;
@@ -109,8 +125,7 @@ impl Driver for EpollDriver {
     }
 
     fn accept(&mut self, listener: Listener) -> Result<(OwnedFd, Addr), i32> {
-        let Some(on) = self.listeners.get(listener.0 as usize) else { return Err(libc::EBADF) };
-        socket::accept(on.as_fd())
+        socket::accept(self.listener(listener)?.as_fd())
     }
 
     fn connect(&mut self, to: &Addr) -> Result<Started<OwnedFd>, i32> {

@@ -6,6 +6,7 @@ pub(crate) mod sim;
 pub(crate) mod uring;
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::addr::Addr;
@@ -101,6 +102,10 @@ pub trait Driver: Sized {
 
     /// Takes a listener over; it reports nothing until [`Driver::set_accepting`].
     fn add_listener(&mut self, listener: Listener, on: Self::Listening);
+    /// A listening socket of the system as this driver has it; `None` when it has none such.
+    fn listening(socket: OwnedFd) -> Option<Self::Listening>;
+    /// Lets a listener go; it is turned off, and never named again.
+    fn remove_listener(&mut self, listener: Listener);
     /// Turns reports of a listener on or off.
     fn set_accepting(&mut self, listener: Listener, accepting: bool) -> Result<(), i32>;
     /// Takes one waiting connection; `EAGAIN` when there is none.

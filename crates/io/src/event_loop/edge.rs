@@ -2,6 +2,7 @@
 //! request causes is reported later in the turn.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 
 use super::options::{LoopStats, Options};
 use crate::addr::{Addr, Failure, Op};
@@ -42,7 +43,8 @@ pub struct Edge<D: Driver> {
 pub(super) struct Accepting {
     wanted: bool,
     retry_at: Option<Micros>,
-    on: Vec<bool>,
+    /// Whether each of them is on; those that were let go of are none.
+    on: Vec<Option<bool>>,
 }
 
 impl<D: Driver> Edge<D> {
@@ -152,6 +154,24 @@ impl<D: Driver> Edge<D> {
         self.refresh_accepting();
     }
 
+    /// Takes over a listening socket of the system while the loop runs; `None` when the driver has
+    /// no use for one.
+    pub fn take_listener(&mut self, socket: OwnedFd) -> Option<Listener> {
+        D::listening(socket).map(|on| self.add_listener(on))
+    }
+
+    /// Lets a listener go; what it accepted stays.
+    pub fn remove_listener(&mut self, listener: Listener) {
+        let found = self.accepting.on.get_mut(listener.0 as usize);
+        if let Some(on) = found.and_then(Option::take) {
+            if on {
+                // a failure would be that it is off already
+                let _ = self.driver.set_accepting(listener, false);
+            }
+            self.driver.remove_listener(listener);
+        }
+    }
+
     /// Makes the loop return after this turn.
     pub fn stop(&mut self) {
         self.stopping = true;
@@ -169,7 +189,7 @@ impl<D: Driver> Edge<D> {
 
     pub(super) fn add_listener(&mut self, on: D::Listening) -> Listener {
         let listener = Listener(u32::try_from(self.accepting.on.len()).expect("few listeners"));
-        self.accepting.on.push(false);
+        self.accepting.on.push(Some(false));
         self.driver.add_listener(listener, on);
         self.refresh_accepting();
         listener
@@ -187,7 +207,7 @@ impl<D: Driver> Edge<D> {
     }
 
     pub(super) fn listener_went_off(&mut self, listener: Listener) {
-        if let Some(on) = self.accepting.on.get_mut(listener.0 as usize) {
+        if let Some(Some(on)) = self.accepting.on.get_mut(listener.0 as usize) {
             *on = false;
         }
     }
@@ -206,6 +226,7 @@ impl<D: Driver> Edge<D> {
     fn refresh_accepting(&mut self) {
         let wanted = self.accepting.wanted && self.accepting.retry_at.is_none();
         for (listener, on) in (0_u32..).map(Listener).zip(&mut self.accepting.on) {
+            let Some(on) = on else { continue };
             if *on == wanted {
                 continue;
             }

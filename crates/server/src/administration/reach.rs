@@ -7,7 +7,7 @@ use std::time::Duration;
 use admin::{Applied, Control, Kill, Runtime};
 use engine::config_fault::ConfigFault;
 use engine::orders::KillRequest;
-use engine::snapshot::Draft;
+use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use worker::Mail;
 
@@ -28,11 +28,13 @@ impl Workers {
 
     /// Asks the process to end; twice ends it at once.
     fn stop(&self, times: u32) -> Result<u64, String> {
-        for _ in 0..times {
-            let sent = lock(&self.notices).send(Notice::Stop);
-            sent.map_err(|_| "the process is ending already".to_owned())?;
-        }
+        (0..times).try_for_each(|_| self.notify(Notice::Stop).map(drop))?;
         Ok(0)
+    }
+
+    fn notify(&self, notice: Notice) -> Result<u64, String> {
+        let sent = lock(&self.notices).send(notice);
+        sent.map(|()| 0).map_err(|_| "the process is ending already".to_owned())
     }
 }
 
@@ -42,7 +44,8 @@ impl Runtime for Workers {
     }
 
     fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
-        let published = self.reach.publisher.change(|before| before.recompile(&draft))?;
+        let compile = |before: &Snapshot| before.recompile(&draft);
+        let published = self.reach.publisher.change(compile, |fault| vec![fault])?;
         let late = published.after_restart.iter().map(|late| ConfigFault {
             table: "global_variables",
             row: None,
@@ -74,13 +77,29 @@ impl Runtime for Workers {
         true
     }
 
+    fn log(&self, text: &str) {
+        tracing::info!("admin: {text}");
+    }
+
     fn control(&self, order: Control) -> Result<u64, String> {
         match order {
             Control::ShutdownGraceful => self.stop(1),
             Control::Shutdown | Control::Kill => self.stop(2),
-            Control::Start => Err("ProxySQL already started".to_owned()),
-            Control::FlushLogs => Ok(0),
-            other => Err(format!("{other:?} is not possible in this version")),
+            Control::Restart => self.notify(Notice::Restart),
+            Control::Pause => self.reach.doors.pause().map(|()| 0),
+            Control::Resume => self.reach.doors.resume().map(|()| 0),
+            Control::Stop => self.reach.doors.stop().map(|()| 0),
+            Control::Start => self.reach.doors.start().map(|()| 0),
+            // the log is the standard error stream, results and client errors are not kept
+            Control::FlushLogs | Control::FlushQueryCache | Control::FlushClientHosts => Ok(0),
+            Control::FlushDigests => {
+                let parts = Parts { digests: true, reset: true, ..Parts::default() };
+                drop(self.collect(parts));
+                Ok(0)
+            }
+            Control::ReloadTls => {
+                Err("this version has no TLS: there is nothing to read".to_owned())
+            }
         }
     }
 }

@@ -262,6 +262,16 @@ impl Driver for SimDriver {
         self.places.push(on);
     }
 
+    fn listening(_: std::os::fd::OwnedFd) -> Option<SimListener> {
+        None
+    }
+
+    fn remove_listener(&mut self, listener: Listener) {
+        if let Some(on) = self.places.get(listener.0 as usize) {
+            self.net.wires.borrow_mut().close_place(on.place);
+        }
+    }
+
     fn set_accepting(&mut self, listener: Listener, accepting: bool) -> Result<(), i32> {
         let Some(on) = self.places.get(listener.0 as usize) else { return Err(libc::EBADF) };
         self.net.wires.borrow_mut().set_accepting(on.place, accepting);

@@ -121,7 +121,8 @@ struct Slot {
 pub struct UringDriver {
     ring: Ring,
     waker: Arc<Waker>,
-    listeners: Vec<(OwnedFd, Shot)>,
+    /// By their numbers; those that were let go of have no socket.
+    listeners: Vec<(Option<OwnedFd>, Shot)>,
     slots: Vec<Option<Slot>>,
     /// Sockets whose writability was reported and may be wanted again.
     written: Vec<Sock>,
@@ -271,8 +272,10 @@ impl UringDriver {
         let Some((on, shot)) = self.listeners.get_mut(listener.0 as usize) else { return };
         shot.stage = Stage::Idle;
         if done.result >= 0 || matches!(-done.result, libc::ECANCELED | libc::EINTR) {
-            let (fd, change) = (on.as_raw_fd(), shot.catch_up());
-            self.change_accept(listener, fd, change);
+            let (fd, change) = (on.as_ref().map(AsRawFd::as_raw_fd), shot.catch_up());
+            if let Some(fd) = fd {
+                self.change_accept(listener, fd, change);
+            }
         } else {
             shot.wanted = false;
             events.push(Event::AcceptFailed(listener, -done.result));
@@ -311,12 +314,23 @@ impl Driver for UringDriver {
 
     fn add_listener(&mut self, listener: Listener, on: OwnedFd) {
         debug_assert_eq!(self.listeners.len(), listener.0 as usize);
-        self.listeners.push((on, Shot::default()));
+        self.listeners.push((Some(on), Shot::default()));
+    }
+
+    fn listening(socket: OwnedFd) -> Option<OwnedFd> {
+        Some(socket)
+    }
+
+    fn remove_listener(&mut self, listener: Listener) {
+        if let Some((on, _)) = self.listeners.get_mut(listener.0 as usize) {
+            // an operation that is cancelled may not be submitted yet
+            self.closing.extend(on.take());
+        }
     }
 
     fn set_accepting(&mut self, listener: Listener, accepting: bool) -> Result<(), i32> {
         let found = self.listeners.get_mut(listener.0 as usize);
-        let Some((on, shot)) = found else { return Err(libc::EBADF) };
+        let Some((Some(on), shot)) = found else { return Err(libc::EBADF) };
         let (fd, change) = (on.as_raw_fd(), shot.want(accepting));
         self.change_accept(listener, fd, change);
         Ok(())

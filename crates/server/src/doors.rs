@@ -1,0 +1,177 @@
+//! Where this process listens, for clients and for administrators, and changes of that while it
+//! runs.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::config_fault::ConfigFault;
+use engine::vars::{Interface, Vars};
+use io::Mailbox;
+use worker::Mail;
+
+use crate::listeners::{Change, Listeners, Tell};
+
+/// Every listener of the process.
+pub(crate) struct Doors {
+    state: Mutex<State>,
+    workers: Vec<Mailbox<Mail>>,
+}
+
+struct State {
+    clients: Listeners,
+    /// Of the administrative interface; `None` while there is none.
+    admin: Option<Listeners>,
+    serving: Serving,
+}
+
+/// Whether clients are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Serving {
+    /// They are.
+    On,
+    /// No new ones, and those without a transaction are ended.
+    Paused,
+    /// Nobody is.
+    Stopped,
+}
+
+impl Doors {
+    /// The doors for clients of those workers, which listen there already.
+    pub(crate) fn new(mut clients: Listeners, workers: Vec<Mailbox<Mail>>, vars: &Vars) -> Self {
+        clients.tell_by(&vars.interfaces, to_workers(workers.clone()));
+        let state = State { clients, admin: None, serving: Serving::On };
+        Self { state: Mutex::new(state), workers }
+    }
+
+    /// The doors of the administrative interface, which listens there already.
+    pub(crate) fn add_admin(&self, admin: Listeners) {
+        self.lock().admin = Some(admin);
+    }
+
+    /// Listens where `vars` say: everywhere, or nothing has changed.
+    pub(crate) fn follow(&self, before: &Vars, after: &Vars) -> Result<(), ConfigFault> {
+        let mut state = self.lock();
+        let prepare = |listeners: &Listeners, wanted: &[Interface], (table, column)| {
+            let fault = |reason: String| ConfigFault { table, row: None, column, reason };
+            listeners.prepare(wanted).map_err(|error| fault(format!("{error:#}")))
+        };
+        let clients = match before.interfaces == after.interfaces {
+            true => None,
+            false => Some(prepare(
+                &state.clients,
+                &after.interfaces,
+                ("mysql_variables", "interfaces".to_owned()),
+            )?),
+        };
+        let admin = match &state.admin {
+            Some(admin) if before.admin_interfaces != after.admin_interfaces => Some(prepare(
+                admin,
+                &after.admin_interfaces,
+                ("admin_variables", "mysql_ifaces".to_owned()),
+            )?),
+            _ => None,
+        };
+        if let Some(clients) = clients {
+            state.clients.follow(clients);
+        }
+        if let (Some(listeners), Some(admin)) = (&mut state.admin, admin) {
+            listeners.follow(admin);
+        }
+        Ok(())
+    }
+
+    /// Accepts no clients, and ends those without a transaction as soon as they have none.
+    pub(crate) fn pause(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        match state.serving {
+            Serving::On => {}
+            Serving::Paused => {
+                return Err(format!("{MODULE} is already paused, impossible to pause"));
+            }
+            Serving::Stopped => return Err(format!("{MODULE} is stopped, impossible to pause")),
+        }
+        state.serving = Serving::Paused;
+        state.clients.shut();
+        self.tell(|| Mail::Pause);
+        Ok(())
+    }
+
+    /// Accepts clients again after a pause.
+    pub(crate) fn resume(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        if state.serving != Serving::Paused {
+            return Err(format!("{MODULE} is not paused, impossible to resume"));
+        }
+        self.reopen(&mut state)
+    }
+
+    /// Serves nobody: no new clients, and every session is ended.
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        if state.serving == Serving::Stopped {
+            return Err(format!("{MODULE} is already stopped"));
+        }
+        state.serving = Serving::Stopped;
+        state.clients.shut();
+        self.tell(|| Mail::EndSessions);
+        Ok(())
+    }
+
+    /// Serves clients again after a stop.
+    pub(crate) fn start(&self) -> Result<(), String> {
+        let mut state = self.lock();
+        if state.serving != Serving::Stopped {
+            return Err("ProxySQL already started".to_owned());
+        }
+        self.reopen(&mut state)
+    }
+
+    /// Refuses every client from now on, for good.
+    pub(crate) fn refuse(&self) {
+        self.lock().clients.refuse();
+    }
+
+    fn reopen(&self, state: &mut State) -> Result<(), String> {
+        // sessions are let go on first, that none of the new ones is ended
+        self.tell(|| Mail::Resume);
+        if let Err(error) = state.clients.reopen() {
+            self.tell(|| Mail::Pause);
+            return Err(format!("{error:#}"));
+        }
+        state.serving = Serving::On;
+        Ok(())
+    }
+
+    fn tell(&self, mail: impl Fn() -> Mail) {
+        for mailbox in &self.workers {
+            post(mailbox, mail());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // listeners are whole between calls, whatever happened to the thread that held them
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells workers of their listeners.
+fn to_workers(workers: Vec<Mailbox<Mail>>) -> Tell {
+    Box::new(move |number, change| {
+        let Some(mailbox) = workers.get(number) else { return };
+        post(
+            mailbox,
+            match change {
+                Change::Open(socket, on) => Mail::Listen { socket, on },
+                Change::Close(on) => Mail::Unlisten(on),
+            },
+        );
+    })
+}
+
+fn post(mailbox: &Mailbox<Mail>, mail: Mail) {
+    if mailbox.post(mail).is_err() {
+        tracing::warn!("a worker's mailbox is full");
+    }
+}
+
+/// How ProxySQL calls what serves clients.
+const MODULE: &str = "ProxySQL MySQL module";
