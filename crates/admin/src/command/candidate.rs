@@ -4,7 +4,7 @@ use engine::candidate::{Comparison, Difference};
 use engine::route::Query;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
-use sql::Digest;
+use sql::{Digest, Omitted};
 
 use super::{Found, Step};
 use crate::admin::{Admin, Outcome, Reply, Session};
@@ -45,7 +45,12 @@ fn candidate(admin: &mut Admin, session: &mut Session) -> Outcome {
             proxy_port: 0,
             flag_in: 0,
             text: row.text,
-            digest: Some(Digest { hash: row.digest, text: row.text, first_comment: None }),
+            digest: Some(Digest {
+                hash: row.digest,
+                text: row.text,
+                first_comment: None,
+                omitted: Omitted::More,
+            }),
             execute: false,
             mirror: false,
         };
