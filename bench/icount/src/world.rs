@@ -58,11 +58,13 @@ impl World {
     pub fn log_in(&mut self) -> SessionId {
         let session = self.proxy.on_accepted(Arrival {
             client: "127.0.0.1".into(),
+            client_port: 40_000,
             local: false,
             proxy: ("127.0.0.1".into(), 6033),
             connection: ConnectionId(7),
             random: *b"abcdefghijklmnopqrst",
             admitted: true,
+            failed_logins: 0,
         });
         self.carry_out(&[]);
         let packet = first_packet(&self.to_client);

@@ -1,6 +1,6 @@
 //! The administrative interface without its protocol: statements in, answers out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use engine::stats::Parts;
 use rusqlite::types::Value;
@@ -8,8 +8,9 @@ use rusqlite::types::Value;
 use crate::command::{self, Step};
 use crate::database::{Database, Facts, Ran, ResultSet, Rights, Run};
 use crate::fault::AdminFault;
+use crate::history::History;
 use crate::layers::{InForce, Store};
-use crate::live::{self, Row};
+use crate::live::{self, PoolSince, Row};
 use crate::rows::Rows;
 use crate::runtime::Runtime;
 use crate::statement::Statement;
@@ -22,6 +23,8 @@ pub struct Admin {
     pub(crate) in_force: InForce,
     /// Whether the tables are refused to everybody's writing.
     pub(crate) read_only: bool,
+    pub(crate) history: History,
+    pool_since: Mutex<PoolSince>,
     readers: Database,
 }
 
@@ -116,6 +119,11 @@ impl Session {
         Self { role, user, id, schema, warnings: Vec::new() }
     }
 
+    /// Nobody: what the interface does by itself.
+    pub(crate) fn of_ourselves() -> Self {
+        Self::new(Role::Administrator, "", 0)
+    }
+
     /// Adds a row to SHOW WARNINGS.
     pub(crate) fn warn(&mut self, level: &'static str, message: impl Into<String>) {
         self.warnings.push(Warning { level, code: WARNING, message: message.into() });
@@ -134,7 +142,10 @@ impl Admin {
     pub fn new(store: Store, runtime: Arc<dyn Runtime>) -> Result<Self, AdminFault> {
         let readers = Database::readers(store.dir())?;
         let in_force = InForce::new(&store, runtime.as_ref())?;
-        let mut admin = Self { store, runtime, in_force, read_only: false, readers };
+        let pool_since = Mutex::default();
+        let history = History::default();
+        let mut admin =
+            Self { store, runtime, in_force, read_only: false, history, pool_since, readers };
         admin.follow_variables();
         Ok(admin)
     }
@@ -255,9 +266,12 @@ impl Admin {
     }
 
     /// The rows of a live table.
-    fn live_rows(&self, schema: Schema, name: &str) -> Vec<Row> {
-        if let Some((table, reset)) = live::find(name) {
-            return table.rows(self.runtime.as_ref(), reset);
+    pub(crate) fn live_rows(&self, schema: Schema, name: &str) -> Vec<Row> {
+        let sqlite = || self.store.database.memory_bytes() + self.readers.memory_bytes();
+        if schema == Schema::Stats
+            && let Some(rows) = live::read(name, self.runtime.as_ref(), &self.pool_since, sqlite)
+        {
+            return rows;
         }
         match (schema, name) {
             (Schema::Main, "runtime_checksums_values") => {

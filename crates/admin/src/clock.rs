@@ -8,6 +8,12 @@ pub(crate) fn unix_seconds() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// Microseconds since 1970.
+pub(crate) fn unix_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// A moment of UTC as `2026-01-31 23:59:59`.
 pub(crate) fn calendar(unix_seconds: i64) -> String {
     let (days, second) = (unix_seconds.div_euclid(DAY), unix_seconds.rem_euclid(DAY));

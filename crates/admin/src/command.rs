@@ -18,6 +18,7 @@ mod show_tables;
 mod variables;
 mod warnings;
 
+pub(crate) use layers::save_digests;
 use rusqlite::types::Value;
 
 use crate::admin::{Admin, Outcome, Reply, Role, Session};

@@ -154,6 +154,31 @@ impl Database {
         self.on_disk
     }
 
+    /// Bytes that it has in memory: the pages of schemas in memory, and of files as many as are
+    /// kept of them.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let number = |sql: String| {
+            self.connection.query_row(&sql, (), |row| row.get::<_, i64>(0)).unwrap_or(0)
+        };
+        let bytes = Schema::ALL.map(|schema| {
+            let name = schema.name();
+            let pages = number(format!("PRAGMA {name}.page_count"));
+            let bytes = pages * number(format!("PRAGMA {name}.page_size"));
+            // the cache is in pages, or negative in kilobytes
+            match number(format!("PRAGMA {name}.cache_size")) {
+                kilobytes if kilobytes < 0 && self.is_in_file(schema) => {
+                    bytes.min(-kilobytes * 1024)
+                }
+                _ => bytes,
+            }
+        });
+        bytes.iter().map(|bytes| u64::try_from(*bytes).unwrap_or(0)).sum()
+    }
+
+    fn is_in_file(&self, schema: Schema) -> bool {
+        self.on_disk && matches!(schema, Schema::Disk | Schema::History)
+    }
+
     /// What a statement will need and give.
     pub(crate) fn describe(&self, sql: &str, rights: Rights) -> Result<Description, AdminFault> {
         let (statement, _) = self.prepare(sql, rights)?;

@@ -5,16 +5,24 @@
 use std::sync::Arc;
 
 use engine::config_fault::ConfigFault;
-use engine::snapshot::Draft;
+use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 
 /// The process that is administered. Calls may wait for workers, but not for clients.
 pub trait Runtime: Send + Sync {
+    /// The configuration in force.
+    fn snapshot(&self) -> Arc<Snapshot>;
+
     /// The configuration in force, as it was typed.
-    fn current(&self) -> Arc<Draft>;
+    fn current(&self) -> Arc<Draft> {
+        self.snapshot().draft.clone()
+    }
 
     /// Puts a whole configuration in force, as a difference to the one before; or nothing of it.
     fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>>;
+
+    /// Client addresses that failed to log in; with `reset` they are forgotten.
+    fn failed_clients(&self, reset: bool) -> Vec<FailedClient>;
 
     /// What workers have counted.
     fn collect(&self, parts: Parts) -> Collected;
@@ -27,6 +35,17 @@ pub trait Runtime: Send + Sync {
 
     /// Carries out what is asked; says how many things were concerned, or why it is not done.
     fn control(&self, order: Control) -> Result<u64, String>;
+}
+
+/// An address from which logins failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedClient {
+    /// The address.
+    pub address: Arc<str>,
+    /// Logins that failed since the last one that did not.
+    pub times: u32,
+    /// When the last one failed, in microseconds of the loops' clock.
+    pub updated_us: u64,
 }
 
 /// What became of a configuration that is in force now.

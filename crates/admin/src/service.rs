@@ -12,6 +12,7 @@ use wire::frame::{HEADER_BYTES, Header};
 
 use crate::admin::Admin;
 use crate::client::{Client, Next, nonce_of};
+use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;
 
@@ -51,6 +52,11 @@ pub enum Report {
         /// Refusals of that address in a row.
         times: u32,
     },
+    /// A sample of statistics was not recorded.
+    NotRecorded {
+        /// Why.
+        why: String,
+    },
 }
 
 struct Connected {
@@ -73,6 +79,18 @@ impl Service {
     /// Tells where the listeners listen that its loop was given, in their order.
     pub fn listens_on(&mut self, addresses: Vec<Addr>) {
         self.doors = (0..).map(Listener).zip(addresses).collect();
+    }
+
+    /// Sets off what happens without any client; once, before the loop runs.
+    pub fn start<D: Driver>(&self, io: &mut Edge<D>) {
+        io.set_timer(TICK, io.now() + TICK_EVERY);
+    }
+
+    fn on_tick<D: Driver>(&mut self, io: &mut Edge<D>) {
+        for fault in self.admin.take_samples(unix_seconds()) {
+            (self.log)(&Report::NotRecorded { why: fault.message });
+        }
+        self.start(io);
     }
 
     /// A packet; `false` when nothing more is to be read for now.
@@ -192,6 +210,9 @@ impl io::Service for Service {
     }
 
     fn on_timer<D: Driver>(&mut self, io: &mut Edge<D>, key: u64) {
+        if key == TICK {
+            return self.on_tick(io);
+        }
         let sock = Sock::from_raw(key);
         if let Some(connected) = self.clients.remove(&sock) {
             io.send(sock, &[&connected.held.unwrap_or_default()]);
@@ -257,10 +278,15 @@ impl fmt::Display for Report {
             Report::Refused { user, from, why, times } => {
                 write!(f, "admin: user '{user}' from {from} was refused: {why} ({times} in a row)")
             }
+            Report::NotRecorded { why } => write!(f, "admin: statistics are not recorded: {why}"),
         }
     }
 }
 
+/// The key of the timer that fires once a second; no socket has it.
+const TICK: u64 = u64::MAX;
+/// How often it is looked what is due.
+const TICK_EVERY: Micros = Micros::from_ms(1000);
 /// Bytes of a packet.
 const PACKET_BYTES_MAX: usize = 64 << 20;
 /// Bytes of answers that a client may leave before it is read from again.

@@ -97,6 +97,11 @@ pub fn lost_connection(server: &str, why: &str) -> SqlError {
     )
 }
 
+/// MySQL 2003, by which clients know that a connection could not be made.
+pub fn cannot_connect(server: &str, why: &str) -> SqlError {
+    error(2003, *b"HY000", format!("Can't connect to MySQL server on '{server}' ({why})"))
+}
+
 /// MySQL 1053, when Tidegate stops.
 pub fn shutting_down() -> SqlError {
     error(1053, *b"08S01", "Server shutdown in progress".into())

@@ -109,6 +109,11 @@ impl Holds {
         self.without(Self::CLEAN).is_empty()
     }
 
+    /// A bit for each reason.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
     /// The names of the reasons, as shown in statistics.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(bit, _)| self.intersects(*bit)).map(|(_, name)| *name)

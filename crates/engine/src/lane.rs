@@ -16,6 +16,7 @@ use crate::backend::BackendLogin;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::link::LinkState;
+use crate::stats::Traffic;
 use crate::topology::ServerRef;
 use crate::users::Account;
 
@@ -144,6 +145,8 @@ pub struct Lane {
     pub turned_us: u64,
     /// When its timer fires; 0 when none is set.
     pub alarm_us: u64,
+    /// What it was used for.
+    pub traffic: Traffic,
     queue: VecDeque<InFlight>,
     /// How many commands of the queue are out; more are only gathered on a shared lane.
     sent: usize,
@@ -183,6 +186,7 @@ impl Lane {
             heard_us: now_us,
             turned_us: now_us,
             alarm_us: 0,
+            traffic: Traffic::default(),
             queue: VecDeque::with_capacity(4),
             sent: 0,
             cost_us: 0,
@@ -226,6 +230,17 @@ impl Lane {
     pub fn head(&mut self) -> Option<(InFlight, &mut ReplyTracker)> {
         let head = *self.queue.front().filter(|_| self.sent > 0)?;
         Some((head, &mut self.tracker))
+    }
+
+    /// Whose reply comes next.
+    pub fn next_owner(&self) -> Option<Owner> {
+        self.queue.front().map(|head| head.owner)
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn bytes(&self) -> usize {
+        let login = self.login.as_ref().map_or(0, |_| size_of::<BackendLogin>());
+        size_of::<Self>() + self.queue.capacity() * size_of::<InFlight>() + login
     }
 
     /// Takes the head off: its reply has ended.

@@ -26,6 +26,17 @@ impl Charset {
         (found.charset == canonical).then_some(Self::Collation(found.id))
     }
 
+    /// Its name; of a collation, that one's.
+    pub fn name(self) -> String {
+        match self {
+            Self::Named(charset) => charset.to_owned(),
+            Self::Collation(id) => match collation::find_id(id) {
+                Some(known) => known.name.to_owned(),
+                None => id.to_string(),
+            },
+        }
+    }
+
     /// The statement that gives a connection this charset; `None` for an id nobody knows.
     fn statement(self) -> Option<String> {
         match self {

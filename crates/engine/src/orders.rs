@@ -4,6 +4,7 @@
 //! out (`worker`, the simulator) has one arm for each.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::ids::{LaneId, SessionId};
 use crate::report::LogEvent;
@@ -66,6 +67,15 @@ pub enum Order {
     Close(End),
     /// Hands a request to the worker that owns a connection id.
     Kill(KillRequest),
+    /// Remembers by a client's address how its login ended; asked for by `Arrival::failed_logins`.
+    LoginEnded {
+        /// The address.
+        client: Arc<str>,
+        /// Whether it was refused.
+        failed: bool,
+        /// How many addresses are remembered.
+        addresses_max: u32,
+    },
     /// Something worth a log line.
     Report(LogEvent),
 }
@@ -88,6 +98,8 @@ pub struct Orders {
     pub list: Vec<Order>,
     /// Bytes made by the engine, by range.
     pub made: Vec<u8>,
+    /// How many bytes are to go to clients; whoever carries the orders out takes the number.
+    pub client_bytes: u64,
 }
 
 impl Orders {
@@ -102,7 +114,14 @@ impl Orders {
         write(&mut self.made);
         let range = start..self.made.len();
         if !range.is_empty() {
+            self.count(to, &range);
             self.list.push(Order::Send { to, range });
+        }
+    }
+
+    fn count(&mut self, to: End, range: &Range<usize>) {
+        if let End::Client(_) = to {
+            self.client_bytes += range.len() as u64;
         }
     }
 
@@ -111,6 +130,7 @@ impl Orders {
         if range.is_empty() {
             return;
         }
+        self.count(to, &range);
         if let Some(Order::Relay { to: last, range: before }) = self.list.last_mut()
             && *last == to
             && before.end == range.start

@@ -21,7 +21,7 @@ pub use crate::session::Replaced;
 use crate::session::{Mirrors, Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, DigestShare, Parts, QueryStats, RuleHits, Share};
+use crate::stats::{Counters, Parts, QueryStats, ServerStats, Share};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -41,6 +41,8 @@ pub struct Offer {
 pub struct Arrival {
     /// Its address without the port; `localhost` for a Unix socket.
     pub client: Arc<str>,
+    /// Its port; 0 for a Unix socket.
+    pub client_port: u16,
     /// Whether it came through a Unix socket.
     pub local: bool,
     /// The address it was accepted on as it is listened on, and its port; the path and 0 for a
@@ -52,6 +54,8 @@ pub struct Arrival {
     pub random: [u8; 20],
     /// Whether the process has room for it.
     pub admitted: bool,
+    /// Logins from its address that failed in a row.
+    pub failed_logins: u32,
 }
 
 /// Everything one worker decides with.
@@ -83,6 +87,8 @@ pub struct Proxy {
     pub stats: Counters,
     /// What queries came to so far.
     pub query_stats: QueryStats,
+    /// The same by server.
+    pub(crate) server_stats: ServerStats,
     /// What the world is asked to do; whoever calls an `on_…` carries it out and clears it.
     pub orders: Orders,
 }
@@ -111,6 +117,7 @@ impl Proxy {
             secret,
             stats: Counters::default(),
             query_stats,
+            server_stats: ServerStats::default(),
             orders: Orders::default(),
         }
     }
@@ -134,8 +141,12 @@ impl Proxy {
         let now_us = self.now_us;
         let scramble = crate::session::scramble_of(arrival.random);
         let admitted = arrival.admitted;
+        let failed = self.has_failed_often(arrival.failed_logins);
         let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));
-        if admitted {
+        if failed {
+            self.stats.hosts_refused += 1;
+            self.close_session(id, None);
+        } else if admitted {
             self.greet(id, scramble);
         } else {
             self.turn_away(id);
@@ -146,6 +157,7 @@ impl Proxy {
     /// Bytes of a client that were not taken before. Returns how many were taken now.
     pub fn on_client_bytes(&mut self, id: SessionId, bytes: &[u8]) -> usize {
         let taken = self.client_bytes(id, bytes);
+        self.stats.client_bytes_received += taken as u64;
         if let Some(session) = self.sessions.get_mut(id) {
             session.input_waits = taken < bytes.len();
         }
@@ -170,6 +182,7 @@ impl Proxy {
                 continue;
             }
             if let Lease::Relay(session) = lane.lease {
+                lane.traffic.bytes_received += (bytes.len() - taken) as u64;
                 self.orders.relay(End::Client(session), taken..bytes.len());
                 return bytes.len();
             }
@@ -180,6 +193,7 @@ impl Proxy {
             match tracker.feed(rest) {
                 Ok(fed) => {
                     let end = taken + fed.consumed;
+                    lane.traffic.bytes_received += fed.consumed as u64;
                     if matches!(fed.event, Event::More) {
                         self.on_reply_part(id, head, taken..end, fed.event, bytes);
                         return end;
@@ -297,9 +311,9 @@ impl Proxy {
         self.set_off_copies();
     }
 
-    /// Another worker's client asked for a session of this worker to be killed.
-    pub fn on_kill(&mut self, request: &KillRequest) {
-        self.kill(request);
+    /// Somebody asked for a session to be killed; returns whether it is one of this worker's.
+    pub fn on_kill(&mut self, request: &KillRequest) -> bool {
+        self.kill(request)
     }
 
     /// From now on sessions end as soon as they have no transaction open.
@@ -331,27 +345,7 @@ impl Proxy {
 
     /// What this worker has counted, as far as it is asked for.
     pub fn share(&mut self, parts: Parts) -> Share {
-        let sessions = self.session_count();
-        let (mirrors, mirrors_queued) = self.mirror_counts();
-        let QueryStats { digests, commands } = &mut self.query_stats;
-        let hits = self.processor.hits().iter().zip(self.processor.limit_hits());
-        let hits = hits.map(|(hits, limit_hits)| RuleHits { hits: *hits, limit_hits });
-        Share {
-            now_us: self.now_us,
-            counters: self.stats,
-            sessions,
-            lanes: self.lanes.len(),
-            lanes_shared: self.pool.shared_count(),
-            mirrors,
-            mirrors_queued,
-            processor_ns: self.processor.time_ns(),
-            rule_hits: self.snapshot.rules.rule_ids().zip(hits).collect(),
-            commands: parts.commands.then(|| match parts.reset {
-                true => std::mem::take(commands),
-                false => commands.clone(),
-            }),
-            digests: parts.digests.then(|| DigestShare::of(digests, parts)),
-        }
+        crate::session::share(self, parts)
     }
 
     /// How many sessions with a client there are.

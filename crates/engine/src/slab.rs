@@ -104,6 +104,17 @@ impl<K: Key, T> Slab<K, T> {
         self.len() == 0
     }
 
+    /// At most `slots_max` slots from `from` on: their entries, and where to go on; `None` at the
+    /// end.
+    pub fn some(&self, from: u32, slots_max: u32) -> (impl Iterator<Item = (K, &T)>, Option<u32>) {
+        let to = from.saturating_add(slots_max);
+        let entries = (from..to).map_while(|slot| Some((slot, self.slot(slot)?)));
+        let entries = entries.filter_map(|(slot, entry)| {
+            Some((K::new(slot, entry.generation), entry.value.as_ref()?))
+        });
+        (entries, ((to as usize) < self.slots).then_some(to))
+    }
+
     /// Every entry with its key, in the order of slots.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         self.chunks.iter().flatten().enumerate().filter_map(|(slot, entry)| {

@@ -122,6 +122,23 @@ impl Account {
         Err(before)
     }
 
+    /// Client connections now, over all workers.
+    pub fn clients(&self) -> u32 {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn bytes(&self) -> usize {
+        let schema = self.default_schema.as_ref().map_or(0, |schema| schema.len());
+        let password = match &self.credential {
+            Credential::Clear { password, .. } => password.len(),
+            Credential::CachingSha2(stored) => stored.len(),
+            Credential::Empty | Credential::Native(_) => 0,
+        };
+        // the key in the list of all accounts has the name once more
+        size_of::<Self>() + 2 * self.name.len() + schema + password
+    }
+
     /// Counts one client less.
     pub fn leave(&self) {
         self.connected.fetch_sub(1, Ordering::Relaxed);

@@ -42,3 +42,4 @@ pub use listen::{bound_to, listen, stop_listening};
 pub use mailbox::{Mailbox, Waker};
 pub use micros::Micros;
 pub use sockets::{Listener, Sock};
+pub use sys::memory::{Heap, heap};

@@ -103,6 +103,8 @@ pub(crate) fn open(
         events.add_listener(listener);
     }
     events.service_mut().listens_on(listeners.addresses());
+    let (service, edge) = events.parts_mut();
+    service.start(edge);
     let mailbox = events.mailbox();
     listeners.tell_by(wanted, to_interface(mailbox.clone()));
     doors.add_admin(listeners);

@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use engine::stats::{Collected, DigestShare, Parts, Share};
+use engine::stats::{Collected, Parts, Share};
 use io::Mailbox;
 use worker::Mail;
 
@@ -74,15 +74,14 @@ impl Collector {
             else {
                 break;
             };
+            let rest = share.rest(parts);
             match (question == self.asked, parts.next_page) {
-                (true, false) => collected.merge(&share),
-                (true, true) => collected.merge_digests(&share),
+                (true, false) => collected.merge(worker, share),
+                (true, true) => collected.merge_pages(worker, share),
                 (false, _) if parts.reset => collected.merge_moved(&share),
-                (false, _) => continue,
+                (false, _) => {}
             }
-            let more = matches!(&share.digests, Some(DigestShare::Page(page)) if page.more);
-            let rest = Parts { digests: true, next_page: true, ..Parts::default() };
-            if question == self.asked && !(more && self.ask(worker, rest)) {
+            if question == self.asked && !rest.is_some_and(|rest| self.ask(worker, rest)) {
                 answered += 1;
             }
         }
@@ -92,7 +91,7 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
-    use engine::stats::{CommandCounters, Counters, RuleHits};
+    use engine::stats::{CommandCounters, Counters, PoolPage, RuleHits, SessionPage};
 
     use super::*;
 
@@ -112,6 +111,14 @@ mod tests {
             rule_hits: vec![(3, RuleHits { hits: queries, limit_hits: 1 })],
             commands: Some(commands),
             digests: None,
+            servers: Vec::new(),
+            errors: None,
+            other_bytes: 0,
+            session_page: SessionPage::default(),
+            pool_page: PoolPage::default(),
+            uptime_us: 0,
+            digest_bytes: 0,
+            spare_bytes: 0,
         }
     }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::rules::RuleSet;
-use engine::stats::{CommandRow, DigestRow, Parts, Totals};
+use admin::live::{self, Seen};
+use engine::snapshot::Snapshot;
+use engine::stats::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::collector::{Collector, Found};
@@ -27,15 +28,14 @@ impl Reporter {
         Self { collector, file: file.map(Path::to_owned) }
     }
 
-    /// Writes a report now; these rules are in force.
-    pub(crate) fn report(&mut self, rules: &RuleSet) {
-        let parts = Parts { digests: true, commands: true, ..Parts::default() };
+    /// Writes a report now; this configuration is in force.
+    pub(crate) fn report(&mut self, snapshot: &Snapshot) {
+        let parts = Parts { digests: true, commands: true, servers: true, ..Parts::NONE };
         // a collector is whole between its calls, whatever happened to the thread that held it
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
         let found = collector.collect(parts, LIMIT);
         drop(collector);
-        let slow_patterns = rules.slow_patterns().iter().map(ToString::to_string);
-        let document = document(&found, &slow_patterns.collect::<Vec<_>>(), unix_us());
+        let document = document(&found, snapshot, unix_us());
         let Some(file) = &self.file else {
             tracing::info!(statistics = %document, "statistics");
             return;
@@ -52,20 +52,30 @@ impl Reporter {
 }
 
 /// The report of what was found at this time of the calendar.
-fn document(found: &Found, slow_patterns: &[String], unix_us: u64) -> Value {
+fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
     let collected = &found.collected;
-    let clock = Clock { unix_us, now_us: collected.now_us };
+    let pool_since = Mutex::default();
+    let seen = Seen {
+        collected,
+        snapshot,
+        unix_us,
+        pool_since: &pool_since,
+        runtime: None,
+        sqlite_bytes: 0,
+        reset: false,
+    };
     let hits = collected.rule_hits.iter();
     let (evicted, evictions) = collected.digests.evicted();
-    let mut digests: Vec<DigestRow<'_>> = collected.digests.rows().collect();
     let mut all = evicted.clone();
-    digests.iter().for_each(|row| {
+    collected.digests.rows().for_each(|row| {
         all.merge(row.totals);
     });
+    let mut digests = table("stats_mysql_query_digest", &seen);
+    digests.retain(|row| row["digest"] != NO_DIGEST);
     let known = digests.len();
-    digests.sort_by_key(|row| (Reverse(row.totals.sum_time_us), row.digest));
+    digests.sort_by_key(|row| (Reverse(row["sum_time"].as_u64()), row["digest"].to_string()));
     digests.truncate(DIGESTS_MAX);
-    let commands = collected.commands.rows().map(|(class, row)| command(class.name(), row));
+    let slow_patterns = snapshot.rules.slow_patterns().iter().map(ToString::to_string);
     json!({
         "time_ms": unix_us / 1000,
         "workers": found.workers,
@@ -80,75 +90,35 @@ fn document(found: &Found, slow_patterns: &[String], unix_us: u64) -> Value {
             .map(|(rule_id, rule)| json!({ "rule_id": rule_id, "hits": rule.hits,
                 "limit_hits": rule.limit_hits }))
             .collect::<Vec<Value>>(),
-        "slow_patterns": slow_patterns,
+        "slow_patterns": slow_patterns.collect::<Vec<_>>(),
         "Query_Processor_time_nsec": collected.processor_ns,
-        "stats_mysql_commands_counters": commands.collect::<Vec<Value>>(),
-        "stats_mysql_query_digest": digests.iter().map(|row| clock.digest(row))
-            .collect::<Vec<Value>>(),
+        "stats_mysql_commands_counters": table("stats_mysql_commands_counters", &seen),
+        "stats_mysql_connection_pool": table("stats_mysql_connection_pool", &seen),
+        "stats_mysql_query_digest": digests,
         "digests_known": known,
-        "digests_all": clock.totals(&all),
+        "digests_all": object(live::digest_totals(&seen, &all)),
         "digests_evicted": evictions,
-        "digests_evicted_all": clock.totals(evicted),
+        "digests_evicted_all": object(live::digest_totals(&seen, evicted)),
     })
 }
 
-/// How the loops' clock relates to the calendar.
-struct Clock {
-    unix_us: u64,
-    now_us: u64,
+/// The rows of a table of the administrative interface.
+fn table(name: &str, seen: &Seen<'_>) -> Vec<Value> {
+    let Some((columns, rows)) = live::rows_of(name, seen) else { return Vec::new() };
+    let row = |row: live::Row| object(columns.iter().copied().zip(row));
+    rows.into_iter().map(row).collect()
 }
 
-impl Clock {
-    fn digest(&self, row: &DigestRow<'_>) -> Value {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut columns = self.totals(row.totals);
-        for (name, value) in [
-            ("hostgroup", row.hostgroup.map_or(json!(-1), |hostgroup| json!(hostgroup.0))),
-            ("schemaname", text(row.schema).into()),
-            ("username", text(row.user).into()),
-            ("client_address", text(row.client).into()),
-            ("digest", format!("0x{:016X}", row.digest).into()),
-            ("digest_text", text(row.text).into()),
-        ] {
-            columns.insert(name.to_owned(), value);
-        }
-        columns.into()
-    }
-
-    fn totals(&self, totals: &Totals) -> Map<String, Value> {
-        [
-            ("count_star", totals.count),
-            ("first_seen", self.unix_sec(totals.first_seen_us)),
-            ("last_seen", self.unix_sec(totals.last_seen_us)),
-            ("sum_time", totals.sum_time_us),
-            ("min_time", totals.min_time_us),
-            ("max_time", totals.max_time_us),
-            ("sum_rows_affected", totals.rows_affected),
-            ("sum_rows_sent", totals.rows_sent),
-            ("p50_time", totals.quantile_us(0.50)),
-            ("p95_time", totals.quantile_us(0.95)),
-            ("p99_time", totals.quantile_us(0.99)),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect()
-    }
-
-    fn unix_sec(&self, at_us: u64) -> u64 {
-        let ago_us = self.now_us.saturating_sub(at_us);
-        self.unix_us.saturating_sub(ago_us) / 1_000_000
-    }
-}
-
-fn command(name: &str, row: &CommandRow) -> Value {
-    let mut columns = Map::new();
-    columns.insert("Command".to_owned(), name.into());
-    columns.insert("Total_Time_us".to_owned(), row.time_us.into());
-    columns.insert("Total_cnt".to_owned(), row.count.into());
-    for (name, count) in BUCKETS.iter().zip(row.buckets) {
-        columns.insert((*name).to_owned(), count.into());
-    }
-    columns.into()
+fn object(pairs: impl IntoIterator<Item = (&'static str, live::Value)>) -> Value {
+    let json = |value| match value {
+        live::Value::Integer(number) => number.into(),
+        live::Value::Real(number) => number.into(),
+        live::Value::Text(text) => text.into(),
+        live::Value::Blob(bytes) => String::from_utf8_lossy(&bytes).into(),
+        live::Value::Null => Value::Null,
+    };
+    let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), json(value)));
+    pairs.collect::<Map<_, _>>().into()
 }
 
 fn unix_us() -> u64 {
@@ -156,21 +126,8 @@ fn unix_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Columns of `stats_mysql_commands_counters` in the order of the buckets.
-const BUCKETS: [&str; 12] = [
-    "cnt_100us",
-    "cnt_500us",
-    "cnt_1ms",
-    "cnt_5ms",
-    "cnt_10ms",
-    "cnt_50ms",
-    "cnt_100ms",
-    "cnt_500ms",
-    "cnt_1s",
-    "cnt_5s",
-    "cnt_10s",
-    "cnt_INFs",
-];
+/// The digest of a row that stands for others.
+const NO_DIGEST: &str = "0x0000000000000000";
 
 /// Most rows by digest in a report: those that took the most time.
 const DIGESTS_MAX: usize = 1000;
@@ -181,6 +138,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use engine::ids::HostgroupId;
+    use engine::snapshot::Draft;
     use engine::stats::{Collected, QueryEnd, RuleHits};
 
     use super::*;
@@ -203,11 +161,13 @@ mod tests {
         collected.rule_hits.insert(7, RuleHits { hits: 2, limit_hits: 1 });
         collected.counters.queries = 2;
         let found = Found { collected, answered: 1, workers: 1 };
-        let told = document(&found, &["rule 7: slow".to_owned()], 1_700_000_000_000_000);
+        let draft = Draft::default();
+        let snapshot = Snapshot::compile(&draft).expect("nothing is wrong in nothing");
+        let told = document(&found, &snapshot, 1_700_000_000_000_000);
         assert_eq!(told["counters"]["queries"], 2);
         let rules = json!([{ "rule_id": 7, "hits": 2, "limit_hits": 1 }]);
         assert_eq!(told["stats_mysql_query_rules"], rules);
-        assert_eq!(told["slow_patterns"], json!(["rule 7: slow"]));
+        assert_eq!(told["slow_patterns"], json!([]));
         let commands = told["stats_mysql_commands_counters"].as_array().expect("a table");
         let select = commands.iter().find(|row| row["Command"] == "SELECT").expect("a row");
         assert_eq!((&select["Total_cnt"], &select["cnt_500us"]), (&json!(1), &json!(1)));

@@ -16,7 +16,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
-use worker::{Mail, Outside, Places, Shared, Worker};
+use worker::{ClientHosts, Mail, Outside, Places, Shared, Worker};
 
 use crate::cli::IoChoice;
 use crate::collector::Collector;
@@ -38,6 +38,7 @@ pub(crate) struct Running {
     reporter: Reporter,
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
+    hosts: ClientHosts,
     /// File that the configuration came from; `None` when it is a database's.
     origin: Option<PathBuf>,
 }
@@ -52,6 +53,8 @@ pub(crate) struct Reach {
     pub(crate) publisher: Arc<Publisher>,
     /// Where they listen.
     pub(crate) doors: Arc<Doors>,
+    /// Client addresses that failed to log in.
+    pub(crate) hosts: ClientHosts,
 }
 
 /// What every worker is made from.
@@ -104,9 +107,19 @@ pub(crate) fn start(
     let publisher = Arc::new(publisher);
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
-    let origin = loaded.origin.clone();
+    let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
     let listeners = addresses;
-    Ok(Running { listeners, doors, driver, mailboxes, reporter, collector, publisher, origin })
+    Ok(Running {
+        listeners,
+        doors,
+        driver,
+        mailboxes,
+        reporter,
+        collector,
+        publisher,
+        hosts,
+        origin,
+    })
 }
 
 /// Starts one worker; returns when its loop stands.
@@ -221,6 +234,7 @@ impl Running {
             collector: self.collector.clone(),
             publisher: self.publisher.clone(),
             doors: self.doors.clone(),
+            hosts: self.hosts.clone(),
         }
     }
 
@@ -248,7 +262,7 @@ impl Workers for Running {
     }
 
     fn report(&mut self) {
-        self.reporter.report(&self.publisher.current().rules);
+        self.reporter.report(&self.publisher.current());
     }
 
     fn reload(&mut self) {

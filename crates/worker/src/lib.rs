@@ -4,6 +4,7 @@
 //! the proxy orders; the simulator runs the very same code on another driver.
 #![forbid(unsafe_code)]
 
+mod hosts;
 mod mail;
 mod orders;
 mod places;
@@ -18,6 +19,7 @@ use engine::proxy::Proxy;
 use engine::report::LogEvent;
 use io::{Addr, Mailbox};
 
+pub use hosts::{ClientHosts, HostErrors};
 pub use mail::Mail;
 pub use places::Places;
 
@@ -26,13 +28,16 @@ pub struct Shared {
     clients: AtomicU32,
     clients_max: AtomicU32,
     next_connection: AtomicU32,
+    /// Client addresses that failed to log in.
+    pub hosts: ClientHosts,
 }
 
 impl Shared {
     /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
     pub fn new(clients_max: u32) -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
-        Self { clients, clients_max: AtomicU32::new(clients_max), next_connection }
+        let clients_max = AtomicU32::new(clients_max);
+        Self { clients, clients_max, next_connection, hosts: ClientHosts::default() }
     }
 
     /// So many clients may be there from now on; nobody is sent away.

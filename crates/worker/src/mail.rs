@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use engine::orders::KillRequest;
+use engine::orders::{End, KillRequest};
 use engine::proxy::Replaced;
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
@@ -43,6 +43,13 @@ pub enum Mail {
     Resume,
     /// End every session at once; the worker goes on.
     EndSessions,
+    /// An administrator wants a connection killed.
+    KillNow {
+        /// Which.
+        request: KillRequest,
+        /// Is told whether there is such a connection here; must not block.
+        tell: Box<dyn FnOnce(bool) + Send>,
+    },
     /// Accept nothing more; end when the last session has ended.
     Drain,
     /// End now.
@@ -66,7 +73,7 @@ impl Worker {
                 self.backlog_max = backlog_max;
                 tell(self.proxy.on_snapshot(snapshot));
             }
-            Mail::Kill(request) => self.proxy.on_kill(&request),
+            Mail::Kill(request) => drop(self.proxy.on_kill(&request)),
             Mail::Listen { socket, on } => {
                 if !self.draining && io.take_listener(socket).is_some() {
                     self.add_door(&on);
@@ -94,7 +101,26 @@ impl Worker {
                 self.proxy.close_all();
                 io.stop();
             }
-            Mail::Collect { parts, tell } => tell(self.proxy.share(parts)),
+            Mail::Collect { parts, tell } => {
+                let mut share = self.proxy.share(parts);
+                self.say_where(io, &mut share);
+                tell(share);
+            }
+            Mail::KillNow { request, tell } => tell(self.proxy.on_kill(&request)),
+        }
+    }
+
+    /// Adds what only sockets know.
+    fn say_where<D: Driver>(&self, io: &Edge<D>, share: &mut Share) {
+        let local = |lane| io.local(self.sock(End::Lane(lane))?);
+        for row in &mut share.session_page.rows {
+            row.local = match row.lane.and_then(local) {
+                Some((_, Addr::Tcp(addr))) => Some((addr.ip().to_string(), addr.port())),
+                _ => None,
+            };
+        }
+        for row in &mut share.pool_page.rows {
+            row.fd = local(row.lane).map(|(fd, _)| fd);
         }
     }
 }

@@ -40,6 +40,7 @@ impl Worker {
         while !self.proxy.orders.list.is_empty() {
             let mut orders = std::mem::take(&mut self.orders);
             std::mem::swap(&mut orders, &mut self.proxy.orders);
+            self.proxy.stats.client_bytes_sent += std::mem::take(&mut orders.client_bytes);
             let mut at = 0;
             while at < orders.list.len() {
                 at = self.carry_out(io, &mut orders, at, data);
@@ -87,6 +88,13 @@ impl Worker {
                 for worker in &self.peers {
                     // a full mailbox drops the kill, as a lost packet would; the client can repeat
                     let _ = worker.post(Mail::Kill(request.clone()));
+                }
+            }
+            Order::LoginEnded { client, failed, addresses_max } => {
+                let hosts = &self.outside.shared.hosts;
+                match failed {
+                    true => hosts.note_error(client, io.now().0, *addresses_max as usize),
+                    false => hosts.forget(client),
                 }
             }
             Order::Report(event) => (self.outside.log)(event),

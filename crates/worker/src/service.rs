@@ -48,14 +48,17 @@ impl Service for Worker {
         from: Addr,
     ) {
         self.at(io);
-        let (client, local): (Arc<str>, _) = match from {
-            Addr::Tcp(addr) => (addr.ip().to_string().into(), false),
-            Addr::Unix(_) => ("localhost".into(), true),
+        let (client, client_port): (Arc<str>, _) = match &from {
+            Addr::Tcp(addr) => (addr.ip().to_string().into(), addr.port()),
+            Addr::Unix(_) => ("localhost".into(), 0),
         };
         let shared = &self.outside.shared;
         let door = self.doors.get(listener.0 as usize).map(|door| door.told.clone());
+        let local = matches!(from, Addr::Unix(_));
         let arrival = Arrival {
+            failed_logins: if local { 0 } else { shared.hosts.failures(&client) },
             client,
+            client_port,
             local,
             proxy: door.unwrap_or_default(),
             connection: shared.next_connection(),
@@ -178,11 +181,13 @@ mod tests {
     fn arrival(connection: u32) -> Arrival {
         Arrival {
             client: "127.0.0.1".into(),
+            client_port: 5,
             local: false,
             proxy: Default::default(),
             connection: engine::ids::ConnectionId(connection),
             random: [7; 20],
             admitted: true,
+            failed_logins: 0,
         }
     }
 

@@ -135,8 +135,22 @@ impl Proxy {
 
     /// The processor time it has used, in nanoseconds, as the scheduler counts it.
     pub fn cpu_ns(&self) -> u64 {
+        self.cpu_ns_of("")
+    }
+
+    /// The same of its workers alone.
+    pub fn worker_cpu_ns(&self) -> u64 {
+        self.cpu_ns_of("worker-")
+    }
+
+    /// The same of threads whose names begin like this.
+    fn cpu_ns_of(&self, name: &str) -> u64 {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the proxy runs");
         let used = threads.flatten().filter_map(|thread| {
+            let called = fs::read_to_string(thread.path().join("comm")).ok()?;
+            if !called.starts_with(name) {
+                return None;
+            }
             let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
             text.split_whitespace().next()?.parse::<u64>().ok()
         });

@@ -85,7 +85,7 @@ fn load_user(admin: &mut Admin, session: &mut Session, name: &str) -> Result<Rep
 }
 
 /// SAVE MYSQL DIGEST TO DISK: what was counted by digest to history, and begin anew.
-fn save_digests(admin: &mut Admin, session: &mut Session) -> Result<Reply, AdminFault> {
+pub(crate) fn save_digests(admin: &mut Admin, session: &mut Session) -> Result<Reply, AdminFault> {
     let now = crate::clock::unix_seconds();
     let columns = "hostgroup, schemaname, username, client_address, digest, digest_text, \
                    count_star, first_seen, last_seen, sum_time, min_time, max_time, \

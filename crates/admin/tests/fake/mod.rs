@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use admin::{
-    Admin, AdminFault, Applied, ConfigFile, Control, Kill, Mail, Opened, Opening, Rows, Runtime,
-    Service, Source, of_file,
+    Admin, AdminFault, Applied, ConfigFile, Control, FailedClient, Kill, Mail, Opened, Opening,
+    Rows, Runtime, Service, Source, of_file,
 };
 use engine::config_fault::ConfigFault;
 use engine::snapshot::{Draft, Snapshot};
@@ -18,7 +18,7 @@ use mysql::{Conn, OptsBuilder};
 
 /// A process without workers.
 pub(crate) struct Fake {
-    draft: Mutex<Arc<Draft>>,
+    snapshot: Mutex<Arc<Snapshot>>,
     told: Mutex<Vec<String>>,
     applied: Mutex<u32>,
 }
@@ -54,15 +54,19 @@ impl Fake {
 }
 
 impl Runtime for Fake {
-    fn current(&self) -> Arc<Draft> {
-        self.draft.lock().unwrap().clone()
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.lock().unwrap().clone()
     }
 
     fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
-        Snapshot::compile(&draft)?;
-        *self.draft.lock().unwrap() = Arc::new(draft);
+        let snapshot = Snapshot::compile(&draft)?;
+        *self.snapshot.lock().unwrap() = Arc::new(snapshot);
         *self.applied.lock().unwrap() += 1;
         Ok(Applied::default())
+    }
+
+    fn failed_clients(&self, _: bool) -> Vec<FailedClient> {
+        Vec::new()
     }
 
     fn collect(&self, _: Parts) -> Collected {
@@ -117,7 +121,7 @@ impl Interface {
         let opening = Opening { dir, source, initial: false, reload: false, file: Box::new(file) };
         let Opened { store, draft, notes } = opening.open()?;
         let fake = Arc::new(Fake {
-            draft: Mutex::new(Arc::new(draft)),
+            snapshot: Mutex::new(Arc::new(Snapshot::compile(&draft).expect("it is right"))),
             told: Mutex::default(),
             applied: Mutex::default(),
         });

@@ -57,6 +57,13 @@ impl Proxy {
 
     fn adopt_topology(&mut self, before: &Topology, after: &Topology) {
         self.pool.adopt(before, after);
+        for server in after.servers() {
+            let is_known = before.find(server.index).is_some()
+                || self.lanes.values_mut().any(|lane| lane.server.index == server.index);
+            if !is_known {
+                self.server_stats.forget(server.index);
+            }
+        }
         // another server may not have them
         self.schemas_seen.clear();
         for lane in self.lanes.values_mut() {

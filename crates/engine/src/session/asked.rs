@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use sql::CommandClass;
 
-use crate::ids::{HostgroupId, SessionId};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::Route;
-use crate::stats::QueryEnd;
+use crate::stats::{ErrorSource, QueryEnd};
+use crate::topology::Server;
+use crate::users::Account;
 
 /// What is known of a query when it begins.
 #[derive(Clone, Default, Debug)]
@@ -34,6 +36,13 @@ impl Asked {
 pub(crate) struct Rows {
     pub affected: u64,
     pub sent: u64,
+}
+
+impl Asked {
+    /// When the query began that has not ended.
+    pub(crate) fn since_us(&self) -> Option<u64> {
+        self.open.then_some(self.since_us)
+    }
 }
 
 impl Proxy {
@@ -71,15 +80,20 @@ impl Proxy {
         self.spare_digest(asked.digest_text);
     }
 
-    /// Tells the statistics that the query of a session has ended.
-    pub(crate) fn tell_end(&mut self, id: SessionId, ran_in: Option<HostgroupId>, rows: Rows) {
+    /// Tells the statistics that the query of a session has ended, and where it ran.
+    pub(crate) fn tell_end(
+        &mut self,
+        id: SessionId,
+        ran_on: Option<(HostgroupId, LaneId)>,
+        rows: Rows,
+    ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !session.asked.open {
             return;
         }
         let asked = std::mem::take(&mut session.asked);
         let end = QueryEnd {
-            hostgroup: ran_in,
+            hostgroup: ran_on.map(|(hostgroup, _)| hostgroup),
             user: session.user().as_bytes(),
             schema: asked.schema.as_deref().unwrap_or_default(),
             client: session.client.as_bytes(),
@@ -90,8 +104,45 @@ impl Proxy {
             rows_affected: rows.affected,
             rows_sent: rows.sent,
         };
-        self.query_stats.record(&self.snapshot.vars, self.now_us, &end);
+        let vars = &self.snapshot.vars;
+        self.stats.slow += u64::from(end.elapsed_us > vars.long_query_time_ms * 1000);
+        self.query_stats.record(vars, self.now_us, &end);
+        if let Some((_, lane)) = ran_on
+            && let Some(lane) = self.lanes.get(lane)
+        {
+            self.stats.backend_time_us += end.elapsed_us;
+            if let (true, Some(class)) = (vars.commands_stats, end.class)
+                && let Some(counters) = self.server_stats.of(lane.server.index)
+            {
+                counters.record(class, end.elapsed_us);
+            }
+        }
         self.spare_digest(asked.digest_text);
+    }
+
+    /// Counts an error of a server, in the session of a client if it is about one.
+    pub(crate) fn note_server_error(
+        &mut self,
+        id: Option<SessionId>,
+        (server, account): (&Server, &Account),
+        code: u16,
+        message: &[u8],
+    ) {
+        let session = id.and_then(|id| self.sessions.get(id));
+        let from = ErrorSource {
+            server,
+            user: account.name.as_bytes(),
+            client: session.map_or(b"", |session| session.client.as_bytes()),
+            schema: session.and_then(|session| session.want.schema.as_deref()).unwrap_or_default(),
+        };
+        self.query_stats.errors.record(self.now_us, &from, code, message);
+    }
+
+    /// Counts an error that came over a lane.
+    pub(crate) fn note_lane_error(&mut self, id: SessionId, lane: LaneId, code: u16, text: &[u8]) {
+        let Some(lane) = self.lanes.get(lane) else { return };
+        let (server, account) = (lane.server.clone(), lane.account.clone());
+        self.note_server_error(Some(id), (&server, &account), code, text);
     }
 
     /// Keeps a buffer for the next digest.

@@ -16,8 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::slab::Slab;
-use crate::topology::{LastFault, ServerRef, Status};
+use crate::topology::{LastFault, Server, ServerRef, Status};
 
 /// How long a session without a dial of its own waits before it looks at the pool again. Lanes
 /// that come free on this worker are given at once; this is for what other workers do.
@@ -153,32 +152,52 @@ impl Proxy {
             Charset::Named(name) => collation_of(name),
         };
         let (class, schema) = (session.class, session.want.schema.clone());
-        Some(dial(
-            &mut self.lanes,
-            &mut self.orders,
-            Dial {
-                server,
-                account,
-                class,
-                schema,
-                collation,
-                lease,
-                now_us: self.now_us,
-                timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
-            },
-        ))
+        Some(self.open_lane(Dial { server, account, class, schema, collation, lease }))
+    }
+
+    /// Makes a lane and orders its socket.
+    pub(crate) fn open_lane(&mut self, dial: Dial) -> LaneId {
+        let Dial { server, account, class, schema, collation, lease } = dial;
+        let (now_us, local) = (self.now_us, server.is_local_socket());
+        let login = BackendLogin::new(account, class, schema, collation, local);
+        let to = server.clone();
+        let id = self.lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
+        if let Some(counters) = self.server_stats.of(to.index) {
+            counters.open += 1;
+        }
+        self.note_used(&to);
+        self.orders.push(Order::Dial { lane: id, server: to });
+        let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
+        self.orders.push(Order::Deadline { end: End::Lane(id), at });
+        id
+    }
+
+    /// One more connection to a server is in use.
+    fn note_used(&mut self, server: &Server) {
+        let idle = self.pool.idle_of(server).len();
+        if let Some(counters) = self.server_stats.of(server.index) {
+            counters.note_used(idle);
+        }
     }
 
     /// Gives a free lane to a session that runs its command on it.
     pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
+        if let Some(lane) = self.lanes.get(lane) {
+            let idle = self.pool.idle_of(&lane.server).len();
+            if let Some(counters) = self.server_stats.of(lane.server.index) {
+                counters.note_used(idle);
+            }
+        }
         if self.opens_shared(id, lane, &job) {
             return self.run_shared(id, lane, job);
         }
+        self.stats.checkouts += 1;
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
             lane.fresh = false;
             lane.single_use = job.fresh;
+            lane.traffic.checkouts += 1;
         }
         session.held.push(Held { hostgroup: job.hostgroup, lane, why: Holds::NONE });
         self.run(id, lane, job);
@@ -226,6 +245,7 @@ impl Proxy {
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }
+        self.stats.checkins += 1;
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server.clone(), lane_id);
             return;
@@ -348,6 +368,7 @@ impl Proxy {
 
     fn time_out(&mut self, id: SessionId) {
         let Some(waiting) = self.stop_waiting(id) else { return };
+        self.stats.connect_timeouts += 1;
         let hostgroup = waiting.job.hostgroup;
         let mut why = pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
         if let Some(said) = &waiting.said {
@@ -379,12 +400,27 @@ impl Proxy {
         said: Option<SqlError>,
         open: bool,
     ) {
-        let Some(lane) = self.lanes.remove(lane_id) else { return };
+        let Some(lane) = self.end_lane(lane_id) else { return };
         if open {
             self.orders.push(Order::Close(End::Lane(lane_id)));
         }
         let server = lane.server.clone();
-        server.gauge.give_permit();
+        let id = match lane.lease {
+            Lease::Dialing(id) => id,
+            Lease::Relay(id) => Some(id),
+            _ => None,
+        };
+        match &said {
+            Some(said) => {
+                let text = said.message.as_bytes();
+                self.note_server_error(id, (&server, &lane.account), said.code, text);
+            }
+            None => {
+                let error = error::cannot_connect(&server.to_string(), &fault.to_string());
+                let text = error.message.as_bytes();
+                self.note_server_error(id, (&server, &lane.account), error.code, text);
+            }
+        }
         if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
             && is_about_the_schema(said.code)
         {
@@ -411,6 +447,9 @@ impl Proxy {
     /// Counts a failed connect against its server.
     fn note_fault(&mut self, server: &ServerRef, fault: LastFault, said: Option<&SqlError>) {
         self.stats.lanes_failed += 1;
+        if let Some(counters) = self.server_stats.of(server.index) {
+            counters.failed += 1;
+        }
         let vars = &self.snapshot.vars;
         let limit = vars.shun_on_failures.min(vars.connect_retries_on_failure.saturating_add(1));
         let recovery_us = vars.shun_recovery_time_sec * 1_000_000;
@@ -477,24 +516,6 @@ pub(crate) struct Dial {
     pub schema: Option<Arc<[u8]>>,
     pub collation: u8,
     pub lease: Lease,
-    pub now_us: u64,
-    pub timeout_us: u64,
-}
-
-/// Makes a lane and orders its socket.
-pub(crate) fn dial(
-    lanes: &mut Slab<LaneId, Lane>,
-    orders: &mut crate::orders::Orders,
-    dial: Dial,
-) -> LaneId {
-    let Dial { server, account, class, schema, collation, lease, now_us, timeout_us } = dial;
-    let local = server.is_local_socket();
-    let login = BackendLogin::new(account, class, schema, collation, local);
-    let to = server.clone();
-    let id = lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
-    orders.push(Order::Dial { lane: id, server: to });
-    orders.push(Order::Deadline { end: End::Lane(id), at: now_us + timeout_us });
-    id
 }
 
 fn collation_of(charset: &str) -> u8 {

@@ -2,13 +2,15 @@
 //!
 //! Nothing is decided about lanes here.
 
+use std::ops::Range;
+
 use wire::command::Command;
 use wire::frame::{self, Framed, HEADER_BYTES, Header, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
 use crate::holds::Holds;
-use crate::ids::SessionId;
+use crate::ids::{LaneId, SessionId};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
@@ -52,7 +54,8 @@ impl Proxy {
                     self.collect(id, span, rest)
                 }
                 Phase::Relaying(lane) => {
-                    self.orders.relay(End::Lane(*lane), taken..bytes.len());
+                    let lane = *lane;
+                    self.relay_to_lane(lane, taken..bytes.len());
                     rest.len()
                 }
                 Phase::Skipping { span, .. } => {
@@ -279,8 +282,17 @@ impl Proxy {
             running.file_seq = Some(scan.last_seq());
             running.stage = Stage::Sent;
         }
-        self.orders.relay(End::Lane(running.lane), taken..taken + bytes);
+        let lane = running.lane;
+        self.relay_to_lane(lane, taken..taken + bytes);
         bytes
+    }
+
+    /// Passes bytes of a client on to its server.
+    pub(crate) fn relay_to_lane(&mut self, lane_id: LaneId, range: Range<usize>) {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.traffic.bytes_sent += range.len() as u64;
+        }
+        self.orders.relay(End::Lane(lane_id), range);
     }
 
     /// Keeps a command until its reply begins.

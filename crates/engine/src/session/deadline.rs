@@ -102,6 +102,7 @@ impl Proxy {
             return self.wake(id, at_us);
         }
         self.client_fault(id, "the handshake was not completed in time");
+        self.note_login(id, true);
         self.close_session(id, None);
     }
 

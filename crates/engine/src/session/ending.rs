@@ -128,8 +128,8 @@ impl Proxy {
         if self.snapshot.vars.kill_backend_connection_when_disconnect && !shares {
             self.kill_running(id, Killed::Asked);
         }
-        let hostgroup = self.runs_in(id);
-        self.tell_end(id, hostgroup, Rows::default());
+        let ran_on = self.running(id).map(|running| (running.job.hostgroup, running.lane));
+        self.tell_end(id, ran_on, Rows::default());
         self.release_all(id);
         self.leave_account(id);
         self.drop_kept(id);
@@ -140,11 +140,6 @@ impl Proxy {
         if is_mirror {
             self.copy_ended();
         }
-    }
-
-    /// The hostgroup that a session's command runs in now.
-    fn runs_in(&mut self, id: SessionId) -> Option<HostgroupId> {
-        self.running(id).map(|running| running.job.hostgroup)
     }
 
     fn is_login(&self, id: SessionId) -> bool {
@@ -204,11 +199,21 @@ impl Proxy {
 
     /// Forgets a backend connection whose socket is closed or about to be.
     pub(crate) fn forget(&mut self, lane_id: LaneId) {
-        if let Some(lane) = self.lanes.remove(lane_id) {
+        if let Some(lane) = self.end_lane(lane_id) {
             self.pool.remove_idle(&lane.server, lane_id);
             self.pool.remove_shared(&lane.server, lane_id);
-            lane.server.gauge.give_permit();
         }
+    }
+
+    /// Takes a backend connection out of the books.
+    pub(crate) fn end_lane(&mut self, lane_id: LaneId) -> Option<Lane> {
+        let lane = self.lanes.remove(lane_id)?;
+        lane.server.gauge.give_permit();
+        if let Some(counters) = self.server_stats.of(lane.server.index) {
+            counters.open = counters.open.saturating_sub(1);
+            counters.ended.merge(&lane.traffic);
+        }
+        Some(lane)
     }
 
     /// Something about this end panicked: its state cannot be trusted, so the session and every

@@ -12,7 +12,7 @@ use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Owner};
 use crate::orders::{End, KillRequest, Order};
 use crate::proxy::Proxy;
-use crate::session::checkout::{Dial, dial};
+use crate::session::checkout::Dial;
 use crate::session::{Phase, Running, Session};
 
 /// Why a running query is being ended.
@@ -40,18 +40,24 @@ const INTERRUPTED: u16 = 1317;
 const GRACE_US: u64 = 2_000_000;
 
 impl Proxy {
-    /// Carries out a client's `KILL` on a session of this worker.
-    pub(crate) fn kill(&mut self, request: &KillRequest) {
+    /// Carries out a `KILL` on a session of this worker; returns whether there is such a one.
+    pub(crate) fn kill(&mut self, request: &KillRequest) -> bool {
         let is_meant = |session: &Session| {
             session.connection.0 == request.connection
                 && request.user.as_ref().is_none_or(|user| session.user().as_bytes() == user)
                 && !session.is_mirror()
         };
         let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);
-        let Some(id) = found else { return };
-        if !request.query_only {
-            return self.close_session(id, None);
+        let Some(id) = found else { return false };
+        match request.query_only {
+            true => self.kill_query(id),
+            false => self.close_session(id, None),
         }
+        true
+    }
+
+    /// Ends what a session does.
+    fn kill_query(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let job = match &session.phase {
             Phase::Waiting(waiting) => waiting.job,
@@ -129,12 +135,10 @@ impl Proxy {
             schema: None,
             collation: 45,
             lease: Lease::Errand(lane.thread_id),
-            now_us: self.now_us,
-            timeout_us: self.snapshot.vars.connect_timeout_server_ms * 1000,
         };
         // a kill must get through when the server is full for queries: it needs no permit
         let _ = lane.server.gauge.take_permit(u32::MAX);
-        dial(&mut self.lanes, &mut self.orders, errand);
+        self.open_lane(errand);
     }
 
     /// The connection for a kill stands.

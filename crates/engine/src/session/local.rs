@@ -160,7 +160,7 @@ impl Proxy {
             .union(Effects::READS_FOUND_ROWS)
             .union(Effects::SHOW_WARNINGS);
         if facts.effects == Effects::TRANSACTION_END {
-            return self.answer_needless_end(id);
+            return self.answer_needless_end(id, facts.verb);
         }
         if facts.verb == Verb::Kill {
             return self.answer_kill_text(id, text);
@@ -197,10 +197,14 @@ impl Proxy {
     }
 
     /// `COMMIT` or `ROLLBACK` with nothing to end needs no server.
-    fn answer_needless_end(&mut self, id: SessionId) -> bool {
+    fn answer_needless_end(&mut self, id: SessionId, verb: Verb) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
         if session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some() {
             return false;
+        }
+        match verb {
+            Verb::Commit => self.stats.commits_filtered += 1,
+            _ => self.stats.rollbacks_filtered += 1,
         }
         self.answer_ok(id);
         true

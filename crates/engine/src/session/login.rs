@@ -14,7 +14,7 @@ use wire::{Caps, Malformed, Status, frame};
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
 use crate::link::{Charset, LinkState};
-use crate::orders::End;
+use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
@@ -179,6 +179,7 @@ impl Proxy {
 
     fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
         self.client_fault(id, &malformed.to_string());
+        self.note_login(id, true);
         self.refuse(id, seq, error::bad_handshake(&malformed.to_string()));
     }
 
@@ -292,8 +293,27 @@ impl Proxy {
         self.accept_login(id, &login);
     }
 
+    /// Whether so many logins from an address failed in a row that no further one is tried.
+    pub(crate) fn has_failed_often(&self, times: u32) -> bool {
+        let vars = &self.snapshot.vars;
+        let times_max = vars.client_host_error_counts;
+        vars.client_host_cache_size > 0 && times_max > 0 && times >= times_max
+    }
+
+    /// Has it remembered by its address how a client's login ended.
+    pub(crate) fn note_login(&mut self, id: SessionId, failed: bool) {
+        let addresses_max = self.snapshot.vars.client_host_cache_size;
+        if addresses_max > 0
+            && let Some(session) = self.sessions.get(id).filter(|session| !session.local)
+        {
+            let client = session.client.clone();
+            self.orders.push(Order::LoginEnded { client, failed, addresses_max });
+        }
+    }
+
     fn deny(&mut self, id: SessionId, login: &Login) {
         self.stats.denied_password += 1;
+        self.note_login(id, true);
         let Some(session) = self.sessions.get(id) else { return };
         let error = error::access_denied(&login.user, &session.client, login.with_password);
         self.refuse(id, login.seq, error);
@@ -312,6 +332,7 @@ impl Proxy {
             let end = End::Client(id);
             self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
         }
+        self.note_login(id, false);
         // the configuration may have changed since the login began
         let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
         let Some(session) = self.sessions.get_mut(id) else { return };

@@ -7,7 +7,6 @@ use wire::result::ReplyKind;
 
 use crate::error;
 use crate::ids::SessionId;
-use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::{Phase, Then};
 
@@ -67,7 +66,7 @@ impl Proxy {
                 lane.partial = false;
             }
         }
-        self.orders.relay(End::Lane(lane), taken..taken + fed.consumed);
+        self.relay_to_lane(lane, taken..taken + fed.consumed);
         if fed.done && silent {
             self.finish_silent(id);
         }

@@ -63,6 +63,8 @@ impl Proxy {
             Lease::Exclusive(id) => {
                 self.stats.lanes_lost += 1;
                 let running = matches!(self.running(id), Some(running) if running.lane == lane_id);
+                let lost = error::lost_connection(&server.to_string(), &fault.to_string());
+                self.note_lane_error(id, lane_id, lost.code, lost.message.as_bytes());
                 let retried = running && self.retry(id, lane_id);
                 if let Some(session) = self.sessions.get(id) {
                     let connection = session.connection;
@@ -71,8 +73,7 @@ impl Proxy {
                 }
                 self.forget(lane_id);
                 if !retried {
-                    let error = error::lost_connection(&server.to_string(), &fault.to_string());
-                    self.lane_lost_under(id, lane_id, &error, error_seq.filter(|_| running));
+                    self.lane_lost_under(id, lane_id, &lost, error_seq.filter(|_| running));
                 }
             }
             Lease::Relay(id) => {

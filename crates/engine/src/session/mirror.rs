@@ -190,11 +190,13 @@ impl Proxy {
         let id = self.sessions.insert_with(|_| {
             let arrival = Arrival {
                 client,
+                client_port: 0,
                 local: false,
                 proxy,
                 connection: ConnectionId(0),
                 random: [0; 20],
                 admitted: true,
+                failed_logins: 0,
             };
             let session = Session::new(arrival, [0; 20], now_us);
             Session {

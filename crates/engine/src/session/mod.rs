@@ -43,11 +43,13 @@ mod reply;
 mod run;
 mod share;
 mod stmt;
+mod tell;
 
 pub use adopt::Replaced;
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Statements;
+pub(crate) use tell::share;
 
 /// What a command is, as far as its way through the proxy depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,6 +243,8 @@ pub struct Session {
     pub(crate) connection: ConnectionId,
     /// The client's address without its port; `localhost` for a Unix socket.
     pub(crate) client: Arc<str>,
+    /// The client's port; 0 for a Unix socket.
+    pub(crate) client_port: u16,
     /// Through a Unix socket.
     pub(crate) local: bool,
     /// The address that it was accepted on, as it is listened on, and its port.
@@ -299,11 +303,12 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
-        let Arrival { connection, client, local, proxy, .. } = arrival;
+        let Arrival { connection, client, client_port, local, proxy, .. } = arrival;
         let blank = LinkState { schema: None, charset: Charset::Collation(45), autocommit: true };
         Self {
             connection,
             client,
+            client_port,
             local,
             proxy,
             mirror: false,

@@ -66,6 +66,7 @@ impl Proxy {
     ) {
         let facts = self.facts_of_routed(text, upload.is_some());
         self.note_class(id, sql::command_class(&facts));
+        self.count_verb(id, facts.verb);
         if self.answered_locally(id, text, &facts) {
             return;
         }
@@ -106,6 +107,22 @@ impl Proxy {
         self.mirror(copy);
     }
 
+    /// Counts a statement that has a counter of its own.
+    fn count_verb(&mut self, id: SessionId, verb: Verb) {
+        let count = match verb {
+            Verb::Commit => &mut self.stats.commits,
+            Verb::Rollback => &mut self.stats.rollbacks,
+            Verb::Use => &mut self.stats.use_dbs,
+            Verb::SelectForUpdate => {
+                let Some(session) = self.sessions.get(id) else { return };
+                self.stats.selects_for_update += u64::from(!session.want.autocommit);
+                return;
+            }
+            _ => return,
+        };
+        *count += 1;
+    }
+
     /// The facts of a text, of which only the beginning may be there; the rest of one that is
     /// longer than what is usually kept is not looked at either.
     fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
@@ -143,6 +160,7 @@ impl Proxy {
                     && let Some(held) = session.held.iter().find(|held| held.lane == lane)
                 {
                     job.hostgroup = held.hostgroup;
+                    self.stats.pinned_queries += u64::from(held.why.intersects(Holds::PINNING));
                 }
                 self.run(id, lane, job);
             }
@@ -162,27 +180,36 @@ impl Proxy {
         let busy = session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some();
         let Some(set) = sql::parse_set(text) else { return SetPlan::Sent };
         let mut want = session.want.clone();
+        let (mut names, mut autocommits) = (0, 0);
         for assignment in &set.assignments {
             match assignment {
                 Assignment::Names { charset, collation } => {
+                    names += 1;
                     match Charset::named(charset, *collation) {
                         Some(charset) => want.charset = charset,
                         None => return SetPlan::Sent,
                     }
                 }
-                Assignment::Autocommit(on) => want.autocommit = *on,
+                Assignment::Autocommit(on) => {
+                    autocommits += 1;
+                    want.autocommit = *on;
+                }
                 _ => return SetPlan::Sent,
             }
         }
+        self.stats.set_names += names;
+        self.stats.autocommits += autocommits;
         if busy {
             return SetPlan::Followed;
         }
+        self.stats.autocommits_filtered += autocommits;
         session.want = want;
         self.answer_ok(id);
         SetPlan::Tracked
     }
 
     pub(crate) fn on_init_db(&mut self, id: SessionId, raw: &[u8]) {
+        self.stats.init_dbs += 1;
         self.on_simple(id, raw, What::Schema, ReplyKind::Simple, Holds::NONE, true);
     }
 

@@ -79,6 +79,10 @@ impl Proxy {
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
                 lane.server.gauge.on_success();
                 self.stats.lanes_created += 1;
+                if let Some(counters) = self.server_stats.of(lane.server.index) {
+                    counters.opened += 1;
+                    counters.login_us = self.now_us.saturating_sub(lane.born_us);
+                }
                 self.on_lane_ready(id);
             }
             LoginStep::Failed { fault, said } => {
@@ -116,6 +120,10 @@ impl Proxy {
     ) {
         match head.owner {
             Owner::Session(id) => {
+                if let Event::Err { at, .. } = &event {
+                    let said = slice(bytes, range.start + at.start..range.start + at.end);
+                    self.note_error_reply(id, lane_id, said);
+                }
                 let running = self.running(id).filter(|running| running.lane == lane_id);
                 match running.map(|running| running.shared) {
                     Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
@@ -187,6 +195,7 @@ impl Proxy {
                         message: String::from_utf8_lossy(err.message).into_owned(),
                     },
                 );
+                self.note_lane_error(id, lane_id, error.code, error.message.as_bytes());
                 self.pop(lane_id, None);
                 self.on_step_done(id, lane_id, step, Err(error));
             }
@@ -242,9 +251,8 @@ impl Proxy {
             Event::Track { session_track } => {
                 self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
             }
-            Event::Err { at: inner, code, .. } => {
+            Event::Err { at: inner, .. } => {
                 let told = self.lanes.get(lane_id).and_then(Lane::status_so_far);
-                self.note_interruption(lane_id, code);
                 self.pop(lane_id, told);
                 self.note_autocommit(id, lane_id, told);
                 if login {
@@ -263,6 +271,13 @@ impl Proxy {
             }
             _ => {}
         }
+    }
+
+    /// A command ended with an error of its server.
+    fn note_error_reply(&mut self, id: SessionId, lane_id: LaneId, payload: &[u8]) {
+        let Ok(said) = ErrPacket::parse(payload) else { return };
+        self.note_interruption(lane_id, said.code);
+        self.note_lane_error(id, lane_id, said.code, said.message);
     }
 
     pub(crate) fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
@@ -312,7 +327,7 @@ impl Proxy {
         let took_us = now_us.saturating_sub(running.started_us);
         self.learn(id, &running, took_us, &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
-        self.tell_end(id, Some(job.hostgroup), outcome.rows());
+        self.tell_end(id, Some((job.hostgroup, lane_id)), outcome.rows());
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }
@@ -374,7 +389,7 @@ impl Proxy {
         if done || job.holds.intersects(Holds::PINNING) {
             let before = why.intersects(Holds::PINNING);
             why.set(job.holds, true);
-            self.stats.pins += u64::from(!before && why.intersects(Holds::PINNING));
+            self.stats.note_pin(!before && why.intersects(Holds::PINNING), job.what == What::Set);
         }
         if let (What::Execute(stmt), Outcome::Done(end)) = (job.what, outcome) {
             let open = end.status.contains(Status::CURSOR_EXISTS)

@@ -55,18 +55,21 @@ impl Proxy {
         let sets_it = matches!(job.what, What::Schema | What::LoginSchema);
         let schema = plan.schema.as_ref().filter(|_| !sets_it);
         if let Some(schema) = schema {
+            self.stats.lane_init_dbs += 1;
             self.send_step(id, lane_id, Step::Schema, ReplyKind::Simple, |out| {
                 command::write(out, command::code::INIT_DB, schema);
             });
             pending += 1;
         }
         if let Some(text) = &plan.charset {
+            self.stats.lane_set_names += 1;
             self.send_step(id, lane_id, Step::Charset, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
             });
             pending += 1;
         }
         if let Some((stmt, text)) = self.missing_statement(id, lane_id, job) {
+            self.stats.lane_prepares += 1;
             self.send_step(id, lane_id, Step::Prepare(stmt), ReplyKind::Prepare, |out| {
                 command::write(out, command::code::STMT_PREPARE, &text);
             });
@@ -97,9 +100,12 @@ impl Proxy {
         kind: ReplyKind,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
+        let before = self.orders.made.len();
         self.orders.send(End::Lane(lane_id), write);
+        let bytes = (self.orders.made.len() - before) as u64;
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.enqueue(Owner::Step(id, step), kind);
+            lane.traffic.bytes_sent += bytes;
         }
     }
 
@@ -124,10 +130,14 @@ impl Proxy {
         }
         self.read_again(id, lane_id, job);
         self.patch_statement(id, lane_id, job);
+        let bytes = self.kept(id).len();
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.partial = job.upload.is_some();
             lane.enqueue(Owner::Session(id), job.reply);
+            lane.traffic.note_query(bytes);
         }
+        self.stats.lane_executes += u64::from(matches!(job.what, What::Execute(_)));
+        self.stats.lane_prepares += u64::from(matches!(job.what, What::Prepare(_)));
         if job.reply == ReplyKind::None && job.upload.is_none() {
             // the session goes on at once, and may keep another command before this one is sent
             let kept = self.sessions.get(id).map_or(&[][..], |session| &session.kept);

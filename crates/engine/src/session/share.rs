@@ -165,6 +165,8 @@ impl Proxy {
             self.gathering.push(lane_id);
         }
         lane.gather(id, job.reply, cost_us);
+        lane.traffic.checkouts += 1;
+        self.stats.checkouts += 1;
         self.stats.shared_queries += 1;
         self.watch(id, &job);
     }
@@ -192,6 +194,8 @@ impl Proxy {
         while let Some(command) = lane.send_gathered() {
             self.stats.shared_sent += 1;
             if let Owner::Session(session) = command.owner {
+                let kept = self.sessions.get(session).map_or(0, |session| session.kept.len());
+                lane.traffic.note_query(kept);
                 self.orders.push(Order::SendKept { session, lane: lane_id });
             }
         }
@@ -259,7 +263,7 @@ impl Proxy {
         self.learn(id, &running, took_us, &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         let hostgroup = running.job.hostgroup;
-        self.tell_end(id, Some(hostgroup), outcome.rows());
+        self.tell_end(id, Some((hostgroup, lane_id)), outcome.rows());
         match &outcome {
             Outcome::Done(end) if end.warnings == 0 => self.drop_kept(id),
             _ => self.keep_for_recall(id, hostgroup),

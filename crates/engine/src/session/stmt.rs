@@ -82,6 +82,23 @@ impl Statements {
         self.list.iter_mut().find(|statement| statement.id == id)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Bytes of memory that they hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |statement: &Statement| {
+            let digest = statement.digest.as_ref().map_or(0, |digest| digest.text.len());
+            let prepared = statement.on.capacity() * size_of::<Prepared>();
+            statement.text.len() + digest + prepared + statement.types.capacity()
+        };
+        size_of::<Self>()
+            + self.list.capacity() * size_of::<Statement>()
+            + self.list.iter().map(of).sum::<usize>()
+    }
+
     /// The server's ids of the statements on a lane.
     pub(crate) fn server_ids_on(&self, lane: LaneId) -> Vec<ServerStmtId> {
         let all = self.list.iter().flat_map(|statement| &statement.on);
@@ -137,6 +154,7 @@ impl Proxy {
         text: &[u8],
         upload: Option<Span>,
     ) {
+        self.stats.prepares += 1;
         let route = self.route(id, text);
         self.forget_asked(id);
         if let Some(Answer::Error(_)) = &route.answer {
@@ -310,6 +328,7 @@ impl Proxy {
         stmt_id: u32,
         upload: Option<Span>,
     ) {
+        self.stats.executes += 1;
         let Some(stmt) = self.resolve(id, stmt_id) else {
             let error = error::unknown_statement(stmt_id, "mysqld_stmt_execute");
             return self.refuse_command(id, upload, error);
@@ -433,6 +452,7 @@ impl Proxy {
     }
 
     pub(crate) fn on_stmt_close(&mut self, id: SessionId, stmt_id: u32) {
+        self.stats.closes += 1;
         let Some(stmt) = self.resolve(id, stmt_id) else { return };
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(stmts) = &mut session.stmts else { return };
@@ -458,6 +478,7 @@ impl Proxy {
 
     /// Closes a statement on a lane.
     pub(crate) fn send_close(&mut self, lane: LaneId, stmt: ServerStmtId) {
+        self.stats.lane_closes += 1;
         self.orders.send(End::Lane(lane), |out| {
             command::write(out, command::code::STMT_CLOSE, &stmt.0.to_le_bytes());
         });

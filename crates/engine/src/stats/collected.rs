@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{CommandCounters, Counters, DigestPage, DigestStats};
+use super::{
+    CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage, ServerShare,
+    Servers, SessionPage, SessionRow,
+};
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -13,8 +16,46 @@ pub struct Parts {
     pub next_page: bool,
     /// By class of statement.
     pub commands: bool,
+    /// By server.
+    pub servers: bool,
+    /// Errors of servers.
+    pub errors: bool,
+    /// Of sessions, some at a time.
+    pub sessions: Option<Walk>,
+    /// Of lanes, some at a time.
+    pub lanes: Option<Walk>,
     /// The parts asked for begin anew, losing nothing in between.
     pub reset: bool,
+}
+
+impl Parts {
+    /// Only what is always told.
+    pub const NONE: Self = Self {
+        digests: false,
+        next_page: false,
+        commands: false,
+        servers: false,
+        errors: false,
+        sessions: None,
+        lanes: None,
+        reset: false,
+    };
+}
+
+/// Some of many things of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Walk {
+    /// Where to begin; 0 at first, then what the page before said.
+    pub from: u32,
+    /// Whether there is to be a row for each; sums alone are cheaper.
+    pub rows: bool,
+}
+
+impl Walk {
+    /// All of them, a row for each.
+    pub const ROWS: Self = Self { from: 0, rows: true };
+    /// All of them, sums alone.
+    pub const SUMS: Self = Self { from: 0, rows: false };
 }
 
 /// What one worker answers. Counters and hits are always there and are never reset.
@@ -42,6 +83,34 @@ pub struct Share {
     pub commands: Option<CommandCounters>,
     /// By digest, if asked for.
     pub digests: Option<DigestShare>,
+    /// By server, if asked for.
+    pub servers: Vec<ServerShare>,
+    /// Errors of servers, if asked for.
+    pub errors: Option<ErrorStats>,
+    /// Bytes of memory for statistics by server and of errors.
+    pub other_bytes: usize,
+    /// Of its sessions, if asked for.
+    pub session_page: SessionPage,
+    /// Of its lanes, if asked for.
+    pub pool_page: PoolPage,
+    /// Time since it began, in microseconds.
+    pub uptime_us: u64,
+    /// Bytes of memory for statistics by digest.
+    pub digest_bytes: usize,
+    /// Bytes of buffers that are kept for commands and digests to come.
+    pub spare_bytes: usize,
+}
+
+impl Share {
+    /// What is to be asked of the worker next, until it has told everything.
+    pub fn rest(&self, asked: Parts) -> Option<Parts> {
+        let more = matches!(&self.digests, Some(DigestShare::Page(page)) if page.more);
+        let after = |walk: Option<Walk>, next: Option<u32>| Some(Walk { from: next?, ..walk? });
+        let sessions = after(asked.sessions, self.session_page.next);
+        let lanes = after(asked.lanes, self.pool_page.next);
+        let rest = Parts { digests: more, next_page: true, sessions, lanes, ..Parts::default() };
+        (more || sessions.is_some() || lanes.is_some()).then_some(rest)
+    }
 }
 
 /// What became of a rule.
@@ -100,6 +169,24 @@ pub struct Collected {
     pub commands: CommandCounters,
     /// By digest.
     pub digests: DigestStats,
+    /// By server, if asked for.
+    pub servers: Servers,
+    /// Errors of servers, if asked for.
+    pub errors: ErrorStats,
+    /// Bytes of the workers' memory for statistics by server and of errors.
+    pub other_bytes: usize,
+    /// Of all sessions, if asked for.
+    pub session_page: SessionPage,
+    /// Of all lanes, if asked for.
+    pub pool_page: PoolPage,
+    /// Time since the first worker began, in microseconds.
+    pub uptime_us: u64,
+    /// Workers that have told their share.
+    pub workers: usize,
+    /// Bytes of the workers' memory for statistics by digest.
+    pub digest_bytes: usize,
+    /// Bytes of buffers that workers keep for commands and digests to come.
+    pub spare_bytes: usize,
 }
 
 impl Default for Collected {
@@ -117,13 +204,22 @@ impl Default for Collected {
             commands: CommandCounters::default(),
             // the shares are bounded already
             digests: DigestStats::new(usize::MAX, 0),
+            servers: Servers::new(),
+            errors: ErrorStats::new(usize::MAX, 0),
+            other_bytes: 0,
+            session_page: SessionPage::default(),
+            pool_page: PoolPage::default(),
+            uptime_us: 0,
+            workers: 0,
+            digest_bytes: 0,
+            spare_bytes: 0,
         }
     }
 }
 
 impl Collected {
-    /// Adds a worker's share.
-    pub fn merge(&mut self, share: &Share) {
+    /// Adds the first share of worker number `worker`.
+    pub fn merge(&mut self, worker: usize, share: Share) {
         self.now_us = self.now_us.max(share.now_us);
         self.counters.merge(&share.counters);
         self.sessions += share.sessions;
@@ -137,20 +233,55 @@ impl Collected {
             sum.hits += hits.hits;
             sum.limit_hits += hits.limit_hits;
         }
-        self.merge_moved(share);
+        for server in &share.servers {
+            match self.servers.get_mut(&server.server.index) {
+                Some(known) => known.merge(server),
+                None => drop(self.servers.insert(server.server.index, server.clone())),
+            }
+        }
+        self.uptime_us = self.uptime_us.max(share.uptime_us);
+        self.workers += 1;
+        self.digest_bytes += share.digest_bytes;
+        self.spare_bytes += share.spare_bytes;
+        self.other_bytes += share.other_bytes;
+        self.merge_counts(&share);
+        self.merge_pages(worker, share);
     }
 
     /// Adds only what a worker has moved out for good: of a share that came too late to be
     /// counted otherwise.
     pub fn merge_moved(&mut self, share: &Share) {
-        if let Some(commands) = &share.commands {
-            self.commands.merge(commands);
-        }
+        self.merge_counts(share);
         self.merge_digests(share);
     }
 
-    /// Adds only what a share has by digest: of the pages after the first.
-    pub fn merge_digests(&mut self, share: &Share) {
+    fn merge_counts(&mut self, share: &Share) {
+        if let Some(commands) = &share.commands {
+            self.commands.merge(commands);
+        }
+        if let Some(errors) = &share.errors {
+            self.errors.merge(errors);
+        }
+    }
+
+    /// Adds only what is told in pages: of the shares of a worker after the first.
+    pub fn merge_pages(&mut self, worker: usize, share: Share) {
+        self.merge_digests(&share);
+        let SessionPage { rows, busy, in_transaction, pinned, statements, .. } = share.session_page;
+        let all = &mut self.session_page;
+        all.rows.extend(rows.into_iter().map(|row| SessionRow { worker, ..row }));
+        all.busy += busy;
+        all.in_transaction += in_transaction;
+        all.pinned += pinned;
+        all.statements += statements;
+        all.bytes += share.session_page.bytes;
+        all.statement_bytes += share.session_page.statement_bytes;
+        let rows = share.pool_page.rows.into_iter().map(|row| LaneRow { worker, ..row });
+        self.pool_page.rows.extend(rows);
+        self.pool_page.bytes += share.pool_page.bytes;
+    }
+
+    fn merge_digests(&mut self, share: &Share) {
         match &share.digests {
             Some(DigestShare::Moved(digests)) => self.digests.merge(digests),
             Some(DigestShare::Page(page)) => self.digests.merge_page(page),

@@ -19,6 +19,27 @@ pub struct CommandRow {
     pub buckets: [u64; BOUNDS_US.len() + 1],
 }
 
+impl CommandRow {
+    /// Counts a statement that took so long.
+    pub fn record(&mut self, elapsed_us: u64) {
+        self.time_us = self.time_us.saturating_add(elapsed_us);
+        self.count += 1;
+        let bucket = BOUNDS_US.iter().position(|bound| elapsed_us <= *bound);
+        if let Some(count) = self.buckets.get_mut(bucket.unwrap_or(BOUNDS_US.len())) {
+            *count += 1;
+        }
+    }
+
+    /// Adds what another one counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.time_us = self.time_us.saturating_add(other.time_us);
+        self.count += other.count;
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *count += more;
+        }
+    }
+}
+
 /// A row for every class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandCounters {
@@ -34,23 +55,15 @@ impl Default for CommandCounters {
 impl CommandCounters {
     /// Counts a statement of this class that took so long.
     pub fn record(&mut self, class: CommandClass, elapsed_us: u64) {
-        let Some(row) = self.rows.get_mut(class.index()) else { return };
-        row.time_us = row.time_us.saturating_add(elapsed_us);
-        row.count += 1;
-        let bucket = BOUNDS_US.iter().position(|bound| elapsed_us <= *bound);
-        if let Some(count) = row.buckets.get_mut(bucket.unwrap_or(BOUNDS_US.len())) {
-            *count += 1;
+        if let Some(row) = self.rows.get_mut(class.index()) {
+            row.record(elapsed_us);
         }
     }
 
     /// Adds what another worker counted.
     pub fn merge(&mut self, other: &Self) {
         for (row, more) in self.rows.iter_mut().zip(other.rows.iter()) {
-            row.time_us = row.time_us.saturating_add(more.time_us);
-            row.count += more.count;
-            for (count, more) in row.buckets.iter_mut().zip(more.buckets) {
-                *count += more;
-            }
+            row.merge(more);
         }
     }
 

@@ -18,6 +18,12 @@ macro_rules! counters {
                 $(self.$name += other.$name;)*
             }
 
+            /// A session was tied to a lane now, by a `SET` or by something else.
+            pub(crate) fn note_pin(&mut self, is_pinned: bool, by_set: bool) {
+                self.pins += u64::from(is_pinned);
+                self.sets_pinned += u64::from(is_pinned && by_set);
+            }
+
             /// Every counter by its name.
             pub fn pairs(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),*].into_iter()
@@ -37,6 +43,8 @@ counters! {
     pub denied_max_connections: u64,
     /// Logins refused: the account is full.
     pub denied_max_user_connections: u64,
+    /// Clients closed at once because their address failed to log in too often.
+    pub hosts_refused: u64,
     /// Commands of clients that ask for an answer, from the moment they are whole.
     pub queries: u64,
     /// Of those, answered with anything but an error.
@@ -79,6 +87,60 @@ counters! {
     pub kills_sent: u64,
     /// Queries that ran longer than they may.
     pub timed_out: u64,
+    /// Queries that took longer than `mysql-long_query_time`.
+    pub slow: u64,
+    /// Time that servers took for queries, waiting for a connection included, in microseconds.
+    pub backend_time_us: u64,
+    /// Bytes received from clients.
+    pub client_bytes_received: u64,
+    /// Bytes sent to clients.
+    pub client_bytes_sent: u64,
+    /// Checkouts that gave a lane, at once or later.
+    pub checkouts: u64,
+    /// Lanes that went back to the pool.
+    pub checkins: u64,
+    /// Waits for a lane that ended without one because their time was over.
+    pub connect_timeouts: u64,
+    /// `COMMIT`s of clients.
+    pub commits: u64,
+    /// Of those, with nothing to end, so that no server was asked.
+    pub commits_filtered: u64,
+    /// `ROLLBACK`s of clients.
+    pub rollbacks: u64,
+    /// Of those, with nothing to end, so that no server was asked.
+    pub rollbacks_filtered: u64,
+    /// `SET autocommit`s of clients.
+    pub autocommits: u64,
+    /// Of those, that were noted and sent to no server.
+    pub autocommits_filtered: u64,
+    /// `SET NAMES` of clients.
+    pub set_names: u64,
+    /// `SET NAMES` sent to servers to align a lane.
+    pub lane_set_names: u64,
+    /// `COM_INIT_DB`s of clients.
+    pub init_dbs: u64,
+    /// `USE`s of clients.
+    pub use_dbs: u64,
+    /// `COM_INIT_DB`s sent to servers to align a lane.
+    pub lane_init_dbs: u64,
+    /// Statements that clients prepared.
+    pub prepares: u64,
+    /// Prepared statements that clients executed.
+    pub executes: u64,
+    /// Prepared statements that clients closed.
+    pub closes: u64,
+    /// Statements prepared on servers.
+    pub lane_prepares: u64,
+    /// Prepared statements executed on servers.
+    pub lane_executes: u64,
+    /// Prepared statements closed on servers.
+    pub lane_closes: u64,
+    /// `SET`s that are not replayed, each of which tied its session to a lane.
+    pub sets_pinned: u64,
+    /// Queries of sessions that are tied to a lane by something other than a transaction.
+    pub pinned_queries: u64,
+    /// `SELECT … FOR UPDATE` while autocommit is off.
+    pub selects_for_update: u64,
     /// Queries that were made to wait before they ran.
     pub delayed: u64,
     /// Queries that a rule answered in place of a server.

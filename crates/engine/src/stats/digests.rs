@@ -328,13 +328,13 @@ fn show<'a>(row: &'a Row, names: &'a Interner, texts: &'a Interner) -> DigestRow
 }
 
 /// Stirs a word into a hash: a product of 128 bits, folded.
-fn mix(hash: u64, word: u64) -> u64 {
+pub(super) fn mix(hash: u64, word: u64) -> u64 {
     let (low, high) = (hash ^ word).carrying_mul(ODD, 0);
     low ^ high
 }
 
 /// Stirs a text into a hash, and where it ends.
-fn mix_text(hash: u64, text: &[u8]) -> u64 {
+pub(super) fn mix_text(hash: u64, text: &[u8]) -> u64 {
     let hash = hash ^ text.len() as u64;
     let rest = match (text.last_chunk::<8>(), text.first_chunk::<4>(), text.last_chunk::<4>()) {
         (Some(last), ..) => {

@@ -6,20 +6,26 @@ mod collected;
 mod commands;
 mod counters;
 mod digests;
+mod errors;
 mod index;
 mod interner;
 mod latencies;
 mod page;
+mod rows;
+mod servers;
 mod totals;
 
 use sql::CommandClass;
 
-pub use collected::{Collected, DigestShare, Parts, RuleHits, Share};
+pub use collected::{Collected, DigestShare, Parts, RuleHits, Share, Walk};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
 pub use counters::Counters;
 pub use digests::{DigestRow, DigestStats};
+pub use errors::{ErrorRow, ErrorSource, ErrorStats};
 pub use latencies::Latencies;
 pub use page::DigestPage;
+pub use rows::{LaneRow, PoolPage, SessionPage, SessionRow};
+pub use servers::{ServerCounters, ServerShare, ServerStats, Servers, Traffic};
 pub use totals::Totals;
 
 use crate::ids::HostgroupId;
@@ -59,13 +65,16 @@ pub struct QueryStats {
     pub digests: DigestStats,
     /// By class of statement.
     pub commands: CommandCounters,
+    /// Errors of servers.
+    pub errors: ErrorStats,
 }
 
 impl QueryStats {
     /// Nothing counted yet; `secret` is a random number.
     pub fn new(vars: &Vars, secret: u64) -> Self {
         let digests = DigestStats::new(digest_bytes_max(vars), secret);
-        Self { digests, commands: CommandCounters::default() }
+        let errors = ErrorStats::new(ERROR_ROWS_MAX, secret);
+        Self { digests, commands: CommandCounters::default(), errors }
     }
 
     /// These are the limits from now on.
@@ -87,6 +96,9 @@ impl QueryStats {
         }
     }
 }
+
+/// Kinds of errors that a worker tells apart.
+const ERROR_ROWS_MAX: usize = 1024;
 
 /// One worker's share of the memory for digests.
 fn digest_bytes_max(vars: &Vars) -> usize {

@@ -54,11 +54,13 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Bool,
         "true",
         "Whether idle sessions are shown in the process list.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "show_processlist_extended",
         int(0, 2),
         "0",
         "How much the process list tells of each session.",
-    ),
+    )
+    .acts(Effect::AtOnce),
 ];

@@ -98,13 +98,15 @@ pub(super) const ROWS: &[Variable] = &[
         int(0, 1_048_576),
         "0",
         "Client addresses whose failures are remembered; 0 remembers none.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "client_host_error_counts",
         int(0, 1_048_576),
         "0",
         "Failures after which a remembered client address is turned away.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "use_tcp_keepalive",
         Kind::Bool,

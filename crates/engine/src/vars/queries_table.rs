@@ -42,7 +42,8 @@ pub(super) const ROWS: &[Variable] = &[
         "1000",
         "Time from which a query counts as slow.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "max_transaction_time",
         int(1000, 1_728_000_000),

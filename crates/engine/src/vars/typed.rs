@@ -127,6 +127,16 @@ vars! {
     default_query_delay_ms: u64 = "mysql-default_query_delay",
     /// Time a query may run.
     default_query_timeout_ms: u64 = "mysql-default_query_timeout",
+    /// Time from which a query counts as slow.
+    long_query_time_ms: u64 = "mysql-long_query_time",
+    /// Whether idle sessions are shown in the process list.
+    session_idle_show_processlist: bool = "mysql-session_idle_show_processlist",
+    /// How much the process list tells of each session.
+    show_processlist_extended: u32 = "mysql-show_processlist_extended",
+    /// Client addresses whose failures are remembered; 0 remembers none.
+    client_host_cache_size: u32 = "mysql-client_host_cache_size",
+    /// Failures after which a remembered client address is turned away; 0 for never.
+    client_host_error_counts: u32 = "mysql-client_host_error_counts",
     /// Time a transaction may last.
     max_transaction_time_ms: u64 = "mysql-max_transaction_time",
     /// Time a session may be idle inside a transaction.

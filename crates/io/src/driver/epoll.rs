@@ -6,7 +6,7 @@
 //!
 //! Deliberately knows neither buffers nor phases.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::{Driver, Event, Interest, NoChunk, Started};
@@ -166,6 +166,10 @@ impl Driver for EpollDriver {
 
     fn unread(&self, handle: &OwnedFd) -> usize {
         socket::unread(handle)
+    }
+
+    fn local(&self, handle: &OwnedFd) -> Option<(i32, Addr)> {
+        Some((handle.as_raw_fd(), crate::listen::bound_to(handle).ok()?))
     }
 
     fn pending_error(&self, handle: &OwnedFd) -> i32 {

@@ -131,6 +131,11 @@ pub trait Driver: Sized {
     fn unread(&self, handle: &Self::Handle) -> usize;
     /// The failure a pending connect ended with; 0 when it succeeded.
     fn pending_error(&self, handle: &Self::Handle) -> i32;
+
+    /// What the system knows it by, and where it is on this side; `None` without a system.
+    fn local(&self, _: &Self::Handle) -> Option<(i32, Addr)> {
+        None
+    }
     /// Announces that nothing more will be sent.
     fn shutdown_send(&mut self, handle: &Self::Handle);
     /// Closes a socket; nothing that it reports afterwards is heard.

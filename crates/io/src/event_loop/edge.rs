@@ -187,6 +187,13 @@ impl<D: Driver> Edge<D> {
         self.sockets.find(sock).map_or(0, |socket| socket.input.len())
     }
 
+    /// What the system knows a socket by, and where it is on this side; `None` without a system
+    /// below.
+    pub fn local(&self, sock: Sock) -> Option<(i32, Addr)> {
+        let socket = self.sockets.find(sock)?;
+        self.driver.local(&socket.handle)
+    }
+
     pub(super) fn add_listener(&mut self, on: D::Listening) -> Listener {
         let listener = Listener(u32::try_from(self.accepting.on.len()).expect("few listeners"));
         self.accepting.on.push(Some(false));

@@ -1,15 +1,15 @@
 //! What the administrative interface may ask of this process.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use admin::{Applied, Control, Kill, Runtime};
+use admin::{Applied, Control, FailedClient, Kill, Runtime};
 use engine::config_fault::ConfigFault;
 use engine::orders::KillRequest;
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
-use worker::Mail;
+use worker::{HostErrors, Mail};
 
 use crate::signals::Notice;
 use crate::threads::Reach;
@@ -39,8 +39,8 @@ impl Workers {
 }
 
 impl Runtime for Workers {
-    fn current(&self) -> Arc<Draft> {
-        self.reach.publisher.current().draft.clone()
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.reach.publisher.current()
     }
 
     fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
@@ -61,6 +61,16 @@ impl Runtime for Workers {
         Ok(Applied { warnings: late.chain(slow).collect() })
     }
 
+    fn failed_clients(&self, reset: bool) -> Vec<FailedClient> {
+        let all = self.reach.hosts.rows(reset).into_iter();
+        let row = |(address, errors): (_, HostErrors)| FailedClient {
+            address,
+            times: errors.count,
+            updated_us: errors.updated_us,
+        };
+        all.map(row).collect()
+    }
+
     fn collect(&self, parts: Parts) -> Collected {
         lock(&self.reach.collector).collect(parts, LIMIT).collected
     }
@@ -68,13 +78,22 @@ impl Runtime for Workers {
     fn kill(&self, id: u32, what: Kill) -> bool {
         let query_only = what == Kill::Query;
         let request = KillRequest { connection: id, query_only, user: None };
-        // only the worker that has the session knows it; as with ProxySQL, none of them answers
+        let (answer, answers) = channel();
         for mailbox in &self.reach.mailboxes {
-            if mailbox.post(Mail::Kill(request.clone())).is_err() {
+            let (request, answer) = (request.clone(), answer.clone());
+            // whoever asked may have given up waiting
+            let tell = Box::new(move |found| {
+                let _ = answer.send(found);
+            });
+            if mailbox.post(Mail::KillNow { request, tell }).is_err() {
                 tracing::warn!(id, "a worker's mailbox is full: KILL was not delivered");
             }
         }
-        true
+        drop(answer);
+        let deadline = Instant::now() + LIMIT;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        // only the worker that has the session knows it
+        std::iter::from_fn(|| answers.recv_timeout(left()).ok()).any(|found| found)
     }
 
     fn log(&self, text: &str) {
@@ -90,8 +109,9 @@ impl Runtime for Workers {
             Control::Resume => self.reach.doors.resume().map(|()| 0),
             Control::Stop => self.reach.doors.stop().map(|()| 0),
             Control::Start => self.reach.doors.start().map(|()| 0),
-            // the log is the standard error stream, results and client errors are not kept
-            Control::FlushLogs | Control::FlushQueryCache | Control::FlushClientHosts => Ok(0),
+            // the log is the standard error stream, results are not kept
+            Control::FlushLogs | Control::FlushQueryCache => Ok(0),
+            Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),
             Control::FlushDigests => {
                 let parts = Parts { digests: true, reset: true, ..Parts::default() };
                 drop(self.collect(parts));

@@ -390,6 +390,10 @@ impl Driver for UringDriver {
         socket::unread(handle)
     }
 
+    fn local(&self, handle: &OwnedFd) -> Option<(i32, Addr)> {
+        Some((handle.as_raw_fd(), crate::listen::bound_to(handle).ok()?))
+    }
+
     fn pending_error(&self, handle: &OwnedFd) -> i32 {
         socket::pending_error(handle)
     }

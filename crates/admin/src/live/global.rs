@@ -1,0 +1,110 @@
+//! `stats_mysql_global`: counters of the whole process, by ProxySQL's names.
+//!
+//! Names of what does not exist here are left out; `tests/recorded.rs` lists them with the reason.
+
+use engine::stats::{Counters, Parts, Walk};
+
+use super::{LiveTable, Row, Seen, text};
+
+pub(super) const TABLE: LiveTable = LiveTable {
+    name: "stats_mysql_global",
+    parts: Parts {
+        servers: true,
+        sessions: Some(Walk::SUMS),
+        lanes: Some(Walk::SUMS),
+        ..Parts::NONE
+    },
+    rows,
+};
+
+fn rows(seen: &Seen<'_>) -> Vec<Row> {
+    let pairs = counted(&seen.collected.counters).into_iter().chain(present(seen));
+    let mut rows: Vec<Row> =
+        pairs.map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
+    rows.sort_by_key(|row| format!("{:?}", row.first()));
+    rows
+}
+
+/// What only grows.
+fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
+    let c = counters;
+    vec![
+        ("Access_Denied_Max_Connections", c.denied_max_connections),
+        ("Access_Denied_Max_User_Connections", c.denied_max_user_connections),
+        ("Access_Denied_Wrong_Password", c.denied_password),
+        ("Backend_query_time_nsec", c.backend_time_us.saturating_mul(1000)),
+        ("Client_Connections_aborted", c.clients_aborted),
+        ("Client_Connections_created", c.clients_created),
+        ("Com_autocommit", c.autocommits),
+        ("Com_autocommit_filtered", c.autocommits_filtered),
+        ("Com_backend_change_user", 0),
+        ("Com_backend_init_db", c.lane_init_dbs),
+        ("Com_backend_set_names", c.lane_set_names),
+        ("Com_backend_stmt_close", c.lane_closes),
+        ("Com_backend_stmt_execute", c.lane_executes),
+        ("Com_backend_stmt_prepare", c.lane_prepares),
+        ("Com_commit", c.commits),
+        ("Com_commit_filtered", c.commits_filtered),
+        ("Com_frontend_init_db", c.init_dbs),
+        ("Com_frontend_set_names", c.set_names),
+        ("Com_frontend_stmt_close", c.closes),
+        ("Com_frontend_stmt_execute", c.executes),
+        ("Com_frontend_stmt_prepare", c.prepares),
+        ("Com_frontend_use_db", c.use_dbs),
+        ("Com_rollback", c.rollbacks),
+        ("Com_rollback_filtered", c.rollbacks_filtered),
+        ("ConnPool_get_conn_failure", c.checkouts_failed),
+        ("ConnPool_get_conn_immediate", c.checkouts_idle),
+        ("ConnPool_get_conn_success", c.checkouts),
+        ("MyHGM_myconnpoll_destroy", c.lanes_dropped),
+        ("MyHGM_myconnpoll_get", c.checkouts_idle + c.checkouts_waited),
+        ("MyHGM_myconnpoll_get_ok", c.checkouts),
+        ("MyHGM_myconnpoll_push", c.checkins),
+        ("MyHGM_myconnpoll_reset", 0),
+        ("Queries_frontends_bytes_recv", c.client_bytes_received),
+        ("Queries_frontends_bytes_sent", c.client_bytes_sent),
+        ("Questions", c.queries),
+        ("Selects_for_update__autocommit0", c.selects_for_update),
+        ("Server_Connections_aborted", c.lanes_failed + c.lanes_lost),
+        ("Server_Connections_created", c.lanes_created),
+        ("Slow_queries", c.slow),
+        ("client_host_error_killed_connections", c.hosts_refused),
+        ("generated_error_packets", c.errors_generated),
+        ("hostgroup_locked_queries", c.pinned_queries),
+        ("hostgroup_locked_set_cmds", c.sets_pinned),
+        ("max_connect_timeouts", c.connect_timeouts),
+        ("mysql_killed_backend_connections", 0),
+        ("mysql_killed_backend_queries", c.kills_sent),
+        ("mysql_unexpected_frontend_packets", c.client_faults),
+    ]
+}
+
+/// What is so now.
+fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
+    let all = seen.collected;
+    let (sessions, lanes) = (&all.session_page, &all.pool_page);
+    let shares = all.servers.values();
+    let (sent, received) = shares.fold((0, 0), |(sent, received), share| {
+        let traffic = share.counters.ended;
+        (sent + traffic.bytes_sent, received + traffic.bytes_received)
+    });
+    let count = |number: usize| number as u64;
+    vec![
+        ("Active_Transactions", count(sessions.in_transaction)),
+        ("Client_Connections_connected", count(all.sessions)),
+        ("Client_Connections_hostgroup_locked", count(sessions.pinned)),
+        ("Client_Connections_non_idle", count(sessions.busy)),
+        ("ConnPool_memory_bytes", count(lanes.bytes)),
+        ("Mirror_concurrency", count(all.mirrors)),
+        ("Mirror_queue_length", count(all.mirrors_queued)),
+        ("MySQL_Thread_Workers", count(all.workers)),
+        ("ProxySQL_Uptime", all.uptime_us / 1_000_000),
+        ("Queries_backends_bytes_recv", received),
+        ("Queries_backends_bytes_sent", sent),
+        ("Query_Processor_time_nsec", all.processor_ns),
+        ("SQLite3_memory_bytes", seen.sqlite_bytes),
+        ("Server_Connections_connected", count(all.lanes)),
+        ("Stmt_Client_Active_Total", count(sessions.statements)),
+        ("mysql_session_internal_bytes", count(sessions.bytes)),
+    ]
+}

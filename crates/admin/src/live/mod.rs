@@ -1,0 +1,142 @@
+//! Tables whose rows are made when a statement reads them: statistics.
+//!
+//! Before a statement runs, the tables that it reads are known from SQLite itself (see
+//! `database`), and each of them is filled by its [`LiveTable`]; so joins, views and subqueries
+//! work over them like over any other. A table without one is empty.
+//!
+//! A file makes the rows of one family of tables out of what was [`Seen`] of the process; none
+//! asks anything itself.
+
+mod commands;
+mod digests;
+mod errors;
+mod global;
+mod hosts;
+mod idle;
+mod json;
+mod memory;
+mod pool;
+mod processlist;
+mod rules;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, PoisonError};
+
+use engine::snapshot::Snapshot;
+use engine::stats::{Collected, Parts, Totals};
+
+use crate::runtime::Runtime;
+use crate::tables;
+
+pub(crate) use memory::resident;
+pub use pool::PoolSince;
+pub use rusqlite::types::Value;
+
+/// One row, values in the order of the registry's columns.
+pub type Row = Vec<Value>;
+
+/// What makes the rows of one table.
+pub(crate) struct LiveTable {
+    /// The table's name in the registry; its twin ending in `_reset` is made by the same.
+    name: &'static str,
+    /// What workers are asked for; those of them that a twin resets begin anew.
+    parts: Parts,
+    /// All rows.
+    rows: fn(&Seen<'_>) -> Vec<Row>,
+}
+
+/// What is known of the process at one moment.
+pub struct Seen<'a> {
+    /// What workers told.
+    pub collected: &'a Collected,
+    /// The configuration in force.
+    pub snapshot: &'a Snapshot,
+    /// The time of the calendar then, in microseconds since 1970.
+    pub unix_us: u64,
+    /// What was told when the connection pool was last reset.
+    pub pool_since: &'a Mutex<PoolSince>,
+    /// Bytes that SQLite has in memory.
+    pub sqlite_bytes: u64,
+    /// The process, where more is asked of it than workers know.
+    pub runtime: Option<&'a dyn Runtime>,
+    /// Whether the rows are those of a twin that resets.
+    pub reset: bool,
+}
+
+/// Every live table that can have rows.
+const TABLES: &[LiveTable] = &[
+    commands::TABLE,
+    digests::TABLE,
+    errors::TABLE,
+    global::TABLE,
+    hosts::TABLE,
+    idle::TABLE,
+    memory::TABLE,
+    pool::TABLE,
+    processlist::TABLE,
+    rules::TABLE,
+    users::TABLE,
+];
+
+/// The rows of a table now, or `None` when it is no live table.
+pub(crate) fn read(
+    name: &str,
+    runtime: &dyn Runtime,
+    pool_since: &Mutex<PoolSince>,
+    sqlite_bytes: impl FnOnce() -> u64,
+) -> Option<Vec<Row>> {
+    let plain = name.strip_suffix("_reset");
+    let table = TABLES.iter().find(|table| table.name == plain.unwrap_or(name))?;
+    let reset = plain.is_some();
+    let collected = runtime.collect(Parts { reset, ..table.parts });
+    let (collected, snapshot) = (&collected, &*runtime.snapshot());
+    let (unix_us, sqlite_bytes) = (crate::clock::unix_us(), sqlite_bytes());
+    let runtime = Some(runtime);
+    let seen = Seen { collected, snapshot, unix_us, pool_since, sqlite_bytes, runtime, reset };
+    Some((table.rows)(&seen))
+}
+
+/// The rows of a table as they are in what was seen, and the names of its columns.
+pub fn rows_of(name: &str, seen: &Seen<'_>) -> Option<(Vec<&'static str>, Vec<Row>)> {
+    let table = TABLES.iter().find(|table| table.name == name)?;
+    let columns = tables::find(name)?.columns.iter().map(|column| column.name).collect();
+    Some((columns, (table.rows)(seen)))
+}
+
+/// Columns of `stats_mysql_query_digest` that are sums, of any of its queries.
+pub fn digest_totals(seen: &Seen<'_>, totals: &Totals) -> Vec<(&'static str, Value)> {
+    digests::TOTALS.into_iter().zip(digests::totals(seen, totals)).collect()
+}
+
+impl Seen<'_> {
+    /// A moment of the loops' clock as seconds since 1970.
+    fn unix_seconds(&self, at_us: u64) -> Value {
+        let ago_us = self.collected.now_us.saturating_sub(at_us);
+        int(self.unix_us.saturating_sub(ago_us) / 1_000_000)
+    }
+
+    fn pool_since(&self) -> std::sync::MutexGuard<'_, PoolSince> {
+        // it is whole between two readings, whatever happened to the thread that held it
+        self.pool_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A number; SQLite has none beyond 63 bits.
+fn int<N: TryInto<i64>>(number: N) -> Value {
+    Value::Integer(number.try_into().unwrap_or(i64::MAX))
+}
+
+fn text(text: impl Into<String>) -> Value {
+    Value::Text(text.into())
+}
+
+/// Bytes that somebody sent: a text where they are one.
+fn bytes(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::Text(text.to_owned()),
+        Err(_) => Value::Blob(bytes.to_vec()),
+    }
+}

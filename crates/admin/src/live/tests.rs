@@ -1,0 +1,204 @@
+//! Rows out of what was seen, and the names of counters against those recorded from ProxySQL.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::ids::HostgroupId;
+use engine::rows::{ServerRow, UserRow};
+use engine::snapshot::Draft;
+use engine::stats::{QueryEnd, ServerShare, ServerStats};
+use engine::topology::ServerRef;
+
+use super::*;
+
+/// Something to look at, and whoever looks.
+struct Stage {
+    collected: Collected,
+    snapshot: Snapshot,
+    pool_since: Mutex<PoolSince>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let server = |port| ServerRow { hostname: "db".into(), port, ..ServerRow::default() };
+        let user = UserRow { username: "app".into(), ..UserRow::default() };
+        let draft =
+            Draft { servers: vec![server(1), server(2)], users: vec![user], ..Draft::default() };
+        let snapshot = Snapshot::compile(&draft).expect("it is right");
+        let collected = Collected { now_us: 9_000_000, ..Collected::default() };
+        Self { collected, snapshot, pool_since: Mutex::default() }
+    }
+
+    /// The rows of a table, columns by name.
+    fn read(&self, name: &str, reset: bool) -> Vec<BTreeMap<String, String>> {
+        let Self { collected, snapshot, pool_since } = self;
+        let (unix_us, sqlite_bytes) = (1_700_000_009_000_000, 4096);
+        let runtime = None;
+        let seen = Seen { collected, snapshot, unix_us, pool_since, sqlite_bytes, runtime, reset };
+        let (columns, rows) = rows_of(name, &seen).expect("it is a live table");
+        let named = |row: Row| {
+            assert_eq!(row.len(), columns.len(), "{name}");
+            let names = columns.iter().map(|name| (*name).to_owned());
+            names.zip(row.iter().map(crate::rows::as_text)).collect()
+        };
+        rows.into_iter().map(named).collect()
+    }
+
+    /// What a worker tells of a server.
+    fn tell(&mut self, server: &ServerRef, queries: u64, used_max: u32) {
+        let mut stats = ServerStats::default();
+        let counters = stats.of(server.index).expect("made");
+        counters.ended.queries = queries;
+        counters.used_max = used_max;
+        counters.open = 3;
+        let share = ServerShare { idle: 1, ..stats.share(server) };
+        self.collected.servers.insert(server.index, share);
+    }
+}
+
+fn columns<'a>(row: &'a BTreeMap<String, String>, names: &[&str]) -> Vec<&'a str> {
+    names.iter().map(|name| row[*name].as_str()).collect()
+}
+
+#[test]
+fn the_pool_shows_every_server_and_a_reset_begins_anew_what_is_a_sum() {
+    let mut stage = Stage::new();
+    let server = stage.snapshot.topology.servers()[0].clone();
+    stage.tell(&server, 5, 2);
+    let names = ["srv_port", "status", "ConnUsed", "ConnFree", "Queries", "MaxConnUsed"];
+    let pool = |stage: &Stage, reset| {
+        let rows = stage.read("stats_mysql_connection_pool", reset);
+        rows.iter().map(|row| columns(row, &names).join(" ")).collect::<Vec<_>>()
+    };
+    assert_eq!(pool(&stage, false), ["1 ONLINE 2 1 5 2"]);
+    assert_eq!(pool(&stage, true), ["1 ONLINE 2 1 5 2"]);
+    stage.tell(&server, 12, 1);
+    assert_eq!(pool(&stage, false), ["1 ONLINE 2 1 7 1"]);
+    // a server that was removed and came back counts from zero
+    stage.tell(&server, 4, 1);
+    assert_eq!(pool(&stage, false), ["1 ONLINE 2 1 4 1"]);
+    server.gauge.on_fault(engine::topology::LastFault::Timeout, 8_000_000, 1, 60_000_000);
+    assert_eq!(pool(&stage, false), ["1 SHUNNED 2 1 4 1"]);
+    stage.snapshot = Snapshot::compile(&Draft::default()).expect("nothing is wrong in nothing");
+    assert_eq!(pool(&stage, false), ["1 OFFLINE_HARD 2 1 4 1"]);
+}
+
+#[test]
+fn digests_add_up_with_those_that_found_no_room() {
+    let mut stage = Stage::new();
+    stage.collected.digests = engine::stats::DigestStats::new(0, 1);
+    for digest in 0..5000 {
+        let end = QueryEnd {
+            hostgroup: Some(HostgroupId(3)),
+            user: b"app",
+            digest_text: b"SELECT ?",
+            ..QueryEnd::default()
+        };
+        stage.collected.digests.record(8_500_000, digest, &end, false);
+    }
+    let rows = stage.read("stats_mysql_query_digest", false);
+    let sum: u64 = rows.iter().map(|row| row["count_star"].parse::<u64>().expect("a number")).sum();
+    assert_eq!(sum, 5000);
+    let last = rows.last().expect("there are some");
+    assert_eq!(columns(last, &["hostgroup", "digest"]), ["-1", "0x0000000000000000"]);
+    let first = columns(&rows[0], &["hostgroup", "digest_text", "username", "last_seen"]);
+    assert_eq!(first, ["3", "SELECT ?", "app", "1700000008"]);
+}
+
+#[test]
+fn accounts_are_shown_with_their_clients_and_limits() {
+    let stage = Stage::new();
+    stage.snapshot.users.find(b"app").expect("it is there").admit().expect("there is room");
+    let rows = stage.read("stats_mysql_users", false);
+    let names = ["username", "frontend_connections", "frontend_max_connections"];
+    assert_eq!(columns(&rows[0], &names), ["app", "1", "10000"]);
+}
+
+#[test]
+fn every_recorded_counter_is_there_or_is_known_not_to_mean_anything_here() {
+    let text = include_str!("../../testdata/admin.json");
+    let recorded: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+    let recorded: BTreeSet<&str> =
+        recorded["status"].as_array().expect("a list").iter().filter_map(|n| n.as_str()).collect();
+    let rows = Stage::new().read("stats_mysql_global", false);
+    let ours: BTreeSet<&str> = rows.iter().map(|row| row["Variable_Name"].as_str()).collect();
+    let listed: BTreeSet<&str> =
+        NOT_HERE.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let missing: Vec<_> = recorded.difference(&ours).collect();
+    assert_eq!(missing, listed.iter().collect::<Vec<_>>(), "what is missing is what is listed");
+    let own: Vec<_> = ours.difference(&recorded).collect();
+    assert_eq!(own, Vec::<&&str>::new(), "names of our own");
+}
+
+/// Recorded counters that are not shown, by the reason.
+const NOT_HERE: &[(&str, &[&str])] = &[
+    (
+        "there is no monitor yet",
+        &[
+            "MySQL_Monitor_Workers",
+            "MySQL_Monitor_Workers_Aux",
+            "MySQL_Monitor_Workers_Started",
+            "MySQL_Monitor_connect_check_ERR",
+            "MySQL_Monitor_connect_check_OK",
+            "MySQL_Monitor_dns_cache_lookup_success",
+            "MySQL_Monitor_dns_cache_queried",
+            "MySQL_Monitor_dns_cache_record_updated",
+            "MySQL_Monitor_ping_check_ERR",
+            "MySQL_Monitor_ping_check_OK",
+            "MySQL_Monitor_read_only_check_ERR",
+            "MySQL_Monitor_read_only_check_OK",
+            "MySQL_Monitor_replication_lag_check_ERR",
+            "MySQL_Monitor_replication_lag_check_OK",
+        ],
+    ),
+    (
+        "lag is known to the monitor only, which is not there yet",
+        &[
+            "backend_lagging_during_query",
+            "get_aws_aurora_replicas_skipped_during_query",
+            "queries_with_max_lag_ms",
+            "queries_with_max_lag_ms__delayed",
+            "queries_with_max_lag_ms__total_wait_time_us",
+            "ConnPool_get_conn_latency_awareness",
+        ],
+    ),
+    (
+        "there is no query cache yet",
+        &[
+            "Query_Cache_Entries",
+            "Query_Cache_Memory_bytes",
+            "Query_Cache_Purged",
+            "Query_Cache_bytes_IN",
+            "Query_Cache_bytes_OUT",
+            "Query_Cache_count_GET",
+            "Query_Cache_count_GET_OK",
+            "Query_Cache_count_SET",
+        ],
+    ),
+    ("there is no reading by GTID yet", &["GTID_consistent_queries", "GTID_session_collected"]),
+    (
+        "there is no firewall yet",
+        &["automatic_detected_sql_injection", "whitelisted_sqli_fingerprint"],
+    ),
+    ("connects are not throttled yet", &["Server_Connections_delayed", "new_req_conns_count"]),
+    (
+        "statements are prepared by each session for itself",
+        &[
+            "Stmt_Cached",
+            "Stmt_Client_Active_Unique",
+            "Stmt_Max_Stmt_id",
+            "Stmt_Server_Active_Total",
+            "Stmt_Server_Active_Unique",
+        ],
+    ),
+    (
+        "buffers are a loop's, of whichever side had them last",
+        &["mysql_backend_buffers_bytes", "mysql_frontend_buffers_bytes"],
+    ),
+    ("a version of the table is a cluster's", &["Servers_table_version"]),
+    ("listeners are not paused yet", &["mysql_listener_paused"]),
+    ("a quit in the middle of a reply is read after it", &["mysql_unexpected_frontend_com_quit"]),
+    (
+        "a server set offline ends its connections at once, each of which is an error",
+        &["backend_offline_during_query"],
+    ),
+];

@@ -1,0 +1,112 @@
+//! Sessions and lanes of a worker as they are told to another thread: some at a time, so that
+//! a worker with many of them is never kept from its work.
+
+use std::sync::Arc;
+
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId};
+use crate::topology::ServerRef;
+
+/// Some sessions of a worker.
+#[derive(Default, Debug)]
+pub struct SessionPage {
+    /// What they do, if that was asked for.
+    pub rows: Vec<SessionRow>,
+    /// Those that do anything.
+    pub busy: usize,
+    /// Those with a transaction open.
+    pub in_transaction: usize,
+    /// Those that are tied to a lane by something other than a transaction.
+    pub pinned: usize,
+    /// Statements that they have prepared.
+    pub statements: usize,
+    /// Bytes of memory that they hold.
+    pub bytes: usize,
+    /// Of those, for prepared statements.
+    pub statement_bytes: usize,
+    /// Where the next page begins; `None` when there is none.
+    pub next: Option<u32>,
+}
+
+/// A row of `stats_mysql_processlist`, as far as a worker knows it.
+#[derive(Clone, Debug)]
+pub struct SessionRow {
+    /// Number of the worker; whoever collects knows it.
+    pub worker: usize,
+    /// `SessionID`.
+    pub connection: u32,
+    /// `user`; `None` before it has logged in.
+    pub user: Option<Arc<str>>,
+    /// `db`.
+    pub schema: Option<Arc<[u8]>>,
+    /// `cli_host`.
+    pub client: Arc<str>,
+    /// `cli_port`; 0 for a Unix socket.
+    pub client_port: u16,
+    /// `hostgroup`.
+    pub hostgroup: Option<HostgroupId>,
+    /// The server that it has a lane to, and the server's number of that connection.
+    pub server: Option<(ServerRef, u32)>,
+    /// `command`.
+    pub command: &'static str,
+    /// `time_ms`.
+    pub time_ms: u64,
+    /// `info`.
+    pub text: Option<Vec<u8>>,
+    /// That connection.
+    pub lane: Option<LaneId>,
+    /// Where its socket is on this side, which whoever has the sockets knows.
+    pub local: Option<(String, u16)>,
+    /// Why it keeps lanes.
+    pub holds: Holds,
+    /// What it does, in words.
+    pub doing: &'static str,
+    /// Whether it is in autocommit mode.
+    pub autocommit: bool,
+    /// How long its transaction has been open; `None` without one.
+    pub transaction_ms: Option<u64>,
+    /// Lanes that it keeps.
+    pub lanes: usize,
+    /// Statements that it has prepared.
+    pub statements: usize,
+}
+
+/// Some lanes of a worker.
+#[derive(Default, Debug)]
+pub struct PoolPage {
+    /// Those that nobody has.
+    pub rows: Vec<LaneRow>,
+    /// Bytes of memory that lanes hold.
+    pub bytes: usize,
+    /// Where the next page begins; `None` when there is none.
+    pub next: Option<u32>,
+}
+
+/// A row of `stats_mysql_free_connections`.
+#[derive(Clone, Debug)]
+pub struct LaneRow {
+    /// Number of the worker; whoever collects knows it.
+    pub worker: usize,
+    /// Its key on its worker.
+    pub lane: LaneId,
+    /// The descriptor of its socket, which whoever has the sockets knows.
+    pub fd: Option<i32>,
+    /// Where it goes.
+    pub server: ServerRef,
+    /// Whose login it has.
+    pub user: Arc<str>,
+    /// Its schema.
+    pub schema: Option<Arc<[u8]>>,
+    /// Whether it is in autocommit mode.
+    pub autocommit: bool,
+    /// How long nobody has had it.
+    pub idle_ms: u64,
+    /// How long it has been open.
+    pub age_ms: u64,
+    /// The server's number of the connection.
+    pub thread_id: u32,
+    /// Its character set, as it was asked for.
+    pub charset: String,
+    /// What it was used for.
+    pub traffic: super::Traffic,
+}

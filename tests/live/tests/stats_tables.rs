@@ -1,0 +1,362 @@
+//! Statistics as an administrator reads them, against what clients have done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Load, Proxy, Raw, client, eventually};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+
+/// Answers queries itself, so that a million of them take seconds.
+const ANSWERING: &str = "server_version = \"8.0.11\"\nthreads = 2\n\
+    [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = 1\n\
+    [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+    [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_pattern = \".\"\nOK_msg = \"yes\"\n\
+    apply = 1\n";
+
+fn answering(variables: &str) -> Proxy {
+    Proxy::start(|interfaces| {
+        format!("[mysql_variables]\n{variables}interfaces = \"{interfaces}\"\n{ANSWERING}")
+    })
+    .expect("tidegate starts")
+}
+
+fn split(cluster: &Cluster) -> Proxy {
+    let options = SplitOptions { variables: "threads = 2\n".into(), ..Default::default() };
+    Proxy::start(|interfaces| {
+        lab::split_toml(cluster, &SplitOptions { interfaces, ..options.clone() })
+    })
+    .expect("tidegate starts")
+}
+
+fn admin(proxy: &Proxy) -> Conn {
+    let options = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+    client::connect(options)
+}
+
+/// The rows of a query, columns by name.
+fn rows(admin: &mut Conn, query: &str) -> Vec<BTreeMap<String, String>> {
+    let rows: Vec<Row> = admin.query(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let named = |row: Row| {
+        let names = row.columns();
+        let names = names.iter().map(|column| column.name_str().into_owned());
+        let cell = |value: mysql::Value| match value {
+            mysql::Value::NULL => String::new(),
+            value => mysql::from_value(value),
+        };
+        names.zip(row.unwrap().into_iter().map(cell)).collect()
+    };
+    rows.into_iter().map(named).collect()
+}
+
+fn number(admin: &mut Conn, query: &str) -> u64 {
+    let value: Option<Option<String>> = admin.query_first(query).expect("it is SQL");
+    value.flatten().map_or(0, |value| value.parse().expect("a number"))
+}
+
+/// Sends `count` queries over each of some connections, many at a time, and reads every answer.
+fn ask(port: u16, connections: u32, count: u32) {
+    const BATCH: u32 = 500;
+    let one = move |number: u32| {
+        let mut raw = Raw::login(port, "app", "app").expect("it logs in");
+        let query = format!("SELECT {}", ["a", "b", "c", "d"][number as usize % 4]);
+        let mut packet = u32::try_from(query.len() + 1).expect("short").to_le_bytes().to_vec();
+        packet.push(3);
+        packet.extend_from_slice(query.as_bytes());
+        let batch = packet.repeat(BATCH as usize);
+        for _ in 0..count / BATCH {
+            raw.bytes(&batch).expect("sent");
+            for _ in 0..BATCH {
+                let (_, answer) = raw.receive().expect("answered");
+                assert_eq!(answer[0], 0, "{answer:?}");
+            }
+        }
+    };
+    let threads: Vec<_> =
+        (0..connections).map(|number| thread::spawn(move || one(number))).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+#[test]
+fn a_reset_under_load_loses_no_query() {
+    let proxy = answering("");
+    let (connections, count) = if live::full() { (8, 125_000) } else { (8, 12_500) };
+    let done = Arc::new(AtomicBool::new(false));
+    let (port, ended) = (proxy.port, done.clone());
+    let load = thread::spawn(move || {
+        ask(port, connections, count);
+        ended.store(true, Ordering::Relaxed);
+    });
+    let mut admin = admin(&proxy);
+    let read = "SELECT sum(count_star) FROM stats_mysql_query_digest_reset";
+    let (mut sum, mut resets) = (0, 0);
+    while !done.load(Ordering::Relaxed) {
+        sum += number(&mut admin, read);
+        resets += 1;
+    }
+    load.join().expect("every query was answered");
+    // both tables in one statement show the same rows
+    let both = "SELECT (SELECT sum(count_star) FROM stats_mysql_query_digest), \
+                (SELECT sum(count_star) FROM stats_mysql_query_digest_reset)";
+    let (plain, last): (Option<u64>, Option<u64>) =
+        admin.query_first(both).expect("it is SQL").expect("a row");
+    assert_eq!(plain, last);
+    sum += last.unwrap_or(0);
+    assert_eq!(sum, u64::from(connections * count), "over {resets} resets");
+    assert_eq!(number(&mut admin, read), 0);
+    let questions = "SELECT @@Questions";
+    assert_eq!(number(&mut admin, questions), u64::from(connections * count), "is never reset");
+    assert!(resets > 10, "{resets}");
+    ask(proxy.port, 4, 1000);
+    let hits = "SELECT hits FROM stats_mysql_query_rules WHERE rule_id = 1";
+    assert_eq!(number(&mut admin, hits), u64::from(connections * count) + 4000);
+    admin.query_drop("SAVE MYSQL DIGEST TO DISK").expect("saved");
+    assert_eq!(admin.affected_rows(), 4);
+    let saved = "SELECT sum(count_star) FROM stats_history.history_mysql_query_digest";
+    assert_eq!(number(&mut admin, saved), 4000);
+}
+
+#[test]
+fn memory_metrics_add_up_to_what_the_process_has() {
+    let proxy = answering("");
+    let idle: Vec<Raw> =
+        (0..400).map(|_| Raw::login(proxy.port, "app", "app").expect("it logs in")).collect();
+    ask(proxy.port, 4, 5000);
+    let mut admin = admin(&proxy);
+    let metric = |admin: &mut Conn, condition: &str| {
+        number(
+            admin,
+            &format!("SELECT sum(Variable_Value) FROM stats_memory_metrics WHERE {condition}"),
+        )
+    };
+    let parts = metric(&mut admin, "Variable_Name <> 'resident_memory'");
+    let resident = proxy.rss_bytes();
+    assert!(
+        parts.abs_diff(resident) * 10 <= resident,
+        "{parts} of {resident}: {:#?}",
+        rows(&mut admin, "SELECT * FROM stats_memory_metrics")
+    );
+    let total = metric(&mut admin, "Variable_Name = 'resident_memory'");
+    assert!(total.abs_diff(resident) * 10 <= resident, "{total} is not {resident}");
+    let sessions = metric(&mut admin, "Variable_Name = 'client_sessions_memory'");
+    assert!(sessions / 400 > 200 && sessions / 400 < 4000, "{sessions} for 400 sessions");
+    drop(idle);
+    eventually("sessions give their memory back", Duration::from_secs(10), || {
+        metric(&mut admin, "Variable_Name = 'client_sessions_memory'") < sessions / 4
+    });
+}
+
+#[test]
+fn what_clients_did_is_seen_by_server_by_account_and_by_error() {
+    let Some(cluster) = live::cluster("statistics tables", Flavour::MariaDb, 1) else { return };
+    let proxy = split(&cluster);
+    let mut admin = admin(&proxy);
+    let mut conn = client::connect(client::options(proxy.port));
+    for _ in 0..20 {
+        let _: Option<String> = conn.query_first("SELECT repeat('x', 1000)").expect("read");
+    }
+    for _ in 0..3 {
+        conn.query_drop("SELECT nothing FROM nowhere").expect_err("there is no such table");
+    }
+    conn.query_drop("BEGIN").expect("begun");
+    conn.query_drop("SET NAMES latin1").expect("set");
+    let pool = "SELECT * FROM stats_mysql_connection_pool WHERE hostgroup = 1";
+    let read = &rows(&mut admin, pool)[0];
+    let value = |name: &str| read[name].parse::<u64>().expect("a number");
+    assert_eq!((read["status"].as_str(), value("ConnERR")), ("ONLINE", 0), "{read:?}");
+    assert!((23..40).contains(&value("Queries")), "{read:?}");
+    assert!(value("Bytes_data_recv") > 20_000 && value("Bytes_data_sent") > 20 * 20, "{read:?}");
+    assert!(
+        value("ConnOK") >= 1 && value("ConnFree") >= 1 && value("MaxConnUsed") >= 1,
+        "{read:?}"
+    );
+    let again = "SELECT Queries FROM stats_mysql_connection_pool_reset WHERE hostgroup = 1";
+    assert_eq!(number(&mut admin, again), value("Queries"));
+    assert_eq!(number(&mut admin, again), 0);
+    let used = "SELECT ConnUsed FROM stats_mysql_connection_pool WHERE hostgroup = 0";
+    assert_eq!(number(&mut admin, used), 1, "the transaction's");
+    let error = &rows(&mut admin, "SELECT * FROM stats_mysql_errors WHERE errno = 1146")[0];
+    assert_eq!((error["count_star"].as_str(), error["username"].as_str()), ("3", "app"));
+    assert_eq!(
+        (error["schemaname"].as_str(), error["client_address"].as_str()),
+        ("test", "127.0.0.1")
+    );
+    assert!(error["last_error"].contains("nowhere"), "{error:?}");
+    let errors = "SELECT sum(count_star) FROM stats_mysql_errors_reset WHERE errno = 1146";
+    assert_eq!((number(&mut admin, errors), number(&mut admin, errors)), (3, 0));
+    let users = "SELECT frontend_connections FROM stats_mysql_users WHERE username = 'app'";
+    assert_eq!(number(&mut admin, users), 1);
+    for (name, least) in [
+        ("Questions", 25),
+        ("Active_Transactions", 1),
+        ("Client_Connections_connected", 1),
+        ("Com_frontend_set_names", 1),
+        ("Queries_backends_bytes_recv", 20_000),
+        ("Queries_frontends_bytes_sent", 20_000),
+        ("Server_Connections_created", 2),
+        ("MySQL_Thread_Workers", 2),
+    ] {
+        assert!(number(&mut admin, &format!("SELECT @@{name}")) >= least, "{name}");
+    }
+    let idle = &rows(&mut admin, "SELECT * FROM stats_mysql_free_connections")[0];
+    assert_eq!((idle["user"].as_str(), idle["hostgroup"].as_str()), ("app", "1"), "{idle:?}");
+    assert!(idle["statistics"].contains("\"questions\":2"), "{idle:?}");
+    conn.query_drop("ROLLBACK").expect("ended");
+}
+
+#[test]
+fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothing() {
+    let Some(cluster) = live::cluster("the process list", Flavour::MariaDb, 1) else { return };
+    let proxy = split(&cluster);
+    let mut admin = admin(&proxy);
+    let mut idle = client::connect(client::options(proxy.port));
+    let id = idle.connection_id();
+    let shown = |admin: &mut Conn, id: u32| {
+        let query = format!("SELECT * FROM stats_mysql_processlist WHERE SessionID = {id}");
+        rows(admin, &query).pop()
+    };
+    let row = shown(&mut admin, id).expect("it is there");
+    assert_eq!((row["user"].as_str(), row["db"].as_str()), ("app", "test"));
+    assert_eq!((row["command"].as_str(), row["cli_host"].as_str()), ("Sleep", "127.0.0.1"));
+    let port = proxy.port;
+    let (tell, told) = std::sync::mpsc::channel();
+    let sleeper = thread::spawn(move || {
+        let mut conn = client::connect(client::options(port));
+        tell.send(conn.connection_id()).expect("awaited");
+        conn.query_drop("SELECT sleep(100)").expect_err("it is killed");
+        conn.query_drop("SELECT 1").expect("it goes on")
+    });
+    let sleeping = told.recv().expect("it connects");
+    eventually("the query is shown", Duration::from_secs(10), || {
+        shown(&mut admin, sleeping).is_some_and(|row| row["info"] == "SELECT sleep(100)")
+    });
+    let row = shown(&mut admin, sleeping).expect("it is there");
+    assert_eq!((row["command"].as_str(), row["hostgroup"].as_str()), ("Query", "1"), "{row:?}");
+    let server = &cluster.replicas()[0];
+    assert_eq!(row["srv_port"], server.port.to_string());
+    assert!(row["l_srv_port"].parse::<u16>().is_ok_and(|port| port > 0), "{row:?}");
+    assert!(row["cli_port"].parse::<u16>().is_ok_and(|port| port > 0), "{row:?}");
+    assert_eq!(row["extended_info"], "");
+    admin.query_drop("SET mysql-show_processlist_extended = 1").expect("set");
+    admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("loaded");
+    let row = shown(&mut admin, sleeping).expect("it is there");
+    let info: serde_json::Value = serde_json::from_str(&row["extended_info"]).expect("JSON");
+    assert_eq!(info["thread_session_id"], sleeping);
+    assert_eq!(info["backends"][0]["conn"]["mysql"]["port"], server.port);
+    let list = rows(&mut admin, "SHOW PROCESSLIST");
+    assert!(list.iter().any(|row| row["info"] == "SELECT sleep(100)"), "{list:?}");
+    assert!(rows(&mut admin, "SHOW FULL PROCESSLIST")[0].contains_key("extended_info"));
+    admin.query_drop(format!("KILL QUERY {sleeping}")).expect("there is such a one");
+    sleeper.join().expect("only the query was killed");
+    admin.query_drop(format!("KILL CONNECTION {id}")).expect("there is such a one");
+    idle.query_drop("SELECT 1").expect_err("it is closed");
+    eventually("it is gone", Duration::from_secs(10), || shown(&mut admin, id).is_none());
+    for kind in ["CONNECTION", "QUERY"] {
+        let error = admin.query_drop(format!("KILL {kind} {id}")).expect_err("it is gone");
+        let (code, _, text) = client::refusal(&error);
+        assert_eq!((code, text), (1094, format!("Unknown thread id: {id}")));
+    }
+}
+
+#[test]
+fn addresses_that_fail_too_often_are_turned_away_until_they_are_forgotten() {
+    let variables = "client_host_cache_size = 100\nclient_host_error_counts = 3\n";
+    let proxy = answering(variables);
+    let mut admin = admin(&proxy);
+    let login = |password: &str| Conn::new(client::account(proxy.port, "app", password));
+    for _ in 0..2 {
+        login("wrong").expect_err("refused");
+    }
+    login("app").expect("right: failures are forgotten");
+    for _ in 0..3 {
+        assert_eq!(client::refusal(&login("wrong").expect_err("refused")).0, 1045);
+    }
+    assert_eq!(client::refusal(&login("app").expect_err("closed at once")).0, 0);
+    let row = &rows(&mut admin, "SELECT * FROM stats_mysql_client_host_cache")[0];
+    assert_eq!((row["client_address"].as_str(), row["error_count"].as_str()), ("127.0.0.1", "3"));
+    assert!(number(&mut admin, "SELECT @@client_host_error_killed_connections") >= 1);
+    admin.query_drop("PROXYSQL FLUSH MYSQL CLIENT HOSTS").expect("forgotten");
+    login("app").expect("forgotten");
+    login("wrong").expect_err("refused");
+    let reset = "SELECT sum(error_count) FROM stats_mysql_client_host_cache_reset";
+    assert_eq!((number(&mut admin, reset), number(&mut admin, reset)), (1, 0));
+}
+
+#[test]
+fn history_is_sampled_at_its_intervals() {
+    let proxy = answering("");
+    let mut admin = admin(&proxy);
+    for name in [
+        "stats_mysql_connections",
+        "stats_mysql_connection_pool",
+        "stats_system_cpu",
+        "stats_system_memory",
+        "stats_mysql_query_digest_to_disk",
+    ] {
+        admin.query_drop(format!("SET admin-{name} = 1")).expect("set");
+    }
+    admin.query_drop("LOAD ADMIN VARIABLES TO RUNTIME").expect("loaded");
+    ask(proxy.port, 2, 500);
+    for (table, condition) in [
+        ("mysql_connections", "Client_Connections_created >= 2 AND Questions = 1000"),
+        ("myhgm_connections", "MyHGM_myconnpoll_get = 0"),
+        ("history_stats_mysql_connection_pool", "srv_port = 1 AND status = 'ONLINE'"),
+        ("system_cpu", "tms_utime >= 0"),
+        ("system_memory", "resident > 1000000 AND allocated > 100000"),
+        ("history_mysql_query_digest", "count_star = 500"),
+        (
+            "history_mysql_status_variables JOIN \
+             stats_history.history_mysql_status_variables_lookup USING (variable_id)",
+            "variable_name = 'Questions' AND variable_value = 1000",
+        ),
+    ] {
+        let query = format!("SELECT count(*) FROM stats_history.{table} WHERE {condition}");
+        eventually(table, Duration::from_secs(10), || {
+            number(&mut admin, &query) > 1
+                || table == "history_mysql_query_digest" && number(&mut admin, &query) == 2
+        });
+    }
+}
+
+#[test]
+fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
+    let Some(cluster) = live::cluster("the cost of statistics", Flavour::MariaDb, 1) else {
+        return;
+    };
+    let proxy = split(&cluster);
+    let load = Load::reads(8, &client::options(proxy.port));
+    load.await_more(2000);
+    let mut admin = admin(&proxy);
+    let tables: Vec<String> = admin.query("SHOW TABLES FROM stats").expect("listed");
+    assert!(tables.len() > 20, "{tables:?}");
+    // whatever else the machine does makes a query dearer, never cheaper: of each kind the
+    // cheapest counts, and both kinds take turns
+    let (mut alone, mut read, mut rounds) = (u64::MAX, u64::MAX, 0);
+    for _ in 0..if live::full() { 12 } else { 5 } {
+        let cost = |during: &mut dyn FnMut()| {
+            let (done, spent) = (load.done(), proxy.worker_cpu_ns());
+            during();
+            load.await_more(100);
+            (proxy.worker_cpu_ns() - spent) / (load.done() - done)
+        };
+        alone = alone.min(cost(&mut || thread::sleep(Duration::from_secs(1))));
+        read = read.min(cost(&mut || {
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_secs(1) {
+                for table in &tables {
+                    let _: Vec<Row> =
+                        admin.query(format!("SELECT * FROM stats.{table}")).expect("read");
+                }
+                rounds += 1;
+            }
+        }));
+    }
+    let wrong = load.stop();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    println!("{alone} ns of workers' time a query, {read} ns with {rounds} readings of all tables");
+    assert!(read * 100 <= alone * 102, "{read} is more than 2 % above {alone}");
+}
