@@ -39,6 +39,7 @@ pub(crate) struct Running {
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
     hosts: ClientHosts,
+    shared: Arc<Shared>,
     /// File that the configuration came from; `None` when it is a database's.
     origin: Option<PathBuf>,
 }
@@ -109,7 +110,9 @@ pub(crate) fn start(
     let reporter = Reporter::new(collector.clone(), stats_file);
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
     let listeners = addresses;
+    let shared = plan.shared;
     Ok(Running {
+        shared,
         listeners,
         doors,
         driver,
@@ -263,6 +266,8 @@ impl Workers for Running {
 
     fn report(&mut self) {
         self.reporter.report(&self.publisher.current());
+        let turn_us_max = self.shared.take_longest_turn();
+        tracing::info!(turn_us_max, "longest turn of a worker since the last report");
     }
 
     fn reload(&mut self) {

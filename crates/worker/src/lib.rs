@@ -11,7 +11,7 @@ mod places;
 mod service;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use engine::ids::ConnectionId;
 use engine::orders::End;
@@ -30,14 +30,16 @@ pub struct Shared {
     next_connection: AtomicU32,
     /// Client addresses that failed to log in.
     pub hosts: ClientHosts,
+    turn_us_max: AtomicU64,
 }
 
 impl Shared {
     /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
     pub fn new(clients_max: u32) -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
-        let clients_max = AtomicU32::new(clients_max);
-        Self { clients, clients_max, next_connection, hosts: ClientHosts::default() }
+        let (clients_max, turn_us_max) = (AtomicU32::new(clients_max), AtomicU64::new(0));
+        let hosts = ClientHosts::default();
+        Self { clients, clients_max, next_connection, hosts, turn_us_max }
     }
 
     /// So many clients may be there from now on; nobody is sent away.
@@ -54,6 +56,19 @@ impl Shared {
     fn admit(&self) -> bool {
         let clients_max = self.clients_max.load(Ordering::Relaxed);
         self.clients.fetch_add(1, Ordering::Relaxed) < clients_max
+    }
+
+    /// The longest turn of any worker since this was asked the last time, in microseconds: for so
+    /// long its other clients waited.
+    pub fn take_longest_turn(&self) -> u64 {
+        self.turn_us_max.swap(0, Ordering::Relaxed)
+    }
+
+    fn note_turn(&self, turn_us: u64) {
+        // hardly ever written, so that workers may all read it
+        if turn_us > self.turn_us_max.load(Ordering::Relaxed) {
+            self.turn_us_max.fetch_max(turn_us, Ordering::Relaxed);
+        }
     }
 
     fn leave(&self) {

@@ -143,6 +143,7 @@ impl Service for Worker {
     }
 
     fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>) {
+        self.outside.shared.note_turn(io.stats().turn_us);
         while let Some(lane) = self.proxy.next_batch() {
             self.tell(End::Lane(lane), (), |proxy| proxy.send_batch(lane));
             self.obey(io, &[]);

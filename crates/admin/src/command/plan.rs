@@ -164,7 +164,7 @@ fn rollback(statement: &Statement<'_>) -> Found {
             )));
         };
         for module in modules {
-            let mut rows = (*version.rows).clone();
+            let mut rows = version.rows();
             module.narrow(&mut rows);
             if changes(&admin.layer(Layer::Runtime, module)?, &rows).is_empty() {
                 continue;

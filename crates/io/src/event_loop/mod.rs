@@ -79,6 +79,9 @@ impl<D: Driver, S: Service> Loop<D, S> {
         let until = self.waits_until(max_wait);
         let mut events = std::mem::take(&mut self.events);
         let before = if until.is_some() { self.edge.driver.now() } else { self.edge.now };
+        if self.edge.stats.turns > 0 && until.is_some() {
+            self.edge.stats.turn_us = before.since(self.edge.now).0;
+        }
         self.edge.driver.wait(before, until, &mut events);
         self.edge.now = self.edge.driver.now();
         self.edge.stats.turns += 1;

@@ -35,6 +35,8 @@ impl Default for Options {
 pub struct LoopStats {
     /// Turns.
     pub turns: u64,
+    /// Time the last whole turn took, waiting left out, in microseconds.
+    pub turn_us: u64,
     /// Events the driver reported.
     pub events: u64,
     /// Receives that brought bytes.

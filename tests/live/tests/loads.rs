@@ -1,0 +1,235 @@
+//! Configurations loaded while clients are served: many in a row, and large ones. Nobody feels it.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Finished, Load, Program, Proxy, client, eventually, skip};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+fn start(cluster: &Cluster) -> Proxy {
+    let proxy = Proxy::start(|interfaces| {
+        lab::split_toml(cluster, &SplitOptions { interfaces, ..SplitOptions::default() })
+    });
+    proxy.expect("tidegate starts")
+}
+
+fn admin(proxy: &Proxy) -> Conn {
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(proxy.admin_port)
+        .user(Some("admin"))
+        .pass(Some("admin"))
+        .prefer_socket(false);
+    Conn::new(options).expect("an administrator may come in")
+}
+
+fn run(admin: &mut Conn, text: &str) {
+    admin.query_drop(text).unwrap_or_else(|error| panic!("{text:.200}: {error}"));
+}
+
+const SERVED: Duration = Duration::from_secs(6);
+
+/// Sixty-four clients for a while: what sysbench says of it.
+fn sysbench(proxy: &Proxy, command: &str, time: Duration) -> Finished {
+    Program::new("sysbench")
+        .args(["oltp_point_select", "--threads=64", "--events=0", "--db-ps-mode=disable"])
+        .args(["--mysql-db=sbtest", "--mysql-user=app", "--mysql-password=app", "--tables=4"])
+        .args(["--table-size=10000", "--mysql-host=127.0.0.1"])
+        .args([format!("--mysql-port={}", proxy.port), format!("--time={}", time.as_secs())])
+        .args([command])
+        .limit(time + Duration::from_secs(60))
+        .run()
+}
+
+/// Transactions a second; everything else that sysbench says has to be good.
+fn throughput(done: &Finished) -> f64 {
+    let text = format!("{}\n{}", done.output, done.errors);
+    assert!(done.success && !text.contains("FATAL"), "{text}");
+    let line = |name: &str| done.output.lines().find_map(|line| line.trim().strip_prefix(name));
+    for name in ["ignored errors:", "reconnects:"] {
+        assert!(line(name).is_some_and(|rest| rest.trim().starts_with("0 ")), "{text}");
+    }
+    let rest = line("transactions:").expect("a figure");
+    let rate = rest.split_once('(').and_then(|(_, rest)| rest.split_once(' '));
+    rate.and_then(|(rate, _)| rate.parse().ok()).expect("a figure")
+}
+
+/// One LOAD of each module, each of something that changed.
+fn change(admin: &mut Conn, turn: u32) {
+    run(
+        admin,
+        &format!(
+            "REPLACE INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup) \
+             VALUES ({}, 1, '^SELECT turn{turn}$', 0)",
+            1000 + turn % 50
+        ),
+    );
+    run(admin, "LOAD MYSQL QUERY RULES TO RUNTIME");
+    run(
+        admin,
+        match turn.is_multiple_of(2) {
+            true => "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (77, '127.0.0.9')",
+            false => "DELETE FROM mysql_servers WHERE hostgroup_id = 77",
+        },
+    );
+    run(admin, "LOAD MYSQL SERVERS TO RUNTIME");
+    run(
+        admin,
+        &format!("REPLACE INTO mysql_users (username, password) VALUES ('other', 'of {turn}')"),
+    );
+    run(admin, "LOAD MYSQL USERS TO RUNTIME");
+}
+
+#[test]
+fn loads_in_a_row_are_felt_by_none_of_sixty_four_clients() {
+    if !Program::new("sysbench").args(["--version"]).run().success {
+        return skip("sysbench under loads", "the package sysbench is not installed");
+    }
+    let Some(cluster) = live::cluster("loads in a row", Flavour::MariaDb, 2) else { return };
+    cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
+    let proxy = start(&cluster);
+    let prepared = sysbench(&proxy, "prepare", SERVED);
+    assert!(prepared.success, "{}\n{}", prepared.output, prepared.errors);
+    cluster.wait_replicated().expect("replicated");
+    let mut admin = admin(&proxy);
+    // three LOADs a turn
+    let (rounds, turns) = if live::full() { (5, 334) } else { (1, 40) };
+    let mut shares = Vec::new();
+    for _ in 0..rounds {
+        let without = throughput(&sysbench(&proxy, "run", SERVED));
+        let counted = |name: &str| {
+            let count = |server: &lab::Server| server.status(name).expect("a counter");
+            cluster.servers().iter().map(count).sum::<u64>()
+        };
+        let before = ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
+        let with = thread::scope(|scope| {
+            let load = scope.spawn(|| sysbench(&proxy, "run", SERVED));
+            let began = Instant::now();
+            for turn in 0..turns {
+                // evenly over the time that is measured
+                let due = SERVED.mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
+                thread::sleep(due.saturating_sub(began.elapsed()));
+                change(&mut admin, turn);
+            }
+            throughput(&load.join().expect("no panic"))
+        });
+        let after = ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
+        // asking costs some connections, and a new burst of clients may take a few more
+        let new: Vec<u64> =
+            after.iter().zip(before).map(|(after, before)| after - before).collect();
+        assert!(new[0] <= 140 && new[1..] == [0, 0], "connections, aborted: {new:?}");
+        println!("{} LOADs: {without:.0}/s without, {with:.0}/s with", turns * 3);
+        shares.push(with / without);
+    }
+    shares.sort_by(f64::total_cmp);
+    let median = shares[shares.len() / 2];
+    let least = if live::full() { 0.95 } else { 0.5 };
+    assert!(median > least, "{shares:?}");
+}
+
+/// Ten thousand rules and users, a thousand servers.
+fn large(admin: &mut Conn) {
+    let mut insert = |head: &str, count: u32, row: &dyn Fn(u32) -> String| {
+        for from in (0..count).step_by(500) {
+            let mut text = format!("INSERT INTO {head} VALUES ");
+            for at in from..(from + 500).min(count) {
+                let comma = if at == from { "" } else { "," };
+                write!(text, "{comma}{}", row(at)).expect("written");
+            }
+            run(admin, &text);
+        }
+    };
+    insert(
+        "mysql_query_rules (rule_id, active, username, match_digest, destination_hostgroup, apply)",
+        10_000,
+        &|at| format!("({}, 1, 'u{}', '^SELECT .* FROM t{at} WHERE', 7, 1)", 5000 + at, at % 100),
+    );
+    insert("mysql_servers (hostgroup_id, hostname)", 1000, &|at| {
+        format!("({}, '127.1.{}.{}')", 100 + at % 50, at / 250, at % 250 + 1)
+    });
+    insert("mysql_users (username, password, default_hostgroup)", 10_000, &|at| {
+        format!("('user{at}', 'of {at}', 0)")
+    });
+}
+
+/// The longest turn of a worker since it was asked the last time.
+fn longest_turn_us(proxy: &Proxy) -> u64 {
+    const NAME: &str = "turn_us_max=";
+    let told = |log: &str| log.matches(NAME).count();
+    let before = told(&proxy.log());
+    proxy.statistics().expect("told");
+    eventually("the turn is told", Duration::from_secs(5), || told(&proxy.log()) > before);
+    let log = proxy.log();
+    let (_, rest) = log.rsplit_once(NAME).expect("told");
+    let end = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().expect("a number")
+}
+
+/// The processor time of each worker, in nanoseconds.
+fn of_workers(proxy: &Proxy) -> Vec<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", proxy.pid())).expect("it runs");
+    let mut times: Vec<(String, u64)> = Vec::new();
+    for thread in threads.flatten() {
+        let read = |name| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+        let time = read("schedstat").split_whitespace().next().and_then(|text| text.parse().ok());
+        times.push((read("comm"), time.unwrap_or(0)));
+    }
+    times.retain(|(name, _)| name.starts_with("worker"));
+    times.sort();
+    times.into_iter().map(|(_, time)| time).collect()
+}
+
+#[test]
+fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
+    let Some(cluster) = live::cluster("large loads", Flavour::MariaDb, 1) else { return };
+    let proxy = start(&cluster);
+    let mut admin = admin(&proxy);
+    large(&mut admin);
+    let mut clients: Vec<Conn> =
+        (0..64).map(|_| client::connect(client::options(proxy.port))).collect();
+    clients.iter_mut().for_each(|client| client.query_drop("DO 1").expect("served"));
+    let mut costs = Vec::new();
+    let mut stalls = Vec::new();
+    for round in 0..4 {
+        let (spent, began) = (proxy.cpu_ns(), Instant::now());
+        for module in ["QUERY RULES", "SERVERS", "USERS"] {
+            let before = of_workers(&proxy);
+            run(&mut admin, &format!("LOAD MYSQL {module} TO RUNTIME"));
+            let after = of_workers(&proxy);
+            stalls.extend(after.iter().zip(before).map(|(after, before)| after - before));
+        }
+        let spent = Duration::from_nanos(proxy.cpu_ns() - spent);
+        println!("three LOADs: {:?}, of the processor {spent:?}", began.elapsed());
+        costs.push(spent);
+        // the next round has something to do in each of them
+        run(
+            &mut admin,
+            &format!("UPDATE mysql_query_rules SET delay = {round} WHERE rule_id = 6000"),
+        );
+        run(&mut admin, "UPDATE mysql_servers SET weight = weight + 1 WHERE hostgroup_id = 101");
+        run(&mut admin, "UPDATE mysql_users SET max_connections = max_connections + 1");
+    }
+    // what else runs on the machine may make it longer, and hardly makes it dearer
+    let stall = Duration::from_nanos(stalls.into_iter().max().unwrap_or(0));
+    println!("longest of a worker's time for a LOAD: {stall:?}");
+    assert!(stall < Duration::from_millis(5), "{stall:?}");
+    let least = costs.iter().min().expect("four rounds");
+    let limit = Duration::from_secs(if live::full() { 1 } else { 2 });
+    assert!(*least < Duration::from_secs(1) && costs.iter().all(|cost| *cost < limit), "{costs:?}");
+
+    let load = Load::reads(4, &client::options(proxy.port));
+    load.await_more(100);
+    longest_turn_us(&proxy);
+    for delay in 10..13 {
+        run(&mut admin, &format!("UPDATE mysql_query_rules SET delay = {delay} WHERE rule_id = 1"));
+        run(&mut admin, "LOAD MYSQL QUERY RULES TO RUNTIME");
+        load.await_more(50);
+    }
+    println!("longest turn under load: {} us", longest_turn_us(&proxy));
+    let errors = load.stop();
+    assert!(errors.is_empty(), "{errors:?}");
+    clients.iter_mut().for_each(|client| client.query_drop("DO 1").expect("it was not lost"));
+}
