@@ -154,8 +154,10 @@ const NAMES: [(Holds, &str); 20] = [
 /// `replayed` tells that a `SET` was understood whole and is replayed where it is needed.
 pub fn of_statement(verb: Verb, effects: Effects, replayed: bool) -> Holds {
     let mut holds = Holds::NONE;
-    for (effect, hold) in BY_EFFECT {
-        holds.set(hold, effects.intersects(effect) || holds.intersects(hold));
+    if !effects.is_empty() {
+        for (effect, hold) in BY_EFFECT {
+            holds.set(hold, effects.intersects(effect) || holds.intersects(hold));
+        }
     }
     if verb == Verb::Set && !replayed {
         holds.set(Holds::SET, true);

@@ -66,6 +66,8 @@ pub struct PoolShard {
     idle: Vec<Vec<LaneId>>,
     shared: Vec<Vec<LaneId>>,
     waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
+    /// In all of these queues together.
+    waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
     credit: Vec<i64>,
 }
@@ -84,7 +86,7 @@ impl PoolShard {
         };
         // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
-        Self { idle: lists(), shared: lists(), waiters: HashMap::new(), credit }
+        Self { idle: lists(), shared: lists(), waiters: HashMap::new(), waiting: 0, credit }
     }
 
     /// The servers are those of `topology` from now on. Where those of a hostgroup changed, all of
@@ -285,19 +287,24 @@ impl PoolShard {
     /// Puts a session at the end of a hostgroup's queue.
     pub fn enqueue(&mut self, hostgroup: HostgroupId, session: SessionId) {
         self.waiters.entry(hostgroup).or_default().push_back(session);
+        self.waiting += 1;
     }
 
     /// Takes a session out of a hostgroup's queue.
     pub fn forget_waiter(&mut self, hostgroup: HostgroupId, session: SessionId) {
         if let Some(queue) = self.waiters.get_mut(&hostgroup) {
+            let before = queue.len();
             queue.retain(|waiting| *waiting != session);
+            self.waiting -= before - queue.len();
         }
     }
 
     /// Takes a session out of whichever queue it is in.
     pub fn forget_everywhere(&mut self, session: SessionId) {
         for queue in self.waiters.values_mut() {
+            let before = queue.len();
             queue.retain(|waiting| *waiting != session);
+            self.waiting -= before - queue.len();
         }
     }
 
@@ -313,7 +320,7 @@ impl PoolShard {
 
     /// Whether no session waits for a hostgroup.
     pub fn has_no_waiters(&self, hostgroup: HostgroupId) -> bool {
-        self.waiters.get(&hostgroup).is_none_or(VecDeque::is_empty)
+        self.waiting == 0 || self.waiters.get(&hostgroup).is_none_or(VecDeque::is_empty)
     }
 }
 

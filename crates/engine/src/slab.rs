@@ -25,7 +25,7 @@ const CHUNK: usize = 256;
 
 /// Entries by key; freed slots are used again, latest first.
 pub struct Slab<K, T> {
-    chunks: Vec<Vec<Slot<T>>>,
+    chunks: Vec<Box<[Slot<T>; CHUNK]>>,
     slots: usize,
     free: Vec<u32>,
     key: PhantomData<K>,
@@ -51,10 +51,8 @@ impl<K: Key, T> Slab<K, T> {
     /// Adds a slot, and a chunk of them when the last one is full.
     fn grow(&mut self) -> u32 {
         if self.slots.is_multiple_of(CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
-        }
-        if let Some(chunk) = self.chunks.last_mut() {
-            chunk.push(Slot { generation: 0, value: None });
+            let chunk: Box<[_]> = (0..CHUNK).map(|_| Slot { generation: 0, value: None }).collect();
+            self.chunks.extend(chunk.try_into().ok());
         }
         self.slots += 1;
         u32::try_from(self.slots - 1).unwrap_or(u32::MAX)
@@ -117,7 +115,7 @@ impl<K: Key, T> Slab<K, T> {
 
     /// Every entry with its key, in the order of slots.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        self.chunks.iter().flatten().enumerate().filter_map(|(slot, entry)| {
+        self.chunks.iter().flat_map(|chunk| chunk.iter()).enumerate().filter_map(|(slot, entry)| {
             let value = entry.value.as_ref()?;
             Some((K::new(u32::try_from(slot).ok()?, entry.generation), value))
         })
@@ -125,7 +123,8 @@ impl<K: Key, T> Slab<K, T> {
 
     /// Every entry, for changing it, in the order of slots.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.chunks.iter_mut().flatten().filter_map(|entry| entry.value.as_mut())
+        let slots = self.chunks.iter_mut().flat_map(|chunk| chunk.iter_mut());
+        slots.filter_map(|entry| entry.value.as_mut())
     }
 
     /// Every key in use, in the order of slots.

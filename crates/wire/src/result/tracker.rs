@@ -100,6 +100,7 @@ impl ReplyTracker {
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, PeerFault> {
         let mut consumed = 0;
         loop {
+            consumed += self.pass_ordinary(bytes.get(consumed..).unwrap_or_default());
             match self.step(bytes, consumed).map_err(backend_fault)? {
                 Step::Took(len) => consumed += len,
                 Step::Wait(len) => {
@@ -154,23 +155,49 @@ impl ReplyTracker {
             return self.pass_frame(rest);
         }
         match self.part {
-            Part::Rows => match self.pass_rows(rest) {
-                0 => self.pass_row_or_terminator(rest, consumed),
-                len => Ok(Step::Took(len)),
-            },
+            Part::Rows => self.pass_row_or_terminator(rest, consumed),
             Part::Definitions => self.pass_definition(rest, consumed),
             Part::First | Part::AfterFile | Part::DefinitionsEnd => self.read_whole(rest, consumed),
             Part::Done => Ok(Step::Event(0, Event::End(self.tally.clone()))),
         }
     }
 
-    /// Passes ordinary rows that are whole: the loop in which most bytes of most replies go by.
+    /// Passes ordinary definitions and rows that are whole: the loop in which most bytes of most
+    /// replies go by. Returns how many were taken.
     #[inline]
-    fn pass_rows(&mut self, bytes: &[u8]) -> usize {
-        let Some(mut due) = self.due else { return 0 };
+    fn pass_ordinary(&mut self, bytes: &[u8]) -> usize {
+        if !self.is_between_packets() {
+            return 0;
+        }
+        match self.part {
+            Part::Definitions => {
+                let (len, definitions) = self.pass_packets::<true>(bytes, self.definitions);
+                self.definitions -= definitions;
+                len
+            }
+            Part::Rows => {
+                let (len, rows) = self.pass_packets::<false>(bytes, 0);
+                self.count_rows(u64::from(rows));
+                len
+            }
+            _ => 0,
+        }
+    }
+
+    /// Passes ordinary packets that are whole, so many at most if that is a limit; how many bytes
+    /// and packets those were.
+    #[inline]
+    fn pass_packets<const LIMITED: bool>(
+        &mut self,
+        bytes: &[u8],
+        packets_max: u32,
+    ) -> (usize, u32) {
+        let Some(mut due) = self.due else { return (0, 0) };
         let mut rest = bytes;
-        let mut rows = 0;
-        while let Some(([a, b, c, seq, first], _)) = rest.split_first_chunk::<5>() {
+        let mut packets = 0;
+        while (!LIMITED || packets < packets_max)
+            && let Some(([a, b, c, seq, first], _)) = rest.split_first_chunk::<5>()
+        {
             let len = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
             if *first >= 0xfe || *seq != due || len == 0 || len == MAX_PAYLOAD {
                 break;
@@ -178,14 +205,13 @@ impl ReplyTracker {
             let Some(after) = rest.get(HEADER_BYTES + len..) else { break };
             rest = after;
             due = due.wrapping_add(1);
-            rows += 1;
+            packets += 1;
         }
-        if rows > 0 {
+        if packets > 0 {
             self.due = Some(due);
             self.last_seq = due.wrapping_sub(1);
-            self.count_rows(rows);
         }
-        bytes.len() - rest.len()
+        (bytes.len() - rest.len(), packets)
     }
 
     /// Passes a row that is not ordinary or not whole, or reads what ends the rows.
