@@ -191,7 +191,7 @@ impl QueryProcessor {
             proxy_port: query.proxy_port,
             flag_in: query.flag_in,
             text: query.text,
-            digest: self.last.hash.map(|hash| DigestRef { hash, text: &self.last.text }),
+            digest: self.last.digest().map(DigestRef::from),
             execute: query.execute,
             random: next_random(&mut self.random),
         };

@@ -317,7 +317,11 @@ impl Probe<'_> {
             proxy_port: sender.proxy_port,
             flag_in: sender.flag_in,
             text: sender.statement,
-            digest: Some(DigestRef { hash: 0, text: sender.statement }),
+            digest: Some(DigestRef {
+                hash: 0,
+                text: sender.statement,
+                omitted: sql::Omitted::More,
+            }),
             execute: false,
             random: 0,
         };

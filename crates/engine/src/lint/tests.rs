@@ -113,7 +113,11 @@ proptest! {
                         proxy_port: 6033,
                         flag_in: 0,
                         text: text.as_bytes(),
-                        digest: Some(DigestRef { hash: 1, text: text.as_bytes() }),
+                        digest: Some(DigestRef {
+                            hash: 1,
+                            text: text.as_bytes(),
+                            omitted: sql::Omitted::More,
+                        }),
                         execute: false,
                         random: 0,
                     };

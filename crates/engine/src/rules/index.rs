@@ -21,6 +21,9 @@ pub(super) struct Index {
     by_any_digest: Vec<u32>,
     /// By a literal in the query text; these are for every query to find anew.
     pub(super) by_text: Option<Literals>,
+    /// The same by words of these literals, of which a digest that omits only numbers has as many
+    /// as its texts. `None` where rules change texts, too.
+    by_words: Option<Literals>,
     /// Of those of them that change the flag: the flag before and those after.
     pub(super) by_text_flags: Vec<(u32, Vec<u32>)>,
     /// Found by nothing.
@@ -47,7 +50,9 @@ impl Index {
             let rules = rules.iter().filter(|rule| rule.found_by == by);
             Literals::new(&rules.map(|rule| (rule.place, of(rule))).collect::<Vec<_>>())
         };
+        let rewrites = rules.iter().any(|rule| rule.actions.replacement.is_some());
         let mut index = Self {
+            by_words: if rewrites { None } else { words_of(rules) },
             by_text: literals(FoundBy::Text, Rule::text_literals),
             by_digest_text: literals(FoundBy::DigestText, Rule::digest_literals),
             ..Self::default()
@@ -104,12 +109,30 @@ impl Index {
         }
     }
 
+    /// Puts in all rules that any text with this digest, which omits numbers only, may be found
+    /// by; whether they are known.
+    pub(super) fn find_by_words(&self, digest: &[u8], places: &mut Bits) -> bool {
+        if let Some(literals) = &self.by_words {
+            literals.for_each_place(digest, |place| places.insert(place));
+        }
+        self.by_words.is_some()
+    }
+
     /// Puts in all rules that are found by the text.
     pub(super) fn find_by_text(&self, text: &[u8], places: &mut Bits) {
         if let Some(literals) = &self.by_text {
             literals.for_each_place(text, |place| places.insert(place));
         }
     }
+}
+
+/// Finds by words the rules that are found by the text.
+fn words_of(rules: &[Rule]) -> Option<Literals> {
+    let rules = rules.iter().filter(|rule| rule.found_by == FoundBy::Text);
+    let words = rules.map(|rule| (rule.place, literals::of_words(rule.text_literals())));
+    let words: Vec<_> = words.collect();
+    let asked: Vec<_> = words.iter().map(|(place, words)| (*place, words.as_slice())).collect();
+    Literals::new(&asked)
 }
 
 /// How the rules of a text are found.

@@ -1,5 +1,7 @@
 //! What rules look at.
 
+use sql::{Digest, Omitted};
+
 /// One query, as rules see it.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInput<'a> {
@@ -34,4 +36,12 @@ pub struct DigestRef<'a> {
     pub hash: u64,
     /// The text.
     pub text: &'a [u8],
+    /// What of the query it does not show.
+    pub omitted: Omitted,
+}
+
+impl<'a> From<Digest<'a>> for DigestRef<'a> {
+    fn from(digest: Digest<'a>) -> Self {
+        Self { hash: digest.hash, text: digest.text, omitted: digest.omitted }
+    }
 }

@@ -50,6 +50,29 @@ impl Literals {
     }
 }
 
+/// What of these requirements can be seen in a digest where the text has it outside of values: the
+/// words of literals, each with a letter in it.
+pub(super) fn of_words(requirements: &[Requirement]) -> Vec<Requirement> {
+    let mut found = Vec::new();
+    for asked in requirements {
+        match asked.as_slice() {
+            [literal] => found.extend(words(literal).map(|word| vec![word.into()])),
+            literals => {
+                let words = literals.iter().map(|literal| words(literal));
+                let longest = words.map(|words| words.max_by_key(|word| word.len()));
+                let longest = longest.map(|word| word.map(Into::into));
+                found.extend(longest.collect::<Option<Requirement>>());
+            }
+        }
+    }
+    found
+}
+
+fn words(literal: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let words = literal.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'$'));
+    words.filter(|word| word.iter().any(|byte| !byte.is_ascii_digit()))
+}
+
 /// How many requirements have each literal.
 pub(super) fn sharing<'a>(
     requirements: impl Iterator<Item = &'a [Requirement]>,

@@ -5,6 +5,8 @@
 //! first. Its memory is bounded in bytes, whatever clients send; a key is compared whole, so that
 //! no two queries are ever taken for each other.
 
+use sql::Omitted;
+
 use super::verdict::RuleVerdict;
 
 /// One worker's memo for one rule set.
@@ -23,8 +25,10 @@ pub(super) struct Memo {
 pub(super) enum Known {
     /// The verdict, and the places of the rules that match.
     Verdict(RuleVerdict, Box<[u32]>),
-    /// The places of the rules that match if the text does.
+    /// The places of the rules that match if the text does, but for those found by it.
     Places(Box<[u32]>),
+    /// The same, with those that are found by any text that differs in numbers only.
+    AllPlaces(Box<[u32]>),
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +48,9 @@ struct Entry {
 impl Entry {
     fn bytes(&self) -> usize {
         let places = match &self.known {
-            Known::Verdict(_, places) | Known::Places(places) => places.len(),
+            Known::Verdict(_, places) | Known::Places(places) | Known::AllPlaces(places) => {
+                places.len()
+            }
         };
         size_of::<Self>() + self.key.len() + 4 * places + ALLOCATION_BYTES
     }
@@ -193,7 +199,8 @@ impl Key {
         self.bytes.extend_from_slice(part);
     }
 
-    /// Adds the digest, whose own hash spares hashing its text.
+    /// Adds the digest, whose own hash spares hashing its text, and whether it shows whatever rules
+    /// may find in its texts but numbers.
     pub(super) fn end(&mut self, digest: Option<super::DigestRef<'_>>) {
         self.hash = self.bytes.chunks(8).fold(self.bytes.len() as u64, |hash, chunk| {
             let mut word = [0; 8];
@@ -202,9 +209,11 @@ impl Key {
             mixed ^ (mixed >> 32)
         });
         if let Some(digest) = digest {
+            let numbers_only = u8::from(digest.omitted == Omitted::Numbers);
+            self.bytes.push(numbers_only);
             self.bytes.extend_from_slice(&digest.hash.to_le_bytes());
             self.bytes.extend_from_slice(digest.text);
-            self.hash ^= digest.hash;
+            self.hash ^= digest.hash ^ u64::from(numbers_only) << 40;
         }
     }
 }

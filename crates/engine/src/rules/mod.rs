@@ -179,9 +179,7 @@ impl RuleSet {
                 matched.iter().for_each(|place| work.count_hit(*place as usize));
                 verdict.clone()
             }
-            Some(Known::Places(listed)) if set.index.by_text.is_none() => {
-                chain.run(Places::Listed(listed), work, observer)
-            }
+            Some(Known::AllPlaces(listed)) => chain.run(Places::Listed(listed), work, observer),
             Some(Known::Places(listed)) => {
                 places.clear(set.rules.len());
                 listed.iter().for_each(|place| places.insert(*place));

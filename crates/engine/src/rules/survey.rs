@@ -1,6 +1,8 @@
 //! What can be known of a query's verdict before its text is looked at: everything, or at least
 //! which rules there are to look at.
 
+use sql::Omitted;
+
 use super::bits::Bits;
 use super::memo::{Key, Known};
 use super::scratch::Work;
@@ -61,7 +63,29 @@ impl Compiled {
             true => self.follow(input, work, candidates),
             false => None,
         };
-        straight.unwrap_or_else(|| Known::Places(self.reach(input, work, candidates)))
+        let known = straight.unwrap_or_else(|| Known::Places(self.reach(input, work, candidates)));
+        match known {
+            Known::Places(listed) => self.completed(listed, input, candidates),
+            known => known,
+        }
+    }
+
+    /// Adds the rules that are found by the text, where they are the same for all texts.
+    fn completed(&self, listed: Box<[u32]>, input: &RuleInput<'_>, all: &mut Bits) -> Known {
+        if self.index.by_text.is_none() {
+            return Known::AllPlaces(listed);
+        }
+        all.clear(self.rules.len());
+        let digest = input.digest.filter(|digest| digest.omitted == Omitted::Numbers);
+        if !digest.is_some_and(|digest| self.index.find_by_words(digest.text, all)) {
+            return Known::Places(listed);
+        }
+        listed.iter().for_each(|place| all.insert(*place));
+        let mut places = Vec::new();
+        while let Some(place) = all.next(places.last().map_or(0, |last| *last as usize + 1)) {
+            places.push(u32::try_from(place).unwrap_or(u32::MAX));
+        }
+        Known::AllPlaces(places.into())
     }
 
     /// Follows the chain as long as its flag is certain; `None` where it is not.

@@ -53,6 +53,7 @@ struct KnownDigest {
     hash: u64,
     text: Box<[u8]>,
     first_comment: Option<Box<[u8]>>,
+    omitted: Omitted,
 }
 
 impl Statement {
@@ -63,9 +64,9 @@ impl Statement {
 
     /// The digest of the text that the client sent.
     pub(crate) fn digest(&self) -> Option<Digest<'_>> {
-        let KnownDigest { hash, text, first_comment } = self.digest.as_ref()?;
+        let KnownDigest { hash, text, first_comment, omitted } = self.digest.as_ref()?;
         let first_comment = first_comment.as_deref();
-        Some(Digest { hash: *hash, text, first_comment, omitted: Omitted::More })
+        Some(Digest { hash: *hash, text, first_comment, omitted: *omitted })
     }
 }
 
@@ -186,6 +187,7 @@ impl Proxy {
             hash: digest.hash,
             text: digest.text.into(),
             first_comment: digest.first_comment.map(Into::into),
+            omitted: digest.omitted,
         });
         let Some(session) = self.sessions.get_mut(id) else { return };
         let stmts = session.stmts.get_or_insert_default();

@@ -79,7 +79,11 @@ fn conditions_ask_for_addresses_ports_and_digests() {
         client_addr: b"10.0.3.4",
         proxy_addr: b"10.0.0.1",
         proxy_port: 6033,
-        digest: Some(DigestRef { hash: 0x1_0000_00ab, text: text.as_bytes() }),
+        digest: Some(DigestRef {
+            hash: 0x1_0000_00ab,
+            text: text.as_bytes(),
+            omitted: sql::Omitted::More,
+        }),
         ..input("SELECT 1")
     };
     let some = |text: &str| Some(text.to_owned());
@@ -125,7 +129,10 @@ fn later_rules_see_the_text_as_rewritten_and_the_digest_as_sent() {
     ];
     let set = compile(&rows).expect("rules compile");
     let mut scratch = set.scratch();
-    let sent = RuleInput { digest: Some(DigestRef { hash: 1, text: b"a" }), ..input("a") };
+    let sent = RuleInput {
+        digest: Some(DigestRef { hash: 1, text: b"a", omitted: sql::Omitted::More }),
+        ..input("a")
+    };
     let verdict = set.evaluate(&sent, &mut scratch, &mut ());
     assert_eq!((verdict.destination, verdict.rewritten), (Some(HostgroupId(4)), true));
     assert_eq!(scratch.rewritten(), b"bc");
