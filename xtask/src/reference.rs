@@ -10,7 +10,7 @@ use crate::gate::Outcome;
 use crate::step::cargo;
 use crate::tree;
 
-const PAGES: [&str; 2] = ["variables", "tables"];
+const PAGES: [&str; 4] = ["variables", "tables", "commands", "errors"];
 
 /// Whether every committed page is what would be written now.
 pub(crate) fn check() -> Result<Outcome> {

@@ -5,6 +5,7 @@
 
 mod candidate;
 mod checksum;
+pub(crate) mod commands_table;
 mod configuration;
 mod explain;
 mod ignored;

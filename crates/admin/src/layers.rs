@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use diff::{Change, changes, key_of, shown};
 pub(crate) use in_force::{InForce, checksum};
 pub(crate) use modules::{MODULES, Module};
-pub(crate) use moving::drafted;
+pub(crate) use moving::{drafted, idle};
 pub use opening::{Opened, Opening, Source};
 
 use crate::database::Database;

@@ -16,6 +16,7 @@ mod clock;
 mod command;
 mod database;
 mod fault;
+mod fault_table;
 mod history;
 mod layers;
 pub mod live;
@@ -26,8 +27,10 @@ mod statement;
 pub mod tables;
 
 pub use admin::{Admin, Outcome, Prepared, Reply, Role, Session, Warning};
+pub use command::commands_table::{COMMANDS, CommandRow, refused};
 pub use database::ResultSet;
 pub use fault::AdminFault;
+pub use fault_table::{FAULTS, FaultRow};
 pub use layers::{ConfigFile, Opened, Opening, Source, Store};
 pub use rows::{Rows, cell_text, of_draft, of_file};
 pub use runtime::{Applied, Control, FailedClient, Kill, Runtime};

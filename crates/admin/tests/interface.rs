@@ -226,6 +226,25 @@ fn a_client_becomes_another_user_or_is_refused_on_the_same_connection() {
 }
 
 #[test]
+fn the_reference_tells_what_is() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for command in admin::COMMANDS.iter().filter(|command| !command.example.is_empty()) {
+        admin
+            .query_drop(command.example)
+            .unwrap_or_else(|error| panic!("{}: {error}", command.example));
+    }
+    for (words, why) in admin::refused() {
+        let (code, _, message) = error(admin.query_drop(format!("{words} X Y")));
+        assert_eq!((code, message.as_str()), (1045, why), "{words}");
+    }
+    for row in admin::FAULTS.iter().filter(|row| !row.example.is_empty()) {
+        let (code, state, message) = error(admin.query_drop(row.example));
+        assert_eq!((code, state.as_str()), (row.code, row.sqlstate), "{}: {message}", row.example);
+    }
+}
+
+#[test]
 fn the_process_is_told_what_is_asked_of_it() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();

@@ -25,6 +25,46 @@ impl fmt::Display for SqlError {
     }
 }
 
+/// A row of the reference: an error of Tidegate's own, and when a client gets it.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorRow {
+    /// Its number.
+    pub code: u16,
+    /// Its SQLSTATE.
+    pub sqlstate: &'static str,
+    /// When a client gets it.
+    pub when: &'static str,
+}
+
+/// Every error of this module, by number.
+pub const ERRORS: &[ErrorRow] = &[
+    row(1040, "08004", "`mysql-max_connections` clients are there already"),
+    row(1043, "08S01", "a login does not follow the protocol"),
+    row(1045, "28000", "wrong user or password"),
+    row(1047, "08S01", "a command is not known, or not possible through a proxy"),
+    row(1053, "08S01", "Tidegate stops"),
+    row(1105, "HY000", "a state that must not occur; the session ends"),
+    row(1148, "42000", "a rule's `error_msg`"),
+    row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
+    row(1156, "08S01", "a packet does not continue the numbering"),
+    row(1158, "08S01", "the server was lost, and the command may not be repeated"),
+    row(1226, "42000", "the account has as many clients as its `max_connections`"),
+    row(1243, "HY000", "a prepared statement does not exist"),
+    row(1317, "70100", "the query was killed"),
+    row(1835, "HY000", "bytes are no command"),
+    row(1907, "70100", "the query ran longer than its limit"),
+    row(2003, "HY000", "a server cannot be connected to, for a user with `fast_forward`"),
+    row(
+        9001,
+        "HY000",
+        "no server of the hostgroup could be had within `mysql-connect_timeout_server_max`",
+    ),
+];
+
+const fn row(code: u16, sqlstate: &'static str, when: &'static str) -> ErrorRow {
+    ErrorRow { code, sqlstate, when }
+}
+
 fn error(code: u16, sqlstate: [u8; 5], message: String) -> SqlError {
     SqlError { code, sqlstate, message }
 }
@@ -144,4 +184,28 @@ pub fn connect_timeout(hostgroup: HostgroupId, waited_ms: u64, why: &str) -> Sql
 /// An internal fault: a state that must not occur. The session ends with it.
 pub fn internal(what: &str) -> SqlError {
     error(1105, *b"HY000", format!("Internal error: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every number in this file is in the table with its SQLSTATE, and no other.
+    #[test]
+    fn the_reference_has_every_error() {
+        let text = include_str!("error.rs").split("#[cfg(test)]").next().unwrap_or_default();
+        let mut made = Vec::new();
+        for call in text.split("error(").skip(1) {
+            let mut words = call.split([',', '"']).map(str::trim).filter(|word| !word.is_empty());
+            if let (Some(Ok(code)), Some("*b"), Some(state)) =
+                (words.next().map(str::parse::<u16>), words.next(), words.next())
+            {
+                made.push((code, state));
+            }
+        }
+        made.sort_unstable();
+        made.dedup();
+        let told: Vec<_> = ERRORS.iter().map(|row| (row.code, row.sqlstate)).collect();
+        assert_eq!(told, made);
+    }
 }

@@ -73,7 +73,7 @@ fn set(
         && variable.effect == vars::Effect::NotYet
         && variable.default_value().to_string() != text
     {
-        session.warn("Note", format!("{name} is accepted; nothing in this version acts on it"));
+        session.warn("Note", crate::layers::idle(variable));
     }
     Ok(Reply::done(1))
 }

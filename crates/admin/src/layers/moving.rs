@@ -131,13 +131,7 @@ impl Admin {
             && variable.effect == vars::Effect::NotYet
             && self.variable(name) != variable.default_value().to_string()
         {
-            session.warn(
-                "Note",
-                format!(
-                    "{name} is accepted; nothing in this version acts \
-                on it"
-                ),
-            );
+            session.warn("Note", idle(variable));
         }
     }
 
@@ -150,6 +144,12 @@ impl Admin {
         let faults = faults.iter().map(|fault| told(fault, rows)).collect();
         (draft, faults)
     }
+}
+
+/// That a variable is accepted and has no effect, and why.
+pub(crate) fn idle(variable: &vars::Variable) -> String {
+    let reason = variable.idle_reason().unwrap_or("it is not there yet");
+    format!("{} is accepted and has no effect in this version: {reason}", variable.full_name())
 }
 
 /// The draft in force with a module's rows in place of its own; and values of a wrong type.

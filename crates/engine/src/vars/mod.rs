@@ -12,6 +12,7 @@ mod backends_table;
 mod cache_table;
 mod charset_table;
 mod flow_table;
+mod idle_table;
 mod interface;
 mod listeners_table;
 mod logging_table;
@@ -207,6 +208,17 @@ impl Variable {
             "" => allowed,
             word => format!("{allowed} {word}"),
         }
+    }
+
+    /// Why nothing looks at it, when it is accepted without effect.
+    pub fn idle_reason(&self) -> Option<&'static str> {
+        let name = self.full_name();
+        let fitting = idle_table::REASONS.iter().flat_map(|(beginnings, reason)| {
+            let fits = beginnings.iter().filter(|beginning| name.starts_with(**beginning));
+            fits.map(|beginning| (beginning.len(), *reason))
+        });
+        let longest = fitting.max_by_key(|(length, _)| *length).map(|(_, reason)| reason);
+        longest.filter(|_| self.effect == Effect::NotYet)
     }
 
     /// A fault of this variable.

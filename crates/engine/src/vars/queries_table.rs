@@ -27,7 +27,8 @@ pub(super) const ROWS: &[Variable] = &[
         "How fast routing is looked up; Tidegate has one way.",
     ),
     mysql("default_query_delay", int(0, 3_600_000), "0", "Delay before each query.")
-        .unit(Unit::Milliseconds),
+        .unit(Unit::Milliseconds)
+        .acts(Effect::AtOnce),
     mysql(
         "default_query_timeout",
         int(1000, 1_728_000_000),

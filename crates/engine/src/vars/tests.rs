@@ -107,6 +107,20 @@ fn a_variable_that_acts_has_a_field() {
 }
 
 #[test]
+fn a_variable_without_effect_has_a_reason() {
+    for row in all().filter(|row| row.effect == Effect::NotYet) {
+        assert!(
+            row.idle_reason().is_some(),
+            "{} is accepted, and nobody knows why",
+            row.full_name()
+        );
+    }
+    let reason = |name| find(name).and_then(Variable::idle_reason);
+    assert_eq!(reason("mysql-ssl_p2s_ca"), Some("there is no TLS yet"));
+    assert_eq!(reason("mysql-threads"), None);
+}
+
+#[test]
 fn defaults_reach_the_typed_fields() {
     let vars = Vars::default();
     assert_eq!(vars.interfaces, [Interface::parse("0.0.0.0:6033").expect("valid")]);

@@ -37,7 +37,7 @@ pub(crate) struct KeptTable {
     /// Its name in `proxysql.cnf`.
     pub(crate) section: &'static str,
     /// Its columns.
-    pub(crate) columns: &'static [KeptColumn],
+    pub(crate) columns: Vec<KeptColumn>,
 }
 
 /// A column of it.
@@ -148,7 +148,7 @@ fn read_row(document: &mut Document, table: &KeptTable, row: &Item, cells: &[Ent
             Cell::Null
         }));
     }
-    let pairs = found.into_iter().zip(table.columns);
+    let pairs = found.into_iter().zip(&table.columns);
     pairs
         .map(|(cell, column)| match (cell, column.absent) {
             (Some(cell), _) => cell,

@@ -1,179 +1,54 @@
-//! Tables that are known and kept, and have no effect in this version: names, columns, defaults.
-//!
-//! Data only. Names and defaults are ProxySQL's; a test compares them with the recorded ones.
+//! Tables and settings that are known and kept, and what a file calls them. Columns and defaults are
+//! those of the interface's registry.
 
+use std::sync::LazyLock;
+
+use admin::tables::{Column, Table};
+
+use super::document::ROW_TABLES;
 use super::kept::{Absent, KeptColumn, KeptTable, Type};
 
-/// The tables.
-pub(super) const TABLES: &[KeptTable] = &[
-    KeptTable {
-        name: "mysql_replication_hostgroups",
-        section: "mysql_replication_hostgroups",
-        columns: &[
-            column("writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("reader_hostgroup", "", Type::Int, Absent::Needed),
-            column("check_type", "", Type::Text, Absent::Text("read_only")),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "mysql_group_replication_hostgroups",
-        section: "mysql_group_replication_hostgroups",
-        columns: &[
-            column("writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("backup_writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("reader_hostgroup", "", Type::Int, Absent::Needed),
-            column("offline_hostgroup", "", Type::Int, Absent::Needed),
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("max_writers", "", Type::Int, Absent::Int(1)),
-            column("writer_is_also_reader", "", Type::Int, Absent::Int(0)),
-            column("max_transactions_behind", "", Type::Int, Absent::Int(0)),
-            column("comment", "", Type::Text, Absent::Null),
-        ],
-    },
-    KeptTable {
-        name: "mysql_galera_hostgroups",
-        section: "mysql_galera_hostgroups",
-        columns: &[
-            column("writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("backup_writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("reader_hostgroup", "", Type::Int, Absent::Needed),
-            column("offline_hostgroup", "", Type::Int, Absent::Needed),
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("max_writers", "", Type::Int, Absent::Int(1)),
-            column("writer_is_also_reader", "", Type::Int, Absent::Int(0)),
-            column("max_transactions_behind", "", Type::Int, Absent::Int(0)),
-            column("comment", "", Type::Text, Absent::Null),
-        ],
-    },
-    KeptTable {
-        name: "mysql_aws_aurora_hostgroups",
-        section: "mysql_aws_aurora_hostgroups",
-        columns: &[
-            column("writer_hostgroup", "", Type::Int, Absent::Needed),
-            column("reader_hostgroup", "", Type::Int, Absent::Needed),
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("aurora_port", "", Type::Int, Absent::Int(3306)),
-            column("domain_name", "", Type::Text, Absent::Needed),
-            column("max_lag_ms", "", Type::Int, Absent::Int(600000)),
-            column("check_interval_ms", "", Type::Int, Absent::Int(1000)),
-            column("check_timeout_ms", "", Type::Int, Absent::Int(800)),
-            column("writer_is_also_reader", "", Type::Int, Absent::Int(0)),
-            column("new_reader_weight", "", Type::Int, Absent::Int(1)),
-            column("add_lag_ms", "", Type::Int, Absent::Int(30)),
-            column("min_lag_ms", "", Type::Int, Absent::Int(30)),
-            column("lag_num_checks", "", Type::Int, Absent::Int(1)),
-            column("comment", "", Type::Text, Absent::Null),
-        ],
-    },
-    KeptTable {
-        name: "mysql_hostgroup_attributes",
-        section: "mysql_hostgroup_attributes",
-        columns: &[
-            column("hostgroup_id", "", Type::Int, Absent::Needed),
-            column("max_num_online_servers", "", Type::Int, Absent::Int(1000000)),
-            column("autocommit", "", Type::Int, Absent::Int(-1)),
-            column("free_connections_pct", "", Type::Int, Absent::Int(10)),
-            column("init_connect", "", Type::Text, Absent::Text("")),
-            column("multiplex", "", Type::Int, Absent::Int(1)),
-            column("connection_warming", "", Type::Int, Absent::Int(0)),
-            column("throttle_connections_per_sec", "", Type::Int, Absent::Int(1000000)),
-            column("ignore_session_variables", "", Type::Text, Absent::Text("")),
-            column("hostgroup_settings", "", Type::Text, Absent::Text("")),
-            column("servers_defaults", "", Type::Text, Absent::Text("")),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "mysql_servers_ssl_params",
-        section: "mysql_servers_ssl_params",
-        columns: &[
-            column("hostname", "", Type::Text, Absent::Needed),
-            column("port", "", Type::Int, Absent::Int(3306)),
-            column("username", "", Type::Text, Absent::Text("")),
-            column("ssl_ca", "", Type::Text, Absent::Text("")),
-            column("ssl_cert", "", Type::Text, Absent::Text("")),
-            column("ssl_key", "", Type::Text, Absent::Text("")),
-            column("ssl_capath", "", Type::Text, Absent::Text("")),
-            column("ssl_crl", "", Type::Text, Absent::Text("")),
-            column("ssl_crlpath", "", Type::Text, Absent::Text("")),
-            column("ssl_cipher", "", Type::Text, Absent::Text("")),
-            column("tls_version", "", Type::Text, Absent::Text("")),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "mysql_firewall_whitelist_users",
-        section: "mysql_firewall_whitelist_users",
-        columns: &[
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("username", "", Type::Text, Absent::Needed),
-            column("client_address", "", Type::Text, Absent::Needed),
-            column("mode", "", Type::Text, Absent::Text("OFF")),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "mysql_firewall_whitelist_rules",
-        section: "mysql_firewall_whitelist_rules",
-        columns: &[
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("username", "", Type::Text, Absent::Needed),
-            column("client_address", "", Type::Text, Absent::Needed),
-            column("schemaname", "", Type::Text, Absent::Needed),
-            column("flagIN", "", Type::Int, Absent::Int(0)),
-            column("digest", "", Type::Text, Absent::Needed),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "mysql_firewall_whitelist_sqli_fingerprints",
-        section: "mysql_firewall_whitelist_sqli_fingerprints",
-        columns: &[
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("fingerprint", "", Type::Text, Absent::Needed),
-        ],
-    },
-    KeptTable {
-        name: "proxysql_servers",
-        section: "proxysql_servers",
-        columns: &[
-            column("hostname", "address", Type::Text, Absent::Needed),
-            column("port", "", Type::Int, Absent::Int(6032)),
-            column("weight", "", Type::Int, Absent::Int(0)),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "scheduler",
-        section: "scheduler",
-        columns: &[
-            column("id", "", Type::Int, Absent::Needed),
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("interval_ms", "", Type::Int, Absent::Needed),
-            column("filename", "", Type::Text, Absent::Needed),
-            column("arg1", "", Type::Text, Absent::Null),
-            column("arg2", "", Type::Text, Absent::Null),
-            column("arg3", "", Type::Text, Absent::Null),
-            column("arg4", "", Type::Text, Absent::Null),
-            column("arg5", "", Type::Text, Absent::Null),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-    KeptTable {
-        name: "restapi_routes",
-        section: "restapi",
-        columns: &[
-            column("id", "", Type::Int, Absent::Needed),
-            column("active", "", Type::Int, Absent::Int(1)),
-            column("timeout_ms", "interval_ms", Type::Int, Absent::Needed),
-            column("method", "", Type::Text, Absent::Needed),
-            column("uri", "", Type::Text, Absent::Needed),
-            column("script", "", Type::Text, Absent::Needed),
-            column("comment", "", Type::Text, Absent::Text("")),
-        ],
-    },
-];
+/// The tables: those of the registry that nothing in the configuration is made from.
+pub(super) static TABLES: LazyLock<Vec<KeptTable>> = LazyLock::new(|| {
+    let all = admin::tables::configured().iter();
+    all.filter(|table| table.name != "global_variables" && !ROW_TABLES.contains(&table.name))
+        .map(kept)
+        .collect()
+});
+
+fn kept(table: &'static Table) -> KeptTable {
+    let renamed = SECTIONS.iter().find(|(name, _)| *name == table.name);
+    let section = renamed.map_or(table.name, |(_, section)| section);
+    let columns = table.columns.iter().map(|column| {
+        let other = ALIASES.iter().find(|(of, name, _)| *of == table.name && *name == column.name);
+        KeptColumn {
+            name: column.name,
+            alias: other.map_or("", |(.., alias)| alias),
+            wants: if column.kind.starts_with("INT") { Type::Int } else { Type::Text },
+            absent: absent(column),
+        }
+    });
+    KeptTable { name: table.name, section, columns: columns.collect() }
+}
+
+fn absent(column: &Column) -> Absent {
+    let default = column.default.trim_matches(['(', ')']);
+    match default.parse() {
+        Ok(number) => Absent::Int(number),
+        Err(_) if !default.is_empty() => Absent::Text(default.trim_matches('\'')),
+        Err(_) if column.null => Absent::Null,
+        // nobody has to comment
+        Err(_) if column.name == "comment" => Absent::Text(""),
+        Err(_) => Absent::Needed,
+    }
+}
+
+/// Tables that `proxysql.cnf` calls otherwise.
+const SECTIONS: [(&str, &str); 1] = [("restapi_routes", "restapi")];
+
+/// Columns that may be written by another name, too.
+const ALIASES: [(&str, &str, &str); 2] =
+    [("proxysql_servers", "hostname", "address"), ("restapi_routes", "timeout_ms", "interval_ms")];
 
 /// Settings outside of all tables that are known and kept.
 pub(super) const SETTINGS: &[(&str, Type)] = &[
@@ -198,13 +73,3 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("debug", "it is of debug builds only"),
     ("coredump", "there are no filters for core dumps"),
 ];
-
-/// `alias` is empty for none.
-const fn column(
-    name: &'static str,
-    alias: &'static str,
-    wants: Type,
-    absent: Absent,
-) -> KeptColumn {
-    KeptColumn { name, alias, wants, absent }
-}

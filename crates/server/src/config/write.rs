@@ -54,7 +54,7 @@ fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
     ];
     for (table, rows) in &kept.tables {
         let row = |row: &Vec<Cell>| {
-            let cells = row.iter().zip(table.columns);
+            let cells = row.iter().zip(&table.columns);
             let told = cells.filter(|(cell, column)| **cell != column.absent.cell());
             told.filter_map(|(cell, column)| Some((column.name.to_owned(), scalar(cell)?)))
                 .collect()

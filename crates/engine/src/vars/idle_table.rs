@@ -1,0 +1,93 @@
+//! Why nothing looks at a variable that is accepted: by the beginnings of full names.
+//!
+//! Data only; a variable that acts needs no reason, whether it is told here or not.
+
+/// Beginnings and the reason; the longest that fits counts.
+pub(super) const REASONS: &[(&[&str], &str)] = &[
+    (&["mysql-stacksize"], "the stacks of our threads need no such choice"),
+    (&["mysql-server_capabilities"], "what is offered follows from what the servers can do"),
+    (&["mysql-have_ssl", "mysql-ssl_", "admin-ssl_"], "there is no TLS yet"),
+    (&["mysql-have_compress"], "the protocol is not compressed yet"),
+    (
+        &["mysql-enable_client_deprecate_eof", "mysql-enable_server_deprecate_eof"],
+        "both sides always agree on one way, so that results pass unchanged",
+    ),
+    (&["mysql-proxy_protocol_"], "the PROXY protocol is not spoken yet"),
+    (&["mysql-client_host_"], "failures by client address are not counted yet"),
+    (
+        &["mysql-use_tcp_keepalive", "mysql-tcp_keepalive"],
+        "keepalive is always on, by the system's",
+    ),
+    (&["mysql-enable_load_data_local"], "files of clients pass by a connection of their own"),
+    (
+        &["mysql-default_charset", "mysql-default_collation", "mysql-handle_unknown"],
+        "what a client asks for is passed to servers, known or not",
+    ),
+    (
+        &["mysql-default_session_track", "mysql-client_session_track", "mysql-binlog_reader"],
+        "transactions are not followed by GTID yet",
+    ),
+    (&["mysql-init_connect"], "connections are brought to each session's state, and no further"),
+    (
+        &["mysql-set_query_lock", "mysql-set_parser", "mysql-keep_multiplexing"],
+        "what cannot be replayed holds its connection, and no hostgroup",
+    ),
+    (
+        &["mysql-enforce_autocommit", "mysql-autocommit_false"],
+        "what is a transaction is told by the servers' status flags",
+    ),
+    (
+        &["mysql-add_ldap", "mysql-ldap", "admin-cluster_ldap", "admin-checksum_ldap"],
+        "there is no LDAP plugin",
+    ),
+    (&["mysql-default_reconnect"], "ProxySQL has no effect for it either"),
+    (
+        &["mysql-auto_increment_delay", "mysql-connection_delay_multiplex"],
+        "a connection is shared again as soon as nothing of the session is left on it",
+    ),
+    (&["mysql-connection_warming"], "connections are made when they are needed"),
+    (&["mysql-throttle_"], "nothing is throttled but by the limits of servers"),
+    (
+        &["mysql-connpoll_reset", "mysql-reset_connection"],
+        "a connection is reset at once, before it is shared",
+    ),
+    (
+        &["mysql-ping_interval", "mysql-ping_timeout"],
+        "a broken idle connection is told by the system; the query goes to another",
+    ),
+    (&["mysql-unshun"], "all of a server's hostgroups share what is known of it"),
+    (
+        &["mysql-default_max_latency", "mysql-min_num_servers", "mysql-aurora_", "mysql-evaluate_"],
+        "servers are not monitored yet",
+    ),
+    (&["mysql-monitor_"], "servers are not monitored yet"),
+    (&["mysql-poll_timeout"], "a worker sleeps until something happens or a timer is due"),
+    (&["mysql-query_rules_fast"], "there is one way to find such rules, and it is fast"),
+    (&["mysql-long_query", "mysql-stats_time_backend"], "such times are not summed up yet"),
+    (&["mysql-max_transaction_time"], "only the idle time of a transaction is limited yet"),
+    (&["mysql-query_digests_normalize"], "digest texts are kept once by their hash anyway"),
+    (&["mysql-parse_failure"], "a statement that is not understood is in the statistics by digest"),
+    (&["mysql-verbose_query"], "errors of Tidegate's own always name the server"),
+    (
+        &["mysql-log_", "mysql-handle_warnings"],
+        "warnings of servers pass to the client and to no log",
+    ),
+    (&["mysql-max_stmts"], "prepared statements are not bounded by it yet"),
+    (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
+    (&["mysql-servers_stats"], "statistics of servers are always counted"),
+    (&["mysql-query_cache"], "there is no query cache yet"),
+    (&["mysql-session", "mysql-show_processlist"], "the list of sessions has one form yet"),
+    (&["mysql-eventslog", "mysql-auditlog"], "there are no logs of events yet"),
+    (
+        &["mysql-hostgroup_manager", "mysql-data_packets", "mysql-session_debug", "admin-debug"],
+        "it is of debug builds",
+    ),
+    (&["admin-telnet"], "ProxySQL has no such interface either"),
+    (&["admin-refresh", "admin-vacuum"], "statistics tables are filled by who reads them"),
+    (&["admin-version"], "it is told, not set"),
+    (&["admin-cluster", "admin-checksum"], "there are no clusters of proxies"),
+    (&["admin-stats"], "samples of statistics are not kept yet"),
+    (&["admin-restapi", "admin-prometheus"], "there is no HTTP interface yet"),
+    (&["admin-web"], "there is no web interface"),
+    (&["admin-coredump"], "the process does not dump itself"),
+];
