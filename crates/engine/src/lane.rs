@@ -20,6 +20,7 @@ use crate::stats::Traffic;
 use crate::topology::ServerRef;
 use crate::users::Account;
 
+pub mod depth;
 pub mod history;
 pub mod policy;
 

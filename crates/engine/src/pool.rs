@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wire::Caps;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::depth::Depth;
 use crate::lane::policy::Bounds;
 use crate::lane::{Held, Lane};
 use crate::link::LinkState;
@@ -65,6 +66,8 @@ pub enum Checkout {
 pub struct PoolShard {
     idle: Vec<Vec<LaneId>>,
     shared: Vec<Vec<LaneId>>,
+    /// By server: how many commands its shared lanes carry.
+    depths: Vec<Depth>,
     waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
     /// In all of these queues together.
     waiting: usize,
@@ -86,7 +89,9 @@ impl PoolShard {
         };
         // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
-        Self { idle: lists(), shared: lists(), waiters: HashMap::new(), waiting: 0, credit }
+        let depths = (0..topology.numbers()).map(|_| Depth::default()).collect();
+        let (waiters, waiting) = (HashMap::new(), 0);
+        Self { idle: lists(), shared: lists(), depths, waiters, waiting, credit }
     }
 
     /// The servers are those of `topology` from now on. Where those of a hostgroup changed, all of
@@ -95,6 +100,7 @@ impl PoolShard {
         let numbers = topology.numbers().max(self.idle.len());
         self.idle.resize_with(numbers, Vec::new);
         self.shared.resize_with(numbers, Vec::new);
+        self.depths.resize_with(numbers, Depth::default);
         self.credit.resize(numbers, 0);
         for (hostgroup, servers) in topology.groups() {
             let old = before.hostgroup(hostgroup);
@@ -159,12 +165,18 @@ impl PoolShard {
         if need.avoid == Some(server.index) {
             return None;
         }
-        if let Some((bounds, cost_us)) = need.share
-            && let Some(lane) = self.roomy(server, need, &bounds, cost_us, lanes)
-        {
+        let Some((bounds, cost_us)) = need.share else {
+            return self.take_idle(server, need, lanes).map(Checkout::Lane);
+        };
+        let usual = Bounds { depth: self.depth_of(server, bounds.depth), ..bounds };
+        if let Some(lane) = self.roomy(server, need, &usual, cost_us, lanes) {
             return Some(Checkout::Shared(lane));
         }
-        self.take_idle(server, need, lanes).map(Checkout::Lane)
+        if let Some(lane) = self.take_idle(server, need, lanes) {
+            return Some(Checkout::Lane(lane));
+        }
+        // rather than wait for a dial
+        self.roomy(server, need, &bounds, cost_us, lanes).map(Checkout::Shared)
     }
 
     /// The server furthest behind its share among those that are usable and not tried yet; the
@@ -199,6 +211,18 @@ impl PoolShard {
             *credit -= total;
         }
         Some(server)
+    }
+
+    /// How many commands the shared lanes of a server carry now, of at most `max`.
+    pub fn depth_of(&self, server: &Server, max: usize) -> usize {
+        self.depths.get(server.index).map_or(max, |depth| depth.limit(max))
+    }
+
+    /// A command that shared a lane of a server ended so long after its client had asked.
+    pub fn note_shared(&mut self, server: &Server, took_us: u64, now_us: u64, max: usize) {
+        if let Some(depth) = self.depths.get_mut(server.index) {
+            depth.note(took_us, now_us, max);
+        }
     }
 
     /// The fullest shared lane of a server that has room, so that the others may come to rest.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use testkit::planted::Planted;
-use testkit::sim::{Failure, Report, Simulator};
+use testkit::sim::{Failure, Report, Simulator, Weather};
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -175,6 +175,14 @@ fn sim_finds_a_reply_given_to_the_wrong_session() {
     // and once by the very bytes that another session was to get
     let failure = found_as(Planted::WrongOwner, "got \"").expect("within 1,000 seeds");
     println!("{failure}");
+}
+
+#[test]
+fn sim_finds_a_reply_given_to_the_wrong_session_where_lanes_are_shared() {
+    let simulator = Simulator::new();
+    let crowded = (0..1000).filter(|seed| Weather::of(*seed).habits.crowd);
+    let mut failures = crowded.filter_map(|s| simulator.run(s, Some(Planted::WrongOwner)).err());
+    println!("{}", failures.next().expect("within 1,000 seeds"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::history::{Past, Run};
 use crate::lane::policy::{self, Asked, Bounds, Refusal};
-use crate::lane::{Lease, Owner, Place, Step};
+use crate::lane::{Lane, Lease, Owner, Place, Step};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
@@ -147,7 +147,7 @@ impl Proxy {
     /// Puts the kept command on a shared lane, to be sent with those of others.
     pub(crate) fn run_shared(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
         let Sharing::Does(cost_us) = job.sharing else { return };
-        let started_us = self.now_us;
+        let (started_us, depth_max) = (self.now_us, self.bounds().depth);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         session.phase = Phase::Running(Running {
@@ -168,7 +168,26 @@ impl Proxy {
         lane.traffic.checkouts += 1;
         self.stats.checkouts += 1;
         self.stats.shared_queries += 1;
+        let is_full = lane.depth() > self.pool.depth_of(&lane.server, depth_max);
         self.watch(id, &job);
+        if is_full {
+            self.add_lane(id, lane_id);
+        }
+    }
+
+    /// Opens one more connection to a server whose shared lanes are full; nobody waits for it.
+    fn add_lane(&mut self, id: SessionId, full: LaneId) {
+        let Some(lane) = self.lanes.get(full) else { return };
+        let (server, index) = (lane.server.clone(), lane.server.index);
+        let under_way = |lane: &Lane| lane.server.index == index && lane.login.is_some();
+        if self.lanes.iter().any(|(_, lane)| under_way(lane))
+            || !server.gauge.take_permit(server.max_connections)
+        {
+            return;
+        }
+        if self.dial(id, server.clone(), Lease::Dialing(None)).is_none() {
+            server.gauge.give_permit();
+        }
     }
 
     /// A shared lane whose gathered commands are to be sent now; at the end of a turn, until there
@@ -254,7 +273,13 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let took_us = self.now_us.saturating_sub(lane.turned_us);
         lane.pop();
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let depth_max = self.bounds().depth;
+        let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get(lane_id))
+        else {
+            return;
+        };
+        let whole_us = self.now_us.saturating_sub(session.asked.since_us().unwrap_or(self.now_us));
+        self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
         let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
