@@ -21,7 +21,7 @@ pub use crate::session::Replaced;
 use crate::session::{Mirrors, Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, Parts, QueryStats, ServerStats, Share};
+use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -83,6 +83,8 @@ pub struct Proxy {
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
     /// What challenges after the first one are made of.
     pub(crate) secret: [u8; 32],
+    /// What happened in the whole process, and what of it is this worker's.
+    pub(crate) overall: (Overall, Overall),
     /// What happened so far.
     pub stats: Counters,
     /// What queries came to so far.
@@ -115,6 +117,7 @@ impl Proxy {
             spare_digests: Vec::new(),
             schemas_seen: Vec::new(),
             secret,
+            overall: Default::default(),
             stats: Counters::default(),
             query_stats,
             server_stats: ServerStats::default(),
@@ -309,6 +312,22 @@ impl Proxy {
         self.trim_idle();
         self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();
+    }
+
+    /// What happened here since the last call; `add` adds it to what happened elsewhere and gives
+    /// the sum.
+    pub fn on_overall(&mut self, add: impl FnOnce(Overall) -> Overall) {
+        let Counters { queries, slow, .. } = self.stats;
+        let (_, told) = self.overall;
+        // a command that is skipped is counted again when its end has been seen
+        let new = Overall {
+            clients: 0,
+            queries: queries.saturating_sub(told.queries),
+            slow: slow.saturating_sub(told.slow),
+        };
+        let told =
+            Overall { clients: 0, queries: told.queries + new.queries, slow: told.slow + new.slow };
+        self.overall = (add(new), told);
     }
 
     /// Somebody asked for a session to be killed; returns whether it is one of this worker's.

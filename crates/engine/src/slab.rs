@@ -150,4 +150,20 @@ mod tests {
         assert_eq!(slab.get_mut(new), Some(&mut 2));
         assert_eq!(slab.len(), 1);
     }
+
+    #[test]
+    fn entries_are_told_some_at_a_time_each_once() {
+        let mut slab: Slab<SessionId, u32> = Slab::default();
+        let keys: Vec<_> = (0..1000).map(|value| slab.insert_with(|_| value)).collect();
+        for key in keys.iter().step_by(3) {
+            slab.remove(*key);
+        }
+        let (mut seen, mut from) = (Vec::new(), Some(0));
+        while let Some(at) = from {
+            let (entries, next) = slab.some(at, 300);
+            seen.extend(entries.map(|(_, value)| *value));
+            from = next;
+        }
+        assert_eq!(seen, (0..1000).filter(|value| value % 3 != 0).collect::<Vec<_>>());
+    }
 }

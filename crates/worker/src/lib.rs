@@ -17,6 +17,7 @@ use engine::ids::ConnectionId;
 use engine::orders::End;
 use engine::proxy::Proxy;
 use engine::report::LogEvent;
+use engine::stats::Overall;
 use io::{Addr, Mailbox};
 
 pub use hosts::{ClientHosts, HostErrors};
@@ -28,6 +29,8 @@ pub struct Shared {
     clients: AtomicU32,
     clients_max: AtomicU32,
     next_connection: AtomicU32,
+    queries: AtomicU64,
+    slow: AtomicU64,
     /// Client addresses that failed to log in.
     pub hosts: ClientHosts,
     turn_us_max: AtomicU64,
@@ -37,9 +40,9 @@ impl Shared {
     /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
     pub fn new(clients_max: u32) -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
-        let (clients_max, turn_us_max) = (AtomicU32::new(clients_max), AtomicU64::new(0));
-        let hosts = ClientHosts::default();
-        Self { clients, clients_max, next_connection, hosts, turn_us_max }
+        let [queries, slow, turn_us_max] = [0, 0, 0].map(AtomicU64::new);
+        let (clients_max, hosts) = (AtomicU32::new(clients_max), ClientHosts::default());
+        Self { clients, clients_max, next_connection, queries, slow, hosts, turn_us_max }
     }
 
     /// So many clients may be there from now on; nobody is sent away.
@@ -50,6 +53,16 @@ impl Shared {
     /// Client connections now.
     pub fn clients(&self) -> u32 {
         self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Adds what happened on a worker; gives what happened on all.
+    fn add(&self, new: Overall) -> Overall {
+        let add = |sum: &AtomicU64, new| sum.fetch_add(new, Ordering::Relaxed) + new;
+        Overall {
+            clients: self.clients().into(),
+            queries: add(&self.queries, new.queries),
+            slow: add(&self.slow, new.slow),
+        }
     }
 
     /// Counts a client in; `false` when the process is full.

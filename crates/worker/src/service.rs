@@ -128,6 +128,8 @@ impl Service for Worker {
         self.at(io);
         if key == TICK {
             self.proxy.on_tick();
+            let shared = &self.outside.shared;
+            self.proxy.on_overall(|new| shared.add(new));
             io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
         } else {
             let end = timer_end(key);

@@ -6,7 +6,7 @@ use super::{LiveTable, Row, Seen, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_mysql_commands_counters",
-    parts: Parts { commands: true, ..Parts::NONE },
+    parts: Some(Parts { commands: true, ..Parts::NONE }),
     rows,
 };
 

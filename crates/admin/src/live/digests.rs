@@ -6,7 +6,7 @@ use super::{LiveTable, Row, Seen, bytes, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_mysql_query_digest",
-    parts: Parts { digests: true, ..Parts::NONE },
+    parts: Some(Parts { digests: true, ..Parts::NONE }),
     rows,
 };
 

@@ -4,8 +4,11 @@ use engine::stats::{ErrorRow, Parts};
 
 use super::{LiveTable, Row, Seen, bytes, int, text};
 
-pub(super) const TABLE: LiveTable =
-    LiveTable { name: "stats_mysql_errors", parts: Parts { errors: true, ..Parts::NONE }, rows };
+pub(super) const TABLE: LiveTable = LiveTable {
+    name: "stats_mysql_errors",
+    parts: Some(Parts { errors: true, ..Parts::NONE }),
+    rows,
+};
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
     seen.collected.errors.rows().map(|row| row_of(seen, row)).collect()

@@ -8,12 +8,12 @@ use super::{LiveTable, Row, Seen, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_mysql_global",
-    parts: Parts {
+    parts: Some(Parts {
         servers: true,
         sessions: Some(Walk::SUMS),
         lanes: Some(Walk::SUMS),
         ..Parts::NONE
-    },
+    }),
     rows,
 };
 

@@ -1,12 +1,10 @@
 //! `stats_mysql_client_host_cache`: failed logins by client address.
 
-use engine::stats::Parts;
-
 use super::{LiveTable, Row, Seen, int, text};
 use crate::runtime::FailedClient;
 
 pub(super) const TABLE: LiveTable =
-    LiveTable { name: "stats_mysql_client_host_cache", parts: Parts::NONE, rows };
+    LiveTable { name: "stats_mysql_client_host_cache", parts: None, rows };
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let Some(runtime) = seen.runtime else { return Vec::new() };

@@ -12,7 +12,7 @@ use super::{LiveTable, Row, Seen, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_memory_metrics",
-    parts: Parts { sessions: Some(Walk::SUMS), lanes: Some(Walk::SUMS), ..Parts::NONE },
+    parts: Some(Parts { sessions: Some(Walk::SUMS), lanes: Some(Walk::SUMS), ..Parts::NONE }),
     rows,
 };
 

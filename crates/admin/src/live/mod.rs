@@ -42,8 +42,8 @@ pub type Row = Vec<Value>;
 pub(crate) struct LiveTable {
     /// The table's name in the registry; its twin ending in `_reset` is made by the same.
     name: &'static str,
-    /// What workers are asked for; those of them that a twin resets begin anew.
-    parts: Parts,
+    /// What workers are asked for, if anything; a twin that resets has it begin anew.
+    parts: Option<Parts>,
     /// All rows.
     rows: fn(&Seen<'_>) -> Vec<Row>,
 }
@@ -91,7 +91,10 @@ pub(crate) fn read(
     let plain = name.strip_suffix("_reset");
     let table = TABLES.iter().find(|table| table.name == plain.unwrap_or(name))?;
     let reset = plain.is_some();
-    let collected = runtime.collect(Parts { reset, ..table.parts });
+    let collected = match table.parts {
+        Some(parts) => runtime.collect(Parts { reset, ..parts }),
+        None => Collected::default(),
+    };
     let (collected, snapshot) = (&collected, &*runtime.snapshot());
     let (unix_us, sqlite_bytes) = (crate::clock::unix_us(), sqlite_bytes());
     let runtime = Some(runtime);

@@ -10,7 +10,7 @@ use super::{LiveTable, Row, Seen, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_mysql_connection_pool",
-    parts: Parts { servers: true, ..Parts::NONE },
+    parts: Some(Parts { servers: true, ..Parts::NONE }),
     rows,
 };
 

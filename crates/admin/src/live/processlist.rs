@@ -8,7 +8,7 @@ use super::{LiveTable, Row, Seen, bytes, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
     name: "stats_mysql_processlist",
-    parts: Parts { sessions: Some(Walk::ROWS), ..Parts::NONE },
+    parts: Some(Parts { sessions: Some(Walk::ROWS), ..Parts::NONE }),
     rows,
 };
 

@@ -1,11 +1,8 @@
 //! `stats_mysql_users`: clients by account.
 
-use engine::stats::Parts;
-
 use super::{LiveTable, Row, Seen, int, text};
 
-pub(super) const TABLE: LiveTable =
-    LiveTable { name: "stats_mysql_users", parts: Parts::NONE, rows };
+pub(super) const TABLE: LiveTable = LiveTable { name: "stats_mysql_users", parts: None, rows };
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let accounts = seen.snapshot.users.iter().filter(|account| account.frontend);

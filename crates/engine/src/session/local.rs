@@ -109,11 +109,15 @@ impl Proxy {
     pub(crate) fn answer_statistics(&mut self, id: SessionId) {
         self.answered(id, true);
         let uptime = self.now_us.saturating_sub(self.started_us) / 1_000_000;
-        let (threads, questions) = (self.session_count(), self.stats.queries);
+        let (all, told) = self.overall;
+        let threads = all.clients.max(self.session_count() as u64);
+        let questions = all.queries + self.stats.queries.saturating_sub(told.queries);
+        let slow = all.slow + self.stats.slow.saturating_sub(told.slow);
         let average = questions as f64 / uptime.max(1) as f64;
         let text = format!(
-            "Uptime: {uptime}  Threads: {threads}  Questions: {questions}  Slow queries: 0  \
-             Opens: 0  Open tables: 0  Queries per second avg: {average:.3}"
+            "Uptime: {uptime}  Threads: {threads}  Questions: {questions}  \
+             Slow queries: {slow}  Opens: 0  Open tables: 0  \
+             Queries per second avg: {average:.3}"
         );
         self.orders.send(End::Client(id), |out| {
             frame::write_packet(out, &mut 1, text.as_bytes());

@@ -1,5 +1,16 @@
 //! What happened on a worker, as plain numbers that are copied whole.
 
+/// What `COM_STATISTICS` tells of all workers together; a worker knows the others' of a second ago.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Overall {
+    /// Client connections.
+    pub clients: u64,
+    /// Commands of clients.
+    pub queries: u64,
+    /// Queries that took longer than `mysql-long_query_time`.
+    pub slow: u64,
+}
+
 /// Declares [`Counters`]: a number each, by the name it is shown by.
 macro_rules! counters {
     ($($(#[$doc:meta])* pub $name:ident: u64,)*) => {

@@ -19,7 +19,7 @@ use sql::CommandClass;
 
 pub use collected::{Collected, DigestShare, Parts, RuleHits, Share, Walk};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
-pub use counters::Counters;
+pub use counters::{Counters, Overall};
 pub use digests::{DigestRow, DigestStats};
 pub use errors::{ErrorRow, ErrorSource, ErrorStats};
 pub use latencies::Latencies;
