@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use engine::vars::Vars;
 use rusqlite::types::Value;
 
 use crate::admin::{Admin, Session};
@@ -20,15 +21,15 @@ pub(crate) struct History {
     summed_until: i64,
 }
 
-/// A sample: the variable with its interval in seconds, and what is recorded.
-type Sample = (&'static str, fn(&mut Admin, i64) -> Result<(), AdminFault>);
+/// A sample: the pause between two of them in seconds, and what is recorded.
+type Sample = (fn(&Vars) -> u64, fn(&mut Admin, i64) -> Result<(), AdminFault>);
 
 const SAMPLES: [Sample; 5] = [
-    ("admin-stats_mysql_connections", connections),
-    ("admin-stats_mysql_connection_pool", pool),
-    ("admin-stats_system_cpu", cpu),
-    ("admin-stats_system_memory", memory),
-    ("admin-stats_mysql_query_digest_to_disk", digests),
+    (|vars| vars.stats_mysql_connections_sec, connections),
+    (|vars| vars.stats_mysql_connection_pool_sec, pool),
+    (|vars| vars.stats_system_cpu_sec, cpu),
+    (|vars| vars.stats_system_memory_sec, memory),
+    (|vars| vars.stats_mysql_query_digest_to_disk_sec, digests),
 ];
 
 /// Tables whose samples are summed up by hour, each with how its columns are: gauges by their
@@ -47,8 +48,9 @@ impl Admin {
     /// does not keep others from being taken.
     pub(crate) fn take_samples(&mut self, now: i64) -> Vec<AdminFault> {
         let mut faults = Vec::new();
-        for (at, (variable, take)) in SAMPLES.iter().enumerate() {
-            let interval = self.variable(variable).parse::<i64>().unwrap_or(0);
+        let vars = self.runtime.snapshot().vars.clone();
+        for (at, (pause, take)) in SAMPLES.iter().enumerate() {
+            let interval = i64::try_from(pause(&vars)).unwrap_or(0);
             let Some(last) = self.history.last.get_mut(at) else { continue };
             if *last == 0 || interval == 0 {
                 *last = now;

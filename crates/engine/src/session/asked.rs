@@ -110,7 +110,9 @@ impl Proxy {
         if let Some((_, lane)) = ran_on
             && let Some(lane) = self.lanes.get(lane)
         {
-            self.stats.backend_time_us += end.elapsed_us;
+            if vars.stats_time_backend_query {
+                self.stats.backend_time_us += end.elapsed_us;
+            }
             if let (true, Some(class)) = (vars.commands_stats, end.class)
                 && let Some(counters) = self.server_stats.of(lane.server.index)
             {

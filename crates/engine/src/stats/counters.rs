@@ -100,7 +100,8 @@ counters! {
     pub timed_out: u64,
     /// Queries that took longer than `mysql-long_query_time`.
     pub slow: u64,
-    /// Time that servers took for queries, waiting for a connection included, in microseconds.
+    /// Time that servers took for queries, waiting for a connection included, in microseconds;
+    /// while that is summed up.
     pub backend_time_us: u64,
     /// Bytes received from clients.
     pub client_bytes_received: u64,

@@ -192,14 +192,16 @@ pub(super) const ROWS: &[Variable] = &[
         "60",
         "Pause between recorded samples of client connections; 0 records none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin(
         "stats_mysql_connection_pool",
         int(0, 300),
         "60",
         "Pause between recorded samples of the connection pool; 0 records none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin(
         "stats_mysql_query_cache",
         int(0, 300),
@@ -213,21 +215,24 @@ pub(super) const ROWS: &[Variable] = &[
         "60",
         "Pause between recorded samples of processor use; 0 records none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin(
         "stats_system_memory",
         int(0, 600),
         "60",
         "Pause between recorded samples of memory use; 0 records none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin(
         "stats_mysql_query_digest_to_disk",
         int(0, 86_400),
         "0",
         "Pause between copies of the digest table to disk; 0 makes none.",
     )
-    .unit(Unit::Seconds),
+    .unit(Unit::Seconds)
+    .acts(Effect::AtOnce),
     admin("restapi_enabled", Kind::Bool, "false", "Whether REST calls and /metrics are served."),
     admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics."),
     admin("web_enabled", Kind::Bool, "false", "Whether the pages for browsers are served."),

@@ -210,7 +210,8 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Bool,
         "false",
         "Whether the time servers take is summed up.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "stats_time_query_processor",
         Kind::Bool,

@@ -137,6 +137,18 @@ vars! {
     client_host_cache_size: u32 = "mysql-client_host_cache_size",
     /// Failures after which a remembered client address is turned away; 0 for never.
     client_host_error_counts: u32 = "mysql-client_host_error_counts",
+    /// Whether the time servers take is summed up.
+    stats_time_backend_query: bool = "mysql-stats_time_backend_query",
+    /// Pause between samples of client connections; 0 for none.
+    stats_mysql_connections_sec: u64 = "admin-stats_mysql_connections",
+    /// Pause between samples of the connection pool; 0 for none.
+    stats_mysql_connection_pool_sec: u64 = "admin-stats_mysql_connection_pool",
+    /// Pause between samples of processor use; 0 for none.
+    stats_system_cpu_sec: u64 = "admin-stats_system_cpu",
+    /// Pause between samples of memory use; 0 for none.
+    stats_system_memory_sec: u64 = "admin-stats_system_memory",
+    /// Pause between copies of the digest table to disk; 0 for none.
+    stats_mysql_query_digest_to_disk_sec: u64 = "admin-stats_mysql_query_digest_to_disk",
     /// Time a transaction may last.
     max_transaction_time_ms: u64 = "mysql-max_transaction_time",
     /// Time a session may be idle inside a transaction.
