@@ -25,13 +25,16 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
     let sessions = proxy.session_count();
     let (mirrors, mirrors_queued) = proxy.mirror_counts();
-    let (digest_bytes, spare_bytes) =
-        (proxy.query_stats.digests.bytes(), buffer_bytes(&proxy.spare, &proxy.spare_digests));
+    let digest_bytes = proxy.query_stats.digests.bytes();
+    // adding up takes a while: only for whoever looks at memory
+    let (spare_bytes, other_bytes) = match parts.lanes {
+        Some(_) => (spare_bytes(proxy), other_bytes(proxy)),
+        None => (0, 0),
+    };
     let (servers, rule_hits) = match parts.next_page {
         true => (Vec::new(), Vec::new()),
         false => (servers_of(proxy, parts), rule_hits_of(proxy)),
     };
-    let other_bytes = proxy.server_stats.bytes() + proxy.query_stats.errors.bytes();
     let QueryStats { digests, commands, errors } = &mut proxy.query_stats;
     Share {
         now_us: proxy.now_us,
@@ -62,9 +65,13 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
     }
 }
 
-fn buffer_bytes(buffers: &[Vec<u8>], more: &[Vec<u8>]) -> usize {
+fn spare_bytes(proxy: &Proxy) -> usize {
     let bytes = |list: &[Vec<u8>]| list.iter().map(Vec::capacity).sum::<usize>();
-    bytes(buffers) + bytes(more)
+    bytes(&proxy.spare) + bytes(&proxy.spare_digests)
+}
+
+fn other_bytes(proxy: &Proxy) -> usize {
+    proxy.server_stats.bytes() + proxy.query_stats.errors.bytes()
 }
 
 fn rule_hits_of(proxy: &Proxy) -> Vec<(i64, RuleHits)> {

@@ -87,7 +87,7 @@ pub struct Share {
     pub servers: Vec<ServerShare>,
     /// Errors of servers, if asked for.
     pub errors: Option<ErrorStats>,
-    /// Bytes of memory for statistics by server and of errors.
+    /// Bytes of memory for statistics by server and of errors, if lanes are asked for.
     pub other_bytes: usize,
     /// Of its sessions, if asked for.
     pub session_page: SessionPage,
@@ -97,7 +97,7 @@ pub struct Share {
     pub uptime_us: u64,
     /// Bytes of memory for statistics by digest.
     pub digest_bytes: usize,
-    /// Bytes of buffers that are kept for commands and digests to come.
+    /// Bytes of buffers that are kept for commands and digests to come, if lanes are asked for.
     pub spare_bytes: usize,
 }
 
