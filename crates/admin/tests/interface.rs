@@ -42,6 +42,7 @@ fn clients_find_what_they_ask_every_server_for() {
         admin.query_drop(query).unwrap_or_else(|error| panic!("{query}: {error}"));
     }
     assert_eq!(lines(&mut admin, "SELECT DATABASE()"), "disk");
+    assert_eq!(error(admin.query_drop("select $$")).0, 1064);
     let unknown = error(admin.query_drop("SELECT @@nonsense"));
     assert_eq!(unknown, (1193, "HY000".into(), "Unknown system variable 'nonsense'".into()));
 }

@@ -12,6 +12,11 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
     if !is(statement.word(0), "SELECT") {
         return Ok(None);
     }
+    if statement.is(&["SELECT", "$$"]) {
+        // newer clients ask whether `$$` quotes; an error says that it does not
+        let message = "You have an error in your SQL syntax near '$$' at line 1";
+        return Err(AdminFault::new(1064, *b"42000", message));
+    }
     let foreign =
         FOREIGN.iter().find(|(name, _)| statement.after(0).iter().any(|word| is(word, name)));
     if let Some((name, table)) = foreign {

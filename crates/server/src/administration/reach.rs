@@ -9,6 +9,7 @@ use engine::config_fault::ConfigFault;
 use engine::orders::KillRequest;
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use engine::vars::{self, AfterRestart};
 use worker::{HostErrors, Mail};
 
 use crate::signals::Notice;
@@ -46,11 +47,10 @@ impl Runtime for Workers {
     fn apply(&self, draft: Draft) -> Result<Applied, Vec<ConfigFault>> {
         let compile = |before: &Snapshot| before.recompile(&draft);
         let published = self.reach.publisher.change(compile, |fault| vec![fault])?;
-        let late = published.after_restart.iter().map(|late| ConfigFault {
-            table: "global_variables",
-            row: None,
-            column: late.name.clone(),
-            reason: late.to_string(),
+        let late = published.after_restart.iter().filter_map(|late| {
+            let AfterRestart { running, wanted, .. } = late;
+            let reason = format!("stays {running} until a restart; {wanted} is wanted");
+            vars::find(&late.name).map(|variable| variable.fault(reason))
         });
         let slow = published.unanswered.iter().map(|worker| ConfigFault {
             table: "runtime",
