@@ -105,7 +105,8 @@ fn interfaces_come_and_go_and_no_client_is_lost() {
     let errors = load.stop();
     assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
 
-    let threads = "SAVE MYSQL VARIABLES TO MEMORY; SET mysql-threads=7; LOAD MYSQL VARIABLES TO RUNTIME; SHOW WARNINGS;";
+    let threads = "SAVE MYSQL VARIABLES TO MEMORY; SET mysql-threads=7; \
+                   LOAD MYSQL VARIABLES TO RUNTIME; SHOW WARNINGS;";
     let later = told(&proxy, threads);
     assert!(later.contains("mysql-threads: stays 4 until a restart; 7 is wanted"), "{later}");
 
