@@ -138,11 +138,8 @@ impl BackendLogin {
 
     /// The state that the connection will have, as far as it is known before.
     pub fn state(&self) -> LinkState {
-        LinkState {
-            schema: self.schema.clone(),
-            charset: Charset::Collation(u16::from(self.collation)),
-            autocommit: true,
-        }
+        let charset = Charset::Collation(u16::from(self.collation));
+        LinkState::new(self.schema.clone(), charset)
     }
 
     /// Takes a whole packet and appends what is to be sent.

@@ -14,7 +14,7 @@ impl Holds {
     pub const NONE: Self = Self(0);
     /// A transaction is open.
     pub const TRANSACTION: Self = Self(1);
-    /// User variables were set or read.
+    /// User variables were set in a way that is not replayed.
     pub const USER_VARIABLE: Self = Self(1 << 1);
     /// Temporary tables may exist.
     pub const TEMPORARY_TABLE: Self = Self(1 << 2);
@@ -48,10 +48,14 @@ impl Holds {
     pub const CURSOR: Self = Self(1 << 16);
     /// Multi-statements were switched on or off.
     pub const OPTION: Self = Self(1 << 17);
-    /// `LAST_INSERT_ID(expr)` or `ROW_COUNT()` tie the session to its connection.
+    /// `LAST_INSERT_ID(expr)` gave a value that only the connection knows.
     pub const LAST_INSERT_ID: Self = Self(1 << 18);
     /// Multiplexing is switched off.
     pub const NO_MULTIPLEX: Self = Self(1 << 19);
+    /// The next transaction has characteristics of its own.
+    pub const NEXT_TRANSACTION: Self = Self(1 << 20);
+    /// The session asks within statements how many rows the one before changed.
+    pub const ROW_COUNT: Self = Self(1 << 21);
 
     /// Reasons for which all later queries must go to the same lane, whatever the rules say.
     pub const PINNING: Self = Self(
@@ -67,7 +71,9 @@ impl Holds {
             | Self::SEQUENCE.0
             | Self::NOT_UNDERSTOOD.0
             | Self::OPTION.0
-            | Self::LAST_INSERT_ID.0,
+            | Self::LAST_INSERT_ID.0
+            | Self::NEXT_TRANSACTION.0
+            | Self::ROW_COUNT.0,
     );
 
     /// Reasons that end with the next statement.
@@ -126,7 +132,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 20] = [
+const NAMES: [(Holds, &str); 22] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -147,6 +153,8 @@ const NAMES: [(Holds, &str); 20] = [
     (Holds::OPTION, "option"),
     (Holds::LAST_INSERT_ID, "last_insert_id"),
     (Holds::NO_MULTIPLEX, "no_multiplex"),
+    (Holds::NEXT_TRANSACTION, "next_transaction"),
+    (Holds::ROW_COUNT, "row_count"),
 ];
 
 /// The reasons a statement gives once it has been executed, by what its text may do.
@@ -159,14 +167,18 @@ pub fn of_statement(verb: Verb, effects: Effects, replayed: bool) -> Holds {
             holds.set(hold, effects.intersects(effect) || holds.intersects(hold));
         }
     }
-    if verb == Verb::Set && !replayed {
-        holds.set(Holds::SET, true);
+    if verb == Verb::Set {
+        holds.set(Holds::SET, !replayed);
+        holds.set(Holds::USER_VARIABLE, false);
+    }
+    if verb == Verb::DropTable {
+        holds.set(Holds::TEMPORARY_TABLE, false);
     }
     holds
 }
 
-const BY_EFFECT: [(Effects, Holds); 14] = [
-    (Effects::USER_VARIABLE, Holds::USER_VARIABLE),
+const BY_EFFECT: [(Effects, Holds); 15] = [
+    (Effects::SETS_USER_VARIABLE, Holds::USER_VARIABLE),
     (Effects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLE),
     (Effects::LOCKS_TABLES, Holds::LOCK_TABLES),
     (Effects::USER_LOCK, Holds::GET_LOCK),
@@ -177,6 +189,7 @@ const BY_EFFECT: [(Effects, Holds); 14] = [
     (Effects::HANDLER, Holds::HANDLER),
     (Effects::CALLS_PROCEDURE, Holds::PROCEDURE),
     (Effects::SEQUENCE, Holds::SEQUENCE),
+    (Effects::READS_ROW_COUNT, Holds::ROW_COUNT),
     (Effects::SETS_LAST_INSERT_ID, Holds::LAST_INSERT_ID),
     (Effects::CHANGES_SESSION, Holds::SET),
     (Effects::UNCLEAR, Holds::NOT_UNDERSTOOD),
@@ -191,7 +204,10 @@ mod tests {
         let table: &[(&str, &[&str])] = &[
             ("SELECT 1", &[]),
             ("SELECT a FROM t FOR UPDATE", &[]),
+            ("SELECT @a", &[]),
             ("SELECT @a := 1", &["user_variable"]),
+            ("SELECT 1 INTO @a", &["user_variable"]),
+            ("DROP TEMPORARY TABLE t", &[]),
             ("CREATE TEMPORARY TABLE t (a int)", &["temporary_table"]),
             ("LOCK TABLES t READ", &["lock_tables"]),
             ("SELECT GET_LOCK('x', 1)", &["get_lock"]),

@@ -57,8 +57,8 @@ pub struct Held {
 pub enum Step {
     /// `COM_INIT_DB`.
     Schema,
-    /// `SET NAMES`.
-    Charset,
+    /// A `SET` of character sets and other variables.
+    Settings,
     /// `SET autocommit`.
     Autocommit,
     /// `SET last_insert_id`.

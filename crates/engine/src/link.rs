@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use wire::collation_table as collation;
 
+pub use settings::Settings;
+
 /// Character sets of a connection, as far as a proxy can move them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Charset {
@@ -58,6 +60,9 @@ pub struct LinkState {
     pub charset: Charset,
     /// `autocommit`.
     pub autocommit: bool,
+    /// Variables that were set; `None` for none, so that connections on which nothing was set
+    /// are compared by two words.
+    pub settings: Option<Arc<Settings>>,
 }
 
 /// What has to ride in front of a command. Empty for a lane that fits.
@@ -66,7 +71,7 @@ pub struct Plan {
     /// `COM_INIT_DB` with this schema. Its answer must be awaited: the schema may be gone.
     pub schema: Option<Arc<[u8]>>,
     /// Text of a `SET` whose failure would be noticed only after the command ran: awaited too.
-    pub charset: Option<String>,
+    pub settings: Option<String>,
     /// Text of a `SET` that cannot fail.
     pub autocommit: Option<&'static str>,
 }
@@ -79,6 +84,11 @@ impl Plan {
 }
 
 impl LinkState {
+    /// The state of a connection after its login.
+    pub fn new(schema: Option<Arc<[u8]>>, charset: Charset) -> Self {
+        Self { schema, charset, autocommit: true, settings: None }
+    }
+
     /// How to bring a connection in state `have` into this state; `None` when there is no way.
     pub fn plan(&self, have: &Self) -> Option<Plan> {
         let mut plan = Plan::default();
@@ -88,14 +98,32 @@ impl LinkState {
         if self.schema != have.schema {
             plan.schema = Some(self.schema.clone()?);
         }
-        if self.charset != have.charset {
-            plan.charset = Some(self.charset.statement()?);
+        if self.charset != have.charset || self.settings != have.settings {
+            plan.settings = Some(self.settings_from(have)?);
         }
         if self.autocommit != have.autocommit {
             let text = if self.autocommit { "SET autocommit=1" } else { "SET autocommit=0" };
             plan.autocommit = Some(text);
         }
         Some(plan)
+    }
+
+    /// One `SET` of everything that differs.
+    fn settings_from(&self, have: &Self) -> Option<String> {
+        let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
+        let names = self.charset != have.charset
+            || settings::differences(want, have_set).any(|differs| differs.is_of_charset());
+        let mut text = match names {
+            true => self.charset.statement()?,
+            false => String::from("SET "),
+        };
+        if names {
+            settings::write_charsets(want, &mut text);
+        }
+        for difference in settings::differences(want, have_set) {
+            difference.write(&mut text);
+        }
+        Some(text)
     }
 
     /// How many steps the way from `have` takes; `None` when there is no way.
@@ -114,16 +142,25 @@ impl LinkState {
             }
             steps += 1;
         }
+        if self.settings != have.settings {
+            let differ =
+                settings::differences(self.settings.as_deref(), have.settings.as_deref()).count();
+            steps += u32::try_from(differ).unwrap_or(u32::MAX);
+        }
         Some(steps + u32::from(self.autocommit != have.autocommit))
     }
 }
+
+pub mod assign;
+pub mod settings;
+mod tracked_table;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn state(schema: Option<&str>, charset: Charset, autocommit: bool) -> LinkState {
-        LinkState { schema: schema.map(|s| s.as_bytes().into()), charset, autocommit }
+        LinkState { autocommit, ..LinkState::new(schema.map(|s| s.as_bytes().into()), charset) }
     }
 
     const GENERAL: Charset = Charset::Collation(45);
@@ -140,7 +177,7 @@ mod tests {
         let have = state(Some("a"), GENERAL, true);
         let plan = want.plan(&have).unwrap();
         assert_eq!(plan.schema.as_deref(), Some(b"b".as_slice()));
-        assert_eq!(plan.charset.as_deref(), Some("SET NAMES latin1"));
+        assert_eq!(plan.settings.as_deref(), Some("SET NAMES latin1"));
         assert_eq!(plan.autocommit, Some("SET autocommit=0"));
         assert_eq!(want.distance(&have), Some(3));
     }

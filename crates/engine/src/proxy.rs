@@ -13,6 +13,7 @@ use wire::{Caps, PeerFault};
 use crate::ids::{ConnectionId, LaneId, SessionId};
 use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
+use crate::link::Settings;
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
@@ -81,6 +82,8 @@ pub struct Proxy {
     pub(crate) spare_digests: Vec<Vec<u8>>,
     /// Schemas that logins have seen to exist.
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
+    /// Settings that sessions have made, latest first.
+    pub(crate) settings_seen: Vec<Arc<Settings>>,
     /// What challenges after the first one are made of.
     pub(crate) secret: [u8; 32],
     /// What happened in the whole process, and what of it is this worker's.
@@ -116,6 +119,7 @@ impl Proxy {
             spare: Vec::new(),
             spare_digests: Vec::new(),
             schemas_seen: Vec::new(),
+            settings_seen: Vec::new(),
             secret,
             overall: Default::default(),
             stats: Counters::default(),

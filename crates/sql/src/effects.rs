@@ -74,6 +74,8 @@ impl Effects {
     pub const CALLS_PROCEDURE: Self = Self(1 << 28);
     /// Not understood, or readable in more than one way: it may do anything of the above.
     pub const UNCLEAR: Self = Self(1 << 29);
+    /// A user variable is set otherwise than by `SET`: `@x := …`, `INTO @x`, `LOAD DATA`.
+    pub const SETS_USER_VARIABLE: Self = Self(1 << 30);
 
     /// Whether every effect of `other` is in the set.
     pub const fn contains(self, other: Self) -> bool {
@@ -145,7 +147,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 30] = [
+const NAMES: [(&str, Effects); 31] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -176,4 +178,5 @@ const NAMES: [(&str, Effects); 30] = [
     ("LOAD_LOCAL", Effects::LOAD_LOCAL),
     ("CALLS_PROCEDURE", Effects::CALLS_PROCEDURE),
     ("UNCLEAR", Effects::UNCLEAR),
+    ("SETS_USER_VARIABLE", Effects::SETS_USER_VARIABLE),
 ];

@@ -29,6 +29,7 @@ mod keyword;
 mod keyword_table;
 mod known_facts;
 pub mod lexer;
+mod objects;
 mod reader;
 mod set;
 pub mod spooky;
@@ -42,7 +43,12 @@ pub use effects::Effects;
 pub use facts::{Facts, count_parameters, facts, facts_in, is_read_only, parse_use};
 pub use hints::{Hints, parse_hints};
 pub use known_facts::KnownFacts;
-pub use set::{Assignment, IsolationLevel, Literal, LiteralKind, SetStatement, parse_set};
+pub use objects::{
+    LockCall, TableName, ends_xa, parse_create_temporary, parse_drop_schema, parse_drop_tables,
+    parse_lock_call,
+};
+pub use set::value::Read;
+pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};
 pub use verb::Verb;
 
 /// How the session reads text; the default is a server's default.

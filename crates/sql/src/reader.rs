@@ -25,6 +25,8 @@ pub(crate) struct Reader<'a> {
     accounts: bool,
     /// The next `@` belongs to the account of a `DEFINER`.
     definer: bool,
+    /// User variables are where a file's fields go.
+    loads: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -41,6 +43,7 @@ impl<'a> Reader<'a> {
             system: System::No,
             accounts: false,
             definer: false,
+            loads: false,
         }
     }
 
@@ -115,7 +118,10 @@ impl<'a> Reader<'a> {
             }
             TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
             TokenKind::Punct(b'.') if system == System::Scope => self.system = System::Name,
-            TokenKind::At => self.at(),
+            TokenKind::At => self.at(before),
+            TokenKind::Assign if self.effects.contains(Effects::USER_VARIABLE) => {
+                self.note(Effects::SETS_USER_VARIABLE);
+            }
             TokenKind::SystemAt => {
                 self.note(Effects::SYSTEM_VARIABLE);
                 self.system = System::Name;
@@ -169,6 +175,11 @@ impl<'a> Reader<'a> {
         self.accounts = true;
     }
 
+    /// From here on user variables are given values.
+    pub(crate) fn expect_assignments(&mut self) {
+        self.loads = true;
+    }
+
     /// Notes the name at hand as the schema of a `USE`; false when it is no plain name.
     pub(crate) fn take_schema(&mut self) -> bool {
         let Some(token) = self.token else { return false };
@@ -197,7 +208,7 @@ impl<'a> Reader<'a> {
                 && self.called.is_empty()
                 && !self.opens_insert_id
                 && self.system == System::No
-                && self.kind() != Some(TokenKind::At);
+                && !self.effects.contains(Effects::USER_VARIABLE);
             if quiet && self.lexer.skip_dull(is_dull) {
                 self.token = None;
                 self.keyword = Keyword::None;
@@ -211,6 +222,7 @@ impl<'a> Reader<'a> {
         self.depth = 0;
         self.accounts = false;
         self.definer = false;
+        self.loads = false;
         while self.kind() == Some(TokenKind::Punct(b';')) {
             self.advance();
         }
@@ -247,10 +259,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn at(&mut self) {
+    fn at(&mut self, before: Keyword) {
         let host = self.accounts || std::mem::take(&mut self.definer);
         if !host {
             self.note(Effects::USER_VARIABLE);
+        }
+        if before == Keyword::Into || self.loads {
+            self.note(Effects::SETS_USER_VARIABLE);
         }
     }
 

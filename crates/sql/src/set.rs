@@ -1,14 +1,13 @@
-//! `SET` statements whose outcome is known from their text alone.
+//! `SET` statements: what is assigned, and to what.
 //!
-//! What is returned may be replayed on another connection with the same outcome; whether a
-//! variable exists, is tracked, or takes that value is not known here.
-
-use std::borrow::Cow;
+//! A value is a literal, or an expression that depends on nothing but variables; [`value`] reads
+//! it. Whether a variable exists, is tracked, or takes that value is not known here.
 
 use crate::Modes;
-use crate::facts::undoubled;
 use crate::keyword::{Keyword, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
+
+pub use value::{Value, ValueKind};
 
 /// The assignments of one `SET` statement, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,7 +16,7 @@ pub struct SetStatement<'a> {
     pub assignments: Vec<Assignment<'a>>,
 }
 
-/// One assignment to the session. Names and values are slices of the text.
+/// One assignment. Names and values are slices of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Assignment<'a> {
@@ -35,39 +34,29 @@ pub enum Assignment<'a> {
     },
     /// `SET autocommit = …`.
     Autocommit(bool),
-    /// A session system variable with a literal value.
+    /// A session system variable.
     Variable {
         /// Name as written, without scope and quotes; compare without regard to case.
         name: &'a [u8],
         /// Its value.
-        literal: Literal<'a>,
+        value: Value<'a>,
+    },
+    /// A user variable.
+    UserVariable {
+        /// Name as written, without `@` and quotes; compare without regard to case.
+        name: &'a [u8],
+        /// Its value.
+        value: Value<'a>,
     },
     /// `SET SESSION TRANSACTION ISOLATION LEVEL …`.
     SessionIsolation(IsolationLevel),
     /// `SET SESSION TRANSACTION READ ONLY` (true) or `READ WRITE` (false).
     SessionReadOnly(bool),
-}
-
-/// A literal on the right of an assignment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Literal<'a> {
-    /// What it is.
-    pub kind: LiteralKind,
-    /// As written, quotes included: may be replayed verbatim. Only ASCII, without backslashes.
-    pub raw: &'a [u8],
-}
-
-/// Kind of a literal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LiteralKind {
-    /// A bare word: `ON`, `utf8mb4`.
-    Word,
-    /// A quoted string.
-    Text,
-    /// A number, possibly with a sign.
-    Number,
-    /// `NULL`.
-    Null,
+    /// A characteristic of the next transaction only: `SET TRANSACTION …`,
+    /// `SET @@transaction_isolation = …`.
+    NextTransaction,
+    /// `GLOBAL`, `PERSIST` or `PERSIST_ONLY`: nothing of the session changes.
+    Global,
 }
 
 /// An isolation level.
@@ -83,24 +72,26 @@ pub enum IsolationLevel {
     Serializable,
 }
 
-impl<'a> Literal<'a> {
-    /// The value the server sees: quotes removed, doubled quotes made single.
-    pub fn value(&self) -> Cow<'a, [u8]> {
-        match (self.kind, self.raw) {
-            (LiteralKind::Text, [quote, body @ .., _]) => undoubled(body, *quote),
-            _ => Cow::Borrowed(self.raw),
+impl IsolationLevel {
+    /// As the value of a system variable.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadUncommitted => "READ-UNCOMMITTED",
+            Self::ReadCommitted => "READ-COMMITTED",
+            Self::RepeatableRead => "REPEATABLE-READ",
+            Self::Serializable => "SERIALIZABLE",
         }
     }
 }
 
-/// Every assignment of `text`, or `None` when any part of it is not understood: global and user
-/// variables, expressions, `DEFAULT`, names whose assignment has other effects, and the rest.
+/// Every assignment of `text`, or `None` when any part of it is not understood: expressions that
+/// depend on more than variables, names whose assignment has other effects, and the rest.
 pub fn parse_set(text: &[u8]) -> Option<SetStatement<'_>> {
     let mut parser = Parser::new(text);
     if parser.take_keyword() != Keyword::Set {
         return None;
     }
-    let assignments = match parser.session_transaction() {
+    let assignments = match parser.transaction() {
         Some(assignments) => assignments,
         None => parser.assignments()?,
     };
@@ -125,24 +116,32 @@ impl<'a> Parser<'a> {
     fn assignments(&mut self) -> Option<Vec<Assignment<'a>>> {
         let mut assignments = Vec::with_capacity(1);
         loop {
-            assignments.push(self.assignment()?);
+            assignments.push(self.assignment(&assignments)?);
             if !self.take_punct(b',') {
                 return Some(assignments);
             }
         }
     }
 
-    fn assignment(&mut self) -> Option<Assignment<'a>> {
-        if self.kind() == Some(TokenKind::SystemAt) {
-            return self.system_variable();
+    fn assignment(&mut self, before: &[Assignment<'a>]) -> Option<Assignment<'a>> {
+        match self.kind() {
+            Some(TokenKind::SystemAt) => return self.system_variable(),
+            Some(TokenKind::At) => return self.user_variable(),
+            _ => {}
         }
         match self.keyword() {
             Keyword::Session | Keyword::Local => {
                 self.advance();
                 self.variable(Scope::Session)
             }
+            Keyword::Global | Keyword::Persist | Keyword::PersistOnly => {
+                self.advance();
+                self.global()
+            }
             Keyword::Names => self.names(),
             Keyword::Character | Keyword::Char | Keyword::Charset => self.character_set(),
+            // some servers take it to have the scope of the assignment before it
+            _ if before.last() == Some(&Assignment::Global) => None,
             _ => self.variable(Scope::Session),
         }
     }
@@ -150,21 +149,86 @@ impl<'a> Parser<'a> {
     /// At `@@`.
     fn system_variable(&mut self) -> Option<Assignment<'a>> {
         self.advance();
-        match self.keyword() {
-            Keyword::Session | Keyword::Local => {
-                self.advance();
-                if !self.take_punct(b'.') {
-                    return None;
-                }
-                self.variable(Scope::Session)
+        let scope = self.keyword();
+        if matches!(
+            scope,
+            Keyword::Session
+                | Keyword::Local
+                | Keyword::Global
+                | Keyword::Persist
+                | Keyword::PersistOnly
+        ) {
+            self.advance();
+            if !self.take_punct(b'.') {
+                return None;
             }
-            Keyword::Global | Keyword::Persist | Keyword::PersistOnly => None,
-            _ => self.variable(Scope::None),
+            return match scope {
+                Keyword::Session | Keyword::Local => self.variable(Scope::Session),
+                _ => self.global(),
+            };
+        }
+        self.variable(Scope::None)
+    }
+
+    /// `name = …` of a variable that is not the session's; the value is not looked at.
+    fn global(&mut self) -> Option<Assignment<'a>> {
+        if self.keyword() != Keyword::Transaction {
+            self.name()?;
+            if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
+                return None;
+            }
+        }
+        let mut depth = 0_usize;
+        let mut read = 0;
+        while let Some(kind) = self.kind() {
+            match kind {
+                TokenKind::Punct(b'(') => depth += 1,
+                TokenKind::Punct(b')') => depth = depth.checked_sub(1)?,
+                TokenKind::Punct(b',') if depth == 0 => break,
+                TokenKind::Punct(b';') => break,
+                TokenKind::Assign => return None,
+                _ => {}
+            }
+            read += 1;
+            self.advance();
+        }
+        (read > 0 && depth == 0).then_some(Assignment::Global)
+    }
+
+    /// At the `@` of a user variable.
+    fn user_variable(&mut self) -> Option<Assignment<'a>> {
+        let name = self.user_name()?;
+        if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
+            return None;
+        }
+        let value = self.value()?;
+        let truth = || [b"TRUE".as_slice(), b"FALSE"].map(|w| value.raw.eq_ignore_ascii_case(w));
+        match value.kind {
+            ValueKind::Default => None,
+            ValueKind::Word if !truth().contains(&true) => None,
+            _ => Some(Assignment::UserVariable { name, value }),
         }
     }
 
-    /// `name = literal`.
-    fn variable(&mut self, scope: Scope) -> Option<Assignment<'a>> {
+    /// At the `@` before a plain name.
+    fn user_name(&mut self) -> Option<&'a [u8]> {
+        let at = self.token?;
+        self.advance();
+        let token = self.token.filter(|token| token.start == at.end)?;
+        let name = match token.kind {
+            TokenKind::Word => self.lexer.slice(token),
+            TokenKind::Quoted | TokenKind::Text if self.lexer.is_closed(token) => {
+                self.lexer.unquoted(token)
+            }
+            _ => return None,
+        };
+        self.advance();
+        let plain = name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'));
+        (plain && !name.is_empty()).then_some(name)
+    }
+
+    /// The name of a system variable.
+    fn name(&mut self) -> Option<&'a [u8]> {
         let token = self.token?;
         let name = match token.kind {
             TokenKind::Word => self.lexer.slice(token),
@@ -172,45 +236,27 @@ impl<'a> Parser<'a> {
             _ => return None,
         };
         self.advance();
+        let plain = name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        (plain && !name.is_empty()).then_some(name)
+    }
+
+    /// `name = value`.
+    fn variable(&mut self, scope: Scope) -> Option<Assignment<'a>> {
+        let name = self.name()?;
         if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
             return None;
         }
-        if is_special(name) || (scope == Scope::None && is_next_transaction_only(name)) {
+        if is_special(name) {
             return None;
         }
-        let literal = self.literal()?;
+        let value = self.value()?;
+        if scope == Scope::None && is_next_transaction_only(name) {
+            return Some(Assignment::NextTransaction);
+        }
         if name.eq_ignore_ascii_case(b"autocommit") {
-            return Some(Assignment::Autocommit(boolean(&literal)?));
+            return Some(Assignment::Autocommit(boolean(&value)?));
         }
-        Some(Assignment::Variable { name, literal })
-    }
-
-    fn literal(&mut self) -> Option<Literal<'a>> {
-        let first = self.token?;
-        let signed = matches!(first.kind, TokenKind::Punct(b'-' | b'+'));
-        if signed {
-            self.advance();
-        }
-        let last = self.token?;
-        let kind = match last.kind {
-            TokenKind::Number => LiteralKind::Number,
-            TokenKind::Text if !signed => LiteralKind::Text,
-            TokenKind::Word if !signed => match keyword(self.lexer.slice(last)) {
-                Keyword::Default => return None,
-                Keyword::Null => LiteralKind::Null,
-                _ => LiteralKind::Word,
-            },
-            _ => return None,
-        };
-        let raw = self.lexer.slice(Token { start: first.start, ..last });
-        let plain = match kind {
-            LiteralKind::Word => is_plain(raw) && !is_function(raw),
-            LiteralKind::Text => is_plain(raw) && self.lexer.is_closed(last),
-            LiteralKind::Number => raw.iter().all(|b| !matches!(b, b'/' | b'#' | b'\n')),
-            LiteralKind::Null => true,
-        };
-        self.advance();
-        plain.then_some(Literal { kind, raw })
+        Some(Assignment::Variable { name, value })
     }
 
     /// At `NAMES`.
@@ -249,17 +295,20 @@ impl<'a> Parser<'a> {
         (named && !name.is_empty()).then_some(name)
     }
 
-    /// `SESSION TRANSACTION …`, after which nothing else may stand.
-    fn session_transaction(&mut self) -> Option<Vec<Assignment<'a>>> {
+    /// `[SESSION] TRANSACTION …`, after which nothing else may stand.
+    fn transaction(&mut self) -> Option<Vec<Assignment<'a>>> {
         let mut ahead = self.clone();
-        if !matches!(ahead.take_keyword(), Keyword::Session | Keyword::Local)
-            || ahead.take_keyword() != Keyword::Transaction
-        {
+        let session = matches!(ahead.keyword(), Keyword::Session | Keyword::Local);
+        if session {
+            ahead.advance();
+        }
+        if ahead.take_keyword() != Keyword::Transaction {
             return None;
         }
         let mut assignments = Vec::with_capacity(1);
         loop {
-            assignments.push(ahead.characteristic()?);
+            let of_session = ahead.characteristic()?;
+            assignments.push(if session { of_session } else { Assignment::NextTransaction });
             if !ahead.take_punct(b',') {
                 break;
             }
@@ -336,49 +385,49 @@ enum Scope {
     None,
 }
 
-fn boolean(literal: &Literal<'_>) -> Option<bool> {
-    let value = literal.value();
+fn boolean(given: &Value<'_>) -> Option<bool> {
+    let value = given.unquoted();
     let is = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
-    match literal.kind {
-        LiteralKind::Number => match literal.raw {
+    match given.kind {
+        ValueKind::Number => match given.raw {
             b"0" => Some(false),
             b"1" => Some(true),
             _ => None,
         },
-        LiteralKind::Word if is("TRUE") => Some(true),
-        LiteralKind::Word if is("FALSE") => Some(false),
-        LiteralKind::Word | LiteralKind::Text if is("ON") => Some(true),
-        LiteralKind::Word | LiteralKind::Text if is("OFF") => Some(false),
+        ValueKind::Word if is("TRUE") => Some(true),
+        ValueKind::Word if is("FALSE") => Some(false),
+        ValueKind::Word | ValueKind::Text if is("ON") => Some(true),
+        ValueKind::Word | ValueKind::Text if is("OFF") => Some(false),
         _ => None,
     }
 }
 
-/// What reads the same in every character set and mode.
-fn is_plain(raw: &[u8]) -> bool {
-    raw.is_ascii() && !raw.contains(&b'\\')
-}
-
-/// Words that are calls of functions although no parenthesis follows.
-fn is_function(word: &[u8]) -> bool {
-    const PREFIXES: [&[u8]; 5] = [b"CURRENT_", b"LOCALTIME", b"UTC_", b"SYSDATE", b"SYSTIME"];
-    PREFIXES.iter().any(|p| word.get(..p.len()).is_some_and(|head| head.eq_ignore_ascii_case(p)))
-}
-
 /// Names whose assignment is not that of a lasting session variable.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 13] = [
+    const NAMES: [&[u8]; 21] = [
+        // what COMMIT does
+        b"completion_type",
+        b"debug",
+        b"debug_sync",
         b"default",
         b"global",
         b"gtid_next",
-        b"identity",
+        b"gtid_seq_no",
         b"insert_id",
-        b"last_insert_id",
         b"names",
+        b"original_commit_timestamp",
         b"password",
+        // what the connection has seen so far
+        b"profiling",
+        b"pseudo_replica_mode",
+        b"pseudo_slave_mode",
         b"pseudo_thread_id",
         b"rand_seed1",
         b"rand_seed2",
+        // the shape of results
+        b"resultset_metadata",
         b"role",
+        b"skip_replication",
         b"statement",
     ];
     NAMES.iter().any(|special| name.eq_ignore_ascii_case(special))
@@ -390,6 +439,8 @@ fn is_next_transaction_only(name: &[u8]) -> bool {
         [b"transaction_isolation", b"tx_isolation", b"transaction_read_only", b"tx_read_only"];
     NAMES.iter().any(|special| name.eq_ignore_ascii_case(special))
 }
+
+pub(crate) mod value;
 
 #[cfg(test)]
 mod tests;

@@ -72,7 +72,10 @@ impl Reader<'_> {
             Keyword::Handler => self.known(Verb::Other, Effects::HANDLER),
             Keyword::Xa => self.known(Verb::Other, Effects::XA),
             Keyword::Lock | Keyword::Unlock | Keyword::Flush | Keyword::Backup => self.locks(head),
-            Keyword::Get if self.diagnostics() => self.known(Verb::Other, Effects::SHOW_WARNINGS),
+            Keyword::Get if self.diagnostics() => {
+                self.expect_assignments();
+                self.known(Verb::Other, Effects::SHOW_WARNINGS)
+            }
             Keyword::Kill => Verb::Kill,
             Keyword::Load => self.load(),
             Keyword::Do
@@ -224,9 +227,7 @@ impl Reader<'_> {
     fn set(&mut self, first: bool) -> Verb {
         let effects = match self.keyword() {
             Keyword::Password => Effects::CHANGES_SESSION | Effects::IMPLICIT_COMMIT,
-            Keyword::Role | Keyword::Default | Keyword::Resource | Keyword::Transaction => {
-                Effects::CHANGES_SESSION
-            }
+            Keyword::Role | Keyword::Default | Keyword::Resource => Effects::CHANGES_SESSION,
             _ if !first => Effects::CHANGES_SESSION,
             _ => Effects::NONE,
         };
@@ -369,6 +370,7 @@ impl Reader<'_> {
         if self.keyword() == Keyword::Index {
             return self.known(Verb::Load, Effects::IMPLICIT_COMMIT);
         }
+        self.expect_assignments();
         for _ in 0..OPTIONS {
             if self.kind() != Some(TokenKind::Word) {
                 break;

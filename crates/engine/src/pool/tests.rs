@@ -35,11 +35,7 @@ impl Bench {
         let topology = Topology::compile(rows).unwrap();
         let user = UserRow { username: "app".into(), ..UserRow::default() };
         let account = Users::compile(&[user]).unwrap().find(b"app").unwrap().clone();
-        let want = LinkState {
-            schema: Some(b"test".as_slice().into()),
-            charset: Charset::Collation(45),
-            autocommit: true,
-        };
+        let want = LinkState::new(Some(b"test".as_slice().into()), Charset::Collation(45));
         let pool = PoolShard::new(&topology, 7);
         Self { topology, lanes: Slab::default(), pool, account, want }
     }

@@ -170,6 +170,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let held = std::mem::take(&mut session.held);
         let stmts = session.stmts.take();
+        session.ties = None;
         for held in held {
             let quiet = self.lanes.get(held.lane).is_some_and(Lane::is_quiet);
             if !quiet || !held.why.leave_it_clean() {

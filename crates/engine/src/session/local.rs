@@ -133,19 +133,14 @@ impl Proxy {
             flags: ColumnFlags(ColumnFlags::NOT_NULL.0 | ColumnFlags::BINARY.0),
             ..ColumnDef::text(name)
         };
-        self.answer_row(id, &[column], Some(value.as_bytes()));
-    }
-
-    /// Answers with a result of one row, or of none.
-    fn answer_row(&mut self, id: SessionId, columns: &[ColumnDef<'_>], row: Option<&[u8]>) {
         self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.row_count = -1;
+        session.found_rows = 1;
         let (caps, status) = (session.caps, status_of(session));
-        let cells = [row];
-        let rows: &[&[Option<&[u8]>]] = if row.is_some() { &[&cells] } else { &[] };
         self.orders.send(End::Client(id), |out| {
-            write_text_result(out, &mut 1, caps, columns, rows, status);
+            let row = [Some(value.as_bytes())];
+            write_text_result(out, &mut 1, caps, &[column], &[&row], status);
         });
     }
 
@@ -159,10 +154,8 @@ impl Proxy {
 
     /// Answers a text that is about the proxy's own connection; `false` when it is not.
     pub(crate) fn answered_locally(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> bool {
-        const ASKS: Effects = Effects::CONNECTION_ID
-            .union(Effects::READS_ROW_COUNT)
-            .union(Effects::READS_FOUND_ROWS)
-            .union(Effects::SHOW_WARNINGS);
+        const ASKS: Effects =
+            Effects::CONNECTION_ID.union(Effects::READS_ROW_COUNT).union(Effects::READS_FOUND_ROWS);
         if facts.effects == Effects::TRANSACTION_END {
             return self.answer_needless_end(id, facts.verb);
         }
@@ -188,12 +181,6 @@ impl Proxy {
         } else if is(b"select found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
             let value = session.found_rows.to_string();
             self.answer_number(id, b"FOUND_ROWS()", &value);
-        } else if is(b"show warnings")
-            && session.held_for(Holds::WARNINGS).is_none()
-            && session.recall.is_none()
-        {
-            let columns = [b"Level".as_slice(), b"Code", b"Message"].map(ColumnDef::text);
-            self.answer_row(id, &columns, None);
         } else {
             return false;
         }

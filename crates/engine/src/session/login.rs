@@ -174,7 +174,7 @@ impl Proxy {
         let default = account.and_then(|account| account.default_schema.as_deref());
         let fallback = Some(self.snapshot.vars.default_schema.as_str()).filter(|s| !s.is_empty());
         let schema = schema.or(default.or(fallback).map(str::as_bytes)).map(Into::into);
-        LinkState { schema, charset: Charset::Collation(collation), autocommit: true }
+        LinkState::new(schema, Charset::Collation(collation))
     }
 
     fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {

@@ -2,10 +2,11 @@
 //!
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
-//! a command on a lane), `reply`, `stmt` (prepared statements), `local` (answers of the proxy's
-//! own), `kill`, `deadline` and `ending`. `share` runs commands on lanes that others use too,
-//! `adopt` is the change of the configuration, `asked` follows a query from its route to the
-//! statistics, `mirror` runs copies of queries in sessions without a client.
+//! a command on a lane), `reply`, `stmt` (prepared statements), `ties` (of which reasons to keep a
+//! lane end), `local` (answers of the proxy's own), `kill`, `deadline` and `ending`. `share` runs
+//! commands on lanes that others use too, `adopt` is the change of the configuration, `asked`
+//! follows a query from its route to the statistics, `mirror` runs copies of queries in sessions
+//! without a client.
 
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ mod run;
 mod share;
 mod stmt;
 mod tell;
+mod ties;
 
 pub use adopt::Replaced;
 pub(crate) use login::{Login, scramble_of};
@@ -87,7 +89,8 @@ pub(crate) struct Job {
     /// Reasons to hold the lane if it succeeds.
     pub holds: Holds,
     pub retries_left: u32,
-    /// The statement asks for the last insert id.
+    /// The session's last insert id is set in front of it: it asks for that, or for warnings,
+    /// which the `SET` clears of what others left.
     pub needs_insert_id: bool,
     /// The rest of a command that is longer than what is kept.
     pub upload: Option<Span>,
@@ -263,6 +266,8 @@ pub struct Session {
     pub(crate) first: LinkState,
     pub(crate) held: Vec<Held>,
     pub(crate) stmts: Option<Box<Statements>>,
+    /// What it made on the lane that it is tied to.
+    pub(crate) ties: Option<Box<ties::Ties>>,
     pub(crate) last_insert_id: u64,
     /// `ROW_COUNT()` after the last statement.
     pub(crate) row_count: i64,
@@ -304,7 +309,7 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
         let Arrival { connection, client, client_port, local, proxy, .. } = arrival;
-        let blank = LinkState { schema: None, charset: Charset::Collation(45), autocommit: true };
+        let blank = LinkState::new(None, Charset::Collation(45));
         Self {
             connection,
             client,
@@ -320,6 +325,7 @@ impl Session {
             first: blank,
             held: Vec::new(),
             stmts: None,
+            ties: None,
             last_insert_id: 0,
             row_count: 0,
             found_rows: 0,

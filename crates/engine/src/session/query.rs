@@ -2,26 +2,27 @@
 
 use sql::{Assignment, Effects, Facts, Verb};
 use wire::command::{Command, code};
-use wire::frame::Span;
+use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
-use crate::link::Charset;
+use crate::link::LinkState;
+use crate::link::assign::assigned;
 use crate::proxy::Proxy;
 use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::session::place::{Place, Placing, place};
-use crate::session::{Job, What};
+use crate::session::{Job, What, ties};
 
 /// What a `SET` amounts to.
 enum SetPlan {
-    /// Everything is tracked: nothing needs to be sent.
-    Tracked,
-    /// Everything is tracked, but the lane in use has to be told too.
-    Followed,
-    /// It has to be sent, and holds the lane.
+    /// Its outcome is certain: nothing needs to be sent, and it is answered.
+    Answered,
+    /// It is sent, and replayed elsewhere once the server has accepted it.
+    Replayed { holds: Holds },
+    /// It is sent, and holds the lane.
     Sent,
 }
 
@@ -74,16 +75,19 @@ impl Proxy {
         let mut what = What::Plain;
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
-                SetPlan::Tracked => return,
-                SetPlan::Followed => holds.set(Holds::SET, false),
+                SetPlan::Answered => return,
+                SetPlan::Replayed { holds: left } => holds = left,
                 SetPlan::Sent => {}
             }
             what = What::Set;
         } else if facts.schema.is_some() {
             what = What::Schema;
         }
-        if facts.effects.intersects(Effects::READS_ROW_COUNT) {
-            holds.set(Holds::LAST_INSERT_ID, true);
+        if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text) {
+            holds.set(Holds::GET_LOCK, false);
+        }
+        if facts.verb == Verb::DropDatabase && self.drops_another_schema(id, text) {
+            holds.set(Holds::SET, false);
         }
         let job = Job {
             repeatable: sql::is_read_only(&facts),
@@ -121,6 +125,15 @@ impl Proxy {
             _ => return,
         };
         *count += 1;
+    }
+
+    /// Whether a `DROP DATABASE` leaves the session the schema that it has.
+    fn drops_another_schema(&self, id: SessionId, text: &[u8]) -> bool {
+        let own = self.sessions.get(id).and_then(|session| session.want.schema.as_deref());
+        sql::parse_drop_schema(text).is_some_and(|dropped| match own {
+            Some(own) => !own.eq_ignore_ascii_case(dropped),
+            None => true,
+        })
     }
 
     /// The facts of a text, of which only the beginning may be there; the rest of one that is
@@ -166,46 +179,69 @@ impl Proxy {
             }
             Place::Hostgroup(hostgroup) => {
                 job.hostgroup = hostgroup;
+                job.needs_insert_id |= job.effects.intersects(Effects::SHOW_WARNINGS);
                 self.check_out(id, job, None);
             }
         }
     }
 
-    /// Records a `SET` that is tracked whole, and answers it, unless it has to be sent.
+    /// Answers a `SET` whose outcome is certain, unless its lane has to know of it; else says
+    /// what becomes of it.
     fn track_set(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> SetPlan {
+        const KNOWN: Effects = Effects::SYSTEM_VARIABLE
+            .union(Effects::USER_VARIABLE)
+            .union(Effects::SETS_USER_VARIABLE)
+            .union(Effects::READS_LAST_INSERT_ID);
         let Some(session) = self.sessions.get_mut(id) else { return SetPlan::Sent };
-        if !facts.effects.without(Effects::SYSTEM_VARIABLE).is_empty() {
+        if !facts.effects.without(KNOWN).is_empty() {
             return SetPlan::Sent;
         }
-        let busy = session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some();
         let Some(set) = sql::parse_set(text) else { return SetPlan::Sent };
-        let mut want = session.want.clone();
-        let (mut names, mut autocommits) = (0, 0);
+        let Some(assigned) = assigned(&session.want, &set) else { return SetPlan::Sent };
         for assignment in &set.assignments {
-            match assignment {
-                Assignment::Names { charset, collation } => {
-                    names += 1;
-                    match Charset::named(charset, *collation) {
-                        Some(charset) => want.charset = charset,
-                        None => return SetPlan::Sent,
-                    }
-                }
-                Assignment::Autocommit(on) => {
-                    autocommits += 1;
-                    want.autocommit = *on;
-                }
-                _ => return SetPlan::Sent,
+            self.stats.set_names += u64::from(matches!(assignment, Assignment::Names { .. }));
+            self.stats.autocommits += u64::from(matches!(assignment, Assignment::Autocommit(_)));
+        }
+        let busy = session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some();
+        if assigned.is_certain && !busy {
+            let is_autocommit = |a: &&Assignment<'_>| matches!(a, Assignment::Autocommit(_));
+            let filtered = set.assignments.iter().filter(is_autocommit).count();
+            self.stats.autocommits_filtered += filtered as u64;
+            let state = self.shared(assigned.state);
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.want = state;
+                session.last_insert_id = assigned.insert_id.unwrap_or(session.last_insert_id);
+            }
+            self.answer_ok(id);
+            return SetPlan::Answered;
+        }
+        let mut holds = Holds::NONE;
+        holds.set(Holds::NEXT_TRANSACTION, assigned.next_transaction);
+        SetPlan::Replayed { holds }
+    }
+
+    /// What the kept command, a `SET` that its server has accepted, makes of the session.
+    pub(crate) fn assigned_by_kept(&mut self, id: SessionId) -> Option<LinkState> {
+        let text = self.kept(id).get(HEADER_BYTES + 1..)?;
+        let assigned = assigned(&self.sessions.get(id)?.want, &sql::parse_set(text)?)?;
+        if let (Some(session), Some(insert_id)) = (self.sessions.get_mut(id), assigned.insert_id) {
+            session.last_insert_id = insert_id;
+        }
+        Some(self.shared(assigned.state))
+    }
+
+    /// Sessions with the same settings share them, so that they are mostly compared by address.
+    fn shared(&mut self, mut state: LinkState) -> LinkState {
+        const SEEN_MAX: usize = 64;
+        let Some(settings) = &state.settings else { return state };
+        match self.settings_seen.iter().find(|seen| *seen == settings) {
+            Some(seen) => state.settings = Some(seen.clone()),
+            None => {
+                self.settings_seen.truncate(SEEN_MAX - 1);
+                self.settings_seen.insert(0, settings.clone());
             }
         }
-        self.stats.set_names += names;
-        self.stats.autocommits += autocommits;
-        if busy {
-            return SetPlan::Followed;
-        }
-        self.stats.autocommits_filtered += autocommits;
-        session.want = want;
-        self.answer_ok(id);
-        SetPlan::Tracked
+        state
     }
 
     pub(crate) fn on_init_db(&mut self, id: SessionId, raw: &[u8]) {

@@ -20,6 +20,7 @@ use crate::proxy::Proxy;
 use crate::rules::Multiplex;
 use crate::session::asked::Rows;
 use crate::session::infile::InfileScan;
+use crate::session::ties;
 use crate::session::{Job, Phase, Session, Stage, What};
 use crate::topology::LastFault;
 
@@ -339,15 +340,14 @@ impl Proxy {
         self.after_command(id);
     }
 
-    /// Brings the session's and the lane's state up to date, and lets the lane go if it may.
-    fn settle(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
-        let multiplexing = self.snapshot.vars.multiplexing;
-        let schema = match (job.what, outcome) {
-            (What::Schema, Outcome::Done(_)) => self.schema_of_kept(id),
+    /// Brings the session's and the lane's state up to date with a command that succeeded.
+    fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        let schema = match job.what {
+            What::Schema => self.schema_of_kept(id),
             _ => None,
         };
-        let charset = match (job.what, outcome) {
-            (What::Set, Outcome::Done(_)) => self.charset_of_kept(id),
+        let assigned = match job.what {
+            What::Set => self.assigned_by_kept(id),
             _ => None,
         };
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -356,15 +356,27 @@ impl Proxy {
             lane.state.schema = Some(schema.clone());
             session.want.schema = Some(schema);
         }
-        if let Some(charset) = charset {
-            lane.state.charset = charset;
-            session.want.charset = charset;
+        if let Some(assigned) = assigned {
+            lane.state.charset = assigned.charset;
+            lane.state.settings.clone_from(&assigned.settings);
+            session.want.charset = assigned.charset;
+            session.want.settings = assigned.settings;
         }
-        let in_trans = lane.status.contains(Status::IN_TRANS);
-        if matches!(outcome, Outcome::Done(_)) && !is_prepare(job) {
+        if !is_prepare(job) {
             lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
             session.want.autocommit = lane.state.autocommit;
         }
+    }
+
+    /// Says why the session keeps the lane from now on, and lets the lane go if it may.
+    fn settle(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
+        let multiplexing = self.snapshot.vars.multiplexing;
+        if matches!(outcome, Outcome::Done(_)) {
+            self.follow(id, lane_id, job);
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let in_trans = lane.status.contains(Status::IN_TRANS);
         let statements = session.statements_on(lane_id);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         let why = &mut held.why;
@@ -376,7 +388,15 @@ impl Proxy {
         // an error or a prepare tells no status: what was open is taken to be open still
         let told = done && !is_prepare(job);
         let may_be_open = why.intersects(Holds::TRANSACTION) || (!done && !session.want.autocommit);
+        let was_open = why.intersects(Holds::TRANSACTION);
         why.set(Holds::TRANSACTION, in_trans || (!told && may_be_open));
+        let ended = was_open || job.effects.intersects(Effects::TRANSACTION_END);
+        if told && !in_trans && ended {
+            why.set(Holds::NEXT_TRANSACTION, false);
+        }
+        // to look at them leaves them there
+        let warned = warned
+            || (why.intersects(Holds::WARNINGS) && job.effects.intersects(Effects::SHOW_WARNINGS));
         why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
         why.set(Holds::PREPARED_STATEMENT, statements);
         why.set(Holds::LONG_DATA, false);
@@ -388,7 +408,7 @@ impl Proxy {
         why.set(Holds::NO_MULTIPLEX, !(multiplexing && shares));
         if done || job.holds.intersects(Holds::PINNING) {
             let before = why.intersects(Holds::PINNING);
-            why.set(job.holds, true);
+            why.set(job.holds.without(undone(job, outcome)), true);
             self.stats.note_pin(!before && why.intersects(Holds::PINNING), job.what == What::Set);
         }
         if let (What::Execute(stmt), Outcome::Done(end)) = (job.what, outcome) {
@@ -403,8 +423,9 @@ impl Proxy {
         let cursors = session.cursors_on(lane_id);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         held.why.set(Holds::CURSOR, cursors);
-        if done && job.effects.intersects(Effects::UNLOCKS_TABLES) {
-            held.why.set(Holds::LOCK_TABLES, false);
+        let follows = done && !is_prepare(job) && held.why.intersects(ties::ENDING);
+        if follows {
+            self.follow_ties(id, lane_id, job);
         }
         self.note_transaction(id);
         self.let_go(id, lane_id);
@@ -470,18 +491,6 @@ impl Proxy {
         }
     }
 
-    /// The charset that the kept command, a `SET`, has set.
-    fn charset_of_kept(&self, id: SessionId) -> Option<crate::link::Charset> {
-        let kept = self.kept(id).get(frame::HEADER_BYTES + 1..)?;
-        let set = sql::parse_set(kept)?;
-        set.assignments.iter().rev().find_map(|assignment| match assignment {
-            sql::Assignment::Names { charset, collation } => {
-                crate::link::Charset::named(charset, *collation)
-            }
-            _ => None,
-        })
-    }
-
     /// A command without an answer is out.
     pub(crate) fn finish_silent(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -526,6 +535,17 @@ impl Session {
         if end.last_insert_id != 0 {
             self.last_insert_id = end.last_insert_id;
         }
+    }
+}
+
+/// Reasons that a statement's outcome takes away: a value that the server has told is replayed.
+fn undone(job: &Job, outcome: &Outcome) -> Holds {
+    let given = job.effects.intersects(Effects::SETS_LAST_INSERT_ID);
+    match outcome {
+        Outcome::Done(end) if given && end.ok_only && end.last_insert_id != 0 => {
+            Holds::LAST_INSERT_ID
+        }
+        _ => Holds::NONE,
     }
 }
 

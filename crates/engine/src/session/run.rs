@@ -1,10 +1,12 @@
 //! Putting a command on a lane: first what brings the lane to the session's state, then the
 //! command itself, in one send wherever nothing can go wrong in between.
 
+use sql::Effects;
 use wire::command;
 use wire::result::ReplyKind;
 
 use crate::error::{self, SqlError};
+use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lease, Owner, Step};
 use crate::link::Plan;
@@ -61,9 +63,9 @@ impl Proxy {
             });
             pending += 1;
         }
-        if let Some(text) = &plan.charset {
+        if let Some(text) = &plan.settings {
             self.stats.lane_set_names += 1;
-            self.send_step(id, lane_id, Step::Charset, ReplyKind::Result, |out| {
+            self.send_step(id, lane_id, Step::Settings, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
             });
             pending += 1;
@@ -121,9 +123,7 @@ impl Proxy {
                 lane.state.autocommit = session.want.autocommit;
             }
         }
-        if job.needs_insert_id {
-            let insert_id = self.sessions.get(id).map_or(0, |session| session.last_insert_id);
-            let text = format!("SET last_insert_id={insert_id}");
+        if let Some(text) = self.insert_id_before(id, job) {
             self.send_step(id, lane_id, Step::InsertId, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
             });
@@ -149,6 +149,23 @@ impl Proxy {
         if job.upload.is_some() {
             self.resume_input(id);
         }
+    }
+
+    /// The `SET` of the last insert id that a command wants in front of it, unless the session is
+    /// tied to the connection that has it.
+    fn insert_id_before(&self, id: SessionId, job: &Job) -> Option<String> {
+        let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
+        let insert_id = session.last_insert_id;
+        if session.held_for(Holds::LAST_INSERT_ID).is_some() {
+            return None;
+        }
+        // in MariaDB, only a statement with a table clears old warnings
+        Some(match job.effects.intersects(Effects::SHOW_WARNINGS) {
+            true => format!(
+                "SET last_insert_id=(SELECT MAX({insert_id}) FROM information_schema.engines)"
+            ),
+            false => format!("SET last_insert_id={insert_id}"),
+        })
     }
 
     /// Makes sure that a query which runs too long is noticed.
@@ -184,7 +201,10 @@ impl Proxy {
         if result.is_ok() {
             match step {
                 Step::Schema => lane.state.schema = session.want.schema.clone(),
-                Step::Charset => lane.state.charset = session.want.charset,
+                Step::Settings => {
+                    lane.state.charset = session.want.charset;
+                    lane.state.settings.clone_from(&session.want.settings);
+                }
                 Step::Autocommit | Step::InsertId | Step::Prepare(_) | Step::Again => {}
             }
         }

@@ -194,7 +194,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
             match lane.and_then(Lane::next_owner) {
                 Some(Owner::Step(owner, step)) if owner == id => match step {
                     Step::Schema => "InitDB",
-                    Step::Charset => "Changing charset",
+                    Step::Settings => "Setting variables",
                     Step::Autocommit => "Changing autocommit",
                     Step::InsertId => "Setting variable last_insert_id",
                     Step::Prepare(_) => "Prepare",

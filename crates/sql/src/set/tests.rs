@@ -1,6 +1,7 @@
 //! Which `SET` statements are understood, and as what.
 
 use super::*;
+use crate::Read;
 
 fn one(text: &'static str) -> Assignment<'static> {
     let set = parse_set(text.as_bytes()).unwrap_or_else(|| panic!("not understood: {text}"));
@@ -8,9 +9,12 @@ fn one(text: &'static str) -> Assignment<'static> {
     set.assignments[0]
 }
 
-fn variable(name: &'static str, kind: LiteralKind, raw: &'static str) -> Assignment<'static> {
-    let literal = Literal { kind, raw: raw.as_bytes() };
-    Assignment::Variable { name: name.as_bytes(), literal }
+fn variable(name: &'static str, kind: ValueKind, raw: &'static str) -> Assignment<'static> {
+    Assignment::Variable { name: name.as_bytes(), value: Value { kind, raw: raw.as_bytes() } }
+}
+
+fn user(name: &'static str, kind: ValueKind, raw: &'static str) -> Assignment<'static> {
+    Assignment::UserVariable { name: name.as_bytes(), value: Value { kind, raw: raw.as_bytes() } }
 }
 
 #[test]
@@ -72,7 +76,7 @@ fn understands_autocommit_in_every_spelling() {
 
 #[test]
 fn understands_variables_with_literals() {
-    use LiteralKind::{Null, Number, Text, Word};
+    use ValueKind::{Null, Number, Text, Word};
     for (text, expected) in [
         ("SET sql_mode=''", variable("sql_mode", Text, "''")),
         ("SET sql_mode=\"ANSI\"", variable("sql_mode", Text, "\"ANSI\"")),
@@ -130,8 +134,8 @@ fn understands_lists() {
         [
             Assignment::Names { charset: b"utf8mb4", collation: Some(b"utf8mb4_bin") },
             Assignment::Autocommit(true),
-            variable("sql_mode", LiteralKind::Text, "'a,b'"),
-            variable("wait_timeout", LiteralKind::Number, "5"),
+            variable("sql_mode", ValueKind::Text, "'a,b'"),
+            variable("wait_timeout", ValueKind::Number, "5"),
         ]
     );
 }
@@ -146,8 +150,8 @@ fn gives_values_without_quotes() {
         ("SET x=ON", "ON"),
         ("SET x=-5", "-5"),
     ] {
-        let Assignment::Variable { literal, .. } = one(text) else { panic!("{text}") };
-        assert_eq!(literal.value(), value.as_bytes(), "{text}");
+        let Assignment::Variable { value: given, .. } = one(text) else { panic!("{text}") };
+        assert_eq!(given.unquoted(), value.as_bytes(), "{text}");
     }
 }
 
@@ -163,17 +167,110 @@ fn refuses_what_is_no_set() {
 }
 
 #[test]
-fn refuses_other_scopes_and_defaults() {
+fn understands_user_variables() {
+    use ValueKind::{Expression, Null, Number, Text, Word};
+    for (text, expected) in [
+        ("SET @x=1", user("x", Number, "1")),
+        ("SET @x := -1.5", user("x", Number, "-1.5")),
+        ("SET @`x`='a''b'", user("x", Text, "'a''b'")),
+        ("SET @'x'=NULL", user("x", Null, "NULL")),
+        ("SET @x=TRUE", user("x", Word, "TRUE")),
+        ("SET @x=@@sql_mode", user("x", Expression, "@@sql_mode")),
+        ("SET @x=@y", user("x", Expression, "@y")),
+    ] {
+        assert_eq!(one(text), expected, "{text}");
+    }
     refuses(&[
-        "SET @x=1",
-        "SET @x=1, autocommit=1",
-        "SET autocommit=1, @x=1",
+        "SET @x=y",
+        "SET @x=DEFAULT",
+        "SET @ x=1",
+        "SET @x.y=1",
+        "SET @`a b`=1",
+        "SET @x=@y+1",
+        "SET @x=(@y:=1)",
+        "SET @x=(SELECT a FROM t)",
+        "SET @x=NOW()",
+        "SET @x=f(1)",
+        "SET @x='\u{e9}'",
+    ]);
+}
+
+#[test]
+fn understands_defaults_and_expressions() {
+    use ValueKind::{Default, Expression};
+    for (text, expected) in [
+        ("SET x=DEFAULT", variable("x", Default, "DEFAULT")),
+        ("SET x=@y", variable("x", Expression, "@y")),
+        ("SET x=@@session.y", variable("x", Expression, "@@session.y")),
+        ("SET x=(1)", variable("x", Expression, "(1)")),
+        (
+            "SET sql_mode=(SELECT CONCAT(@@sql_mode, ',ANSI')), x=1",
+            variable("sql_mode", Expression, "(SELECT CONCAT(@@sql_mode, ',ANSI'))"),
+        ),
+    ] {
+        let set = parse_set(text.as_bytes()).unwrap_or_else(|| panic!("not understood: {text}"));
+        assert_eq!(set.assignments[0], expected, "{text}");
+    }
+}
+
+#[test]
+fn expressions_are_given_again_with_variables_put_in() {
+    let mut known = |read: Read<'_>, out: &mut Vec<u8>| {
+        match read {
+            Read::Session(b"sql_mode") => out.extend_from_slice(b"'A'"),
+            Read::User(b"old") => out.extend_from_slice(b"5"),
+            _ => return false,
+        }
+        true
+    };
+    for (raw, expected) in [
+        ("CONCAT( @@sql_mode , \",it's\" )", Some("CONCAT('A',',it''s')")),
+        ("CONCAT(REPLACE(@@session.sql_mode,'A',''),@old)", Some("CONCAT(REPLACE('A','A',''),5)")),
+        ("@@global.sql_mode", Some("@@global.sql_mode")),
+        ("(SELECT /* x */ @`old`)", Some("(SELECT 5)")),
+        ("@@other", None),
+        ("@other", None),
+    ] {
+        let value = Value { kind: ValueKind::Expression, raw: raw.as_bytes() };
+        let given = value.resolved(&mut known);
+        assert_eq!(given.as_deref(), expected.map(str::as_bytes), "{raw}");
+    }
+    let text = Value { kind: ValueKind::Text, raw: b"\"a'b\"" };
+    assert_eq!(text.resolved(&mut known).as_deref(), Some(b"'a''b'".as_slice()));
+}
+
+#[test]
+fn tells_what_is_not_of_the_session() {
+    for text in [
         "SET GLOBAL x=1",
-        "SET @@global.x=1",
-        "SET PERSIST x=1",
-        "SET PERSIST_ONLY x=1",
+        "SET @@global.x = NOW()",
+        "SET PERSIST x=(1,2)",
+        "SET PERSIST_ONLY x=DEFAULT",
         "SET @@persist.x=1",
-        "SET x=DEFAULT",
+        "SET GLOBAL TRANSACTION READ ONLY",
+    ] {
+        assert_eq!(one(text), Assignment::Global, "{text}");
+    }
+    let set = parse_set(b"SET GLOBAL x=f(1, 2), @@session.y=1").expect("understood");
+    assert_eq!(set.assignments, [Assignment::Global, variable("y", ValueKind::Number, "1")]);
+    refuses(&["SET GLOBAL x=1, y=2", "SET GLOBAL x=", "SET GLOBAL x=(1", "SET GLOBAL x=@y:=1"]);
+}
+
+#[test]
+fn tells_what_is_of_the_next_transaction() {
+    for text in [
+        "SET TRANSACTION READ ONLY",
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET @@transaction_isolation='READ-COMMITTED'",
+        "SET @@tx_read_only=1",
+    ] {
+        assert_eq!(one(text), Assignment::NextTransaction, "{text}");
+    }
+}
+
+#[test]
+fn refuses_names_without_one() {
+    refuses(&[
         "SET NAMES DEFAULT",
         "SET NAMES utf8 COLLATE DEFAULT",
         "SET CHARACTER SET DEFAULT",
@@ -186,17 +283,12 @@ fn refuses_other_scopes_and_defaults() {
 }
 
 #[test]
-fn refuses_values_that_are_no_plain_literal() {
+fn refuses_values_that_are_depend_on_more_than_variables() {
     refuses(&[
         "SET x=1+1",
-        "SET x=(1)",
         "SET x=NOW()",
         "SET x=CURRENT_TIMESTAMP",
         "SET x=localtime",
-        "SET x=@@x",
-        "SET x=@y",
-        "SET x=(SELECT 1)",
-        "SET x=CONCAT(@@sql_mode, ',ANSI')",
         "SET x=READ-COMMITTED",
         "SET x='a' 'b'",
         "SET x='a\\'b'",
@@ -234,9 +326,7 @@ fn refuses_broken_assignments() {
 #[test]
 fn refuses_names_that_are_no_lasting_session_variable() {
     refuses(&[
-        "SET last_insert_id=5",
         "SET insert_id=5",
-        "SET @@identity=5",
         "SET rand_seed1=5",
         "SET gtid_next='AUTOMATIC'",
         "SET PASSWORD='x'",
@@ -244,15 +334,12 @@ fn refuses_names_that_are_no_lasting_session_variable() {
         "SET ROLE admin",
         "SET DEFAULT ROLE r TO u",
         "SET RESOURCE GROUP g",
+        "SET completion_type=1",
+        "SET profiling=1",
         "SET STATEMENT max_statement_time=1 FOR SELECT 1",
-        "SET TRANSACTION READ ONLY",
-        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-        "SET GLOBAL TRANSACTION READ ONLY",
         "SET SESSION TRANSACTION READ",
         "SET SESSION TRANSACTION ISOLATION LEVEL READ",
         "SET SESSION TRANSACTION READ ONLY, autocommit=1",
-        "SET @@transaction_isolation='READ-COMMITTED'",
-        "SET @@tx_read_only=1",
     ]);
 }
 

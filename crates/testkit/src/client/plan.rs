@@ -291,10 +291,10 @@ impl Setting<'_> {
         meta.bearing.pin = self.number;
         meta.pins = true;
         let (verb, rest) = *dice.pick(&[
-            ("SET", "@v=1"),
-            ("LOCK", "TABLES t READ"),
+            ("SET", "@v=RAND()"),
+            ("FLUSH", "TABLES WITH READ LOCK"),
             ("CREATE", "TEMPORARY TABLE x (a int)"),
-            ("SET", "long_query_time=1"),
+            ("SET", "ROLE writer"),
         ]);
         let pin = Effect::Pin(self.number);
         self.text("pin", verb, rest, meta, vec![pin])

@@ -1,0 +1,134 @@
+//! What becomes of a connection's state by a list of statements, and how another one follows.
+
+use super::*;
+
+fn fresh() -> LinkState {
+    LinkState::new(None, Charset::Named("utf8mb4"))
+}
+
+/// The state after these statements; `None` when one of them cannot be had elsewhere.
+fn after(texts: &[&str]) -> Option<LinkState> {
+    texts.iter().try_fold(fresh(), |state, text| {
+        let set = sql::parse_set(text.as_bytes())?;
+        Some(assigned(&state, &set)?.state)
+    })
+}
+
+/// The `SET` that brings a connection from one state to the other.
+fn moves(from: &[&str], to: &[&str]) -> Option<String> {
+    let plan = after(to).expect("followed").plan(&after(from).expect("followed"));
+    plan.expect("there is a way").settings
+}
+
+#[test]
+fn what_was_set_is_set_elsewhere_in_one_statement() {
+    for (texts, expected) in [
+        (&["SET sql_mode='ALLOW_INVALID_DATES'"][..], "SET sql_mode='ALLOW_INVALID_DATES'"),
+        (&["SET SESSION Time_Zone=\"+01:00\", @A=5"], "SET @a=5, time_zone='+01:00'"),
+        (&["SET @a=1", "SET @a=2, @b='it''s'"], "SET @a=2, @b=_utf8mb4'it''s'"),
+        (
+            &["SET @a='x'", "SET NAMES latin1 COLLATE latin1_bin", "SET @b='y'"],
+            "SET NAMES latin1 COLLATE latin1_bin, @a=_utf8mb4'x', @b=_latin1'y' COLLATE latin1_bin",
+        ),
+        (&["SET foreign_key_checks=OFF"], "SET foreign_key_checks=0"),
+        (
+            &["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY"],
+            "SET /*!50720 transaction_isolation*//*M! tx_isolation*/='READ-COMMITTED', \
+             /*!50720 transaction_read_only*//*M! tx_read_only*/=1",
+        ),
+        (
+            &["SET SESSION tx_isolation='read-committed'"],
+            "SET /*!50720 transaction_isolation*//*M! tx_isolation*/='READ-COMMITTED'",
+        ),
+        (
+            &["SET sql_select_limit=5, max_statement_time=1"],
+            "SET @tidegate=NULL/*M! , max_statement_time=1*/, sql_select_limit=5",
+        ),
+        (
+            &["SET max_execution_time=1000"],
+            "SET @tidegate=NULL/*!50720 , max_execution_time=1000*/",
+        ),
+        (&["SET NAMES latin1, sql_mode=''"], "SET NAMES latin1, sql_mode=''"),
+        (&["SET character_set_results=NULL"], "SET NAMES utf8mb4, character_set_results=NULL"),
+        (
+            &["SET character_set_connection=latin1", "SET collation_connection='utf8mb4_bin'"],
+            "SET NAMES utf8mb4, collation_connection='utf8mb4_bin'",
+        ),
+        (
+            &["SET sql_mode=CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"],
+            "SET sql_mode=CONCAT(@@global.sql_mode,',STRICT_ALL_TABLES')",
+        ),
+        (
+            &["SET sql_mode='A'", "SET @old=@@sql_mode, sql_mode=''", "SET sql_mode=@old"],
+            "SET @old=_utf8'A', sql_mode=_utf8'A'",
+        ),
+    ] {
+        assert_eq!(moves(&[], texts).as_deref(), Some(expected), "{texts:?}");
+    }
+}
+
+#[test]
+fn what_a_session_did_not_set_is_unset() {
+    for (texts, expected) in [
+        (&["SET sql_mode='A', @a=1"][..], "SET @a=NULL, sql_mode=DEFAULT"),
+        (&["SET character_set_results=NULL"], "SET NAMES utf8mb4"),
+        (&["SET unique_checks=0"], "SET unique_checks=@@global.unique_checks"),
+        (
+            &["SET SESSION TRANSACTION READ ONLY"],
+            "SET /*!50720 transaction_read_only*//*M! tx_read_only*/=DEFAULT",
+        ),
+    ] {
+        assert_eq!(moves(texts, &[]).as_deref(), Some(expected), "{texts:?}");
+    }
+    assert_eq!(after(&["SET sql_mode='A', @a=1", "SET sql_mode=DEFAULT, @a=NULL"]), Some(fresh()));
+    assert_eq!(after(&["SET character_set_results=NULL", "SET NAMES utf8mb4"]), Some(fresh()));
+}
+
+#[test]
+fn the_same_settings_are_equal_however_they_were_made() {
+    let one = after(&["SET a=1, b=2", "SET c=3"]);
+    assert_eq!(one, after(&["SET c=3", "SET b=2", "SET A=1"]));
+    assert_ne!(one, after(&["SET c=3", "SET b=2"]));
+    assert_eq!(one.clone().unwrap().distance(&after(&["SET b=3, d=4"]).unwrap()), Some(4));
+}
+
+#[test]
+fn what_reads_or_depends_on_more_is_not_replayed() {
+    for texts in [
+        &["SET sql_mode='ANSI_QUOTES'"][..],
+        &["SET sql_mode=4"],
+        &["SET sql_mode='ANSI'"],
+        &["SET CHARACTER SET latin1"],
+        &["SET NAMES klingon"],
+        &["SET NAMES latin1, @a='text'"],
+        &["SET character_set_connection=latin1", "SET @a='text'"],
+        &["SET @a=CONCAT('a', 'b')"],
+        &["SET @a=1, @b=@a"],
+        &["SET x=@@unknown_variable"],
+    ] {
+        assert_eq!(after(texts), None, "{texts:?}");
+    }
+    let many: Vec<String> = (0..65).map(|n| format!("SET @v{n}=1")).collect();
+    assert_eq!(after(&many.iter().map(String::as_str).collect::<Vec<_>>()), None);
+    let long = format!("SET @v='{}'", "x".repeat(5000));
+    assert_eq!(after(&[&long]), None);
+}
+
+#[test]
+fn only_what_no_server_can_refuse_is_certain() {
+    for (text, certain) in [
+        ("SET NAMES utf8mb4", true),
+        ("SET autocommit=0, @a=1", true),
+        ("SET last_insert_id=5", true),
+        ("SET @a=@@sql_mode", false),
+        ("SET sql_mode=''", false),
+        ("SET SESSION TRANSACTION READ ONLY", false),
+        ("SET TRANSACTION READ ONLY", false),
+        ("SET GLOBAL x=1", false),
+    ] {
+        let set = sql::parse_set(text.as_bytes()).expect("understood");
+        let assigned = assigned(&fresh(), &set).expect("followed");
+        assert_eq!(assigned.is_certain, certain, "{text}");
+        assert_eq!(assigned.next_transaction, text == "SET TRANSACTION READ ONLY", "{text}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Variables that were set on a connection, and how to bring another one's to the same values.
+//!
+//! Values are kept as the text that sets them, in a form that every server reads alike. Whether
+//! an assignment may be kept is `assign`'s to say.
+
+use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::tracked_table::{Form, Place, Tracked};
+
+/// A variable that was set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Setting {
+    /// Small letters; that of a user variable begins with `@`.
+    name: Box<[u8]>,
+    /// The text of its value.
+    value: Box<[u8]>,
+}
+
+/// Variables that were set, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// By name.
+    list: Vec<Setting>,
+    /// Of all of them: what differs is known without a look at the values.
+    hash: u64,
+    bytes: usize,
+}
+
+/// How many variables are kept of a session, and how many bytes of names and values.
+const SETTINGS_MAX: usize = 64;
+const BYTES_MAX: usize = 4096;
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.list == other.list
+    }
+}
+
+impl Eq for Settings {}
+
+impl Settings {
+    /// The value of a variable, if it was set.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let at = self.place(name).ok()?;
+        self.list.get(at).map(|setting| &*setting.value)
+    }
+
+    /// Whether any of the character sets was set alone.
+    pub(super) fn has_charsets(&self) -> bool {
+        self.list.iter().any(|setting| is_of_charset(&setting.name))
+    }
+
+    /// Sets a variable; `None` for what a new connection has. `false` when there is no room.
+    pub(super) fn set(&mut self, name: &[u8], value: Option<&[u8]>) -> bool {
+        let place = self.place(name);
+        if let Ok(at) = place {
+            let old = self.list.remove(at);
+            self.bytes -= old.name.len() + old.value.len();
+        }
+        if let Some(value) = value {
+            let (Ok(at) | Err(at)) = place;
+            self.bytes += name.len() + value.len();
+            self.list.insert(at, Setting { name: name.into(), value: value.into() });
+        }
+        self.list.len() <= SETTINGS_MAX && self.bytes <= BYTES_MAX
+    }
+
+    /// Unsets the character sets that `SET NAMES` sets.
+    pub(super) fn forget_charsets(&mut self) {
+        self.list.retain(|setting| !is_of_charset(&setting.name));
+        self.bytes = self.list.iter().map(|s| s.name.len() + s.value.len()).sum();
+    }
+
+    /// To be shared; `None` when nothing is set.
+    pub(super) fn shared(mut self) -> Option<Arc<Self>> {
+        if self.list.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        self.list.hash(&mut hasher);
+        self.hash = hasher.finish();
+        Some(Arc::new(self))
+    }
+
+    fn place(&self, name: &[u8]) -> Result<usize, usize> {
+        self.list.binary_search_by(|setting| (*setting.name).cmp(name))
+    }
+}
+
+/// A variable of which two connections have different values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Difference<'a> {
+    name: &'a [u8],
+    /// The value to arrive at; `None` for what a new connection has.
+    value: Option<&'a [u8]>,
+}
+
+impl Difference<'_> {
+    /// Whether it is one of the character sets, which are set by `SET NAMES` first.
+    pub(super) fn is_of_charset(&self) -> bool {
+        is_of_charset(self.name)
+    }
+
+    /// Appends the assignment to a `SET`.
+    pub(super) fn write(&self, text: &mut String) {
+        if self.is_of_charset() {
+            return;
+        }
+        let (name, value) = (String::from_utf8_lossy(self.name), self.value);
+        let comma = if text.ends_with(' ') { "" } else { ", " };
+        let tracked = Tracked::find(self.name);
+        let place = tracked.map_or(Place::Both, |tracked| tracked.place);
+        let value = match (value, tracked.map(|tracked| tracked.form)) {
+            (Some(value), _) => String::from_utf8_lossy(value),
+            (None, _) if name.starts_with('@') => "NULL".into(),
+            (None, Some(Form::InvertedFlag)) => format!("@@global.{name}").into(),
+            (None, _) => "DEFAULT".into(),
+        };
+        *text += &match place {
+            Place::Both => format!("{comma}{name}={value}"),
+            Place::Renamed(mysql, mariadb) => {
+                format!("{comma}/*!50720 {mysql}*//*M! {mariadb}*/={value}")
+            }
+            // the list must not begin with what is nothing to some servers
+            Place::MySql | Place::MariaDb if comma.is_empty() => {
+                *text += "@tidegate=NULL";
+                return self.write(text);
+            }
+            Place::MySql => format!("/*!50720 , {name}={value}*/"),
+            Place::MariaDb => format!("/*M! , {name}={value}*/"),
+        };
+    }
+}
+
+/// Appends the character sets that were set one by one.
+pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String) {
+    for setting in want.map_or(&[][..], |want| &want.list) {
+        if is_of_charset(&setting.name) {
+            let name = String::from_utf8_lossy(&setting.name);
+            *text += &format!(", {name}={}", String::from_utf8_lossy(&setting.value));
+        }
+    }
+}
+
+/// The variables whose values differ, by name.
+pub(super) fn differences<'a>(
+    want: Option<&'a Settings>,
+    have: Option<&'a Settings>,
+) -> impl Iterator<Item = Difference<'a>> {
+    let list = |settings: Option<&'a Settings>| settings.map_or(&[][..], |s| &s.list);
+    let (mut want, mut have) = (list(want), list(have));
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (want.first(), have.first()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(w), Some(h)) => w.name.cmp(&h.name),
+            };
+            let first = match order {
+                Ordering::Greater => have.split_first(),
+                _ => want.split_first(),
+            };
+            let (first, rest) = first?;
+            let difference = Difference { name: &first.name, value: Some(&first.value) };
+            match order {
+                Ordering::Greater => {
+                    have = rest;
+                    return Some(Difference { value: None, ..difference });
+                }
+                Ordering::Less => want = rest,
+                Ordering::Equal => {
+                    want = rest;
+                    let (other, others) = have.split_first()?;
+                    have = others;
+                    if other.value == first.value {
+                        continue;
+                    }
+                }
+            }
+            return Some(difference);
+        }
+    })
+}
+
+fn is_of_charset(name: &[u8]) -> bool {
+    Tracked::find(name).is_some_and(|tracked| tracked.of_charset)
+}

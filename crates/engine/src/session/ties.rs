@@ -1,0 +1,144 @@
+//! What a session made on its connection that has an end: temporary tables, locks, distributed
+//! transactions. When the last of a kind has ended, so has the reason to keep the lane.
+//!
+//! Names are kept to see which is the last. What cannot be followed lasts until a reset.
+
+use sql::{Effects, LockCall, TableName, Verb};
+use wire::command::code;
+use wire::frame::HEADER_BYTES;
+
+use crate::holds::Holds;
+use crate::ids::{LaneId, SessionId};
+use crate::proxy::Proxy;
+use crate::session::{Job, Session, What};
+
+/// What a session made that has not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ties {
+    /// Temporary tables, with their schemas.
+    tables: Names,
+    /// Named locks, each as often as it was taken.
+    locks: Names,
+    /// More than tables are locked.
+    locks_all: bool,
+}
+
+/// Names of what was made.
+#[derive(Debug, Default)]
+struct Names {
+    list: Vec<Box<[u8]>>,
+    /// There is more than the list says.
+    more: bool,
+}
+
+impl Names {
+    fn add(&mut self, name: Option<Vec<u8>>) {
+        const NAMES_MAX: usize = 64;
+        match name.filter(|_| self.list.len() < NAMES_MAX) {
+            Some(name) => self.list.push(name.into()),
+            None => self.more = true,
+        }
+    }
+
+    fn remove(&mut self, name: &[u8]) {
+        if let Some(at) = self.list.iter().position(|known| **known == *name) {
+            self.list.swap_remove(at);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list.is_empty() && !self.more
+    }
+}
+
+/// Reasons that end with what the session does.
+pub(crate) const ENDING: Holds =
+    Holds::TEMPORARY_TABLE.union(Holds::GET_LOCK).union(Holds::LOCK_TABLES).union(Holds::XA);
+
+impl Proxy {
+    /// A statement has succeeded on a lane that is kept for a reason that may end: notes what it
+    /// made and what it ended.
+    pub(crate) fn follow_ties(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let mut ties = session.ties.take().unwrap_or_default();
+        let text = text_of(session, job);
+        let verb = sql::facts(text).verb;
+        let schema = session.want.schema.as_deref().unwrap_or_default();
+        ties.follow_tables(text, verb, schema, job.effects);
+        ties.follow_locks(text, verb, job.effects);
+        let ends_xa = sql::ends_xa(text);
+        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
+        if ties.tables.is_empty() {
+            held.why.set(Holds::TEMPORARY_TABLE, false);
+        }
+        if ties.locks.is_empty() {
+            held.why.set(Holds::GET_LOCK, false);
+        }
+        let unlocks = job.effects.intersects(Effects::UNLOCKS_TABLES)
+            || (job.effects.intersects(Effects::TRANSACTION_START) && !ties.locks_all);
+        if unlocks {
+            held.why.set(Holds::LOCK_TABLES, false);
+            ties.locks_all = false;
+        }
+        if ends_xa {
+            held.why.set(Holds::XA, false);
+        }
+        let ties = Some(ties).filter(|_| held.why.intersects(ENDING));
+        session.ties = ties;
+    }
+}
+
+impl Ties {
+    fn follow_tables(&mut self, text: &[u8], verb: Verb, schema: &[u8], effects: Effects) {
+        match verb {
+            Verb::CreateTemporary => {
+                let name = sql::parse_create_temporary(text).map(|name| full(&name, schema));
+                self.tables.add(name);
+            }
+            Verb::DropTable => {
+                for name in sql::parse_drop_tables(text).unwrap_or_default() {
+                    self.tables.remove(&full(&name, schema));
+                }
+            }
+            Verb::AlterTable | Verb::RenameTable => self.tables.more |= !self.tables.is_empty(),
+            _ => self.tables.more |= effects.intersects(Effects::TEMPORARY_TABLE),
+        }
+    }
+
+    fn follow_locks(&mut self, text: &[u8], verb: Verb, effects: Effects) {
+        if effects.intersects(Effects::LOCKS_TABLES) {
+            self.locks_all |= verb != Verb::LockTable;
+        }
+        if !effects.intersects(Effects::USER_LOCK) {
+            return;
+        }
+        match sql::parse_lock_call(text) {
+            Some(LockCall::Get(name)) => self.locks.add(Some(name.to_ascii_lowercase())),
+            Some(LockCall::Release(name)) => self.locks.remove(&name.to_ascii_lowercase()),
+            Some(LockCall::ReleaseAll) => self.locks = Names::default(),
+            Some(LockCall::Look) => {}
+            None => self.locks.add(None),
+        }
+    }
+}
+
+/// The text of a command that its session still keeps, or of its prepared statement.
+fn text_of<'a>(session: &'a Session, job: &Job) -> &'a [u8] {
+    if let What::Execute(stmt) = job.what {
+        return session.find_statement(stmt).map_or(&[], |statement| statement.text());
+    }
+    match session.kept.get(HEADER_BYTES..) {
+        Some([code::QUERY, text @ ..]) if job.upload.is_none() => text,
+        _ => &[],
+    }
+}
+
+/// Schema and table, with a byte in between that is in neither.
+fn full(name: &TableName<'_>, schema: &[u8]) -> Vec<u8> {
+    [name.schema.unwrap_or(schema), name.table].join(&0)
+}
+
+/// Whether a text that mentions named locks leaves none behind.
+pub(crate) fn takes_no_lock(text: &[u8]) -> bool {
+    !matches!(sql::parse_lock_call(text), None | Some(LockCall::Get(_)))
+}

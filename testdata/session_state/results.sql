@@ -1,0 +1,167 @@
+# last_insert_id
+INSERT INTO t (a) VALUES (1)
+SELECT LAST_INSERT_ID()
+SELECT LAST_INSERT_ID()
+INSERT INTO t (a) VALUES (2), (3)
+SELECT LAST_INSERT_ID()
+SELECT 1
+SELECT LAST_INSERT_ID()
+# last_insert_id_none
+SELECT LAST_INSERT_ID()
+SELECT LAST_INSERT_ID() = 0
+# last_insert_id_in_a_statement
+INSERT INTO t (a) VALUES (1)
+INSERT INTO t (a) VALUES (LAST_INSERT_ID())
+SELECT a FROM t ORDER BY id
+UPDATE t SET a = LAST_INSERT_ID() + 10 WHERE id = LAST_INSERT_ID()
+SELECT a FROM t ORDER BY id
+# last_insert_id_given
+INSERT INTO t (id, a) VALUES (1, 5)
+UPDATE t SET a = LAST_INSERT_ID(a + 1)
+SELECT LAST_INSERT_ID()
+SELECT LAST_INSERT_ID()
+# last_insert_id_given_in_select
+SELECT LAST_INSERT_ID(42)
+SELECT LAST_INSERT_ID()
+SELECT LAST_INSERT_ID()
+# last_insert_id_on_duplicate
+INSERT INTO t (id, a) VALUES (7, 1)
+INSERT INTO t (id, a) VALUES (7, 2) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), a = 3
+SELECT LAST_INSERT_ID()
+SELECT a FROM t
+# last_insert_id_after_an_error
+INSERT INTO t (a) VALUES (1)
+INSERT INTO t (id, a) VALUES (1, 2)
+SELECT LAST_INSERT_ID()
+# last_insert_id_variable
+INSERT INTO t (a) VALUES (1)
+SELECT @@last_insert_id, @@identity
+SELECT @@identity
+# last_insert_id_rolled_back
+BEGIN
+INSERT INTO t (a) VALUES (1)
+ROLLBACK
+SELECT LAST_INSERT_ID()
+# last_insert_id_other_table
+INSERT INTO t (a) VALUES (1)
+INSERT INTO u VALUES (5)
+SELECT LAST_INSERT_ID()
+# row_count
+INSERT INTO t (a) VALUES (1), (2), (3)
+SELECT ROW_COUNT()
+UPDATE t SET a = 5 WHERE a > 1
+SELECT ROW_COUNT()
+DELETE FROM t
+SELECT ROW_COUNT()
+SELECT ROW_COUNT()
+# row_count_after_select
+SELECT 1
+SELECT ROW_COUNT()
+# row_count_after_error
+SELECT * FROM no_such_table
+SELECT ROW_COUNT()
+# row_count_after_ddl
+CREATE TABLE x (a INT)
+SELECT ROW_COUNT()
+DROP TABLE x
+SELECT ROW_COUNT()
+# row_count_after_set
+SET @a = 1
+SELECT ROW_COUNT()
+SET time_zone = '+00:00'
+SELECT ROW_COUNT()
+# found_rows
+INSERT INTO t (a) VALUES (1), (2), (3)
+SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1
+SELECT FOUND_ROWS()
+# found_rows_plain
+INSERT INTO t (a) VALUES (1), (2), (3)
+SELECT a FROM t LIMIT 2
+SELECT FOUND_ROWS()
+SELECT FOUND_ROWS()
+# found_rows_after_an_insert
+SELECT 1 UNION SELECT 2
+INSERT INTO t (a) VALUES (1)
+SELECT FOUND_ROWS()
+# warnings
+SELECT CAST('x' AS SIGNED)
+SHOW WARNINGS
+SHOW WARNINGS
+SELECT COUNT(*) FROM t
+SHOW WARNINGS
+# warnings_count
+SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)
+SHOW COUNT(*) WARNINGS
+SELECT @@warning_count
+SELECT COUNT(*) FROM t
+SELECT @@warning_count
+# warnings_of_an_error
+SELECT * FROM no_such_table
+SHOW WARNINGS
+SHOW ERRORS
+SELECT @@error_count
+# warnings_none
+SELECT @@warning_count, @@error_count
+SHOW WARNINGS
+SHOW ERRORS
+# warnings_limit
+SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)
+SHOW WARNINGS LIMIT 1
+SHOW WARNINGS LIMIT 1, 1
+# warnings_of_an_insert
+SET sql_mode = ''
+INSERT INTO t (b) VALUES ('much too long for this column')
+SHOW WARNINGS
+SELECT b FROM t
+# warnings_lost_by_the_next
+SELECT CAST('x' AS SIGNED)
+INSERT INTO t (a) VALUES (1)
+SHOW WARNINGS
+# warnings_of_a_drop
+DROP TABLE IF EXISTS nothing_here
+SHOW WARNINGS
+# warnings_after_set
+SELECT CAST('x' AS SIGNED)
+SET @a = 1
+SHOW WARNINGS
+SELECT CAST('x' AS SIGNED)
+SET NAMES utf8mb4
+SHOW WARNINGS
+# notes_off
+SET sql_notes = 0
+DROP TABLE IF EXISTS nothing_here
+SHOW WARNINGS
+DROP TABLE IF EXISTS nothing_here
+# strict_and_lax
+SET sql_mode = 'STRICT_ALL_TABLES'
+INSERT INTO t (b) VALUES ('much too long for this column')
+SET sql_mode = ''
+INSERT INTO t (b) VALUES ('much too long for this column')
+SELECT b FROM t
+# zero_dates
+SET sql_mode = 'NO_ZERO_DATE,STRICT_ALL_TABLES'
+SELECT CAST('0000-00-00' AS DATE)
+SHOW WARNINGS
+SET sql_mode = ''
+SELECT CAST('0000-00-00' AS DATE)
+# pipes
+SET sql_mode = 'PIPES_AS_CONCAT'
+SELECT 'a' || 'b'
+SELECT 'a' || 'b'
+SET sql_mode = ''
+SELECT 1 || 0
+# division
+SET sql_mode = 'ERROR_FOR_DIVISION_BY_ZERO'
+SELECT 1 / 0
+SHOW WARNINGS
+SET sql_mode = ''
+SELECT 1 / 0
+# statements_together
+EXEC: SELECT 1
+SELECT 1
+EXEC: SELECT 1
+# show_variables
+SET time_zone = '+09:00'
+SHOW VARIABLES LIKE 'time_zone'
+SHOW SESSION VARIABLES LIKE 'time_zone'
+SELECT @@session.time_zone, @@local.time_zone

@@ -1,0 +1,125 @@
+# user_number
+SET @a = 5
+SELECT @a, @a + 1
+SELECT @a
+# user_kinds
+SET @i = -3, @d = 1.50, @e = 1e3, @s = 'it''s', @n = NULL, @t = TRUE
+SELECT @i, @d, @e, @s, @n, @t
+SELECT @i + 1, @d + 1, @e + 1, CONCAT(@s, '!'), @n IS NULL, @t + 1
+# user_names
+SET @`quoted` = 1, @'text' = 2, @Case = 3
+SELECT @quoted, @text, @CASE
+SELECT @`quoted`, @'text', @case
+# user_never_set
+SELECT @never
+SELECT @never IS NULL
+# user_assigned_in_select
+SELECT @a := 5
+SELECT @a
+SELECT @a := @a + 1
+SELECT @a
+# user_into
+SELECT 7 INTO @a
+SELECT @a
+SELECT 8, 9 INTO @b, @c
+SELECT @a, @b, @c
+# user_counter
+INSERT INTO t (a) VALUES (5), (6), (7)
+SET @n = 0
+SELECT @n := @n + 1, a FROM t ORDER BY a
+SELECT @n
+# user_in_where
+INSERT INTO t (a) VALUES (5), (6)
+SET @a = 6
+SELECT a FROM t WHERE a = @a
+SELECT a FROM t WHERE a < @a
+UPDATE t SET a = @a + 1 WHERE a = @a
+SELECT a FROM t ORDER BY a
+# user_from_user
+SET @a = 5
+SET @b = @a
+SET @a = 6
+SELECT @a, @b
+SELECT @a, @b
+# user_from_expression
+SET @a = 5
+SET @b = @a + 1
+SELECT @b
+SELECT @a, @b
+# user_from_query
+INSERT INTO t (a) VALUES (5), (6)
+SET @m = (SELECT MAX(a) FROM t)
+SELECT @m
+SELECT @m
+# user_from_function
+SET @u = UPPER('abc'), @l = LENGTH('abc')
+SELECT @u, @l
+SELECT @u, @l
+# user_text_and_charset
+SET @a = 'x'
+SET NAMES latin1
+SELECT @a, CHARSET(@a)
+SELECT @a, CHARSET(@a)
+# user_not_ascii
+SET @a = 'é'
+SELECT @a, LENGTH(@a)
+SELECT HEX(@a)
+# user_backslash
+SET @a = 'a\nb\\c\'d'
+SELECT @a, LENGTH(@a)
+SELECT HEX(@a)
+# user_bits
+SET @a = 0x41, @b = b'1000001'
+SELECT @a, @b
+SELECT @a, @b
+# user_long
+SET @a = REPEAT('x', 10000)
+SELECT LENGTH(@a)
+SELECT LENGTH(@a)
+# user_from_system
+SET time_zone = '+01:00'
+SET @tz = @@time_zone
+SET time_zone = '+02:00'
+SELECT @tz, @@time_zone
+SET time_zone = @tz
+SELECT @tz, @@time_zone
+# user_in_prepared
+SET @a = 5
+EXEC: SELECT @a
+SET @a = 6
+EXEC: SELECT @a
+SELECT @a
+# user_multiple_in_order
+SET @a = 1, @b = 2, @c = @a
+SELECT @a, @b, @c
+SET @a = 10, @b = @a
+SELECT @a, @b
+# user_in_a_transaction
+BEGIN
+SET @a = 1
+SELECT @a
+COMMIT
+SELECT @a
+SELECT @a
+# user_wrong
+SET @a = nothing
+SET @a =
+SET @a 5
+SELECT @a
+# user_comment
+SET /* @b = 2, */ @a = 1 -- and nothing else
+SELECT @a, @b
+# user_reset
+SET @a = 5
+RESET:
+SELECT @a
+# user_procedure
+CREATE PROCEDURE pr() SET @z = 9
+CALL pr()
+SELECT @z
+SELECT @z
+DROP PROCEDURE pr
+# user_diagnostics
+SELECT * FROM no_such_table
+GET DIAGNOSTICS CONDITION 1 @code = MYSQL_ERRNO
+SELECT @code

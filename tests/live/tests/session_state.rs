@@ -1,0 +1,288 @@
+//! What a session set, locked, counted or prepared is the same whichever connection it meets:
+//! scripts are run directly and through the proxy, which gives the session another connection with
+//! every statement, used by somebody else in between.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use lab::{Cluster, Flavour, LabOptions};
+use live::{Proxy, client, skip};
+use mysql::prelude::{Protocol, Queryable};
+use mysql::{Conn, QueryResult, Statement};
+
+/// A script and its name.
+struct Script {
+    name: String,
+    /// Of a table, not of a file.
+    is_made: bool,
+    lines: Vec<String>,
+}
+
+/// The scripts of all files, and those made of tables.
+fn scripts() -> Vec<Script> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/session_state");
+    let mut files: Vec<_> = std::fs::read_dir(dir).expect("the scripts").flatten().collect();
+    files.sort_by_key(std::fs::DirEntry::path);
+    let mut scripts = Vec::new();
+    for file in files.iter().filter(|file| file.path().extension().is_some_and(|e| e == "sql")) {
+        let text = std::fs::read_to_string(file.path()).expect("readable");
+        for line in text.lines() {
+            match line.strip_prefix("# ") {
+                Some(name) => {
+                    scripts.push(Script { name: name.into(), is_made: false, lines: Vec::new() })
+                }
+                None => scripts.last_mut().expect("a name").lines.push(line.into()),
+            }
+        }
+    }
+    scripts.extend(settings());
+    scripts
+}
+
+/// Every way to say it, for every variable.
+fn settings() -> Vec<Script> {
+    const FORMS: [&str; 7] = [
+        "SET NAME = VALUE",
+        "SET SESSION NAME = VALUE",
+        "SET LOCAL NAME := VALUE",
+        "SET @@NAME = VALUE",
+        "SET @@session.NAME = VALUE",
+        "SET @@local.`NAME` := VALUE",
+        "set session NAME=VALUE, @other = 'x'",
+    ];
+    const VALUES: [(&str, &str, &str); 24] = [
+        ("big_tables", "1", "OFF"),
+        ("bulk_insert_buffer_size", "1048576", "DEFAULT"),
+        ("collation_connection", "utf8mb4_bin", "'latin1_swedish_ci'"),
+        ("default_week_format", "3", "DEFAULT"),
+        ("div_precision_increment", "7", "3"),
+        ("foreign_key_checks", "OFF", "TRUE"),
+        ("group_concat_max_len", "4096", "DEFAULT"),
+        ("innodb_lock_wait_timeout", "7", "3"),
+        ("interactive_timeout", "600", "28800"),
+        ("join_buffer_size", "262144", "DEFAULT"),
+        ("lc_messages", "'en_US'", "DEFAULT"),
+        ("lc_time_names", "'fr_FR'", "en_US"),
+        ("lock_wait_timeout", "9", "DEFAULT"),
+        ("long_query_time", "2.5", "10"),
+        ("max_sort_length", "100", "DEFAULT"),
+        ("optimizer_search_depth", "5", "62"),
+        ("sort_buffer_size", "524288", "DEFAULT"),
+        ("sql_auto_is_null", "1", "'off'"),
+        ("sql_mode", "'STRICT_ALL_TABLES,NO_ZERO_DATE'", "''"),
+        ("sql_quote_show_create", "0", "ON"),
+        ("sql_select_limit", "100", "DEFAULT"),
+        ("time_zone", "'+05:45'", "SYSTEM"),
+        ("tmp_table_size", "2097152", "DEFAULT"),
+        ("unique_checks", "'OFF'", "1"),
+    ];
+    let mut scripts = Vec::new();
+    for (name, first, second) in VALUES {
+        for (number, form) in FORMS.iter().enumerate() {
+            let set = |value| form.replace("NAME", name).replace("VALUE", value);
+            let (read, alone) = (format!("SELECT @@{name}, @other"), format!("SELECT @@{name}"));
+            let lines = [set(first), read.clone(), alone, set(second), read.clone(), read];
+            scripts.push(Script {
+                name: format!("{name}_{number}"),
+                is_made: true,
+                lines: lines.into(),
+            });
+        }
+    }
+    scripts
+}
+
+/// A client that runs scripts.
+struct Runner {
+    conn: Conn,
+    prepared: BTreeMap<String, Statement>,
+}
+
+impl Runner {
+    fn new(port: u16) -> Self {
+        Self { conn: client::connect(client::options(port)), prepared: BTreeMap::new() }
+    }
+
+    /// Runs a line; gives everything that can be seen of it.
+    fn run(&mut self, line: &str) -> String {
+        let (command, rest) = line.split_once(": ").unwrap_or((line, ""));
+        let result = match command {
+            "RESET:" => {
+                self.prepared.clear();
+                return format!("{:?}", self.conn.reset().map_err(|error| client::refusal(&error)));
+            }
+            "USE" => {
+                let result = self.conn.select_db(rest);
+                return format!("{:?}", result.map_err(|error| client::refusal(&error)));
+            }
+            "EXEC" => self.execute(rest),
+            _ => self.conn.query_iter(line).and_then(told),
+        };
+        result.unwrap_or_else(|error| format!("{:?}", client::refusal(&error)))
+    }
+
+    fn execute(&mut self, text: &str) -> mysql::Result<String> {
+        let statement = match self.prepared.get(text) {
+            Some(statement) => statement.clone(),
+            None => self.conn.prep(text)?,
+        };
+        self.prepared.insert(text.into(), statement.clone());
+        told(self.conn.exec_iter(&statement, ())?)
+    }
+}
+
+/// Every result: columns, rows and counts.
+fn told<P: Protocol>(mut result: QueryResult<'_, '_, '_, P>) -> mysql::Result<String> {
+    let mut text = String::new();
+    while let Some(mut set) = result.iter() {
+        let columns = set.columns().as_ref().to_vec();
+        let rows = set.by_ref().collect::<mysql::Result<Vec<_>>>()?;
+        for (at, column) in columns.iter().enumerate() {
+            let kind = (column.column_type(), column.character_set(), column.flags());
+            let name = column.name_str();
+            // a variable that is NULL has the type of whatever it was before
+            let is_variable = name.starts_with('@') && !name.starts_with("@@");
+            let is_null = rows.iter().all(|row| row.as_ref(at) == Some(&mysql::Value::NULL));
+            let kind = Some(kind).filter(|_| !(is_variable && is_null));
+            write!(text, "[{name} {kind:?}]").expect("written");
+        }
+        for row in rows {
+            write!(text, " {:?}", row.unwrap()).expect("written");
+        }
+        let (rows, id) = (set.affected_rows(), set.last_insert_id());
+        let (warnings, info) = (set.warnings(), set.info_str().into_owned());
+        write!(text, " {rows} rows, id {id:?}, {warnings} warnings {info:?};").expect("written");
+    }
+    Ok(text)
+}
+
+/// The schemas and tables that every script begins with.
+fn clean(cluster: &Cluster) {
+    const SCHEMA: &str = "DROP DATABASE IF EXISTS test; CREATE DATABASE test; \
+        CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(10)); \
+        CREATE TABLE test.u (a INT)";
+    cluster.primary().sql(SCHEMA).expect("a fresh schema");
+}
+
+/// Whoever uses each connection in between, and wants everything otherwise.
+fn neighbour(port: u16) -> Conn {
+    let mut conn = client::connect(client::options(port).db_name(Some("other")));
+    for text in [
+        "SET NAMES latin1",
+        "SET sql_mode = 'NO_ENGINE_SUBSTITUTION', time_zone = '-07:00', foreign_key_checks = 0",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET @a = 'neighbour', @b = 1, @x = 2, @n = 3, sql_select_limit = 1000",
+    ] {
+        conn.query_drop(text).expect("set");
+    }
+    conn
+}
+
+fn disturb(neighbour: &mut Conn, script: &Script) {
+    // nobody writes while one holds everything locked
+    if !script.lines.iter().any(|line| line.starts_with("FLUSH TABLES")) {
+        let written = neighbour.query_drop("INSERT INTO n (b) VALUES (1)");
+        written.unwrap_or_else(|error| panic!("{} is in the way: {error}", script.name));
+    }
+    let seen: Option<(String, String, String)> =
+        neighbour.query_first("SELECT @@time_zone, @a, DATABASE()").expect("read");
+    let expected = ("-07:00", "neighbour", "other");
+    let seen = seen.as_ref().map(|(zone, a, schema)| (zone.as_str(), a.as_str(), schema.as_str()));
+    assert_eq!(seen, Some(expected), "the neighbour keeps its own");
+}
+
+/// A proxy that knows one server by three addresses, so that it picks another with each statement.
+fn proxy(cluster: &Cluster) -> Proxy {
+    let version = live::greeting_of(cluster.primary().port).expect("the server greets");
+    let port = cluster.primary().port;
+    Proxy::start(|interfaces| {
+        let mut text = format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nserver_version = \"{version}\"\n\
+             threads = 1\n\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             default_hostgroup = 0\n\n"
+        );
+        for address in ADDRESSES {
+            text += &format!(
+                "[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"{address}\"\nport = {port}\n\n"
+            );
+        }
+        text
+    })
+    .expect("tidegate starts")
+}
+
+const ADDRESSES: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+
+fn cluster(what: &str, flavour: Flavour) -> Option<Cluster> {
+    if let Err(why) = flavour.find(true) {
+        skip(what, &format!("{} cannot be had: {why:#}", flavour.name()));
+        return None;
+    }
+    let listen = format!("--bind-address={}", ADDRESSES.join(","));
+    let options =
+        LabOptions { flavour, may_fetch: true, extra_args: vec![listen], ..Default::default() };
+    Some(Cluster::start(options).expect("the servers start"))
+}
+
+fn scripts_agree(flavour: Flavour, what: &str) {
+    let Some(cluster) = cluster(what, flavour) else { return };
+    let others = "CREATE DATABASE other; \
+        CREATE TABLE other.n (a INT AUTO_INCREMENT PRIMARY KEY, b INT) AUTO_INCREMENT = 1000";
+    cluster.primary().sql(others).expect("created");
+    let proxy = proxy(&cluster);
+    let mut neighbour = neighbour(proxy.port);
+    let mut wrong = Vec::new();
+    let scripts = scripts();
+    let chosen = scripts.iter().enumerate().filter(|(number, script)| {
+        // the short form leaves out most spellings
+        live::full() || !script.is_made || number % 4 == 0
+    });
+    for (_, script) in chosen {
+        let here: Vec<&str> = script.lines.iter().filter_map(|line| of(flavour, line)).collect();
+        clean(&cluster);
+        let mut direct = Runner::new(cluster.primary().port);
+        let expected: Vec<String> = here.iter().map(|line| direct.run(line)).collect();
+        drop(direct);
+        clean(&cluster);
+        let mut through = Runner::new(proxy.port);
+        for (line, expected) in here.iter().zip(expected) {
+            disturb(&mut neighbour, script);
+            let given = through.run(line);
+            if given != expected {
+                wrong.push(format!(
+                    "{}: {line}\n  direct:  {expected}\n  through: {given}",
+                    script.name
+                ));
+            }
+        }
+    }
+    let count = scripts.len();
+    assert!(count >= 300, "{count} scripts");
+    assert!(
+        wrong.is_empty(),
+        "{what}: {} differ\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(20)].join("\n")
+    );
+    assert!(proxy.is_running(), "tidegate has ended\n{}", proxy.log());
+}
+
+/// The line without the mark of its flavour; `None` when it is the other one's.
+fn of(flavour: Flavour, line: &str) -> Option<&str> {
+    let (own, other) = match flavour {
+        Flavour::MariaDb => ("MARIADB: ", "MYSQL: "),
+        Flavour::MySql => ("MYSQL: ", "MARIADB: "),
+    };
+    (!line.starts_with(other)).then(|| line.strip_prefix(own).unwrap_or(line))
+}
+
+#[test]
+fn sessions_are_the_same_on_any_connection_of_mariadb() {
+    scripts_agree(Flavour::MariaDb, "session state with MariaDB");
+}
+
+#[test]
+fn sessions_are_the_same_on_any_connection_of_mysql() {
+    scripts_agree(Flavour::MySql, "session state with MySQL");
+}
