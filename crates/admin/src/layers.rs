@@ -8,6 +8,7 @@ mod in_force;
 mod modules;
 mod moving;
 mod opening;
+mod programs;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use engine::config_fault::ConfigFault;
-use engine::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
+use engine::rows::{FastRoutingRow, RestapiRouteRow, RuleRow, SchedulerRow, ServerRow, UserRow};
 use engine::snapshot::Draft;
 use rusqlite::types::Value;
 
@@ -137,6 +137,29 @@ engine_row! { FastRoutingRow = "mysql_query_rules_fast_routing":
     schemaname = "schemaname",
     flag_in = "flagIN",
     destination_hostgroup = "destination_hostgroup",
+    comment = "comment",
+}
+
+engine_row! { SchedulerRow = "scheduler":
+    id = "id",
+    active = "active",
+    interval_ms = "interval_ms",
+    filename = "filename",
+    arg1 = "arg1",
+    arg2 = "arg2",
+    arg3 = "arg3",
+    arg4 = "arg4",
+    arg5 = "arg5",
+    comment = "comment",
+}
+
+engine_row! { RestapiRouteRow = "restapi_routes":
+    id = "id",
+    active = "active",
+    timeout_ms = "timeout_ms",
+    method = "method",
+    uri = "uri",
+    script = "script",
     comment = "comment",
 }
 
@@ -292,6 +315,8 @@ mod tests {
         columns_are_the_tables::<UserRow>();
         columns_are_the_tables::<RuleRow>();
         columns_are_the_tables::<FastRoutingRow>();
+        columns_are_the_tables::<SchedulerRow>();
+        columns_are_the_tables::<RestapiRouteRow>();
     }
 
     #[test]

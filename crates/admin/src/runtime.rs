@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use engine::config_fault::ConfigFault;
+use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 
@@ -26,6 +27,15 @@ pub trait Runtime: Send + Sync {
 
     /// What workers have counted.
     fn collect(&self, parts: Parts) -> Collected;
+
+    /// Everything there is to measure, in Prometheus' text format.
+    fn metrics(&self) -> String;
+
+    /// These programs run at intervals from now on.
+    fn schedule(&self, rows: Vec<SchedulerRow>);
+
+    /// These paths of the REST interface run scripts from now on.
+    fn route(&self, rows: Vec<RestapiRouteRow>);
 
     /// Ends a client's connection, or what it does; `false` when there is no such client.
     fn kill(&self, id: u32, what: Kill) -> bool;

@@ -22,6 +22,7 @@ fn clients_find_what_they_ask_every_server_for() {
         ("SHOW VARIABLES WHERE Variable_name = 'mysql-threads' OR Value = 'x'", "mysql-threads|4"),
         ("SHOW GLOBAL VARIABLES LIKE 'read_only'", "read_only|0"),
         ("SHOW WARNINGS", ""),
+        ("SHOW PROMETHEUS METRICS", "# TYPE up gauge\nup 1\n"),
         ("SHOW SESSION STATUS LIKE 'Ssl_cipher'", ""),
         ("SHOW DATABASES LIKE 'd%'", "2|disk|"),
     ] {

@@ -99,6 +99,26 @@ fn every_spelling_moves_what_it_says() {
 }
 
 #[test]
+fn programs_run_as_the_rows_in_force_say() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO scheduler (interval_ms, filename, arg1) VALUES (500, '/bin/a', 'x')",
+            "INSERT INTO restapi_routes (timeout_ms, method, uri, script) \
+             VALUES (1000, 'GET', 'u', '/bin/b')",
+            "LOAD SCHEDULER TO RUNTIME",
+        ],
+    );
+    assert_eq!(lines(&mut admin, "SHOW WARNINGS"), "", "its rows are acted on");
+    assert_eq!(interface.fake().told(), ["run /bin/a Some(\"x\") each 500"]);
+    run(&mut admin, &["LOAD RESTAPI TO RUNTIME"]);
+    assert_eq!(lines(&mut admin, "SHOW WARNINGS"), "", "its rows are acted on");
+    assert_eq!(interface.fake().told().last().expect("told"), "route GET u to /bin/b");
+}
+
+#[test]
 fn nothing_is_applied_when_anything_is_wrong_and_everything_wrong_is_told() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();

@@ -236,3 +236,47 @@ pub struct FastRoutingRow {
     /// Free text.
     pub comment: String,
 }
+
+/// A row of `scheduler`: a program that is run at intervals.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SchedulerRow {
+    /// Its number.
+    pub id: i64,
+    /// 1 when the row is in force.
+    pub active: i64,
+    /// Milliseconds from one run to the next.
+    pub interval_ms: i64,
+    /// Path of the executable.
+    pub filename: String,
+    /// Its arguments; the first that is missing ends them.
+    pub arg1: Option<String>,
+    /// Second argument.
+    pub arg2: Option<String>,
+    /// Third argument.
+    pub arg3: Option<String>,
+    /// Fourth argument.
+    pub arg4: Option<String>,
+    /// Fifth argument.
+    pub arg5: Option<String>,
+    /// Free text.
+    pub comment: String,
+}
+
+/// A row of `restapi_routes`: a path of the REST interface that runs a script.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RestapiRouteRow {
+    /// Its number.
+    pub id: i64,
+    /// 1 when the row is in force.
+    pub active: i64,
+    /// Milliseconds that the script may run.
+    pub timeout_ms: i64,
+    /// `GET` or `POST`.
+    pub method: String,
+    /// The path after `/sync/`.
+    pub uri: String,
+    /// Path of the executable.
+    pub script: String,
+    /// Free text.
+    pub comment: String,
+}

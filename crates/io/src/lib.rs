@@ -43,3 +43,4 @@ pub use mailbox::{Mailbox, Waker};
 pub use micros::Micros;
 pub use sockets::{Listener, Sock};
 pub use sys::memory::{Heap, heap};
+pub use sys::process::{Ending, end_group};

@@ -125,6 +125,11 @@ impl Doors {
         self.reopen(&mut state)
     }
 
+    /// Whether clients are accepted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.lock().serving == Serving::On
+    }
+
     /// Refuses every client from now on, for good.
     pub(crate) fn refuse(&self) {
         self.lock().clients.refuse();

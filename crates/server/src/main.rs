@@ -27,6 +27,7 @@ mod query_log;
 mod reload;
 mod run;
 mod sandbox;
+mod sight;
 mod signals;
 mod statistics;
 mod summary;

@@ -16,6 +16,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
+use web::Web;
 use worker::{ClientHosts, Mail, Outside, Places, Shared, Worker};
 
 use crate::cli::IoChoice;
@@ -24,6 +25,7 @@ use crate::config::Loaded;
 use crate::doors::Doors;
 use crate::listeners::Listeners;
 use crate::publisher::Publisher;
+use crate::sight::{self, Sight};
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
 use crate::{logs, offer, publisher, reload};
@@ -40,6 +42,8 @@ pub(crate) struct Running {
     publisher: Arc<Publisher>,
     hosts: ClientHosts,
     shared: Arc<Shared>,
+    sight: Arc<Sight>,
+    web: Arc<Web>,
     /// File that the configuration came from; `None` when it is a database's.
     origin: Option<PathBuf>,
 }
@@ -56,6 +60,10 @@ pub(crate) struct Reach {
     pub(crate) doors: Arc<Doors>,
     /// Client addresses that failed to log in.
     pub(crate) hosts: ClientHosts,
+    /// The process as it is seen.
+    pub(crate) sight: Arc<Sight>,
+    /// Shows it, and runs programs.
+    pub(crate) web: Arc<Web>,
 }
 
 /// What every worker is made from.
@@ -108,6 +116,10 @@ pub(crate) fn start(
     let publisher = Arc::new(publisher);
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
+    let sight = Sight::new(collector.clone(), publisher.clone(), doors.clone());
+    let sight = Arc::new(sight);
+    let web = sight::show(sight.clone(), &vars).context("cannot start the thread of metrics")?;
+    let web = Arc::new(web);
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
     let listeners = addresses;
     let shared = plan.shared;
@@ -121,6 +133,8 @@ pub(crate) fn start(
         collector,
         publisher,
         hosts,
+        sight,
+        web,
         origin,
     })
 }
@@ -238,6 +252,8 @@ impl Running {
             publisher: self.publisher.clone(),
             doors: self.doors.clone(),
             hosts: self.hosts.clone(),
+            sight: self.sight.clone(),
+            web: self.web.clone(),
         }
     }
 
@@ -256,6 +272,7 @@ impl Workers for Running {
     }
 
     fn drain(&self) {
+        self.sight.drains();
         self.doors.refuse();
         self.tell(|| Mail::Drain);
     }
@@ -272,7 +289,12 @@ impl Workers for Running {
 
     fn reload(&mut self) {
         match &self.origin {
-            Some(file) => reload::from_file(&self.publisher, file),
+            Some(file) => {
+                reload::from_file(&self.publisher, file);
+                if let Err(reason) = sight::follow(&self.web, &self.publisher.current().vars) {
+                    tracing::warn!("{reason}");
+                }
+            }
             None => tracing::warn!("the configuration is a database's: there is no file to read"),
         }
     }

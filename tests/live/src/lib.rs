@@ -12,6 +12,7 @@
 
 pub mod client;
 mod load;
+mod management;
 mod program;
 mod proxy;
 mod raw;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use lab::{Cluster, Flavour, LabOptions};
 
 pub use load::Load;
+pub use management::management;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};

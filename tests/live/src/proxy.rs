@@ -28,6 +28,11 @@ pub struct Proxy {
 impl Proxy {
     /// Starts it with what `config` makes of the value for `interfaces`, and waits until it greets.
     pub fn start(config: impl FnOnce(String) -> String) -> Result<Self> {
+        Self::start_with(&[], config)
+    }
+
+    /// The same with more words on its command line.
+    pub fn start_with(words: &[OsString], config: impl FnOnce(String) -> String) -> Result<Self> {
         let dir = RunDir::create()?;
         let port = lab::free_port()?;
         let socket = dir.path().join("sock");
@@ -41,6 +46,7 @@ impl Proxy {
         fs::write(&file, text)?;
         let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
         command.push(file.into());
+        command.extend_from_slice(words);
         if let Some(io) = std::env::var_os("TIDEGATE_LIVE_IO") {
             command.extend(["--io".into(), io]);
         }
@@ -116,6 +122,11 @@ impl Proxy {
         let statistics = self.statistics()?;
         let counter = statistics["counters"][name].as_u64();
         counter.with_context(|| format!("no counter {name} in {statistics}"))
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        self.process.signal(name)
     }
 
     /// Its process id.

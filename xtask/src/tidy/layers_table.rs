@@ -35,11 +35,17 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/io", &[], &["libc", "io-uring"], &[]),
     row("crates/worker", &["engine", "wire", "io"], &[], &["testkit", "sqlited"]),
     row("crates/admin", &["wire", "sql", "engine", "io"], &["rusqlite"], &[]),
+    row(
+        "crates/web",
+        &["engine", "io"],
+        &["tokio", "hyper", "hyper-util", "http-body-util", "serde_json"],
+        &["sql"],
+    ),
     row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
     row("crates/lab", &[], &["anyhow"], &[]),
     row(
         "crates/server",
-        &["wire", "sql", "libconfig", "engine", "io", "worker", "admin", "sqlited", "lab"],
+        &["wire", "sql", "libconfig", "engine", "io", "worker", "admin", "web", "sqlited", "lab"],
         &[
             "rusqlite",
             "tracing",

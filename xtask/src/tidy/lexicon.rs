@@ -29,9 +29,11 @@ const NOT_OURS: [(&str, &str); 12] = [
 ];
 
 /// Identifiers that hold such a word and are right all the same, each with its reason.
-const RIGHT: [(&str, &str); 3] = [
+const RIGHT: [(&str, &str); 5] = [
     ("frontend", "a column of mysql_users"),
     ("PeerFault", "the other side of a protocol, whichever it is"),
+    ("acquire_owned", "the name tokio gave this"),
+    ("try_acquire_owned", "the name tokio gave this"),
     ("get_mut", "the name the standard library gave this"),
 ];
 

@@ -1,12 +1,17 @@
 //! SHOW of what is going on, as statements over the tables that hold it.
 
 use super::{Found, Step};
-use crate::admin::{Admin, Session};
+use crate::admin::{Admin, Reply, Session};
 use crate::statement::{Statement, is};
 
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if !is(statement.word(0), "SHOW") {
         return Ok(None);
+    }
+    if statement.is(&["SHOW", "PROMETHEUS", "METRICS"]) {
+        return Step::act(|admin, _| {
+            Ok(Reply::table(&["Data"], vec![vec![admin.runtime.metrics()]]))
+        });
     }
     for (words, text) in FIXED {
         if statement.is(words) {

@@ -7,6 +7,7 @@ use rusqlite::types::Value;
 
 use super::Store;
 use super::modules::{MODULES, Module};
+use super::programs::Programs;
 use super::versions::Versions;
 use crate::clock::unix_seconds;
 use crate::fault::AdminFault;
@@ -40,6 +41,8 @@ impl InForce {
         }
         let stamp = Stamp { version: 1, epoch: unix_seconds() };
         let stamps = MODULES.iter().map(|module| (module.name, stamp)).collect();
+        // what is wrong with a row of these is told by whoever loads it again
+        Programs::read(&rest, &mut Vec::new()).put(runtime);
         let mut made = Self { rest, stamps, versions: Versions::default() };
         let rows = made.rows(&runtime.current());
         made.versions.push("start", "", rows);

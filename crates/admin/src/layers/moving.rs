@@ -7,6 +7,7 @@ use rusqlite::types::Value;
 
 use super::diff::key_of;
 use super::in_force::is_drafted;
+use super::programs::{self, Programs};
 use super::{Layer, Module};
 use crate::admin::{Admin, Reply, Session};
 use crate::database::Database;
@@ -93,7 +94,8 @@ impl Admin {
         module: &Module,
         rows: &Rows,
     ) -> Result<(), AdminFault> {
-        let (draft, faults) = drafted(&self.runtime.current(), module, rows);
+        let (draft, mut faults) = drafted(&self.runtime.current(), module, rows);
+        let programs = Programs::read(rows, &mut faults);
         if !faults.is_empty() {
             return Err(refusal(&faults, rows));
         }
@@ -101,7 +103,9 @@ impl Admin {
         for fault in &applied.warnings {
             session.warn("Warning", told(fault, rows));
         }
-        for (table, rows) in rows.iter().filter(|(table, _)| !is_drafted(table)) {
+        programs.put(self.runtime.as_ref());
+        let idle = |table: &str| !is_drafted(table) && !programs::acts(table);
+        for (table, rows) in rows.iter().filter(|(table, _)| idle(table)) {
             if !rows.is_empty() {
                 let count = rows.len();
                 session.warn(
@@ -138,6 +142,7 @@ impl Admin {
     /// What is wrong with putting a module's rows in force, without doing so.
     pub(crate) fn trial(&self, module: &Module, rows: &Rows) -> (Draft, Vec<String>) {
         let (draft, mut faults) = drafted(&self.runtime.current(), module, rows);
+        Programs::read(rows, &mut faults);
         if faults.is_empty() {
             faults = engine::snapshot::Snapshot::compile(&draft).err().unwrap_or_default();
         }

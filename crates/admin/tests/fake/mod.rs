@@ -10,6 +10,7 @@ use admin::{
     Rows, Runtime, Service, Source, of_file,
 };
 use engine::config_fault::ConfigFault;
+use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
@@ -71,6 +72,22 @@ impl Runtime for Fake {
 
     fn collect(&self, _: Parts) -> Collected {
         Collected::default()
+    }
+
+    fn metrics(&self) -> String {
+        "# TYPE up gauge\nup 1\n".to_owned()
+    }
+
+    fn schedule(&self, rows: Vec<SchedulerRow>) {
+        for row in rows {
+            self.note(format!("run {} {:?} each {}", row.filename, row.arg1, row.interval_ms));
+        }
+    }
+
+    fn route(&self, rows: Vec<RestapiRouteRow>) {
+        for row in rows {
+            self.note(format!("route {} {} to {}", row.method, row.uri, row.script));
+        }
     }
 
     fn kill(&self, id: u32, what: Kill) -> bool {

@@ -233,8 +233,10 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .unit(Unit::Seconds)
     .acts(Effect::AtOnce),
-    admin("restapi_enabled", Kind::Bool, "false", "Whether REST calls and /metrics are served."),
-    admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics."),
+    admin("restapi_enabled", Kind::Bool, "false", "Whether REST calls and /metrics are served.")
+        .acts(Effect::AtOnce),
+    admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics.")
+        .acts(Effect::AtOnce),
     admin("web_enabled", Kind::Bool, "false", "Whether the pages for browsers are served."),
     admin("web_port", int(1, 65_534), "6080", "Port of the pages for browsers."),
     admin("web_verbosity", int(0, 10), "0", "How much the pages for browsers log."),

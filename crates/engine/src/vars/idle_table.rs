@@ -86,7 +86,7 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["admin-version"], "it is told, not set"),
     (&["admin-cluster", "admin-checksum"], "there are no clusters of proxies"),
     (&["admin-stats_mysql_query_cache"], "there is no query cache yet"),
-    (&["admin-restapi", "admin-prometheus"], "there is no HTTP interface yet"),
+    (&["admin-prometheus"], "memory is read when metrics are asked for"),
     (&["admin-web"], "there is no web interface"),
     (&["admin-coredump"], "the process does not dump itself"),
 ];

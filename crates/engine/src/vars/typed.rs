@@ -172,6 +172,10 @@ vars! {
     stats_credentials: String = "admin-stats_credentials",
     /// Where the admin interface listens.
     admin_interfaces: Vec<Interface> = "admin-mysql_ifaces",
+    /// Whether metrics, health and routes are served over HTTP.
+    restapi_enabled: bool = "admin-restapi_enabled",
+    /// TCP port of that, on every address.
+    restapi_port: u32 = "admin-restapi_port",
     /// Whether tables of the admin interface are read-only.
     admin_read_only: bool = "admin-read_only",
 }

@@ -5,6 +5,7 @@ pub(crate) mod address;
 pub(crate) mod epoll;
 pub(crate) mod fds;
 pub(crate) mod memory;
+pub(crate) mod process;
 pub(crate) mod socket;
 
 /// The error number the last failed call of this thread left.

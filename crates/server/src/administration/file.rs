@@ -92,30 +92,4 @@ fn value(cell: &Cell) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every shape of a file, through the rows of the interface, as either format.
-    #[test]
-    fn a_file_comes_back_from_the_rows_of_the_interface() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/config/cnf");
-        let scratch = std::env::temp_dir().join(format!("tidegate-{}-rows", std::process::id()));
-        std::fs::create_dir_all(&scratch).expect("the temporary directory is writable");
-        for entry in std::fs::read_dir(folder).expect(folder) {
-            let first = OwnFile(Some(entry.expect(folder).path()));
-            let mut rows = first.read().expect("valid");
-            // what is at its default need not be said
-            let said = |row: &Vec<Value>| {
-                let [name, value] = [0, 1].map(|at| admin::cell_text(&row[at]).expect("text"));
-                find(&name).expect("known").default_value().to_string() != value
-            };
-            rows.get_mut("global_variables").expect("it is there").retain(said);
-            for name in ["again.toml", "again.cnf"] {
-                let file = scratch.join(name);
-                std::fs::write(&file, first.text(&rows, Some(&file))).expect("it is writable");
-                assert_eq!(OwnFile(Some(file)).read().expect("valid"), rows, "{:?}", first.0);
-            }
-        }
-        drop(std::fs::remove_dir_all(&scratch));
-    }
-}
+mod tests;

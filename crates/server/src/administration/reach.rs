@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use admin::{Applied, Control, FailedClient, Kill, Runtime};
 use engine::config_fault::ConfigFault;
 use engine::orders::KillRequest;
+use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use engine::vars::{self, AfterRestart};
+use web::Process;
 use worker::{HostErrors, Mail};
 
+use crate::sight;
 use crate::signals::Notice;
 use crate::threads::Reach;
 
@@ -58,7 +61,29 @@ impl Runtime for Workers {
             column: String::new(),
             reason: format!("worker {worker} has not taken the configuration over yet"),
         });
-        Ok(Applied { warnings: late.chain(slow).collect() })
+        let mut warnings: Vec<_> = late.chain(slow).collect();
+        let vars = &self.reach.publisher.current().vars;
+        if let Err(reason) = sight::follow(&self.reach.web, vars) {
+            warnings.push(ConfigFault {
+                table: "admin_variables",
+                row: None,
+                column: "restapi_port".to_owned(),
+                reason,
+            });
+        }
+        Ok(Applied { warnings })
+    }
+
+    fn metrics(&self) -> String {
+        web::text(&self.reach.sight.look(web::PARTS))
+    }
+
+    fn schedule(&self, rows: Vec<SchedulerRow>) {
+        self.reach.web.set_schedule(rows);
+    }
+
+    fn route(&self, rows: Vec<RestapiRouteRow>) {
+        self.reach.web.set_routes(rows);
     }
 
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient> {

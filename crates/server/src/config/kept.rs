@@ -40,6 +40,13 @@ pub(crate) struct KeptTable {
     pub(crate) columns: Vec<KeptColumn>,
 }
 
+impl KeptTable {
+    /// Whether something acts on its rows when they are in force.
+    fn acts(&self) -> bool {
+        matches!(self.name, "scheduler" | "restapi_routes")
+    }
+}
+
 /// A column of it.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct KeptColumn {
@@ -115,10 +122,12 @@ pub(super) fn read_rows(document: &mut Document, table: &'static KeptTable, of: 
             _ => document.no_row(table.name, row),
         }
     }
-    if !read.is_empty() {
+    if !read.is_empty() && !table.acts() {
         let reason = "known and kept, but without effect in this version";
         let title = format!("{}: {reason}", of.key);
         document.faults.push(Fault::warning(of.key_span.clone(), title));
+    }
+    if !read.is_empty() {
         document.kept.tables.push((table, read));
     }
 }

@@ -1,0 +1,118 @@
+//! What metrics and health are made from: this process, looked at from outside of its workers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use admin::live::{self, Seen};
+use engine::snapshot::Snapshot;
+use engine::stats::{Collected, Parts};
+use engine::vars::Vars;
+use web::{Process, Serving, System, View, Web};
+
+use crate::collector::Collector;
+use crate::doors::Doors;
+use crate::publisher::Publisher;
+
+/// The process as it is seen.
+pub(crate) struct Sight {
+    collector: Arc<Mutex<Collector>>,
+    publisher: Arc<Publisher>,
+    doors: Arc<Doors>,
+    draining: AtomicBool,
+    began: Instant,
+}
+
+impl Sight {
+    /// A process that begins now.
+    pub(crate) fn new(
+        collector: Arc<Mutex<Collector>>,
+        publisher: Arc<Publisher>,
+        doors: Arc<Doors>,
+    ) -> Self {
+        let (draining, began) = (AtomicBool::new(false), Instant::now());
+        Self { collector, publisher, doors, draining, began }
+    }
+
+    /// No client is accepted any more.
+    pub(crate) fn drains(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Process for Sight {
+    fn look(&self, parts: Parts) -> View {
+        // a collector is whole between its calls, whatever happened to the thread that held it
+        let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = collector.collect(parts, LIMIT);
+        drop(collector);
+        let snapshot = self.publisher.current();
+        View {
+            status: status(&found.collected, &snapshot),
+            collected: Arc::new(found.collected),
+            workers: found.workers,
+            answered: found.answered,
+            snapshot,
+            serving: match (self.draining.load(Ordering::Relaxed), self.doors.is_open()) {
+                (true, _) => Serving::Draining,
+                (false, false) => Serving::Paused,
+                (false, true) => Serving::Open,
+            },
+            uptime_s: self.began.elapsed().as_secs(),
+            version: env!("CARGO_PKG_VERSION"),
+            system: System::read(),
+        }
+    }
+}
+
+/// Numbers of `stats_mysql_global` by name.
+fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
+    let pool_since = Mutex::default();
+    let seen = Seen {
+        collected,
+        snapshot,
+        unix_us: 0,
+        pool_since: &pool_since,
+        sqlite_bytes: 0,
+        runtime: None,
+        reset: false,
+    };
+    let rows = live::rows_of("stats_mysql_global", &seen).map_or_else(Vec::new, |(_, rows)| rows);
+    let pair = |row: live::Row| {
+        let mut texts = row.into_iter().filter_map(|value| match value {
+            live::Value::Text(text) => Some(text),
+            _ => None,
+        });
+        Some((texts.next()?, texts.next()?.parse().ok()?))
+    };
+    rows.into_iter().filter_map(pair).collect()
+}
+
+/// Starts the thread that shows `sight`, serving as the variables say.
+pub(crate) fn show(sight: Arc<Sight>, vars: &Vars) -> std::io::Result<Web> {
+    let web = Web::start(sight, Arc::new(|line| tracing::warn!("{line}")))?;
+    if let Err(reason) = follow(&web, vars) {
+        tracing::warn!("{reason}");
+    }
+    Ok(web)
+}
+
+/// Serves metrics where the variables say; otherwise says why everything stays as it was.
+pub(crate) fn follow(web: &Web, vars: &Vars) -> Result<(), String> {
+    // the variable's range is that of ports
+    let port = u16::try_from(vars.restapi_port).ok().filter(|_| vars.restapi_enabled);
+    let before = web.address();
+    let after = web
+        .listen(port)
+        .map_err(|error| format!("cannot listen on port {}: {error}", vars.restapi_port))?;
+    match after {
+        Some(address) if before != after => tracing::info!(%address, "metrics and REST"),
+        None if before.is_some() => tracing::info!("metrics and REST are off"),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Time the workers have to answer.
+const LIMIT: Duration = Duration::from_secs(2);

@@ -1,0 +1,210 @@
+//! One HTTP client: which path asks for what, within limits.
+
+use std::convert::Infallible;
+use std::net::TcpListener as Bound;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::rows::RestapiRouteRow;
+use engine::stats::Parts;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::exposer::Exposer;
+use crate::health;
+use crate::metrics;
+use crate::routes::{self, Given};
+use crate::view::{Process, View};
+use crate::web::Log;
+
+/// What all clients share.
+pub(crate) struct Shared {
+    /// The process that is looked at.
+    pub(crate) process: Arc<dyn Process>,
+    /// Rows of `restapi_routes` in force.
+    pub(crate) routes: Mutex<Arc<Vec<RestapiRouteRow>>>,
+    /// Says that everything ends; each run of a program listens.
+    pub(crate) stop: Arc<watch::Sender<bool>>,
+    /// Where to say what went wrong.
+    pub(crate) log: Log,
+    exposer: Mutex<Exposer>,
+    clients: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// Nobody is there yet.
+    pub(crate) fn new(
+        process: Arc<dyn Process>,
+        log: Log,
+        stop: Arc<watch::Sender<bool>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            process,
+            routes: Mutex::default(),
+            stop,
+            log,
+            exposer: Mutex::default(),
+            clients: Arc::new(Semaphore::new(CLIENTS_MAX)),
+        })
+    }
+}
+
+/// Serves whoever comes, until `open` says otherwise.
+pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiver<bool>) {
+    let listener = match TcpListener::from_std(bound) {
+        Ok(listener) => listener,
+        Err(error) => return (shared.log)(&format!("HTTP: {error}")),
+    };
+    loop {
+        // who comes when there are too many waits in the queue of the socket
+        let Ok(room) = shared.clients.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = closed(open.clone()) => return,
+        };
+        let Ok((socket, _)) = accepted else {
+            // out of descriptors, most likely
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let (shared, open) = (shared.clone(), open.clone());
+        tokio::spawn(async move {
+            let service = service_fn(move |request| answer(shared.clone(), request));
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_LIMIT)
+                .serve_connection(TokioIo::new(socket), service);
+            tokio::pin!(connection);
+            // what goes wrong on the way to a client is seen there
+            tokio::select! {
+                _ = &mut connection => {}
+                () = closed(open) => {
+                    connection.as_mut().graceful_shutdown();
+                    drop(connection.await);
+                }
+            }
+            drop(room);
+        });
+    }
+}
+
+/// Ends when the listener is closed.
+async fn closed(mut open: watch::Receiver<bool>) {
+    // without a sender nobody is left to close it
+    drop(open.wait_for(|open| !*open).await);
+}
+
+type Body = Full<Bytes>;
+
+async fn answer(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let path = request.uri().path().to_owned();
+    if let Some(uri) = path.strip_prefix("/sync/") {
+        let (status, body) = route(&shared, request, uri).await;
+        return Ok(response(status, JSON, body));
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let body = "only GET is known here\n".to_owned();
+        return Ok(response(StatusCode::METHOD_NOT_ALLOWED, TEXT, body));
+    }
+    Ok(match path.as_str() {
+        "/metrics" => metrics(&shared).await,
+        "/healthz" => match look(&shared, Parts::NONE).await {
+            Some(view) => state(health::alive(&view).err().into_iter().collect(), "alive"),
+            None => state(vec!["the process cannot be looked at".to_owned()], ""),
+        },
+        "/readyz" => match look(&shared, Parts::NONE).await {
+            Some(view) => state(health::unready(&view), "ready"),
+            None => state(vec!["the process cannot be looked at".to_owned()], ""),
+        },
+        _ => {
+            let body = "there are /metrics, /healthz, /readyz and /sync/…\n".to_owned();
+            response(StatusCode::NOT_FOUND, TEXT, body)
+        }
+    })
+}
+
+async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
+    let began = Instant::now();
+    let Some(view) = look(shared, metrics::PARTS).await else {
+        return response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, String::new());
+    };
+    let mut text = metrics::text(&view);
+    // counting is whole between two calls, whatever happened to a thread
+    let mut exposer = shared.exposer.lock().unwrap_or_else(PoisonError::into_inner);
+    exposer.write(&mut text);
+    exposer.record(text.len(), began.elapsed());
+    response(StatusCode::OK, METRICS, text)
+}
+
+/// Looks at the process on a thread that may wait.
+async fn look(shared: &Arc<Shared>, parts: Parts) -> Option<View> {
+    let process = shared.process.clone();
+    tokio::task::spawn_blocking(move || process.look(parts)).await.ok()
+}
+
+fn state(reasons: Vec<String>, well: &str) -> Response<Body> {
+    if reasons.is_empty() {
+        return response(StatusCode::OK, TEXT, format!("{well}\n"));
+    }
+    response(StatusCode::SERVICE_UNAVAILABLE, TEXT, reasons.join("\n") + "\n")
+}
+
+async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes::Answer {
+    let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (head, body) = request.into_parts();
+    match head.method {
+        Method::GET => {
+            let given = Given::Query(head.uri.query().unwrap_or_default());
+            routes::answer(&rows, ("GET", uri), given, shared.stop.subscribe()).await
+        }
+        Method::POST => {
+            let whole = timeout(HEADER_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
+            let Ok(Ok(body)) = whole else {
+                let error = format!("{{\"error\":\"no body of {BODY_BYTES_MAX} bytes at most\"}}");
+                return (StatusCode::BAD_REQUEST, error);
+            };
+            let body = body.to_bytes();
+            routes::answer(&rows, ("POST", uri), Given::Body(&body), shared.stop.subscribe()).await
+        }
+        // as in ProxySQL, down to the status
+        method => {
+            let error = format!("{{\"error\":\"HTTP method {method} is not implemented\"}}");
+            (StatusCode::OK, error)
+        }
+    }
+}
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if kind == JSON {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    }
+    response
+}
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Clients at a time; more wait.
+const CLIENTS_MAX: usize = 256;
+/// Time for a request's head, and for its body; an idle client is let go after it.
+const HEADER_LIMIT: Duration = Duration::from_secs(60);
+/// Bytes of a body.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// Pause after a client could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

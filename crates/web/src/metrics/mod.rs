@@ -1,0 +1,139 @@
+//! The metrics as Prometheus reads them: which families there are, and their series now.
+//!
+//! What is the same as in ProxySQL has its name and labels; what is Tidegate's own begins with
+//! `tidegate_`. A family without a series is left out whole.
+
+#[cfg(test)]
+mod absent_table;
+mod families_table;
+mod own_table;
+mod text;
+
+use std::fmt::Display;
+
+use engine::stats::{Parts, Walk};
+
+use crate::view::View;
+use text::{Series, Text};
+
+/// What kind of numbers a family has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// They only grow.
+    Counter,
+    /// They come and go.
+    Gauge,
+    /// Counts by upper bound.
+    Histogram,
+}
+
+/// A family of metrics.
+pub(crate) struct Family {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What numbers it has.
+    pub(crate) kind: Kind,
+    /// What they say.
+    pub(crate) help: &'static str,
+    /// Where they come from.
+    pub(crate) source: Source,
+}
+
+/// Where the numbers of a family come from.
+pub(crate) enum Source {
+    /// Numbers of `stats_mysql_global`, each with the labels of its series.
+    Status(&'static [(Labels, &'static str)]),
+    /// Anything else.
+    Series(fn(&View, &mut Series<'_>)),
+}
+
+/// Labels that a series always has.
+pub(crate) type Labels = &'static [(&'static str, &'static str)];
+
+impl Source {
+    fn write(&self, view: &View, series: &mut Series<'_>) {
+        match self {
+            Self::Series(write) => write(view, series),
+            Self::Status(all) => {
+                for (labels, name) in *all {
+                    let labels: Vec<(&str, &dyn Display)> =
+                        labels.iter().map(|(label, value)| (*label, value as _)).collect();
+                    if let Some(number) = view.status.get(*name) {
+                        series.add(&labels, number);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What workers are to be asked for.
+pub const PARTS: Parts = Parts {
+    commands: true,
+    servers: true,
+    errors: true,
+    sessions: Some(Walk::SUMS),
+    lanes: Some(Walk::SUMS),
+    ..Parts::NONE
+};
+
+/// Everything, in Prometheus' text format 0.0.4.
+pub fn text(view: &View) -> String {
+    let mut text = Text::default();
+    for family in all() {
+        let mut series = text.family(family.name, family.kind, family.help);
+        family.source.write(view, &mut series);
+    }
+    text.finish()
+}
+
+/// The names of all families, whether they have series now or not.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|family| family.name)
+}
+
+fn all() -> impl Iterator<Item = &'static Family> {
+    families_table::FAMILIES.iter().chain(own_table::FAMILIES)
+}
+
+/// A family of counters.
+const fn counter(
+    name: &'static str,
+    help: &'static str,
+    series: fn(&View, &mut Series<'_>),
+) -> Family {
+    Family { name, kind: Kind::Counter, help, source: Source::Series(series) }
+}
+
+/// A family of gauges.
+const fn gauge(
+    name: &'static str,
+    help: &'static str,
+    series: fn(&View, &mut Series<'_>),
+) -> Family {
+    Family { name, kind: Kind::Gauge, help, source: Source::Series(series) }
+}
+
+/// A view of a process that has these rows and counted nothing.
+#[cfg(test)]
+pub(crate) fn sample(draft: &engine::snapshot::Draft) -> View {
+    use std::sync::Arc;
+
+    use engine::snapshot::Snapshot;
+    use engine::stats::Collected;
+
+    View {
+        collected: Arc::new(Collected { now_us: 5_000_000, ..Collected::default() }),
+        workers: 2,
+        answered: 2,
+        snapshot: Arc::new(Snapshot::compile(draft).expect("valid")),
+        serving: crate::view::Serving::Open,
+        status: [("Questions", 9)].map(|(name, number)| (name.to_owned(), number)).into(),
+        uptime_s: 5,
+        version: "0.1.0",
+        system: crate::view::System { resident_bytes: 4096, open_files: 9, cpu_ms: 30 },
+    }
+}
+
+#[cfg(test)]
+mod tests;

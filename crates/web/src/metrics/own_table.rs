@@ -1,0 +1,104 @@
+//! The families that are Tidegate's own.
+
+use super::families_table::endpoint;
+use super::text::seconds;
+use super::{Family, Kind, Source, counter, gauge};
+use crate::health;
+
+/// Every one of them.
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        name: "tidegate_command_duration_seconds",
+        kind: Kind::Histogram,
+        help: "Time from a command to the end of its answer, by class of statement.",
+        source: Source::Series(|v, s| {
+            for (class, row) in v.collected.commands.rows().filter(|(_, row)| row.count > 0) {
+                s.histogram(&[("command", &class.name())], &row.buckets, row.time_us);
+            }
+        }),
+    },
+    Family {
+        name: "tidegate_server_duration_seconds",
+        kind: Kind::Histogram,
+        help: "Time from a command to the end of its answer, by server and class of statement.",
+        source: Source::Series(|v, s| {
+            for share in v.collected.servers.values() {
+                let (hostgroup, endpoint) = (share.server.hostgroup.0, endpoint(&share.server));
+                for (class, row) in &share.counters.classes {
+                    s.histogram(
+                        &[
+                            ("hostgroup", &hostgroup),
+                            ("endpoint", &endpoint),
+                            ("command", &class.name()),
+                        ],
+                        &row.buckets,
+                        row.time_us,
+                    );
+                }
+            }
+        }),
+    },
+    counter("tidegate_queries_total", "Commands by what became of them.", |v, s| {
+        let counters = &v.collected.counters;
+        s.add(&[("outcome", &"ok")], counters.ok);
+        s.add(&[("outcome", &"error")], counters.err);
+        s.add(&[("outcome", &"killed")], counters.killed);
+    }),
+    counter("tidegate_query_rule_hits_total", "Times a rule matched.", |v, s| {
+        for (rule_id, hits) in &v.collected.rule_hits {
+            s.add(&[("rule_id", rule_id)], hits.hits);
+        }
+    }),
+    counter(
+        "tidegate_queries_retried_total",
+        "Commands sent again because their backend connection broke.",
+        |v, s| s.one(v.collected.counters.retried),
+    ),
+    counter("tidegate_queries_timed_out_total", "Queries longer than they may be.", |v, s| {
+        s.one(v.collected.counters.timed_out);
+    }),
+    counter(
+        "tidegate_checkouts_waited_total",
+        "Checkouts that waited for a dial or another session.",
+        |v, s| s.one(v.collected.counters.checkouts_waited),
+    ),
+    counter("tidegate_lanes_lost_total", "Backend connections that broke in use.", |v, s| {
+        s.one(v.collected.counters.lanes_lost);
+    }),
+    counter(
+        "tidegate_lanes_dropped_total",
+        "Backend connections closed because their state could not be repaired.",
+        |v, s| s.one(v.collected.counters.lanes_dropped),
+    ),
+    counter(
+        "tidegate_holds_total",
+        "Sessions that kept a backend connection for something other than a transaction.",
+        |v, s| s.one(v.collected.counters.pins),
+    ),
+    counter("tidegate_shuns_total", "Times a server was shunned.", |v, s| {
+        s.one(v.collected.counters.shuns);
+    }),
+    counter("tidegate_panics_total", "Sessions lost to a defect; any is one.", |v, s| {
+        s.one(v.collected.counters.panics);
+    }),
+    gauge("tidegate_hostgroup_servers", "Servers of a hostgroup, by use.", |v, s| {
+        for (hostgroup, servers) in v.snapshot.topology.groups() {
+            let usable = servers.iter().filter(|server| health::is_usable(server, v)).count();
+            s.add(&[("hostgroup", &hostgroup.0), ("state", &"usable")], usable);
+            let unusable = servers.len() - usable;
+            s.add(&[("hostgroup", &hostgroup.0), ("state", &"unusable")], unusable);
+        }
+    }),
+    gauge("tidegate_ready", "1 when /readyz says so.", |v, s| {
+        s.one(u8::from(health::unready(v).is_empty()));
+    }),
+    gauge("tidegate_workers_answering", "Workers that answered this scrape.", |v, s| {
+        s.one(v.answered);
+    }),
+    gauge("process_resident_memory_bytes", "Memory that the process holds.", |v, s| {
+        s.one(v.system.resident_bytes);
+    }),
+    counter("process_cpu_seconds_total", "Processor time that the process has used.", |v, s| {
+        s.one(seconds(v.system.cpu_ms * 1000));
+    }),
+];

@@ -1,0 +1,132 @@
+//! Routes that run a script: parameters to JSON, JSON to an answer, as the rows of
+//! `restapi_routes` say.
+
+use std::time::Duration;
+
+use engine::rows::RestapiRouteRow;
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+
+use crate::program::{End, Finished, Kind, Program};
+
+/// An answer: JSON that is whole already.
+pub(crate) type Answer = (StatusCode, String);
+
+/// What a client gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Given<'a> {
+    /// The query of the address.
+    Query(&'a str),
+    /// A body.
+    Body(&'a [u8]),
+}
+
+/// Runs the script of a route.
+pub(crate) async fn answer(
+    rows: &[RestapiRouteRow],
+    (method, uri): (&str, &str),
+    given: Given<'_>,
+    stop: watch::Receiver<bool>,
+) -> Answer {
+    let found = rows
+        .iter()
+        .find(|row| row.active != 0 && row.method.eq_ignore_ascii_case(method) && row.uri == uri);
+    let Some(row) = found else {
+        let error = format!(
+            "The script for method [{method}] and route [/sync/{uri}] was not found. \
+             Rows count returned [0]"
+        );
+        return (StatusCode::BAD_REQUEST, json!({ "error": error }).to_string());
+    };
+    let parameters = match parameters(given) {
+        Ok(parameters) => parameters,
+        Err(error) => {
+            let body = json!({ "type": "in", "error": error });
+            return (StatusCode::BAD_REQUEST, body.to_string());
+        }
+    };
+    let program =
+        Program { filename: row.script.clone(), args: vec![parameters], kind: Kind::Asked };
+    let limit = Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or(0));
+    outcome(program.run(Some(limit), stop).await)
+}
+
+/// The parameters as one JSON object.
+fn parameters(given: Given<'_>) -> Result<String, String> {
+    let body = match given {
+        Given::Query(query) => return Ok(Value::Object(pairs(query)).to_string()),
+        Given::Body(body) => body,
+    };
+    if body.is_empty() {
+        return Err("Empty parameters".to_owned());
+    }
+    let refused = |why: String| format!("Error parsing input JSON parameters - {why}");
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(object)) => Ok(Value::Object(object).to_string()),
+        Ok(_) => Err(refused("no object".to_owned())),
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+fn outcome(finished: Finished) -> Answer {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let failed = |code: i32, stderr: &str| {
+        let body = json!({
+            "type": "out",
+            "error": "Script failed to be executed",
+            "error_code": code.to_string(),
+            "script_stdout": text(&finished.stdout),
+            "script_stderr": stderr,
+        });
+        (StatusCode::FAILED_DEPENDENCY, body.to_string())
+    };
+    let stderr = text(&finished.stderr);
+    match finished.end {
+        End::Exited(status) if status.success() => {
+            match serde_json::from_slice::<Value>(&finished.stdout) {
+                Ok(_) => (StatusCode::OK, text(&finished.stdout)),
+                Err(_) => failed(1, &stderr),
+            }
+        }
+        End::Exited(status) => failed(status.code().unwrap_or(1), &stderr),
+        End::NotStarted(ref error) => failed(1, &error.to_string()),
+        End::TimedOut => {
+            let error = "Script execution timed out";
+            let body = json!({ "type": "out", "error": error, "error_code": "62" });
+            (StatusCode::FAILED_DEPENDENCY, body.to_string())
+        }
+        End::Stopped => {
+            let body = json!({ "type": "out", "error": "the process ends" });
+            (StatusCode::SERVICE_UNAVAILABLE, body.to_string())
+        }
+    }
+}
+
+/// What an address says after its `?`; of a name that comes twice the last.
+fn pairs(query: &str) -> Map<String, Value> {
+    let pair = |piece: &str| {
+        let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+        (decoded(name), Value::String(decoded(value)))
+    };
+    query.split('&').filter(|piece| !piece.is_empty()).map(pair).collect()
+}
+
+/// Text of which `%41` and `+` are written for other characters.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = hex.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        (rest, _) = match (first, byte) {
+            (b'%', Some(byte)) => (&after[2..], bytes.push(byte)),
+            (b'+', _) => (after, bytes.push(b' ')),
+            _ => (after, bytes.push(first)),
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;
