@@ -26,13 +26,18 @@ fn row_of(row: &LaneRow) -> Row {
         text(&*row.user),
         row.schema.as_deref().map_or(Value::Null, bytes),
         Value::Null,
-        Value::Null,
-        Value::Null,
+        setting(row, b"time_zone"),
+        setting(row, b"sql_mode"),
         text(if row.autocommit { "ON" } else { "OFF" }),
         int(row.idle_ms),
         text(statistics(row).compact()),
         text(mysql_info(row).compact()),
     ]
+}
+
+/// A variable that was set on the connection.
+fn setting(row: &LaneRow, name: &[u8]) -> Value {
+    row.settings.as_ref().and_then(|settings| settings.get(name)).map_or(Value::Null, bytes)
 }
 
 fn statistics(row: &LaneRow) -> Json {

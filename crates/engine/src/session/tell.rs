@@ -254,6 +254,7 @@ fn idle_row(id: LaneId, lane: &Lane, now_us: u64) -> LaneRow {
         age_ms: now_us.saturating_sub(lane.born_us) / 1000,
         thread_id: lane.thread_id,
         charset: lane.state.charset.name(),
+        settings: lane.state.settings.clone(),
         traffic: lane.traffic,
     }
 }

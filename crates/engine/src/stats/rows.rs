@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId};
+use crate::link::Settings;
 use crate::topology::ServerRef;
 
 /// Some sessions of a worker.
@@ -107,6 +108,8 @@ pub struct LaneRow {
     pub thread_id: u32,
     /// Its character set, as it was asked for.
     pub charset: String,
+    /// Variables that were set on it.
+    pub settings: Option<Arc<Settings>>,
     /// What it was used for.
     pub traffic: super::Traffic,
 }
