@@ -99,7 +99,7 @@ impl World {
         let columns = [ColumnDef::text(b"c")];
         let params = [ColumnDef::integer(b"?")];
         let mut reply = Vec::new();
-        write_prepare_ok(&mut reply, &mut 1, CAPS, 3, &params, &columns);
+        write_prepare_ok(&mut reply, &mut 1, CAPS, 3, &params, &columns, Status::AUTOCOMMIT);
         self.exchange(session, &packets::packet(&payload), &reply);
         let told = first_packet(&self.to_client);
         let id: Vec<u8> = told.payload[1..5].to_vec();
@@ -193,6 +193,7 @@ fn configured_with(rules: Vec<RuleRow>) -> (Arc<Snapshot>, Arc<Offer>) {
         caps: CAPS,
         collation_after_reset: None,
         key: ServerKey::generate().expect("the system has random bytes"),
+        stmts: engine::stmt::StmtsOfAll::default(),
     };
     (Arc::new(snapshot), Arc::new(offer))
 }

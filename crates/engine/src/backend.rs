@@ -18,6 +18,9 @@ use crate::users::{Account, Credential, Learned};
 
 /// Capabilities that change what the bytes on a connection look like or mean; a session may only
 /// use a lane that has exactly those its client negotiated.
+///
+/// `MARIADB_CACHE_METADATA` is not among them: a server that leaves out the column definitions of a
+/// statement knows which ones its connection has seen, not which ones each of its sessions has.
 pub const CLASS: Caps = Caps::FOUND_ROWS
     .union(Caps::NO_SCHEMA)
     .union(Caps::LOCAL_FILES)
@@ -31,7 +34,6 @@ pub const CLASS: Caps = Caps::FOUND_ROWS
     .union(Caps::MARIADB_PROGRESS)
     .union(Caps::MARIADB_BULK)
     .union(Caps::MARIADB_EXTENDED_METADATA)
-    .union(Caps::MARIADB_CACHE_METADATA)
     .union(Caps::MARIADB_BULK_UNIT_RESULTS);
 
 /// Of those, the ones that a server must have, or replies could not be relayed as they are.
@@ -63,6 +65,7 @@ pub struct BackendLogin {
     local: bool,
     caps: Caps,
     thread_id: u32,
+    names_last_prepared: bool,
     stage: Stage,
 }
 
@@ -79,6 +82,8 @@ pub enum LoginStep {
         thread_id: u32,
         /// The server's status flags.
         status: Status,
+        /// An execution may name the statement prepared last without knowing its id.
+        names_last_prepared: bool,
     },
     /// It will not be.
     Failed {
@@ -123,7 +128,17 @@ impl BackendLogin {
         local: bool,
     ) -> Self {
         let stage = Stage::ExpectGreeting;
-        Self { account, class, schema, collation, local, caps: Caps::NONE, thread_id: 0, stage }
+        Self {
+            account,
+            class,
+            schema,
+            collation,
+            local,
+            caps: Caps::NONE,
+            thread_id: 0,
+            names_last_prepared: false,
+            stage,
+        }
     }
 
     /// Whose login it is.
@@ -199,6 +214,8 @@ impl BackendLogin {
         frame::write_with(out, &mut seq, |payload| response.encode(payload));
         self.caps = caps;
         self.thread_id = greeting.connection_id;
+        // both came with the same version of MariaDB
+        self.names_last_prepared = greeting.caps.contains(Caps::MARIADB_BULK);
         self.stage = Stage::ExpectResult { plugin, scramble: greeting.scramble };
         LoginStep::Wait
     }
@@ -305,9 +322,12 @@ impl BackendLogin {
 
     fn on_ok(&mut self, payload: &[u8]) -> LoginStep {
         match OkPacket::parse(payload, self.caps) {
-            Ok(ok) => {
-                LoginStep::Ready { caps: self.caps, thread_id: self.thread_id, status: ok.status }
-            }
+            Ok(ok) => LoginStep::Ready {
+                caps: self.caps,
+                thread_id: self.thread_id,
+                status: ok.status,
+                names_last_prepared: self.names_last_prepared,
+            },
             Err(_) => failed(LastFault::Protocol),
         }
     }

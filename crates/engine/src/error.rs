@@ -51,6 +51,8 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
     row(1243, "HY000", "a prepared statement does not exist"),
     row(1317, "70100", "the query was killed"),
+    row(1421, "HY000", "a prepared statement has no open cursor"),
+    row(1461, "42000", "a client has prepared 16,382 statements"),
     row(1835, "HY000", "bytes are no command"),
     row(1907, "70100", "the query ran longer than its limit"),
     row(2003, "HY000", "a server cannot be connected to, for a user with `fast_forward`"),
@@ -125,6 +127,20 @@ pub fn too_many_user_connections(user: &str, current: u32) -> SqlError {
 /// MySQL 1243 for an execute of a statement that does not exist.
 pub fn unknown_statement(id: u32, command: &str) -> SqlError {
     error(1243, *b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+}
+
+/// MySQL 1421 for a fetch from a statement without a cursor.
+pub fn no_open_cursor(id: u32) -> SqlError {
+    error(1421, *b"HY000", format!("The statement ({id}) has no open cursor."))
+}
+
+/// MySQL 1461 for a client that has as many statements as one may have.
+pub fn too_many_statements() -> SqlError {
+    error(
+        1461,
+        *b"42000",
+        "Can't create more than max_prepared_stmt_count statements (current value: 16382)".into(),
+    )
 }
 
 /// MySQL 1158 for a connection to a server that broke while it worked for this client. (Numbers

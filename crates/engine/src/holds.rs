@@ -24,8 +24,6 @@ impl Holds {
     pub const GET_LOCK: Self = Self(1 << 4);
     /// Statements were prepared by text.
     pub const TEXT_PREPARE: Self = Self(1 << 5);
-    /// Statements of the binary protocol are prepared on this lane.
-    pub const PREPARED_STATEMENT: Self = Self(1 << 6);
     /// The next statement may ask for the rows found.
     pub const FOUND_ROWS: Self = Self(1 << 7);
     /// The next statement may ask for the warnings.
@@ -80,9 +78,7 @@ impl Holds {
     pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
 
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
-    const CLEAN: Self = Self(
-        Self::PREPARED_STATEMENT.0 | Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0,
-    );
+    const CLEAN: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0);
 
     /// Both sets together.
     pub const fn union(self, other: Self) -> Self {
@@ -109,8 +105,7 @@ impl Holds {
         *self = if on { self.union(other) } else { self.without(other) };
     }
 
-    /// Whether a session that ends may hand the lane back instead of closing it, once it has
-    /// closed its prepared statements there.
+    /// Whether a session that ends may hand the lane back instead of closing it.
     pub const fn leave_it_clean(self) -> bool {
         self.without(Self::CLEAN).is_empty()
     }
@@ -132,14 +127,13 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 22] = [
+const NAMES: [(Holds, &str); 21] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
     (Holds::LOCK_TABLES, "lock_tables"),
     (Holds::GET_LOCK, "get_lock"),
     (Holds::TEXT_PREPARE, "text_prepare"),
-    (Holds::PREPARED_STATEMENT, "prepared_statement"),
     (Holds::FOUND_ROWS, "found_rows"),
     (Holds::WARNINGS, "has_warnings"),
     (Holds::SET, "set"),
@@ -235,8 +229,8 @@ mod tests {
 
     #[test]
     fn only_what_can_be_taken_away_leaves_a_lane_clean() {
-        assert!(Holds::PREPARED_STATEMENT.union(Holds::WARNINGS).leave_it_clean());
-        assert!(!Holds::PREPARED_STATEMENT.union(Holds::TRANSACTION).leave_it_clean());
+        assert!(Holds::FOUND_ROWS.union(Holds::WARNINGS).leave_it_clean());
+        assert!(!Holds::FOUND_ROWS.union(Holds::TRANSACTION).leave_it_clean());
         for (hold, name) in NAMES {
             assert!(!(hold.intersects(Holds::PINNING) && hold.leave_it_clean()), "{name}");
         }

@@ -59,3 +59,7 @@ slab_key!(
     /// A backend connection of one worker, from dial to close.
     LaneId
 );
+slab_key!(
+    /// A text that a worker's sessions have prepared.
+    StmtKey
+);

@@ -17,6 +17,7 @@ use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::link::LinkState;
 use crate::stats::Traffic;
+use crate::stmt::OnLane;
 use crate::topology::ServerRef;
 use crate::users::Account;
 
@@ -63,7 +64,7 @@ pub enum Step {
     Autocommit,
     /// `SET last_insert_id`.
     InsertId,
-    /// `COM_STMT_PREPARE` of a statement that the session prepared on another lane.
+    /// `COM_STMT_PREPARE` of a statement that is executed next.
     Prepare(ClientStmtId),
     /// A read once more, for the warnings it leaves behind.
     Again,
@@ -148,6 +149,10 @@ pub struct Lane {
     pub alarm_us: u64,
     /// What it was used for.
     pub traffic: Traffic,
+    /// What is prepared on it.
+    pub stmts: OnLane,
+    /// An execution may name the statement prepared last without knowing its id.
+    pub names_last_prepared: bool,
     queue: VecDeque<InFlight>,
     /// How many commands of the queue are out; more are only gathered on a shared lane.
     sent: usize,
@@ -188,6 +193,8 @@ impl Lane {
             turned_us: now_us,
             alarm_us: 0,
             traffic: Traffic::default(),
+            stmts: OnLane::default(),
+            names_last_prepared: false,
             queue: VecDeque::with_capacity(4),
             sent: 0,
             cost_us: 0,

@@ -34,6 +34,7 @@ pub mod session;
 pub mod slab;
 pub mod snapshot;
 pub mod stats;
+pub mod stmt;
 pub mod topology;
 pub mod users;
 pub mod vars;

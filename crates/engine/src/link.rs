@@ -77,6 +77,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether something has to be done whose answer must be awaited.
+    pub fn is_awaited(&self) -> bool {
+        self.schema.is_some() || self.settings.is_some()
+    }
+
     /// Whether nothing has to be done.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use wire::Caps;
 
-use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::lane::depth::Depth;
 use crate::lane::policy::Bounds;
 use crate::lane::{Held, Lane};
@@ -42,6 +42,8 @@ pub struct Need<'a> {
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
+    /// The text that is executed: a connection that has it prepared is preferred.
+    pub stmt: Option<StmtKey>,
 }
 
 /// What a checkout came to.
@@ -258,6 +260,8 @@ impl PoolShard {
         for (position, id) in idle.iter().enumerate().rev().take(SCAN) {
             let Some(lane) = lanes.get(*id) else { continue };
             let Some(steps) = fits(lane, need) else { continue };
+            let missing = need.stmt.is_some_and(|stmt| !lane.stmts.has(stmt));
+            let steps = steps + u32::from(missing);
             if best.is_none_or(|(least, _)| steps < least) {
                 best = Some((steps, position));
             }

@@ -23,6 +23,7 @@ use crate::session::{Mirrors, Phase, Session};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
+use crate::stmt::{Registry, StmtsOfAll};
 use crate::topology::LastFault;
 
 /// What the process offers to every client, found out at start.
@@ -36,6 +37,8 @@ pub struct Offer {
     pub collation_after_reset: Option<u16>,
     /// For full `caching_sha2_password` authentication without TLS.
     pub key: ServerKey,
+    /// What the workers share about prepared statements.
+    pub stmts: StmtsOfAll,
 }
 
 /// A client that was just accepted.
@@ -80,6 +83,8 @@ pub struct Proxy {
     pub(crate) spare: Vec<Vec<u8>>,
     /// The same for digests.
     pub(crate) spare_digests: Vec<Vec<u8>>,
+    /// Prepared texts.
+    pub(crate) texts: Registry,
     /// Schemas that logins have seen to exist.
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
     /// Settings that sessions have made, latest first.
@@ -118,6 +123,7 @@ impl Proxy {
             draining: false,
             spare: Vec::new(),
             spare_digests: Vec::new(),
+            texts: Registry::default(),
             schemas_seen: Vec::new(),
             settings_seen: Vec::new(),
             secret,

@@ -109,6 +109,8 @@ mod tests {
             mirrors_queued: 4,
             processor_ns: 0,
             rule_hits: vec![(3, RuleHits { hits: queries, limit_hits: 1 })],
+            stmt_counts: Default::default(),
+            statements: None,
             commands: Some(commands),
             digests: None,
             servers: Vec::new(),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use engine::backend::CLASS;
 use engine::proxy::Offer;
+use engine::stmt::StmtsOfAll;
 use engine::vars::Vars;
 use io::Addr;
 use wire::Caps;
@@ -53,7 +54,13 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         None => Vars::FALLBACK_VERSION.as_bytes().to_vec(),
     };
     let collation_after_reset = said.first().and_then(|first| first.after_reset);
-    Ok(Offer { server_version, caps: caps_of(&said), collation_after_reset, key })
+    Ok(Offer {
+        server_version,
+        caps: caps_of(&said),
+        collation_after_reset,
+        key,
+        stmts: StmtsOfAll::default(),
+    })
 }
 
 /// What all servers can do, and the proxy with them.

@@ -178,3 +178,6 @@ pub fn schema_track(schema: &str) -> Vec<u8> {
 
 /// The type that parameters are sent with.
 pub const PARAMETER: ColumnKind = ColumnKind::VAR_STRING;
+
+/// The types that clients send their parameter as.
+pub const PARAMETER_KINDS: [u8; 3] = [PARAMETER.0, ColumnKind::BLOB.0, ColumnKind::STRING.0];

@@ -17,6 +17,8 @@ pub enum Planted {
     CommandTwice,
     /// A piece of an answer gets lost.
     LostBytes,
+    /// A statement that was just prepared is taken for one that was prepared before it.
+    WrongStatement,
 }
 
 /// The worker behind what was planted.
@@ -26,6 +28,8 @@ pub struct Crooked {
     dice: Dice,
     lanes: Vec<Sock>,
     clients: Vec<Sock>,
+    /// The ids of statements by the connection they were prepared on last.
+    prepared: Vec<(Sock, [u8; 4])>,
     /// Commands to be served once more.
     again: Vec<(Sock, Vec<u8>)>,
 }
@@ -33,7 +37,8 @@ pub struct Crooked {
 impl Crooked {
     /// The worker, with a bug or without.
     pub fn new(worker: Worker, planted: Option<Planted>, dice: Dice) -> Self {
-        Self { worker, planted, dice, lanes: Vec::new(), clients: Vec::new(), again: Vec::new() }
+        let (lanes, clients, prepared, again) = Default::default();
+        Self { worker, planted, dice, lanes, clients, prepared, again }
     }
 
     /// The worker itself.
@@ -58,7 +63,28 @@ impl Crooked {
         if bytes.len() > 100 && self.strikes(Planted::LostBytes, 3) {
             return 50 + self.worker.on_bytes(io, owner, &bytes[..bytes.len() - 50]);
         }
+        if self.planted == Some(Planted::WrongStatement)
+            && let Some(mixed) = self.mixed_up(sock, bytes)
+        {
+            return self.worker.on_bytes(io, sock, &mixed);
+        }
         self.worker.on_bytes(io, owner, bytes)
+    }
+
+    /// The answer to a prepare with the id of the statement prepared before.
+    fn mixed_up(&mut self, sock: Sock, bytes: &[u8]) -> Option<Vec<u8>> {
+        const HEAD: [u8; 5] = [12, 0, 0, 1, 0];
+        const ID: std::ops::Range<usize> = 5..9;
+        if !bytes.starts_with(&HEAD) {
+            return None;
+        }
+        let id = *bytes.get(ID)?.first_chunk()?;
+        let before = self.prepared.iter().find(|(other, _)| *other == sock).map(|(_, id)| *id);
+        self.prepared.retain(|(other, _)| *other != sock);
+        self.prepared.push((sock, id));
+        let mut mixed = bytes.to_vec();
+        mixed.get_mut(ID)?.copy_from_slice(&before?);
+        self.strikes(Planted::WrongStatement, 20).then_some(mixed)
     }
 
     fn client_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {

@@ -170,7 +170,7 @@ fn prepare(tag: usize) -> Vec<u8> {
 }
 
 fn execute(tag: usize, id: &[u8]) -> Vec<u8> {
-    let words = format!("s{tag} q3 {WORDS} k=rows r=3 w=200 n=1 wa=0");
+    let words = format!("s{tag} q3 {WORDS} k=rows r=3 w=200 n=1 wa=0 of=s{tag}q2 in= as=253;");
     let mut body = [id, &[0, 1, 0, 0, 0, 0, 1, 253, 0]].concat();
     lenenc::write_bytes(&mut body, words.as_bytes());
     let mut out = Vec::new();

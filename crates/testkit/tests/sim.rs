@@ -60,6 +60,10 @@ fn sim_keeps_its_promises_whatever_the_seed() {
                 ("lane shared: lost", counters.shared_losses),
                 ("lane shared: slow client", counters.shared_slow_clients),
                 ("lane shared: read again", counters.shared_recalls),
+                ("statement prepared by a client", counters.prepares),
+                ("statement prepared on a server", counters.lane_prepares),
+                ("statement executed on a server", counters.lane_executes),
+                ("statement closed on a server", counters.lane_closes),
             ];
             for (what, times) in counted.into_iter().filter(|(_, times)| *times > 0) {
                 *tally.entry(what).or_default() += times;
@@ -82,7 +86,7 @@ fn sim_keeps_its_promises_whatever_the_seed() {
 }
 
 /// What a thousand seeds have to bring about.
-const HAPPENS: [&str; 71] = [
+const HAPPENS: [&str; 72] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -148,6 +152,7 @@ const HAPPENS: [&str; 71] = [
     "server: mirrored",
     "server: query interrupted",
     "shared",
+    "statement closed on a server",
     "sticky",
     "timed out",
     "too long",
@@ -199,6 +204,12 @@ fn sim_finds_a_command_that_is_served_twice() {
 #[test]
 fn sim_finds_bytes_that_get_lost() {
     println!("{}", found(Planted::LostBytes).expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_finds_a_statement_taken_for_another() {
+    let failure = found_as(Planted::WrongStatement, "by mistake").expect("within 1,000 seeds");
+    println!("{failure}");
 }
 
 #[test]

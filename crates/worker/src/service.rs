@@ -171,6 +171,7 @@ mod tests {
             caps: wire::Caps::PROTOCOL_41,
             collation_after_reset: None,
             key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
+            stmts: engine::stmt::StmtsOfAll::default(),
         };
         let outside = Outside {
             shared: Arc::new(Shared::new(10)),

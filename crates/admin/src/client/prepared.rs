@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
+use wire::Status;
 use wire::command::LAST_PREPARED;
 use wire::execute::{ParamType, Params};
 use wire::reply::{self, ColumnDef};
@@ -63,7 +64,7 @@ impl Client {
         let marks = vec![ColumnDef::text(b"?"); usize::from(parameters)];
         let columns = columns(&prepared.columns);
         let id = self.statements.last;
-        reply::write_prepare_ok(out, &mut self.seq, self.caps, id, &marks, &columns);
+        reply::write_prepare_ok(out, &mut self.seq, self.caps, id, &marks, &columns, Status::NONE);
         let kept = Kept { text, parameters, types: Vec::new(), long: BTreeMap::new() };
         self.statements.by_id.insert(id, kept);
     }

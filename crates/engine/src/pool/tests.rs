@@ -50,6 +50,7 @@ impl Bench {
             held: &[],
             fresh: false,
             share: None,
+            stmt: None,
         };
         self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
     }
@@ -152,7 +153,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
     let held: Vec<_> = (0..2)
         .map(|index| {
             let lane = bench.idle_lane(index, "test", Caps::NONE);
-            Held { hostgroup: READERS, lane, why: Holds::PREPARED_STATEMENT }
+            Held { hostgroup: READERS, lane, why: Holds::WARNINGS }
         })
         .collect();
     let mut first = 0_u32;
@@ -167,6 +168,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
             held: &held,
             fresh: false,
             share: None,
+            stmt: None,
         };
         match bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0) {
             Checkout::Held(lane) => first += u32::from(lane == held[0].lane),

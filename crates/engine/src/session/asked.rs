@@ -43,6 +43,11 @@ impl Asked {
     pub(crate) fn since_us(&self) -> Option<u64> {
         self.open.then_some(self.since_us)
     }
+
+    /// Notes what kind of statement it is.
+    pub(crate) fn set_class(&mut self, class: CommandClass) {
+        self.class = Some(class);
+    }
 }
 
 impl Proxy {
@@ -69,7 +74,7 @@ impl Proxy {
     /// Notes what kind of statement it is.
     pub(crate) fn note_class(&mut self, id: SessionId, class: CommandClass) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.asked.class = Some(class);
+            session.asked.set_class(class);
         }
     }
 

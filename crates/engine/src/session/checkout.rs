@@ -98,8 +98,8 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
-        let share = self.share_of(job);
-        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
+        let (share, stmt) = (self.share_of(job), session.key_of(job));
+        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
     }
 
@@ -272,8 +272,8 @@ impl Proxy {
             let Phase::Waiting(waiting) = &session.phase else { return None };
             let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
             let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
-            let (avoid, held, share) = (None, &[][..], None);
-            let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
+            let (avoid, held, share, stmt) = (None, &[][..], None, None);
+            let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
             pool::fits(lane, &need).map(|_| (waiter, fresh))
         };
         if let Lease::Dialing(Some(dialer)) = before

@@ -169,17 +169,14 @@ impl Proxy {
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         let held = std::mem::take(&mut session.held);
-        let stmts = session.stmts.take();
         session.ties = None;
+        self.forget_handles(id);
         for held in held {
             let quiet = self.lanes.get(held.lane).is_some_and(Lane::is_quiet);
             if !quiet || !held.why.leave_it_clean() {
                 self.stats.lanes_dropped += 1;
                 self.drop_lane(held.lane);
                 continue;
-            }
-            for stmt in stmts.iter().flat_map(|stmts| stmts.server_ids_on(held.lane)) {
-                self.send_close(held.lane, stmt);
             }
             self.offer_lane(held.lane);
         }
@@ -356,8 +353,8 @@ impl Proxy {
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
-        let (held, fresh, share) = (&[][..], false, None);
-        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share };
+        let (held, fresh, share, stmt) = (&[][..], false, None, None);
+        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),

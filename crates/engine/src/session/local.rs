@@ -18,7 +18,7 @@ use crate::session::asked::Rows;
 use crate::session::{Phase, Session, Then};
 
 /// The status flags a session shows when the proxy answers.
-fn status_of(session: &Session) -> Status {
+pub(crate) fn status_of(session: &Session) -> Status {
     let mut status = Status::default();
     if session.want.autocommit {
         status = status.union(Status::AUTOCOMMIT);

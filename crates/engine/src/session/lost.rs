@@ -21,8 +21,7 @@ impl Proxy {
         let Some(held) = session.held.iter().find(|held| held.lane == lane_id) else {
             return false;
         };
-        let clean = held.why.without(Holds::WARNINGS).is_empty()
-            || held.why.without(Holds::WARNINGS.union(Holds::PREPARED_STATEMENT)).is_empty();
+        let clean = held.why.without(Holds::WARNINGS).is_empty();
         let unsent = matches!(running.stage, Stage::Aligning { .. });
         let safe = clean
             && !running.delivered

@@ -2,11 +2,11 @@
 //!
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
-//! a command on a lane), `reply`, `stmt` (prepared statements), `ties` (of which reasons to keep a
-//! lane end), `local` (answers of the proxy's own), `kill`, `deadline` and `ending`. `share` runs
-//! commands on lanes that others use too, `adopt` is the change of the configuration, `asked`
-//! follows a query from its route to the statistics, `mirror` runs copies of queries in sessions
-//! without a client.
+//! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
+//! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
+//! and `ending`. `share` runs commands on lanes that others use too, `adopt` is the change of the
+//! configuration, `asked` follows a query from its route to the statistics, `mirror` runs copies of
+//! queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ mod command;
 mod deadline;
 mod delay;
 mod ending;
+mod execute;
 mod infile;
 mod kill;
 mod local;
@@ -39,6 +40,7 @@ mod long;
 mod lost;
 mod mirror;
 mod place;
+mod prepare;
 mod query;
 mod reply;
 mod run;
@@ -50,7 +52,7 @@ mod ties;
 pub use adopt::Replaced;
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use mirror::Mirrors;
-pub(crate) use stmt::Statements;
+pub(crate) use stmt::Handles;
 pub(crate) use tell::share;
 
 /// What a command is, as far as its way through the proxy depends on it.
@@ -152,7 +154,8 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// Steps are on their way whose success must be known before the command is sent.
-    Aligning { pending: u32, failed: Option<SqlError> },
+    /// `toward` is the state that they lead to, where it is not the session's own.
+    Aligning { pending: u32, failed: Option<SqlError>, toward: Option<Box<LinkState>> },
     /// The command is with the server.
     Sent,
     /// The server asked for a file; the client is sending it.
@@ -176,6 +179,9 @@ pub(crate) struct Running {
     pub shared: bool,
     /// Bytes of the reply so far.
     pub reply_bytes: u64,
+    /// Why the statement that it executes was not prepared: told in place of what the server
+    /// says of the execution.
+    pub step_error: Option<Box<SqlError>>,
 }
 
 /// What a client is told when the end of a command that is not served has been seen.
@@ -265,7 +271,7 @@ pub struct Session {
     /// What it looked like after login.
     pub(crate) first: LinkState,
     pub(crate) held: Vec<Held>,
-    pub(crate) stmts: Option<Box<Statements>>,
+    pub(crate) stmts: Option<Box<Handles>>,
     /// What it made on the lane that it is tied to.
     pub(crate) ties: Option<Box<ties::Ties>>,
     pub(crate) last_insert_id: u64,

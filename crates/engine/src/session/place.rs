@@ -29,8 +29,6 @@ pub(crate) struct Placing {
     pub holds: Holds,
     /// What the rules say.
     pub destination: Option<HostgroupId>,
-    /// A lane that the session has in the hostgroup will do, whichever server it goes to.
-    pub stays: bool,
     /// A connection is made for it unless the session is tied to one.
     pub fresh: bool,
     /// It is a `SELECT`, which rules may well send where no write can go.
@@ -41,7 +39,7 @@ impl Placing {
     /// For a job that the rules send there.
     pub(crate) fn of(job: &Job, destination: Option<HostgroupId>) -> Self {
         let Job { effects, holds, fresh, .. } = *job;
-        Self { effects, holds, destination, stays: false, fresh, reads: false }
+        Self { effects, holds, destination, fresh, reads: false }
     }
 
     /// For a statement of that class.
@@ -64,10 +62,10 @@ impl Proxy {
     /// Decides about an execution of a prepared statement.
     pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
-        let Some(statement) = session.find_statement(stmt) else { return Route::default() };
+        let Some(handle) = session.handle(stmt) else { return Route::default() };
         let query = Query {
-            text: statement.text(),
-            digest: statement.digest(),
+            text: &handle.text.text,
+            digest: handle.text.digest(),
             execute: true,
             ..query_of(session)
         };
@@ -153,14 +151,8 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     if placing.fresh {
         return Place::Hostgroup(hostgroup);
     }
-    // A lane kept only for its prepared statements is no reason to stay with its server: they can
-    // be prepared on another one, and the weights are kept.
-    let kept = session.held.iter().find(|held| {
-        held.hostgroup == hostgroup
-            && (placing.stays || !held.why.without(Holds::PREPARED_STATEMENT).is_empty())
-    });
-    match kept {
-        Some(held) => Place::Lane(held.lane),
+    match session.held_in(hostgroup) {
+        Some(lane) => Place::Lane(lane),
         None => Place::Hostgroup(hostgroup),
     }
 }

@@ -138,7 +138,7 @@ impl Proxy {
 
     /// The facts of a text, of which only the beginning may be there; the rest of one that is
     /// longer than what is usually kept is not looked at either.
-    fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
+    pub(crate) fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
         self.long_facts_of(text, is_cut).unwrap_or_else(|| sql::facts(text))
     }
 
@@ -295,7 +295,7 @@ impl Proxy {
         repeatable: bool,
     ) {
         let job = Job { repeatable, holds, ..self.unrouted(what, reply) };
-        let placing = Placing { stays: true, ..Placing::of(&job, None) };
+        let placing = Placing::of(&job, None);
         self.begin(id, job, placing);
     }
 }

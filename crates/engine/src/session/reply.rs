@@ -72,10 +72,11 @@ impl Proxy {
         orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
         match step {
             LoginStep::Wait => {}
-            LoginStep::Ready { caps, thread_id, status } => {
+            LoginStep::Ready { caps, thread_id, status, names_last_prepared } => {
                 lane.login = None;
                 lane.caps = caps;
                 lane.thread_id = thread_id;
+                lane.names_last_prepared = names_last_prepared;
                 lane.status = status;
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
                 lane.server.gauge.on_success();
@@ -176,9 +177,9 @@ impl Proxy {
     ) {
         match event {
             Event::End(_) | Event::Err { .. } if step == Step::Again => self.pop(lane_id, None),
-            Event::Prepared { stmt_id, .. } => {
+            Event::Prepared { stmt_id, columns, params, .. } => {
                 if let Step::Prepare(stmt) = step {
-                    self.statement_prepared(id, lane_id, stmt, stmt_id);
+                    self.step_prepared(id, lane_id, stmt, (stmt_id, columns, params));
                 }
             }
             Event::End(end) => {
@@ -214,41 +215,36 @@ impl Proxy {
     ) {
         let Some(running) = self.running(id) else { return };
         let login = running.job.what == What::LoginSchema;
-        let overdue = match &event {
-            Event::Err { code, .. } => Self::timed_out(running, *code),
-            _ => None,
-        };
-        if let Event::Err { code, .. } = event
-            && is_going_away(code)
-            && self.retry(id, lane_id)
-        {
-            return self.drop_lane(lane_id);
+        let prepares = is_prepare(&running.job);
+        let mut instead = None;
+        if let Event::Err { code, .. } = event {
+            instead = Self::timed_out(running, code);
+            if self.runs_again(id, lane_id, code) {
+                return;
+            }
+            let step_error = self.running(id).and_then(|running| running.step_error.take());
+            instead = instead.or(step_error.map(|error| *error));
         }
         match &event {
             _ if login => {}
-            Event::Err { at, .. } if overdue.is_some() => {
+            Event::Err { at, .. } if instead.is_some() => {
                 let before = range.start + at.start.saturating_sub(frame::HEADER_BYTES);
                 self.relay_reply(id, range.start..before);
-                self.say_instead(id, lane_id, overdue);
+                self.say_instead(id, lane_id, instead);
             }
             Event::Prepared { stmt_id, columns, params, id_at } => {
                 let id_at = range.start + id_at;
-                self.on_prepared(id, lane_id, *stmt_id, (*columns, *params), id_at, range.clone());
+                let said = (*stmt_id, *columns, *params);
+                self.on_prepared(id, lane_id, said, id_at, range.clone());
             }
             _ => self.relay_reply(id, range.clone()),
         }
+        if prepares {
+            self.note_answer(id, slice(bytes, range.clone()));
+        }
         let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
         match event {
-            Event::Infile if self.sessions.get(id).is_some_and(Session::is_mirror) => {
-                // nobody has the file
-                self.end_session(id, true);
-            }
-            Event::Infile => {
-                if let Some(running) = self.running(id) {
-                    running.stage = Stage::Infile(InfileScan::begin());
-                }
-                self.resume_input(id);
-            }
+            Event::Infile => self.await_file(id),
             Event::Track { session_track } => {
                 self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
             }
@@ -263,8 +259,7 @@ impl Proxy {
             }
             Event::End(end) => {
                 let changes = end.session_track.clone();
-                let prepared = matches!(self.running(id), Some(r) if is_prepare(&r.job));
-                self.pop(lane_id, Some(end.status).filter(|_| !prepared));
+                self.pop(lane_id, Some(end.status).filter(|_| !prepares));
                 if let Some(changes) = changes {
                     self.note_changes(id, lane_id, slice(bytes, at(&changes)));
                 }
@@ -279,6 +274,34 @@ impl Proxy {
         let Ok(said) = ErrPacket::parse(payload) else { return };
         self.note_interruption(lane_id, said.code);
         self.note_lane_error(id, lane_id, said.code, said.message);
+    }
+
+    /// The client sends a file.
+    fn await_file(&mut self, id: SessionId) {
+        if self.sessions.get(id).is_some_and(Session::is_mirror) {
+            // nobody has it
+            return self.end_session(id, true);
+        }
+        if let Some(running) = self.running(id) {
+            running.stage = Stage::Infile(InfileScan::begin());
+        }
+        self.resume_input(id);
+    }
+
+    /// Runs a command again that failed with an error which says that it did nothing, where
+    /// something can be done about the reason.
+    fn runs_again(&mut self, id: SessionId, lane_id: LaneId, code: u16) -> bool {
+        if self.mends(id, lane_id, code) {
+            let Some(job) = self.running(id).map(|running| running.job) else { return false };
+            self.pop(lane_id, None);
+            self.run(id, lane_id, job);
+            return true;
+        }
+        let again = is_going_away(code) && self.retry(id, lane_id);
+        if again {
+            self.drop_lane(lane_id);
+        }
+        again
     }
 
     pub(crate) fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
@@ -377,7 +400,6 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let in_trans = lane.status.contains(Status::IN_TRANS);
-        let statements = session.statements_on(lane_id);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         let why = &mut held.why;
         let warned = match outcome {
@@ -398,8 +420,6 @@ impl Proxy {
         let warned = warned
             || (why.intersects(Holds::WARNINGS) && job.effects.intersects(Effects::SHOW_WARNINGS));
         why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
-        why.set(Holds::PREPARED_STATEMENT, statements);
-        why.set(Holds::LONG_DATA, false);
         let shares = match job.multiplex {
             Some(Multiplex::Off) => false,
             Some(Multiplex::On) => true,
@@ -411,21 +431,23 @@ impl Proxy {
             why.set(job.holds.without(undone(job, outcome)), true);
             self.stats.note_pin(!before && why.intersects(Holds::PINNING), job.what == What::Set);
         }
-        if let (What::Execute(stmt), Outcome::Done(end)) = (job.what, outcome) {
-            let open = end.status.contains(Status::CURSOR_EXISTS)
-                && !end.status.contains(Status::LAST_ROW_SENT);
-            session.set_cursor(stmt, lane_id, open);
-        } else if let (What::OfStatement(stmt), Outcome::Done(end)) = (job.what, outcome) {
-            let open = end.status.contains(Status::CURSOR_EXISTS)
-                && !end.status.contains(Status::LAST_ROW_SENT);
-            session.set_cursor(stmt, lane_id, open);
-        }
-        let cursors = session.cursors_on(lane_id);
-        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
-        held.why.set(Holds::CURSOR, cursors);
-        let follows = done && !is_prepare(job) && held.why.intersects(ties::ENDING);
+        let follows = done && !is_prepare(job) && why.intersects(ties::ENDING);
         if follows {
             self.follow_ties(id, lane_id, job);
+        }
+        if done && job.effects.intersects(CHANGES_DEFINITIONS) {
+            self.offer.stmts.definitions_changed();
+        }
+        match job.what {
+            What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
+            What::Execute(_) | What::OfStatement(_) => {
+                let end = match outcome {
+                    Outcome::Done(end) => Some(end.status),
+                    Outcome::Failed => None,
+                };
+                self.settle_statement(id, lane_id, job, end);
+            }
+            _ => {}
         }
         self.note_transaction(id);
         self.let_go(id, lane_id);
@@ -498,10 +520,7 @@ impl Proxy {
             return;
         };
         let lane_id = running.lane;
-        if let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) {
-            held.why.set(Holds::LONG_DATA, true);
-            held.why.set(Holds::PREPARED_STATEMENT, true);
-        }
+        session.note_tied(lane_id);
         self.drop_kept(id);
         self.after_command(id);
     }
@@ -552,6 +571,10 @@ fn undone(job: &Job, outcome: &Outcome) -> Holds {
 fn is_prepare(job: &Job) -> bool {
     matches!(job.what, What::Prepare(_))
 }
+
+/// What may change what a statement's result looks like.
+const CHANGES_DEFINITIONS: Effects =
+    Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR).union(Effects::CALLS_PROCEDURE);
 
 /// Errors by which a server says that it cannot serve anybody.
 pub(crate) fn is_going_away(code: u16) -> bool {

@@ -9,9 +9,10 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lease, Owner, Step};
-use crate::link::Plan;
+use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
+use crate::session::prepare::TOO_MANY;
 use crate::session::{Job, Phase, Running, Stage, What};
 
 impl Proxy {
@@ -34,24 +35,33 @@ impl Proxy {
             file_seq: None,
             shared: false,
             reply_bytes: 0,
+            step_error: None,
         });
         if job.what == What::Relay {
             return self.run_relay(id, lane_id);
         }
-        if self.send_awaited_steps(id, lane_id, &job, &plan) {
+        if let Some(text) = self.missing_statement(id, lane_id, &job) {
+            return self.prepare_on_lane(id, lane_id, &job, &text, &plan);
+        }
+        let pending = self.send_awaited_steps(id, lane_id, &job, &plan);
+        if pending > 0 {
+            self.await_steps(id, pending, None);
             return self.watch(id, &job);
+        }
+        if let What::Prepare(_) = job.what {
+            self.make_room(lane_id);
         }
         self.send_command(id, lane_id, &job, &plan);
     }
 
-    /// Sends the steps whose answers must be seen first; `false` when there are none.
-    fn send_awaited_steps(
+    /// Sends the steps whose answers must be seen first; returns how many there are.
+    pub(crate) fn send_awaited_steps(
         &mut self,
         id: SessionId,
         lane_id: LaneId,
         job: &Job,
         plan: &Plan,
-    ) -> bool {
+    ) -> u32 {
         let mut pending = 0;
         // a command that sets the schema itself needs no other one before it
         let sets_it = matches!(job.what, What::Schema | What::LoginSchema);
@@ -70,20 +80,16 @@ impl Proxy {
             });
             pending += 1;
         }
-        if let Some((stmt, text)) = self.missing_statement(id, lane_id, job) {
-            self.stats.lane_prepares += 1;
-            self.send_step(id, lane_id, Step::Prepare(stmt), ReplyKind::Prepare, |out| {
-                command::write(out, command::code::STMT_PREPARE, &text);
-            });
-            pending += 1;
-        }
-        if pending == 0 {
-            return false;
-        }
+        pending
+    }
+
+    /// Waits for the answers to so many steps; `toward` is where they lead, if not to the session's
+    /// own state.
+    pub(crate) fn await_steps(&mut self, id: SessionId, pending: u32, toward: Option<LinkState>) {
         if let Some(running) = self.running(id) {
-            running.stage = Stage::Aligning { pending, failed: None };
+            let toward = toward.map(Box::new);
+            running.stage = Stage::Aligning { pending, failed: None, toward };
         }
-        true
     }
 
     /// The running command of a session.
@@ -112,7 +118,7 @@ impl Proxy {
     }
 
     /// Sends the command, with what cannot fail in front of it.
-    fn send_command(&mut self, id: SessionId, lane_id: LaneId, job: &Job, plan: &Plan) {
+    pub(crate) fn send_command(&mut self, id: SessionId, lane_id: LaneId, job: &Job, plan: &Plan) {
         if let Some(text) = plan.autocommit {
             self.send_step(id, lane_id, Step::Autocommit, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
@@ -198,19 +204,26 @@ impl Proxy {
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Phase::Running(running) = &mut session.phase else { return };
         if result.is_ok() {
+            let toward = match &running.stage {
+                Stage::Aligning { toward: Some(toward), .. } => toward,
+                _ => &session.want,
+            };
             match step {
-                Step::Schema => lane.state.schema = session.want.schema.clone(),
+                Step::Schema => lane.state.schema = toward.schema.clone(),
                 Step::Settings => {
-                    lane.state.charset = session.want.charset;
-                    lane.state.settings.clone_from(&session.want.settings);
+                    lane.state.charset = toward.charset;
+                    lane.state.settings.clone_from(&toward.settings);
                 }
                 Step::Autocommit | Step::InsertId | Step::Prepare(_) | Step::Again => {}
             }
         }
-        let Phase::Running(running) = &mut session.phase else { return };
-        let Stage::Aligning { pending, failed } = &mut running.stage else {
-            if let Err(error) = result {
+        let Stage::Aligning { pending, failed, .. } = &mut running.stage else {
+            if let (Err(error), Step::Prepare(_)) = (&result, step) {
+                // the execution behind it fails for it, and its client is told this instead
+                running.step_error = Some(Box::new(error.clone()));
+            } else if let Err(error) = result {
                 // the command behind it is on its way already: nothing it answers can be trusted
                 self.break_session(id, &format!("aligning a connection failed: {error}"));
             }
@@ -227,6 +240,13 @@ impl Proxy {
         match failed.take() {
             None if killed.is_some() => self.fail_aligned(id, &job, &error::query_interrupted()),
             None => self.run(id, lane_id, job),
+            Some(error) if error.code == TOO_MANY && job.retries_left > 0 => {
+                let job = Job { retries_left: job.retries_left - 1, ..job };
+                match self.close_some(lane_id) {
+                    true => self.run(id, lane_id, job),
+                    false => self.fail_aligned(id, &job, &error),
+                }
+            }
             Some(error) => self.fail_aligned(id, &job, &error),
         }
     }

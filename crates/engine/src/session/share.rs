@@ -158,6 +158,7 @@ impl Proxy {
             started_us,
             killed: None,
             file_seq: None,
+            step_error: None,
             shared: true,
             reply_bytes: 0,
         });

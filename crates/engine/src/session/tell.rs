@@ -35,6 +35,7 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         true => (Vec::new(), Vec::new()),
         false => (servers_of(proxy, parts), rule_hits_of(proxy)),
     };
+    let (stmt_counts, statements) = proxy.statements(parts.statements);
     let QueryStats { digests, commands, errors } = &mut proxy.query_stats;
     Share {
         now_us: proxy.now_us,
@@ -46,6 +47,8 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         mirrors_queued,
         processor_ns: proxy.processor.time_ns(),
         rule_hits,
+        stmt_counts,
+        statements,
         commands: parts.commands.then(|| match parts.reset {
             true => std::mem::take(commands),
             false => commands.clone(),
@@ -222,7 +225,7 @@ fn text_of(session: &Session) -> Option<Vec<u8>> {
         _ => return None,
     };
     let text = match job.what {
-        What::Execute(stmt) => session.find_statement(stmt)?.text(),
+        What::Execute(stmt) => &session.handle(stmt)?.text.text,
         _ => session.kept.get(HEADER_BYTES + 1..)?,
     };
     Some(text.get(..TEXT_BYTES_MAX).unwrap_or(text).to_vec())

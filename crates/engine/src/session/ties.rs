@@ -125,7 +125,7 @@ impl Ties {
 /// The text of a command that its session still keeps, or of its prepared statement.
 fn text_of<'a>(session: &'a Session, job: &Job) -> &'a [u8] {
     if let What::Execute(stmt) = job.what {
-        return session.find_statement(stmt).map_or(&[], |statement| statement.text());
+        return session.handle(stmt).map_or(&[], |handle| &handle.text.text);
     }
     match session.kept.get(HEADER_BYTES..) {
         Some([code::QUERY, text @ ..]) if job.upload.is_none() => text,

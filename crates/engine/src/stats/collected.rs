@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage, ServerShare,
-    Servers, SessionPage, SessionRow,
+    Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
 };
 
 /// What is asked for.
@@ -24,6 +24,8 @@ pub struct Parts {
     pub sessions: Option<Walk>,
     /// Of lanes, some at a time.
     pub lanes: Option<Walk>,
+    /// By prepared text.
+    pub statements: bool,
     /// The parts asked for begin anew, losing nothing in between.
     pub reset: bool,
 }
@@ -34,6 +36,7 @@ impl Parts {
         digests: false,
         next_page: false,
         commands: false,
+        statements: false,
         servers: false,
         errors: false,
         sessions: None,
@@ -79,6 +82,10 @@ pub struct Share {
     pub processor_ns: u64,
     /// What became of each active rule, by its id.
     pub rule_hits: Vec<(i64, RuleHits)>,
+    /// Its prepared statements now.
+    pub stmt_counts: StmtCounts,
+    /// By prepared text, if asked for.
+    pub statements: Option<StmtRows>,
     /// By class of statement, if asked for.
     pub commands: Option<CommandCounters>,
     /// By digest, if asked for.
@@ -167,6 +174,10 @@ pub struct Collected {
     pub rule_hits: BTreeMap<i64, RuleHits>,
     /// By class of statement.
     pub commands: CommandCounters,
+    /// Prepared statements now.
+    pub stmt_counts: StmtCounts,
+    /// By prepared text.
+    pub statements: StmtRows,
     /// By digest.
     pub digests: DigestStats,
     /// By server, if asked for.
@@ -202,6 +213,8 @@ impl Default for Collected {
             processor_ns: 0,
             rule_hits: BTreeMap::new(),
             commands: CommandCounters::default(),
+            stmt_counts: StmtCounts::default(),
+            statements: StmtRows::default(),
             // the shares are bounded already
             digests: DigestStats::new(usize::MAX, 0),
             servers: Servers::new(),
@@ -232,6 +245,10 @@ impl Collected {
             let sum = self.rule_hits.entry(*rule).or_default();
             sum.hits += hits.hits;
             sum.limit_hits += hits.limit_hits;
+        }
+        self.stmt_counts.merge(&share.stmt_counts);
+        if let Some(statements) = &share.statements {
+            self.statements.merge(statements);
         }
         for server in &share.servers {
             match self.servers.get_mut(&server.server.index) {

@@ -13,6 +13,7 @@ mod latencies;
 mod page;
 mod rows;
 mod servers;
+mod statements;
 mod totals;
 
 use sql::CommandClass;
@@ -26,6 +27,7 @@ pub use latencies::Latencies;
 pub use page::DigestPage;
 pub use rows::{LaneRow, PoolPage, SessionPage, SessionRow};
 pub use servers::{ServerCounters, ServerShare, ServerStats, Servers, Traffic};
+pub use statements::{StmtCounts, StmtRow, StmtRows};
 pub use totals::Totals;
 
 use crate::ids::HostgroupId;

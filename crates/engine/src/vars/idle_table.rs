@@ -71,7 +71,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-log_", "mysql-handle_warnings"],
         "warnings of servers pass to the client and to no log",
     ),
-    (&["mysql-max_stmts"], "prepared statements are not bounded by it yet"),
     (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
     (&["mysql-servers_stats"], "statistics of servers are always counted"),
     (&["mysql-query_cache"], "there is no query cache yet"),

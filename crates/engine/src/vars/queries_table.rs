@@ -164,14 +164,16 @@ pub(super) const ROWS: &[Variable] = &[
         "max_stmts_per_connection",
         int(1, 1024),
         "20",
-        "Prepared statements on a backend connection before it is reset.",
-    ),
+        "Prepared statements kept on a backend connection; those unused for longest are closed.",
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "max_stmts_cache",
         int(128, 1_048_576),
         "10000",
         "Prepared statements known in all before unused ones are dropped.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "firewall_whitelist_enabled",
         Kind::Bool,

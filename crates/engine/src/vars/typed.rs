@@ -93,6 +93,10 @@ vars! {
     free_connections_pct: u32 = "mysql-free_connections_pct",
     /// Age at which an idle backend connection is closed; 0 for never.
     connection_max_age_ms: u64 = "mysql-connection_max_age_ms",
+    /// Prepared statements that are kept on a backend connection.
+    max_stmts_per_connection: u32 = "mysql-max_stmts_per_connection",
+    /// Prepared texts that are known at a time, of all workers together, before unused ones go.
+    max_stmts_cache: u32 = "mysql-max_stmts_cache",
     /// Whether queries are counted by class of statement.
     commands_stats: bool = "mysql-commands_stats",
     /// Whether digests are counted by client address too.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
+use wire::Status;
 use wire::command::LAST_PREPARED;
 use wire::execute::{ParamType, Params};
 use wire::reply::{self, ColumnDef, ColumnKind};
@@ -67,6 +68,7 @@ impl Session {
             self.last_statement,
             &parameters,
             &definitions,
+            Status::NONE,
         );
         let prepared = Prepared { plan, types: Vec::new(), long: BTreeMap::new(), too_long: false };
         self.statements.insert(self.last_statement, prepared);

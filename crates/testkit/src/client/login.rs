@@ -37,8 +37,7 @@ const CHOICES: [Caps; 8] = [
     Caps::MULTI_STATEMENTS,
     Caps::INTERACTIVE,
 ];
-const MARIADB_CHOICES: [Caps; 3] =
-    [Caps::MARIADB_BULK, Caps::MARIADB_EXTENDED_METADATA, Caps::MARIADB_CACHE_METADATA];
+const MARIADB_CHOICES: [Caps; 2] = [Caps::MARIADB_BULK, Caps::MARIADB_EXTENDED_METADATA];
 
 /// The capabilities that every client has.
 pub(super) const ALWAYS: Caps = Caps::PROTOCOL_41

@@ -7,6 +7,7 @@ mod model;
 mod plan;
 mod reply;
 mod ruled;
+mod statements;
 mod stay;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub struct Habits {
     pub ruled: bool,
     /// They are alike and mostly read.
     pub crowd: bool,
+    /// Most of their statements are prepared ones.
+    pub prepares: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

@@ -12,8 +12,12 @@ pub(super) struct Handle {
     pub(super) id: u32,
     /// It is a `SELECT`.
     pub(super) reads: bool,
-    /// The parameter's type was sent before.
-    pub(super) typed: bool,
+    /// Its text.
+    pub(super) text: Meta,
+    /// The schema it was prepared in.
+    pub(super) schema: String,
+    /// The parameter's type, if one was sent.
+    pub(super) kind: Option<u8>,
 }
 
 /// How a command changes the session when it succeeds.
@@ -31,8 +35,8 @@ pub(super) enum Effect {
     Prepared(Handle),
     /// The cursor of a statement stands before this row of that result.
     Cursor(Option<(u32, Meta, u32)>),
-    /// The parameter types of a statement were sent.
-    Typed(u32),
+    /// This type was sent for the parameter of a statement.
+    Typed(u32, u8),
     /// The server has ended the transaction, which the proxy cannot know yet.
     Deadlock,
     Reset,
@@ -180,9 +184,9 @@ impl Model {
             Effect::Pin(number) => self.pin = *number,
             Effect::InsertId(id) => self.insert_id = *id,
             Effect::Warned(number) => self.warned = *number,
-            Effect::Typed(id) => {
+            Effect::Typed(id, kind) => {
                 let of_id = self.handles.iter_mut().filter(|handle| handle.id == *id);
-                of_id.for_each(|handle| handle.typed = true);
+                of_id.for_each(|handle| handle.kind = Some(*kind));
             }
             Effect::Prepared(handle) => self.handles.push(handle.clone()),
             Effect::Cursor(cursor) => self.cursor.clone_from(cursor),

@@ -2,17 +2,15 @@
 //! and from the shadow model; the answers from `answer`. Knows no sockets.
 
 use wire::command::{self, code};
-use wire::execute::cursor;
 use wire::frame;
 use wire::reply::{ColumnDef, ColumnFlags, ColumnKind, write_text_result};
-use wire::{Caps, Status, collation_table as collations, lenenc};
+use wire::{Caps, Status, collation_table as collations};
 
-use super::model::{Effect, Handle, Model};
+use super::model::{Effect, Model};
 use super::reply::Expect;
 use crate::answer::{self, Voice};
 use crate::dice::Dice;
 use crate::meta::{Kind, Meta, Shape};
-use crate::mysqld::execute::fetched;
 use crate::mysqld::login::SCHEMAS;
 
 /// A command on its way.
@@ -43,6 +41,8 @@ pub(super) struct Setting<'a> {
     pub(super) long: bool,
     /// There are query rules for more than routing.
     pub(super) ruled: bool,
+    /// Most statements are prepared ones.
+    pub(super) prepares: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -94,7 +94,13 @@ impl Setting<'_> {
         Sending { bytes, expect: Some(expect), name, ..Sending::default() }
     }
 
-    fn expect(&self, meta: &Meta, reads: bool, binary: bool, effects: Vec<Effect>) -> Expect {
+    pub(super) fn expect(
+        &self,
+        meta: &Meta,
+        reads: bool,
+        binary: bool,
+        effects: Vec<Effect>,
+    ) -> Expect {
         let status = self.model.after(&effects).status();
         let caps = self.model.caps;
         let servers = self.model.servers(meta, reads);
@@ -106,7 +112,12 @@ impl Setting<'_> {
     }
 
     /// An OK that says nothing, from the proxy or from a server.
-    fn plain(&self, name: &'static str, bytes: Vec<u8>, effects: Vec<Effect>) -> Sending {
+    pub(super) fn plain(
+        &self,
+        name: &'static str,
+        bytes: Vec<u8>,
+        effects: Vec<Effect>,
+    ) -> Sending {
         let status = self.model.after(&effects).status();
         let mut candidates = vec![answer::ok(self.model.caps, status, &[])];
         if !self.model.autocommit {
@@ -138,6 +149,9 @@ impl Setting<'_> {
         }
         if self.long && dice.percent(15) {
             return self.long(dice);
+        }
+        if self.prepares && dice.percent(70) {
+            return self.of_statement(dice);
         }
         if self.ruled && dice.percent(25) {
             return self.ruled(dice);
@@ -317,140 +331,8 @@ impl Setting<'_> {
         self.text("last insert id", "SELECT", "LAST_INSERT_ID()", meta, Vec::new())
     }
 
-    fn prepare(&self, dice: &mut Dice) -> Sending {
-        let reads = dice.percent(70);
-        let mut shape = Shape::of(Kind::Prepare);
-        shape.rows = u32::from(reads);
-        if dice.percent(10) {
-            shape.kind = Kind::Refuse;
-        }
-        let meta = self.model.meta(self.number, shape);
-        let text = match reads {
-            true => format!("SELECT /*{meta}*/ v FROM t WHERE a=?"),
-            false => format!("INSERT /*{meta}*/ INTO t VALUES (?)"),
-        };
-        let bytes = packet(code::STMT_PREPARE, text.as_bytes());
-        if shape.kind == Kind::Refuse {
-            let expect = self.expect(&meta, reads, false, Vec::new());
-            return Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() };
-        }
-        let mut right = Vec::new();
-        let column = [answer::column()];
-        let columns: &[ColumnDef<'_>] = if reads { &column } else { &[] };
-        let caps = self.model.caps;
-        wire::reply::write_prepare_ok(&mut right, &mut 1, caps, 0, &column, columns);
-        let handle = Handle { id: 0, reads, typed: false };
-        let expect = Expect {
-            number: self.number,
-            candidates: vec![right],
-            mask: Some(5..9),
-            effects: vec![Effect::Prepared(handle)],
-            ..Expect::default()
-        };
-        Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() }
-    }
-
-    fn execute(&self, dice: &mut Dice) -> Sending {
-        self.execute_padded(dice, "")
-    }
-
-    pub(super) fn execute_padded(&self, dice: &mut Dice, padding: &str) -> Sending {
-        let at = dice.index(self.model.handles.len());
-        let handle = &self.model.handles[at];
-        let rows = dice.below(4) as u32;
-        let mut shape = match handle.reads {
-            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
-            false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
-        };
-        if handle.reads && dice.percent(10) {
-            shape.kind = Kind::Break;
-        }
-        let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(20);
-        let meta = self.opening(self.model.meta(self.number, shape));
-        let mut effects = Vec::new();
-        if meta.opens {
-            effects.push(Effect::Transaction(meta.bearing.transaction));
-        }
-        if shape.kind == Kind::Write && answer::insert_id(&meta) != 0 {
-            effects.push(Effect::InsertId(answer::insert_id(&meta)));
-        }
-        let words = format!("{meta} {padding}");
-        let long = dice.percent(20);
-        let mut bytes = Vec::new();
-        if long {
-            let cut = dice.index(words.len());
-            for piece in [&words[..cut], &words[cut..]] {
-                let mut body = handle.id.to_le_bytes().to_vec();
-                body.extend_from_slice(&[0, 0]);
-                body.extend_from_slice(piece.as_bytes());
-                command::write(&mut bytes, code::STMT_SEND_LONG_DATA, &body);
-            }
-        }
-        let value = if long { None } else { Some(words.as_bytes()) };
-        let retypes = !handle.typed || dice.percent(30);
-        let flags = if scrolls { cursor::READ_ONLY } else { cursor::NONE };
-        execute_packet(&mut bytes, handle.id, flags, retypes, value);
-        let mut expect = self.expect(&meta, handle.reads, true, effects);
-        if scrolls {
-            expect.effects.push(Effect::Cursor(Some((handle.id, meta.clone(), 0))));
-            let status = self.model.after(&expect.effects).status();
-            let mut right = Vec::new();
-            let caps = self.model.caps;
-            let column = [answer::column()];
-            wire::reply::write_cursor(&mut right, &mut 1, caps, &column, status);
-            expect.candidates = vec![right];
-        }
-        expect.effects.push(Effect::Typed(handle.id));
-        let name = if long { "execute with long data" } else { "execute" };
-        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
-    }
-
-    fn fetch(&self, dice: &mut Dice) -> Sending {
-        let Some((id, meta, from)) = self.model.cursor.clone() else { return self.read(dice) };
-        let to = (from + 1 + dice.below(3) as u32).min(meta.shape.rows);
-        let mut body = id.to_le_bytes().to_vec();
-        body.extend_from_slice(&(to - from).to_le_bytes());
-        let next = (to < meta.shape.rows).then(|| (id, meta.clone(), to));
-        let (caps, status) = (self.model.caps, self.model.status());
-        let servers = self.model.servers(&meta, true);
-        let candidates =
-            servers.iter().map(|server| fetched(&meta, server, caps, status, from..to)).collect();
-        let expect = Expect {
-            number: self.number,
-            candidates,
-            effects: vec![Effect::Cursor(next)],
-            // a cursor does not survive its connection
-            error: Some(1243),
-            ..Expect::default()
-        };
-        let bytes = packet(code::STMT_FETCH, &body);
-        Sending { bytes, expect: Some(expect), name: "fetch", ..Sending::default() }
-    }
-
-    fn close_statement(&self, dice: &mut Dice) -> Sending {
-        if self.model.handles.is_empty() {
-            return self.read(dice);
-        }
-        let handle = dice.pick(&self.model.handles);
-        let bytes = packet(code::STMT_CLOSE, &handle.id.to_le_bytes());
-        Sending { bytes, name: "close statement", closes: Some(handle.id), ..Sending::default() }
-    }
-
-    fn reset_statement(&self, dice: &mut Dice) -> Sending {
-        if self.model.handles.is_empty() {
-            return self.read(dice);
-        }
-        let handle = dice.pick(&self.model.handles);
-        let bytes = packet(code::STMT_RESET, &handle.id.to_le_bytes());
-        let mut sending = self.plain("reset statement", bytes, Vec::new());
-        if let Some(expect) = &mut sending.expect {
-            expect.candidates.extend(self.other_lane_s_ok());
-        }
-        sending
-    }
-
     /// An OK of a connection that has no part in the open transaction.
-    fn other_lane_s_ok(&self) -> Vec<Vec<u8>> {
+    pub(super) fn other_lane_s_ok(&self) -> Vec<Vec<u8>> {
         let mut outside = self.model.clone();
         outside.transaction = 0;
         let mut fresh = outside.clone();
@@ -557,19 +439,4 @@ pub(super) fn packet(first: u8, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     command::write(&mut out, first, body);
     out
-}
-
-fn execute_packet(out: &mut Vec<u8>, id: u32, flags: u8, retypes: bool, value: Option<&[u8]>) {
-    let mut body = id.to_le_bytes().to_vec();
-    body.push(flags);
-    body.extend_from_slice(&1_u32.to_le_bytes());
-    body.push(0);
-    body.push(u8::from(retypes));
-    if retypes {
-        body.extend_from_slice(&[answer::PARAMETER.0, 0]);
-    }
-    if let Some(value) = value {
-        lenenc::write_bytes(&mut body, value);
-    }
-    command::write(out, code::STMT_EXECUTE, &body);
 }

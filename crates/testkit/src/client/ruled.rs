@@ -1,9 +1,9 @@
 //! Statements that a query rule or an annotation does something about, and what must come of
 //! them. Which rules there are is `sim::rules`.
 
+use wire::Status;
 use wire::command::code;
 use wire::reply::{ErrPacket, OkPacket, write_err, write_ok, write_prepare_ok};
-use wire::{Caps, Status};
 
 use super::model::Effect;
 use super::plan::{Sending, Setting, packet};
@@ -131,8 +131,8 @@ impl Setting<'_> {
         match refused {
             true => refuse(&mut right),
             false => {
-                let caps: Caps = self.model.caps;
-                write_prepare_ok(&mut right, &mut 1, caps, 0, &[answer::parameter()], &[]);
+                let (caps, status) = (self.model.caps, self.model.status());
+                write_prepare_ok(&mut right, &mut 1, caps, 0, &[answer::parameter()], &[], status);
             }
         }
         let mask = (!refused).then_some(5..9);

@@ -278,6 +278,7 @@ impl Stay {
             large: around.habits.large,
             long: around.habits.long && !self.model.relayed,
             ruled: around.habits.ruled && !self.model.relayed,
+            prepares: around.habits.prepares,
         };
         let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(80);
         let sending = match read || crowds {
@@ -419,8 +420,9 @@ impl Stay {
             };
         drop(board);
         // the rules were asked, whatever came of the statement
-        let flags = expect.effects.iter().filter(|effect| matches!(effect, Effect::Flagged(_)));
-        flags.for_each(|effect| self.model.apply(effect));
+        // and types that were sent are not sent again
+        let lasting = |effect: &&Effect| matches!(effect, Effect::Flagged(_) | Effect::Typed(..));
+        expect.effects.iter().filter(lasting).for_each(|effect| self.model.apply(effect));
         if !right {
             let number = expect.number;
             self.wrong(around, &format!("q{number} was answered by {code}: {message}"));

@@ -26,6 +26,8 @@ pub(super) struct Busy {
 #[derive(Debug)]
 pub(super) struct Stmt {
     pub(super) meta: Meta,
+    /// Where its names were looked up.
+    pub(super) schema: String,
     pub(super) types: Vec<ParamType>,
     pub(super) long: Vec<u8>,
     /// Rows that wait behind a cursor.
@@ -62,6 +64,8 @@ pub(super) struct Conn {
     pub(super) warned: Option<(u32, u32)>,
     pub(super) stmts: BTreeMap<u32, Stmt>,
     pub(super) next_stmt: u32,
+    /// The statement prepared last, unless that failed.
+    pub(super) last_stmt: Option<u32>,
 }
 
 impl Conn {
@@ -87,6 +91,7 @@ impl Conn {
             warned: None,
             stmts: BTreeMap::new(),
             next_stmt: dice.below(1000) as u32,
+            last_stmt: None,
         }
     }
 
@@ -115,7 +120,6 @@ impl Conn {
         let others = [
             ("a transaction", self.transaction.map(|(owner, _)| owner)),
             ("session state", self.pin.map(|(owner, _)| owner)),
-            ("a statement", self.stmts.values().map(|s| s.meta.tag).find(|owner| *owner != tag)),
         ];
         for (what, owner) in others {
             if let Some(owner) = owner.filter(|owner| *owner != tag) {

@@ -14,6 +14,9 @@ use crate::board::Board;
 use crate::meta::{Kind, Meta};
 use crate::sim::rules::NEVER_SEEN;
 
+/// `mysql-max_stmts_per_connection`.
+pub(crate) const STATEMENTS_MAX: usize = 3;
+
 /// The thread that a `KILL QUERY` names.
 pub(super) fn killed_thread(payload: &[u8]) -> Option<u32> {
     let text = payload.strip_prefix(&[command::code::QUERY])?.strip_prefix(b"KILL QUERY ")?;
@@ -154,18 +157,25 @@ impl Conn {
             self.complain(board, "a statement without words");
             return Reaction::Reply(answer::error(1064, "no words"));
         };
-        self.check_owner(meta.tag, board);
+        self.last_stmt = None;
         if meta.shape.kind == Kind::Refuse {
             return Reaction::Reply(answer::answer(&meta, &self.voice(false)));
         }
         self.next_stmt += 1;
         let id = self.next_stmt;
+        self.last_stmt = Some(id);
         let mut out = Vec::new();
         let columns = [answer::column()];
         let columns: &[_] = if meta.shape.rows > 0 { &columns } else { &[] };
-        write_prepare_ok(&mut out, &mut 1, self.caps, id, &[answer::column()], columns);
-        let stmt = Stmt { meta, types: Vec::new(), long: Vec::new(), cursor: None };
+        let params = [answer::column()];
+        write_prepare_ok(&mut out, &mut 1, self.caps, id, &params, columns, self.status());
+        let schema = self.schema.clone();
+        let stmt = Stmt { meta, schema, types: Vec::new(), long: Vec::new(), cursor: None };
         self.stmts.insert(id, stmt);
+        let relayed = self.user == "fay";
+        if self.stmts.len() > STATEMENTS_MAX && !relayed {
+            self.complain(board, &format!("{} statements", self.stmts.len()));
+        }
         board.count("server: prepared");
         Reaction::Reply(out)
     }
@@ -178,6 +188,14 @@ impl Conn {
         of: &Mysqld,
         board: &mut Board,
     ) -> Reaction {
+        let id = match (id, self.last_stmt) {
+            (command::LAST_PREPARED, Some(last)) => last,
+            (command::LAST_PREPARED, None) => {
+                // it was sent before the answer to the prepare was seen
+                return Reaction::Reply(answer::error(1243, "Unknown prepared statement"));
+            }
+            _ => id,
+        };
         let Some(stmt) = self.stmts.get_mut(&id) else { return self.no_statement(id, board) };
         let long = std::mem::take(&mut stmt.long);
         let Ok(params) = Params::parse(rest, 1, &stmt.types, |_| !long.is_empty()) else {
@@ -190,13 +208,18 @@ impl Conn {
             _ => Vec::new(),
         };
         stmt.types = params.types;
-        let owner = stmt.meta.tag;
+        stmt.cursor = None;
+        let kind = stmt.types.first().map_or(0, |of| of.kind.0);
+        let this = executed(&stmt.meta, &stmt.schema, kind);
+        // names that were looked up without a schema mean the same in all of them
+        let anywhere = executed(&stmt.meta, "", kind);
         let Some(meta) = std::str::from_utf8(&words).ok().and_then(Meta::parse) else {
             self.complain(board, "an execution without words");
             return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
         };
-        if meta.tag != owner {
-            self.complain(board, &format!("an execution by s{} of s{owner}'s", meta.tag));
+        let meant = String::from_utf8_lossy(&words);
+        if !meant.contains(&this) && !meant.contains(&anywhere) {
+            self.complain(board, &format!("an execution of {this} by mistake: {meant}"));
         }
         self.check(&meta, of, board);
         board.count("server: executed");
@@ -233,6 +256,12 @@ impl Conn {
         }
         Reaction::Reply(fetched(&meta, self.server_name, self.caps, status, from..to))
     }
+}
+
+/// What the words of an execution say of its statement: the text, the schema it was prepared in,
+/// and the type of its parameter.
+pub(crate) fn executed(text: &Meta, schema: &str, kind: u8) -> String {
+    format!("of=s{}q{} in={schema} as={kind};", text.tag, text.number)
 }
 
 /// The answer to a fetch of some of a statement's rows.

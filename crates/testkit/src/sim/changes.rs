@@ -9,6 +9,7 @@ use worker::Mail;
 
 use super::{Trio, Weather, rules};
 use crate::dice::Dice;
+use crate::mysqld::execute::STATEMENTS_MAX;
 use crate::mysqld::login::ACCOUNTS;
 
 /// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
@@ -43,6 +44,7 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
     let mut pairs = vec![
         ("mysql-default_schema", String::new()),
         ("mysql-threads", "1".into()),
+        ("mysql-max_stmts_per_connection", STATEMENTS_MAX.to_string()),
         ("mysql-mirror_max_concurrency", "1".into()),
         ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
     ];

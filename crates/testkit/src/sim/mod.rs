@@ -99,6 +99,7 @@ impl Simulator {
                 caps,
                 collation_after_reset: None,
                 key,
+                stmts: engine::stmt::StmtsOfAll::default(),
             }),
         }
     }

@@ -43,6 +43,7 @@ impl Weather {
             long: false,
             ruled: true,
             crowd: false,
+            prepares: false,
             rude: false,
         };
         Self {
@@ -71,6 +72,7 @@ impl Weather {
             long: dice.percent(30),
             ruled: dice.percent(60),
             crowd: false,
+            prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(30),
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };

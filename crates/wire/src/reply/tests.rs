@@ -134,14 +134,17 @@ fn a_result_may_end_with_an_error() {
 #[test]
 fn a_prepared_statement_is_answered_with_its_definitions() {
     let column = [ColumnDef::integer(b"n")];
-    let prepared =
-        |caps| written(|out, seq| write_prepare_ok(out, seq, caps, 9, &[column[0]; 2], &column));
+    let prepared = |caps| {
+        written(|out, seq| {
+            write_prepare_ok(out, seq, caps, 9, &[column[0]; 2], &column, Status::NONE)
+        })
+    };
     let header = b"\x0c\0\0\x01\0\x09\0\0\0\x01\0\x02\0\0\0\0";
     assert_eq!(&prepared(OLD)[..16], header);
     let definition = 4 + 23;
     assert_eq!(prepared(OLD).len(), 16 + 3 * definition + 2 * 9);
     assert_eq!(prepared(NEW).len(), 16 + 3 * definition);
-    let bare = written(|out, seq| write_prepare_ok(out, seq, OLD, 9, &[], &[]));
+    let bare = written(|out, seq| write_prepare_ok(out, seq, OLD, 9, &[], &[], Status::NONE));
     assert_eq!(bare, b"\x0c\0\0\x01\0\x09\0\0\0\0\0\0\0\0\0\0");
 }
 

@@ -47,7 +47,7 @@ pub fn write_auth_more(out: &mut Vec<u8>, seq: &mut u8, data: &[u8]) {
     write_with(out, seq, |out| AuthMore { data }.encode(out));
 }
 
-/// Appends the whole reply to `COM_STMT_PREPARE`.
+/// Appends the whole reply to `COM_STMT_PREPARE`; `status` is what the EOF packets say.
 pub fn write_prepare_ok(
     out: &mut Vec<u8>,
     seq: &mut u8,
@@ -55,6 +55,7 @@ pub fn write_prepare_ok(
     stmt_id: u32,
     params: &[ColumnDef<'_>],
     columns: &[ColumnDef<'_>],
+    status: Status,
 ) {
     write_with(out, seq, |out| {
         out.push(OkPacket::MARKER);
@@ -71,7 +72,7 @@ pub fn write_prepare_ok(
     for definitions in [params, columns] {
         if !definitions.is_empty() {
             let seen = definitions.get(..usize::from(u16::MAX)).unwrap_or(definitions);
-            write_definitions(out, seq, caps, seen, Status::NONE);
+            write_definitions(out, seq, caps, seen, status);
         }
     }
 }

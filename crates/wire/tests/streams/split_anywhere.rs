@@ -101,7 +101,7 @@ fn write_simple(kind: ReplyKind, caps: Caps, columns: usize, params: usize) -> V
     match kind {
         ReplyKind::Prepare => {
             let (columns, params) = (vec![column; columns], vec![column; params]);
-            write_prepare_ok(&mut out, &mut seq, caps, 7, &params, &columns);
+            write_prepare_ok(&mut out, &mut seq, caps, 7, &params, &columns, Status::AUTOCOMMIT);
         }
         ReplyKind::Fetch => {
             let mut result = ResultWriter::resume(&mut out, &mut seq, caps);

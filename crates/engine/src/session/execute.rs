@@ -1,0 +1,215 @@
+//! The commands about a statement that a client has prepared: execute, parameter data, fetch,
+//! reset.
+
+use wire::command::Command;
+use wire::frame::Span;
+use wire::result::ReplyKind;
+
+use crate::error;
+use crate::ids::{ClientStmtId, LaneId, SessionId};
+use crate::proxy::Proxy;
+use crate::session::place::Placing;
+use crate::session::prepare::TOO_MANY;
+use crate::session::query::without_ignored;
+use crate::session::{Job, What};
+use crate::stmt::types_in;
+use sql::Effects;
+
+/// MySQL 1243: the server does not know the statement.
+const UNKNOWN: u16 = 1243;
+
+/// MySQL 1615: the server could not prepare the statement again after its tables had changed.
+const NEEDS_PREPARE: u16 = 1615;
+
+impl Proxy {
+    pub(crate) fn on_execute(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        stmt_id: u32,
+        upload: Option<Span>,
+    ) {
+        self.stats.executes += 1;
+        let Some(stmt) = self.resolve(id, stmt_id) else {
+            let error = error::unknown_statement(stmt_id, "mysqld_stmt_execute");
+            return self.refuse_command(id, upload, error);
+        };
+        let route = self.route_execute(id, stmt);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
+            return;
+        };
+        session.asked.set_class(handle.text.command);
+        // whatever becomes of this one, the client does not send them again
+        if let Some(types) = types_in(raw, handle.params) {
+            handle.types.clear();
+            handle.types.extend_from_slice(types);
+        }
+        if let Some(error) = handle.data_lost.take() {
+            return self.refuse_command(id, upload, error);
+        }
+        if route.answer.is_some() {
+            return self.answer_by_rule(id, &route, upload);
+        }
+        let effects = handle.text.effects;
+        let job = Job {
+            repeatable: handle.text.repeatable,
+            effects,
+            holds: without_ignored(handle.text.holds, &route),
+            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID),
+            upload,
+            ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
+        };
+        let placing = Placing::of(&job, route.destination).of_class(handle.text.command);
+        let tied = handle.data.or(handle.only);
+        self.keep(id, raw);
+        match tied {
+            None => self.begin_after(id, route.delay_ms, job, &placing),
+            Some(lane) => self.run_tied(id, lane, job),
+        }
+    }
+
+    /// Runs a command about a statement on the lane that has its data, or that alone can have it.
+    fn run_tied(&mut self, id: SessionId, lane: LaneId, job: Job) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let held = session.held.iter().find(|held| held.lane == lane);
+        let hostgroup = held.map_or(job.hostgroup, |held| held.hostgroup);
+        self.release_until_next(id, Some(lane), job.effects);
+        self.run(id, lane, Job { hostgroup, ..job });
+    }
+
+    pub(crate) fn on_long_data(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        stmt_id: u32,
+        upload: Option<Span>,
+    ) {
+        // an unknown statement has no answer either: its execute will be told
+        let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
+        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
+            return;
+        };
+        if handle.data_lost.is_some() {
+            return self.swallow(id, upload);
+        }
+        let placing = Placing {
+            effects: handle.text.effects,
+            holds: handle.text.holds,
+            destination: handle.destination,
+            fresh: false,
+            reads: false,
+        };
+        let placing = placing.of_class(handle.text.command);
+        let tied = handle.data.or(handle.only);
+        let job = self.unrouted(What::LongData(stmt), ReplyKind::None);
+        let job = Job { retries_left: 0, upload, ..job };
+        self.keep(id, raw);
+        match tied {
+            None => self.begin(id, job, placing),
+            Some(lane) => self.run_tied(id, lane, job),
+        }
+    }
+
+    /// `COM_STMT_FETCH` and `COM_STMT_RESET`: only where the statement left something is there
+    /// anything to do.
+    pub(crate) fn on_stmt_other(
+        &mut self,
+        id: SessionId,
+        raw: &[u8],
+        command: &Command<'_>,
+        stmt_id: u32,
+    ) {
+        let resets = matches!(command, Command::StmtReset(_));
+        let name = if resets { "mysqld_stmt_reset" } else { "mysqld_stmt_fetch" };
+        let stmt = self.resolve(id, stmt_id);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some((stmt, handle)) = stmt.and_then(|stmt| Some((stmt, session.handle_mut(stmt)?)))
+        else {
+            return self.answer_error(id, &error::unknown_statement(stmt_id, name));
+        };
+        if resets {
+            handle.data_lost = None;
+        }
+        let lane = if resets { handle.cursor.or(handle.data) } else { handle.cursor };
+        match lane {
+            Some(lane) => {
+                self.keep(id, raw);
+                let reply = command.reply_kind().unwrap_or(ReplyKind::Simple);
+                let job = self.unrouted(What::OfStatement(stmt), reply);
+                self.run_tied(id, lane, Job { retries_left: 0, ..job });
+            }
+            None if resets => self.answer_ok(id),
+            None => self.answer_error(id, &error::no_open_cursor(stmt.0)),
+        }
+    }
+
+    /// A server refused a command about a statement for a reason that can be done away with: does
+    /// so, and runs the command again. The error is not passed on then.
+    pub(crate) fn mends(&mut self, id: SessionId, lane_id: LaneId, code: u16) -> bool {
+        let Some(running) = self.running(id) else { return false };
+        let (job, step_error) = (running.job, running.step_error.as_ref().map(|said| said.code));
+        let again = job.retries_left > 0
+            && job.upload.is_none()
+            && !running.delivered
+            && running.killed.is_none();
+        if !again {
+            return false;
+        }
+        let mended = match (job.what, step_error.unwrap_or(code)) {
+            (What::Prepare(_) | What::Execute(_), TOO_MANY) => self.close_some(lane_id),
+            (What::Execute(stmt), UNKNOWN) => self.lose_statement(id, lane_id, stmt, false),
+            (What::Execute(stmt), NEEDS_PREPARE) => self.lose_statement(id, lane_id, stmt, true),
+            _ => false,
+        };
+        if let Some(running) = self.running(id)
+            && mended
+        {
+            running.step_error = None;
+            running.job.retries_left -= 1;
+        }
+        mended
+    }
+
+    /// Makes room on a server that has as many statements as it may have: the one unused for
+    /// longest is closed, on this lane, else on those that are idle.
+    pub(crate) fn close_some(&mut self, lane_id: LaneId) -> bool {
+        if self.close_oldest(lane_id) {
+            return true;
+        }
+        let Some(server) = self.lanes.get(lane_id).map(|lane| lane.server.clone()) else {
+            return false;
+        };
+        let idle = self.pool.idle_of(&server).to_vec();
+        let mut closed = false;
+        for lane in idle {
+            closed |= self.close_oldest(lane);
+        }
+        closed
+    }
+
+    /// What is prepared on a lane for a statement does not serve any more; `false` when it has more
+    /// there than can be had again.
+    fn lose_statement(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        stmt: ClientStmtId,
+        close: bool,
+    ) -> bool {
+        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
+            return false;
+        };
+        let key = handle.key;
+        if handle.owner_on(lane_id).is_some() {
+            return false;
+        }
+        if close {
+            self.close_on(lane_id, key, None);
+        } else if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.stmts.remove(key, None);
+        }
+        self.texts.forget_answer(key);
+        true
+    }
+}

@@ -1,0 +1,113 @@
+//! The statements that are prepared on one backend connection.
+
+use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
+
+/// A statement that is prepared on a connection.
+#[derive(Debug)]
+pub struct LaneStmt {
+    /// The text.
+    pub key: StmtKey,
+    /// What the server knows it by.
+    pub id: ServerStmtId,
+    /// The statement of the connection's session that alone may use it, because parameter data or a
+    /// cursor of it are there, or because it cannot be prepared again.
+    pub owner: Option<ClientStmtId>,
+    /// The parameter types that were sent last, two bytes each; of whichever session that was.
+    types: Vec<u8>,
+    /// Types were sent, and were not refused as far as is known.
+    typed: bool,
+    used: u64,
+}
+
+impl LaneStmt {
+    /// Whether an execution without types would be read with these.
+    pub fn has_types(&self, types: &[u8]) -> bool {
+        self.typed && self.types == types
+    }
+
+    /// Notes that these types are sent.
+    pub fn set_types(&mut self, types: &[u8]) {
+        self.typed = true;
+        self.types.clear();
+        self.types.extend_from_slice(types);
+    }
+
+    /// Nobody knows which types the server remembers.
+    pub fn forget_types(&mut self) {
+        self.typed = false;
+    }
+}
+
+/// The statements that are prepared on a connection.
+#[derive(Debug, Default)]
+pub struct OnLane {
+    list: Vec<LaneStmt>,
+    uses: u64,
+}
+
+impl OnLane {
+    /// Whether a text is prepared and free to be executed by anybody.
+    pub fn has(&self, key: StmtKey) -> bool {
+        self.list.iter().any(|stmt| stmt.key == key && stmt.owner.is_none())
+    }
+
+    /// The statement of a text: the owner's own, if there is an owner, else one that is free.
+    pub fn find(&self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<&LaneStmt> {
+        self.list.iter().find(|stmt| stmt.key == key && stmt.owner == owner)
+    }
+
+    /// The same, to be used now.
+    pub fn take(&mut self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<&mut LaneStmt> {
+        self.uses += 1;
+        let uses = self.uses;
+        let stmt = self.list.iter_mut().find(|stmt| stmt.key == key && stmt.owner == owner)?;
+        stmt.used = uses;
+        Some(stmt)
+    }
+
+    /// A text was prepared, and executed with these types if there are any.
+    pub fn insert(
+        &mut self,
+        key: StmtKey,
+        id: ServerStmtId,
+        owner: Option<ClientStmtId>,
+        types: Option<&[u8]>,
+    ) {
+        self.uses += 1;
+        let (typed, types) = (types.is_some(), types.unwrap_or_default().to_vec());
+        self.list.push(LaneStmt { key, id, owner, types, typed, used: self.uses });
+    }
+
+    /// Takes out the statement that was not used for longest, if there is one that is free.
+    pub fn evict(&mut self) -> Option<ServerStmtId> {
+        let free = self.list.iter().enumerate().filter(|(_, stmt)| stmt.owner.is_none());
+        let (at, _) = free.min_by_key(|(_, stmt)| stmt.used)?;
+        Some(self.list.swap_remove(at).id)
+    }
+
+    /// Takes out the statement of a text, an owner's or a free one.
+    pub fn remove(&mut self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<ServerStmtId> {
+        let at = self.list.iter().position(|stmt| stmt.key == key && stmt.owner == owner)?;
+        Some(self.list.swap_remove(at).id)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &LaneStmt> {
+        self.list.iter()
+    }
+
+    /// The server has forgotten all of them: the connection was reset.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+}

@@ -1,0 +1,82 @@
+//! Prepared statements of the binary protocol, apart from who asked for them: what is known of a
+//! text ([`Text`]), the texts that a worker knows ([`Registry`]), which of them are prepared on a
+//! backend connection ([`OnLane`]), and the packets that have to be changed on their way.
+//!
+//! No lane belongs to a session for its statements' sake: an execution is prepared where it goes,
+//! unless it is prepared there already. Who has which client ids is `session::stmt`.
+
+mod answer;
+mod lane;
+mod registry;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use sql::{CommandClass, Digest, Effects, Omitted};
+use wire::Caps;
+
+use crate::holds::Holds;
+use crate::link::LinkState;
+
+pub use answer::KeptAnswer;
+pub use lane::{LaneStmt, OnLane};
+pub use registry::{Registry, Sought, StmtsOfAll};
+pub(crate) use types::{insert_types, types_in};
+
+/// A digest that is kept.
+pub struct KeptDigest {
+    hash: u64,
+    text: Box<[u8]>,
+    first_comment: Option<Box<[u8]>>,
+    omitted: Omitted,
+}
+
+impl From<Digest<'_>> for KeptDigest {
+    fn from(digest: Digest<'_>) -> Self {
+        let Digest { hash, text, first_comment, omitted } = digest;
+        Self { hash, text: text.into(), first_comment: first_comment.map(Into::into), omitted }
+    }
+}
+
+/// What is known of a prepared text, for all clients of a worker that prepared it.
+pub struct Text {
+    /// Unique in the process, from 1.
+    pub number: u64,
+    /// The account that prepares it.
+    pub user: Arc<str>,
+    /// Capability class of its clients: metadata look different in another one.
+    pub class: Caps,
+    /// The connection that its names were resolved on.
+    pub state: LinkState,
+    /// The text, or the beginning of one that is too long to be kept.
+    pub text: Box<[u8]>,
+    /// The digest of the text that the client sent, when digests were on.
+    pub digest: Option<KeptDigest>,
+    /// What an execution may do.
+    pub effects: Effects,
+    /// Reasons to hold its lane.
+    pub holds: Holds,
+    /// Executing it twice does no harm.
+    pub repeatable: bool,
+    /// What kind of statement it is.
+    pub command: CommandClass,
+}
+
+impl Text {
+    /// The digest of the text that the client sent.
+    pub fn digest(&self) -> Option<Digest<'_>> {
+        let KeptDigest { hash, text, first_comment, omitted } = self.digest.as_ref()?;
+        let first_comment = first_comment.as_deref();
+        Some(Digest { hash: *hash, text, first_comment, omitted: *omitted })
+    }
+
+    /// What a connection that has `have` should have before the text is prepared there, so that its
+    /// names mean what they meant; `now` is what its client wants by now.
+    pub fn wants(&self, now: &LinkState, have: &LinkState) -> LinkState {
+        let schema = self.state.schema.clone().or_else(|| now.schema.clone());
+        LinkState { schema, autocommit: have.autocommit, ..self.state.clone() }
+    }
+}

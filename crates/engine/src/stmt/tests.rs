@@ -1,0 +1,159 @@
+use std::sync::Arc;
+
+use sql::Effects;
+use wire::reply::{ColumnDef, write_prepare_ok};
+use wire::{Caps, Status};
+
+use super::{KeptAnswer, OnLane, Registry, Sought, Text};
+use crate::holds::Holds;
+use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
+use crate::link::{Charset, LinkState};
+use crate::slab::Key;
+
+fn answer(caps: Caps, id: u32, status: Status) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (params, columns) = ([ColumnDef::text(b"?"); 2], [ColumnDef::integer(b"c")]);
+    write_prepare_ok(&mut out, &mut 1, caps, id, &params, &columns, status);
+    out
+}
+
+#[test]
+fn a_kept_answer_is_what_a_server_would_give_this_client() {
+    let open = Status::AUTOCOMMIT.union(Status::IN_TRANS);
+    for caps in [Caps::NONE, Caps::DEPRECATE_EOF] {
+        let kept = KeptAnswer::of(&answer(caps, 77, Status::AUTOCOMMIT)).unwrap();
+        for (id, status) in [(1, Status::AUTOCOMMIT), (1 << 20, open), (3, Status::NONE)] {
+            let mut out = b"before".to_vec();
+            kept.write(&mut out, id, status);
+            assert_eq!(out, [b"before".to_vec(), answer(caps, id, status)].concat());
+        }
+    }
+}
+
+#[test]
+fn answers_with_warnings_and_parts_of_answers_are_not_kept() {
+    let whole = answer(Caps::NONE, 1, Status::NONE);
+    assert_eq!(KeptAnswer::of(&whole[..whole.len() - 1]), None);
+    let mut warned = whole;
+    warned[14] = 1;
+    assert_eq!(KeptAnswer::of(&warned), None);
+}
+
+fn key(slot: u32) -> StmtKey {
+    StmtKey::new(slot, 0)
+}
+
+#[test]
+fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
+    let mut on_lane = OnLane::default();
+    let owner = Some(ClientStmtId(9));
+    on_lane.insert(key(0), ServerStmtId(10), owner, None);
+    for slot in 1..4 {
+        on_lane.insert(key(slot), ServerStmtId(10 + slot), None, None);
+    }
+    assert!(on_lane.take(key(1), None).is_some());
+    assert!(!on_lane.has(key(0)) && on_lane.find(key(0), owner).is_some());
+    let gone: Vec<_> = std::iter::from_fn(|| on_lane.evict()).map(|id| id.0).collect();
+    assert_eq!((gone, on_lane.len()), (vec![12, 13, 11], 1));
+}
+
+#[test]
+fn a_server_reads_with_the_types_that_were_sent_last() {
+    let mut on_lane = OnLane::default();
+    on_lane.insert(key(1), ServerStmtId(1), None, None);
+    let stmt = on_lane.take(key(1), None).unwrap();
+    assert!(!stmt.has_types(&[8, 0]));
+    stmt.set_types(&[8, 0]);
+    assert!(stmt.has_types(&[8, 0]) && !stmt.has_types(&[253, 0]));
+    stmt.set_types(&[253, 0]);
+    assert!(!stmt.has_types(&[8, 0]));
+    stmt.forget_types();
+    assert!(!stmt.has_types(&[253, 0]));
+}
+
+fn state(schema: &str, autocommit: bool) -> LinkState {
+    let schema = Some(schema.as_bytes().into());
+    let settings = Default::default();
+    LinkState { schema, autocommit, charset: Charset::Collation(45), settings }
+}
+
+fn text(words: &str) -> Arc<Text> {
+    Arc::new(Text {
+        number: 1,
+        user: "app".into(),
+        class: Caps::NONE,
+        state: state("a", true),
+        text: words.as_bytes().into(),
+        digest: None,
+        effects: Effects::NONE,
+        holds: Holds::NONE,
+        repeatable: true,
+        command: sql::command_class(&sql::facts(words.as_bytes())),
+    })
+}
+
+#[test]
+fn a_text_is_found_by_whoever_means_the_same() {
+    let mut texts = Registry::default();
+    let known = text("SELECT ?");
+    let key = texts.add(&known, false, 0);
+    let (same, other) = (state("a", false), state("b", true));
+    let sought =
+        Sought { user: "app", class: Caps::NONE, state: &same, text: b"SELECT ?", digest: None };
+    assert_eq!(texts.find(&sought, 0).map(|found| found.0), Some(key));
+    let others = [
+        Sought { user: "bob", ..sought },
+        Sought { class: Caps::DEPRECATE_EOF, ..sought },
+        Sought { state: &other, ..sought },
+        Sought { text: b"SELECT  ?", ..sought },
+        Sought { digest: Some(1), ..sought },
+    ];
+    for other in others {
+        assert!(texts.find(&other, 0).is_none());
+    }
+    // one that only its own session can mean
+    texts.forget_unused(key);
+    drop(known);
+    texts.forget_unused(key);
+    let key = texts.add(&text("SELECT ?"), true, 0);
+    assert!(texts.find(&sought, 0).is_none());
+    texts.forget_unused(key);
+    assert!(texts.is_empty());
+}
+
+#[test]
+fn an_answer_is_given_again_until_definitions_change() {
+    let mut texts = Registry::default();
+    let known = text("SELECT ?");
+    let key = texts.add(&known, false, 0);
+    let bytes = answer(Caps::NONE, 1, Status::NONE);
+    texts.learn(key, (1, 2));
+    texts.keep_answer(key, &bytes, 5);
+    assert_eq!(texts.answer(key, 5).map(|(_, params)| params), Some(2));
+    assert!(texts.answer(key, 6).is_none());
+    texts.learn(key, (1, 2));
+    assert!(texts.answer(key, 5).is_some());
+    texts.learn(key, (2, 2));
+    assert!(texts.answer(key, 5).is_none());
+}
+
+#[test]
+fn beyond_the_bound_what_no_client_has_goes_oldest_first() {
+    let mut texts = Registry::default();
+    let kept = text("SELECT 0");
+    texts.add(&kept, false, 0);
+    for number in 1..200 {
+        let key = texts.add(&text(&format!("SELECT {number}")), false, number);
+        texts.learn(key, (1, 0));
+    }
+    texts.purge(1000, 2_000_000);
+    assert_eq!(texts.len(), 200);
+    texts.purge(100, 2_000_000);
+    assert_eq!((texts.len(), texts.with_clients()), (90, 1));
+    let state = state("a", true);
+    let mut find = |text: &[u8]| {
+        let sought = Sought { user: "app", class: Caps::NONE, state: &state, text, digest: None };
+        texts.find(&sought, 0).is_some()
+    };
+    assert!(find(b"SELECT 0") && !find(b"SELECT 110") && find(b"SELECT 111"));
+}

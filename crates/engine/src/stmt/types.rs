@@ -1,0 +1,101 @@
+//! The parameter types in a kept `COM_STMT_EXECUTE` or `COM_STMT_BULK_EXECUTE`.
+
+use std::ops::Range;
+
+use wire::command::code;
+use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
+
+/// Where a command says whether types follow: the byte, and the bit in it that says so. They follow
+/// right after the range.
+struct Flag {
+    at: Range<usize>,
+    bit: u8,
+}
+
+fn flag_in(kept: &[u8], params: u16) -> Option<Flag> {
+    /// Code, id, cursor flags, iterations; then the NULLs.
+    const EXECUTE_FIXED: usize = 10;
+    /// Code and id; then the flags.
+    const BULK_FIXED: usize = 5;
+    const BULK_SENDS_TYPES: u8 = 128;
+    let flag = match *kept.get(HEADER_BYTES)? {
+        code::STMT_EXECUTE => {
+            let at = HEADER_BYTES + EXECUTE_FIXED + usize::from(params).div_ceil(8);
+            Flag { at: at..at + 1, bit: 1 }
+        }
+        code::STMT_BULK_EXECUTE => {
+            let at = HEADER_BYTES + BULK_FIXED;
+            Flag { at: at..at + 2, bit: BULK_SENDS_TYPES }
+        }
+        _ => return None,
+    };
+    (params > 0 && flag.at.end <= kept.len()).then_some(flag)
+}
+
+/// The parameter types in a kept command, if it has them: two bytes each.
+pub(crate) fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
+    let flag = flag_in(kept, params)?;
+    if kept.get(flag.at.start)? & flag.bit == 0 {
+        return None;
+    }
+    kept.get(flag.at.end..flag.at.end + 2 * usize::from(params))
+}
+
+/// Adds parameter types to a kept command that has none; `false` when it has no place for them.
+pub(crate) fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
+    let Some(flag) = flag_in(kept, params) else { return false };
+    let Some(header) = Header::parse(kept) else { return false };
+    // the header counts what is still to come of a long command, too
+    let len = header.len + types.len();
+    if types.len() != 2 * usize::from(params) || len >= MAX_PAYLOAD {
+        return false;
+    }
+    if let Some(byte) = kept.get_mut(flag.at.start) {
+        *byte |= flag.bit;
+    }
+    kept.splice(flag.at.end..flag.at.end, types.iter().copied());
+    let header = Header { len, seq: 0 }.encode();
+    if let Some(place) = kept.get_mut(..HEADER_BYTES) {
+        place.copy_from_slice(&header);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn execute(flag: u8, rest: &[u8]) -> Vec<u8> {
+        framed(vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, flag], rest)
+    }
+
+    fn framed(mut payload: Vec<u8>, rest: &[u8]) -> Vec<u8> {
+        payload.extend_from_slice(rest);
+        let length = u8::try_from(payload.len()).unwrap();
+        [vec![length, 0, 0, 0], payload].concat()
+    }
+
+    #[test]
+    fn types_are_found_where_the_flag_says_so() {
+        let with = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
+        assert_eq!(types_in(&with, 2), Some([3, 0, 253, 0].as_slice()));
+        assert_eq!(types_in(&execute(0, &[7, 0, 0, 0, 1, b'x']), 2), None);
+    }
+
+    #[test]
+    fn types_go_between_the_flag_and_the_values() {
+        let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
+        assert!(insert_types(&mut kept, 2, &[3, 0, 253, 0]));
+        assert_eq!(kept, execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']));
+    }
+
+    #[test]
+    fn a_bulk_execute_has_its_types_before_its_rows() {
+        let bulk = |flags: u8, rest: &[u8]| framed(vec![0xfa, 1, 0, 0, 0, flags, 0], rest);
+        let mut kept = bulk(64, &[0, 7, 0, 0, 0]);
+        assert_eq!(types_in(&kept, 1), None);
+        assert!(insert_types(&mut kept, 1, &[3, 0]));
+        assert_eq!(kept, bulk(64 | 128, &[3, 0, 0, 7, 0, 0, 0]));
+        assert_eq!(types_in(&kept, 1), Some([3, 0].as_slice()));
+    }
+}

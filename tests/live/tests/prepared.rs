@@ -1,0 +1,262 @@
+//! Prepared statements of many clients over few backend connections: sysbench in its default mode,
+//! definitions that change between executions, types, parameter data and cursors of sessions that
+//! take turns on one connection, and servers that take no more statements.
+
+use std::time::Duration;
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Program, Proxy, Raw, client, skip};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+const FLAVOURS: [Flavour; 2] = [Flavour::MariaDb, Flavour::MySql];
+
+/// A proxy with so many connections to each server, and so many statements on each of those.
+fn proxy(cluster: &Cluster, connections: u32, statements: u32) -> Proxy {
+    Proxy::start(|interfaces| {
+        let variables = format!("threads = 1\nmax_stmts_per_connection = {statements}\n");
+        let options = SplitOptions { interfaces, variables, ..Default::default() };
+        let text = lab::split_toml(cluster, &options);
+        text.replace("max_connections = 1000", &format!("max_connections = {connections}"))
+    })
+    .expect("tidegate starts")
+}
+
+/// One of the servers' counters, of all of them together.
+fn status(cluster: &Cluster, name: &str) -> u64 {
+    cluster.servers().iter().map(|server| server.status(name).expect("a counter")).sum()
+}
+
+fn sysbench(proxy: &Proxy, load: &str, seconds: u32, command: &str) {
+    let words = [
+        load.to_owned(),
+        "--threads=64".into(),
+        format!("--time={seconds}"),
+        "--events=0".into(),
+        "--tables=2".into(),
+        "--table-size=1000".into(),
+        "--skip-trx=on".into(),
+        "--mysql-db=sbtest".into(),
+        "--mysql-user=app".into(),
+        "--mysql-password=app".into(),
+        "--mysql-host=127.0.0.1".into(),
+        format!("--mysql-port={}", proxy.port),
+        command.into(),
+    ];
+    let finished = Program::new("sysbench").args(words).limit(Duration::from_secs(90)).run();
+    let said = format!("{}\n{}", finished.output, finished.errors);
+    assert!(finished.success && !finished.errors.contains("FATAL"), "{said}\n{}", proxy.log());
+    let kept = finished.output.lines().find(|line| line.contains("reconnects:"));
+    assert!(
+        kept.is_none_or(|line| line.contains("reconnects:                          0")),
+        "{said}"
+    );
+}
+
+#[test]
+fn sixty_four_clients_prepare_each_statement_once_on_each_of_eight_connections() {
+    if !Program::new("sysbench").args(["--version"]).run().success {
+        return skip("sysbench", "the package sysbench is not installed");
+    }
+    let Some(cluster) = live::cluster("sysbench", Flavour::MariaDb, 2) else { return };
+    cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
+    let proxy = proxy(&cluster, 8, 20);
+    sysbench(&proxy, "oltp_read_only", 1, "prepare");
+    cluster.wait_replicated().expect("replicated");
+    for load in ["oltp_point_select", "oltp_read_only"] {
+        sysbench(&proxy, load, 2, "run");
+        let counters = || ["Com_stmt_prepare", "Com_stmt_execute"].map(|n| status(&cluster, n));
+        let before = counters();
+        sysbench(&proxy, load, 3, "run");
+        let after = counters();
+        let (prepared, executed) = (after[0] - before[0], after[1] - before[1]);
+        println!("{load}: {prepared} prepared, {executed} executed");
+        assert!(executed > 1000, "{executed}");
+        assert!(prepared * 1000 < executed, "{prepared} prepared, {executed} executed");
+        let standing = status(&cluster, "Prepared_stmt_count");
+        assert!(standing <= 3 * 8 * 20, "{standing} statements on three servers");
+    }
+}
+
+fn number(conn: &mut Conn, text: &str, param: u64) -> u64 {
+    conn.exec_first(text, (param,)).expect("executed").expect("a row")
+}
+
+#[test]
+fn a_connection_keeps_only_so_many_statements_and_serves_any_number() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 1, 3);
+        let mut clients: Vec<_> =
+            (0..4).map(|_| client::connect(client::options(proxy.port))).collect();
+        for round in 0..10 {
+            for client in &mut clients {
+                for add in 0..10 {
+                    let text = format!("SELECT ? + {add}");
+                    assert_eq!(number(client, &text, round), round + add);
+                }
+            }
+        }
+        let standing = status(&cluster, "Prepared_stmt_count");
+        assert!(standing <= 3, "{standing} on one connection, {}", flavour.name());
+
+        // a server that takes no more than one: what is there makes room for what is needed
+        let limit = "SET GLOBAL max_prepared_stmt_count = 1";
+        cluster.primary().sql(limit).expect("limited");
+        for add in 10..20 {
+            let text = format!("SELECT ? + {add}");
+            assert_eq!(number(&mut clients[0], &text, 1), 1 + add, "{}", flavour.name());
+        }
+        cluster.primary().sql("SET GLOBAL max_prepared_stmt_count = 0").expect("limited");
+        let refused = clients[1].prep("SELECT ? + 100").err().expect("no statement may stand");
+        assert_eq!(client::refusal(&refused).0, 1461, "{refused}");
+    }
+}
+
+#[test]
+fn definitions_that_change_between_executions_are_seen_by_everybody() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 1, 20);
+        let mut clients: Vec<_> =
+            (0..3).map(|_| client::connect(client::options(proxy.port))).collect();
+        clients[0].query_drop("CREATE TABLE d (a INT)").expect("created");
+        clients[0].query_drop("INSERT INTO d VALUES (7)").expect("filled");
+        let text = "SELECT * FROM d WHERE a > ?";
+        let mut before: Vec<_> =
+            clients.iter_mut().map(|conn| conn.prep(text).expect("prepared")).collect();
+        let mut widths = |clients: &mut [Conn]| -> Vec<usize> {
+            let pairs = clients.iter_mut().zip(&mut before);
+            pairs
+                .map(|(conn, stmt)| {
+                    let row: mysql::Row =
+                        conn.exec_first(&*stmt, (1,)).expect("executed").expect("a row");
+                    row.len()
+                })
+                .collect()
+        };
+        assert_eq!(widths(&mut clients), [1, 1, 1]);
+        clients[0].query_drop("ALTER TABLE d ADD COLUMN b TEXT").expect("altered");
+        assert_eq!(widths(&mut clients), [2, 2, 2], "{}", flavour.name());
+        let mut late = client::connect(client::options(proxy.port));
+        assert_eq!(late.prep(text).expect("prepared").columns().len(), 2, "{}", flavour.name());
+        clients[0].query_drop("DROP TABLE d").expect("dropped");
+        let gone = late.prep(text).err().expect("the table is gone");
+        assert_eq!(client::refusal(&gone).0, 1146, "{gone}");
+    }
+}
+
+/// A statement of a client that speaks bytes.
+struct Stmt {
+    raw: Raw,
+    id: [u8; 4],
+}
+
+const LONGLONG: u8 = 8;
+const STRING: u8 = 253;
+
+impl Stmt {
+    fn prepare(proxy: &Proxy, text: &str) -> Self {
+        let mut raw = Raw::login(proxy.port, "app", "app").expect("a login");
+        raw.send(0, &[&[0x16], text.as_bytes()].concat()).expect("sent");
+        let (_, head) = raw.receive().expect("an answer");
+        assert_eq!(head[0], 0, "{}", String::from_utf8_lossy(&head));
+        let id = head[1..5].try_into().expect("four bytes");
+        let parts = [&head[5..7], &head[7..9]].iter().filter(|count| ***count != [0, 0]).count();
+        Self { raw, id }.skip_parts(parts)
+    }
+
+    fn skip_parts(mut self, parts: usize) -> Self {
+        for _ in 0..parts {
+            while self.raw.receive().expect("a definition").1[0] != 0xfe {}
+        }
+        self
+    }
+
+    fn send(&mut self, code: u8, rest: &[u8]) {
+        let command = [&[code], &self.id[..], rest].concat();
+        self.raw.send(0, &command).expect("sent");
+    }
+
+    /// Executes it with one parameter, telling its type or not; gives the rows' bytes.
+    fn execute(&mut self, cursor: u8, kind: Option<u8>, value: &[u8]) -> Vec<Vec<u8>> {
+        let mut rest = vec![cursor, 1, 0, 0, 0, 0, u8::from(kind.is_some())];
+        rest.extend(kind.iter().flat_map(|kind| [*kind, 0]));
+        rest.extend_from_slice(value);
+        self.send(0x17, &rest);
+        let (_, count) = self.raw.receive().expect("an answer");
+        assert_ne!(count[0], 0xff, "{}", String::from_utf8_lossy(&count));
+        while self.raw.receive().expect("a definition").1[0] != 0xfe {}
+        if cursor == 0 { self.rows() } else { Vec::new() }
+    }
+
+    fn rows(&mut self) -> Vec<Vec<u8>> {
+        let mut rows = Vec::new();
+        loop {
+            let (_, packet) = self.raw.receive().expect("a row");
+            match packet[0] {
+                0xfe => return rows,
+                0xff => panic!("{}", String::from_utf8_lossy(&packet)),
+                // status and NULLs come first
+                _ => rows.push(packet[2..].to_vec()),
+            }
+        }
+    }
+
+    fn fetch(&mut self, count: u8) -> Vec<Vec<u8>> {
+        self.send(0x1c, &[count, 0, 0, 0]);
+        self.rows()
+    }
+}
+
+fn text(value: &str) -> Vec<u8> {
+    let len = u8::try_from(value.len()).expect("short");
+    [&[len], value.as_bytes()].concat()
+}
+
+#[test]
+fn sessions_that_take_turns_on_one_connection_keep_their_types() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 1, 20);
+        let words = "SELECT HEX(?)";
+        let (mut one, mut other) = (Stmt::prepare(&proxy, words), Stmt::prepare(&proxy, words));
+        let number = 255_u64.to_le_bytes();
+        assert_eq!(one.execute(0, Some(LONGLONG), &number), [text("FF")]);
+        assert_eq!(other.execute(0, Some(STRING), &text("abc")), [text("616263")]);
+        for _ in 0..3 {
+            assert_eq!(one.execute(0, None, &number), [text("FF")], "{}", flavour.name());
+            assert_eq!(other.execute(0, None, &text("abc")), [text("616263")]);
+        }
+        assert!(status(&cluster, "Prepared_stmt_count") <= 1);
+    }
+}
+
+#[test]
+fn parameter_data_and_cursors_stay_with_their_session() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 2, 20);
+        let words = "SELECT LENGTH(?)";
+        let (mut one, mut other) = (Stmt::prepare(&proxy, words), Stmt::prepare(&proxy, words));
+        let length = |length: u32| length.to_le_bytes().to_vec();
+        assert_eq!(one.execute(0, Some(STRING), &text("ab"))[0][..4], length(2));
+        for _ in 0..2 {
+            one.send(0x18, &[&[0, 0], &[b'x'; 300][..]].concat());
+            assert_eq!(other.execute(0, Some(STRING), &text("abc"))[0][..4], length(3));
+            one.send(0x18, &[&[0, 0], &[b'x'; 300][..]].concat());
+            assert_eq!(other.execute(0, None, &text("abcd"))[0][..4], length(4));
+            assert_eq!(one.execute(0, None, &[])[0][..4], length(600), "{}", flavour.name());
+        }
+        assert_eq!(one.execute(0, None, &text("a"))[0][..4], length(1));
+
+        let words = "SELECT 1 WHERE 1 < ? UNION SELECT 2 UNION SELECT 3 UNION SELECT 4";
+        let (mut one, mut other) = (Stmt::prepare(&proxy, words), Stmt::prepare(&proxy, words));
+        let two = 2_u64.to_le_bytes();
+        one.execute(1, Some(LONGLONG), &two);
+        assert_eq!(one.fetch(2).len(), 2);
+        assert_eq!(other.execute(0, Some(LONGLONG), &two).len(), 4);
+        assert_eq!(one.fetch(2).len(), 2, "{}", flavour.name());
+        assert_eq!(other.execute(0, None, &two).len(), 4);
+    }
+}
