@@ -247,7 +247,7 @@ impl Proxy {
         }
         self.stats.checkins += 1;
         if self.pool.has_no_waiters(hostgroup) {
-            self.pool.put_idle(&lane.server.clone(), lane_id);
+            self.pool.put_idle(&lane.server, lane_id);
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };

@@ -173,7 +173,9 @@ impl<D: Driver> Edge<D> {
         };
         self.stats.sends += 1;
         self.stats.bytes_out += taken as u64;
-        socket.output.consume(taken.min(pending), &mut self.pool);
+        if pending > 0 {
+            socket.output.consume(taken.min(pending), &mut self.pool);
+        }
         let mut skip = taken.saturating_sub(pending);
         for part in parts {
             if skip < part.len() {
