@@ -41,9 +41,18 @@ impl World {
         Self::with_rules(split())
     }
 
+    /// The same where reads share connections.
+    pub fn sharing() -> Self {
+        Self::configured(split(), true)
+    }
+
     /// One writer and one reader with these rules, and nobody there yet.
     pub fn with_rules(rules: Vec<RuleRow>) -> Self {
-        let (snapshot, offer) = configured_with(rules);
+        Self::configured(rules, false)
+    }
+
+    fn configured(rules: Vec<RuleRow>, shares: bool) -> Self {
+        let (snapshot, offer) = configured_with(rules, shares);
         Self {
             proxy: Proxy::new(snapshot, offer, 1, [7; 32]),
             lane: None,
@@ -52,6 +61,11 @@ impl World {
             dialling: None,
             logging_in: false,
         }
+    }
+
+    /// Queries that shared a connection so far.
+    pub fn shared_queries(&self) -> u64 {
+        self.proxy.stats.shared_queries
     }
 
     /// A client arrives and authenticates with `mysql_native_password`.
@@ -114,6 +128,10 @@ impl World {
     fn client_says(&mut self, session: SessionId, bytes: &[u8]) {
         let taken = self.proxy.on_client_bytes(session, bytes);
         self.carry_out(bytes);
+        while let Some(lane) = self.proxy.next_batch() {
+            self.proxy.send_batch(lane);
+            self.carry_out(&[]);
+        }
         assert_eq!(taken, bytes.len(), "whole commands are taken whole");
     }
 
@@ -181,11 +199,14 @@ impl World {
 
 /// A read/write split over one writer and one reader, and what clients are offered.
 pub fn configured() -> (Arc<Snapshot>, Arc<Offer>) {
-    configured_with(split())
+    configured_with(split(), false)
 }
 
-fn configured_with(rules: Vec<RuleRow>) -> (Arc<Snapshot>, Arc<Offer>) {
-    let Ok(snapshot) = Snapshot::compile(&draft(rules)) else {
+fn configured_with(rules: Vec<RuleRow>, shares: bool) -> (Arc<Snapshot>, Arc<Offer>) {
+    let mut draft = draft(rules);
+    let depth = if shares { "16" } else { "0" };
+    draft.variables.push(("mysql-pipeline_depth".into(), depth.into()));
+    let Ok(snapshot) = Snapshot::compile(&draft) else {
         unreachable!("the scenario's configuration is valid")
     };
     let offer = Offer {

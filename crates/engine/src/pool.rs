@@ -302,6 +302,11 @@ impl PoolShard {
         }
     }
 
+    /// The shared lanes of a server.
+    pub fn shared_of(&self, server: &Server) -> &[LaneId] {
+        self.shared.get(server.index).map_or(&[], Vec::as_slice)
+    }
+
     /// How many lanes are shared now.
     pub fn shared_count(&self) -> usize {
         self.shared.iter().map(Vec::len).sum()

@@ -26,6 +26,18 @@ fn a_text_query_of_one_row_allocates_nothing() {
 }
 
 #[test]
+fn a_query_on_a_shared_lane_allocates_nothing() {
+    let mut world = World::sharing();
+    let session = world.log_in();
+    let (command, reply) = (packets::query(POINT_SELECT), packets::result(1));
+    let allocations = steady_allocations(|| {
+        assert_eq!(world.exchange(session, &command, &reply), reply.len());
+    });
+    assert_eq!(allocations, 0);
+    assert!(world.shared_queries() > 256);
+}
+
+#[test]
 fn a_text_query_of_a_thousand_rows_allocates_nothing() {
     let mut world = World::new();
     let session = world.log_in();

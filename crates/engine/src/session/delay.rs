@@ -63,6 +63,11 @@ impl Proxy {
             return self.wake(id, until_us);
         }
         session.phase = Phase::Idle;
+        // what it had went with its server while it waited
+        if let Some(error) = session.lost.take() {
+            self.fail_job(id, &job, &error);
+            return self.close_session(id, None);
+        }
         match to {
             To::Placed(placing) => self.begin(id, job, placing),
             To::Hostgroup => self.check_out(id, job, None),

@@ -436,6 +436,18 @@ impl Proxy {
             for id in old {
                 self.drop_lane(id);
             }
+            self.empty_shared(server, max_age_us);
+        }
+    }
+
+    /// Shared lanes that are too old, or too many, come to rest, and then are closed as idle ones
+    /// are.
+    fn empty_shared(&mut self, server: &ServerRef, max_age_us: u64) {
+        let surplus = server.gauge.used() > server.max_connections;
+        for id in self.pool.shared_of(server) {
+            let Some(lane) = self.lanes.get_mut(*id) else { continue };
+            let age_us = self.now_us.saturating_sub(lane.born_us);
+            lane.closing |= surplus || (max_age_us > 0 && age_us > max_age_us);
         }
     }
 

@@ -341,8 +341,7 @@ impl Proxy {
     /// Nothing is on a shared lane any more: it is any session's.
     fn rest(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
-        let server = lane.server.clone();
-        self.pool.remove_shared(&server, lane_id);
+        self.pool.remove_shared(&lane.server, lane_id);
         self.offer_lane(lane_id);
     }
 
