@@ -104,7 +104,12 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("Query_Processor_time_nsec", all.processor_ns),
         ("SQLite3_memory_bytes", seen.sqlite_bytes),
         ("Server_Connections_connected", count(all.lanes)),
-        ("Stmt_Client_Active_Total", count(sessions.statements)),
+        ("Stmt_Cached", all.stmt_counts.cached),
+        ("Stmt_Client_Active_Total", all.stmt_counts.client_total),
+        ("Stmt_Client_Active_Unique", all.stmt_counts.client_unique),
+        ("Stmt_Max_Stmt_id", all.stmt_counts.max_number),
+        ("Stmt_Server_Active_Total", all.stmt_counts.server_total),
+        ("Stmt_Server_Active_Unique", all.stmt_counts.server_unique),
         ("mysql_session_internal_bytes", count(sessions.bytes)),
     ]
 }

@@ -18,6 +18,7 @@ mod memory;
 mod pool;
 mod processlist;
 mod rules;
+mod statements;
 mod users;
 
 #[cfg(test)]
@@ -78,6 +79,7 @@ const TABLES: &[LiveTable] = &[
     pool::TABLE,
     processlist::TABLE,
     rules::TABLE,
+    statements::TABLE,
     users::TABLE,
 ];
 

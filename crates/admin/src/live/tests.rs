@@ -181,16 +181,6 @@ const NOT_HERE: &[(&str, &[&str])] = &[
     ),
     ("connects are not throttled yet", &["Server_Connections_delayed", "new_req_conns_count"]),
     (
-        "statements are prepared by each session for itself",
-        &[
-            "Stmt_Cached",
-            "Stmt_Client_Active_Unique",
-            "Stmt_Max_Stmt_id",
-            "Stmt_Server_Active_Total",
-            "Stmt_Server_Active_Unique",
-        ],
-    ),
-    (
         "buffers are a loop's, of whichever side had them last",
         &["mysql_backend_buffers_bytes", "mysql_frontend_buffers_bytes"],
     ),
