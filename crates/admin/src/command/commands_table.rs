@@ -201,6 +201,12 @@ pub const COMMANDS: &[CommandRow] = &[
     row("Statistics and sessions", "SHOW [FULL] PROCESSLIST", "sessions", "SHOW PROCESSLIST"),
     row(
         "Statistics and sessions",
+        "SHOW PROMETHEUS METRICS",
+        "what `/metrics` answers",
+        "SHOW PROMETHEUS METRICS",
+    ),
+    row(
+        "Statistics and sessions",
         "SHOW [GLOBAL | SESSION | MYSQL] STATUS [LIKE … | WHERE …]",
         "`stats_mysql_global`",
         "SHOW MYSQL STATUS",
