@@ -108,7 +108,7 @@ fn a_connection_keeps_only_so_many_statements_and_serves_any_number() {
             assert_eq!(number(&mut clients[0], &text, 1), 1 + add, "{}", flavour.name());
         }
         cluster.primary().sql("SET GLOBAL max_prepared_stmt_count = 0").expect("limited");
-        let refused = clients[1].prep("SELECT ? + 100").err().expect("no statement may stand");
+        let refused = clients[1].prep("SELECT ? + 100").expect_err("no statement may stand");
         assert_eq!(client::refusal(&refused).0, 1461, "{refused}");
     }
 }
@@ -141,7 +141,7 @@ fn definitions_that_change_between_executions_are_seen_by_everybody() {
         let mut late = client::connect(client::options(proxy.port));
         assert_eq!(late.prep(text).expect("prepared").columns().len(), 2, "{}", flavour.name());
         clients[0].query_drop("DROP TABLE d").expect("dropped");
-        let gone = late.prep(text).err().expect("the table is gone");
+        let gone = late.prep(text).expect_err("the table is gone");
         assert_eq!(client::refusal(&gone).0, 1146, "{gone}");
     }
 }
