@@ -35,7 +35,12 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
         true => (Vec::new(), Vec::new()),
         false => (servers_of(proxy, parts), rule_hits_of(proxy)),
     };
-    let (stmt_counts, statements) = proxy.statements(parts.statements);
+    // so does looking through all sessions and lanes
+    let counts_statements = parts.statements || (parts.lanes.is_some() && !parts.next_page);
+    let (stmt_counts, statements) = match counts_statements {
+        true => proxy.statements(parts.statements),
+        false => Default::default(),
+    };
     let QueryStats { digests, commands, errors } = &mut proxy.query_stats;
     Share {
         now_us: proxy.now_us,
