@@ -263,7 +263,7 @@ impl Proxy {
         let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
         let handle = self.sessions.get(id)?.handle(stmt)?;
         let stmts = &self.lanes.get(lane)?.stmts;
-        let there = stmts.find(handle.key, handle.owner_on(lane)).is_some();
+        let there = stmts.find(handle.key, handle.owner_on(lane), &handle.types).is_some();
         (!there && handle.only.is_none()).then(|| handle.text.clone())
     }
 
@@ -280,7 +280,7 @@ impl Proxy {
         };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let kept = &mut session.kept;
-        let mut on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id));
+        let mut on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
         // what is being prepared right in front of it has no id yet
         let server_id = on_lane.as_ref().map_or(command::LAST_PREPARED, |on_lane| on_lane.id.0);
         let at = HEADER_BYTES + command::STMT_ID.start;
@@ -330,7 +330,7 @@ impl Proxy {
             // what an error leaves there nobody knows
             match owner {
                 Some(_) if !only => self.close_on(lane_id, key, owner),
-                _ => self.forget_types(lane_id, key, owner),
+                _ => self.forget_types(id, lane_id, stmt),
             }
             return self.untie(id, stmt, lane_id);
         };
@@ -349,11 +349,11 @@ impl Proxy {
             handle.data = handle.data.filter(|lane| fetches || *lane != lane_id);
         });
         session.note_tied(lane_id);
-        let next = session.handle(stmt).and_then(|handle| handle.owner_on(lane_id));
-        if let Some(lane) = self.lanes.get_mut(lane_id)
-            && let Some(on_lane) = lane.stmts.take(key, owner)
+        if let Some(handle) = session.handle(stmt)
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+            && let Some(on_lane) = lane.stmts.take(key, owner, &handle.types)
         {
-            on_lane.owner = next;
+            on_lane.owner = handle.owner_on(lane_id);
         }
         if let Some(other) = elsewhere.filter(|other| *other != lane_id) {
             // its next execution closes a cursor, wherever that runs
@@ -365,9 +365,11 @@ impl Proxy {
         }
     }
 
-    fn forget_types(&mut self, lane_id: LaneId, key: StmtKey, owner: Option<ClientStmtId>) {
-        if let Some(lane) = self.lanes.get_mut(lane_id)
-            && let Some(on_lane) = lane.stmts.take(key, owner)
+    fn forget_types(&mut self, id: SessionId, lane_id: LaneId, stmt: ClientStmtId) {
+        if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+            && let Some(on_lane) =
+                lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types)
         {
             on_lane.forget_types();
         }

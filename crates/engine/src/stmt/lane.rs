@@ -12,9 +12,12 @@ pub struct LaneStmt {
     /// The statement of the connection's session that alone may use it, because parameter data or a
     /// cursor of it are there, or because it cannot be prepared again.
     pub owner: Option<ClientStmtId>,
-    /// The parameter types that were sent last, two bytes each; of whichever session that was.
+    /// The parameter types that it is executed with, two bytes each. A server may settle what its
+    /// expressions are by the types of the first execution, so that it serves no others.
     types: Vec<u8>,
-    /// Types were sent, and were not refused as far as is known.
+    /// It was executed.
+    executed: bool,
+    /// The types were sent, and were not refused as far as is known.
     typed: bool,
     used: u64,
 }
@@ -27,9 +30,15 @@ impl LaneStmt {
 
     /// Notes that these types are sent.
     pub fn set_types(&mut self, types: &[u8]) {
-        self.typed = true;
+        (self.typed, self.executed) = (true, true);
         self.types.clear();
         self.types.extend_from_slice(types);
+    }
+
+    /// Whether an execution with these types may use it.
+    fn serves(&self, key: StmtKey, owner: Option<ClientStmtId>, types: &[u8]) -> bool {
+        let fits = owner.is_some() || !self.executed || self.types == types;
+        self.key == key && self.owner == owner && fits
     }
 
     /// Nobody knows which types the server remembers.
@@ -51,16 +60,27 @@ impl OnLane {
         self.list.iter().any(|stmt| stmt.key == key && stmt.owner.is_none())
     }
 
-    /// The statement of a text: the owner's own, if there is an owner, else one that is free.
-    pub fn find(&self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<&LaneStmt> {
-        self.list.iter().find(|stmt| stmt.key == key && stmt.owner == owner)
+    /// The statement of a text: the owner's own, if there is an owner, else one that is free and
+    /// serves executions with these types.
+    pub fn find(
+        &self,
+        key: StmtKey,
+        owner: Option<ClientStmtId>,
+        types: &[u8],
+    ) -> Option<&LaneStmt> {
+        self.list.iter().find(|stmt| stmt.serves(key, owner, types))
     }
 
     /// The same, to be used now.
-    pub fn take(&mut self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<&mut LaneStmt> {
+    pub fn take(
+        &mut self,
+        key: StmtKey,
+        owner: Option<ClientStmtId>,
+        types: &[u8],
+    ) -> Option<&mut LaneStmt> {
         self.uses += 1;
         let uses = self.uses;
-        let stmt = self.list.iter_mut().find(|stmt| stmt.key == key && stmt.owner == owner)?;
+        let stmt = self.list.iter_mut().find(|stmt| stmt.serves(key, owner, types))?;
         stmt.used = uses;
         Some(stmt)
     }
@@ -75,7 +95,8 @@ impl OnLane {
     ) {
         self.uses += 1;
         let (typed, types) = (types.is_some(), types.unwrap_or_default().to_vec());
-        self.list.push(LaneStmt { key, id, owner, types, typed, used: self.uses });
+        let (executed, used) = (typed, self.uses);
+        self.list.push(LaneStmt { key, id, owner, types, executed, typed, used });
     }
 
     /// Takes out the statement that was not used for longest, if there is one that is free.

@@ -51,8 +51,8 @@ fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
     for slot in 1..4 {
         on_lane.insert(key(slot), ServerStmtId(10 + slot), None, None);
     }
-    assert!(on_lane.take(key(1), None).is_some());
-    assert!(!on_lane.has(key(0)) && on_lane.find(key(0), owner).is_some());
+    assert!(on_lane.take(key(1), None, &[]).is_some());
+    assert!(!on_lane.has(key(0)) && on_lane.find(key(0), owner, &[]).is_some());
     let gone: Vec<_> = std::iter::from_fn(|| on_lane.evict()).map(|id| id.0).collect();
     assert_eq!((gone, on_lane.len()), (vec![12, 13, 11], 1));
 }
@@ -61,7 +61,7 @@ fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
 fn a_server_reads_with_the_types_that_were_sent_last() {
     let mut on_lane = OnLane::default();
     on_lane.insert(key(1), ServerStmtId(1), None, None);
-    let stmt = on_lane.take(key(1), None).unwrap();
+    let stmt = on_lane.take(key(1), None, &[]).unwrap();
     assert!(!stmt.has_types(&[8, 0]));
     stmt.set_types(&[8, 0]);
     assert!(stmt.has_types(&[8, 0]) && !stmt.has_types(&[253, 0]));
