@@ -123,20 +123,24 @@ fn overriding<'a, 'b>(
 }
 
 fn duplicates(lint: &Lint<'_>, findings: &mut Findings) {
-    let mut seen: HashMap<String, &LintedRule<'_>> = HashMap::new();
-    for rule in &lint.rules {
+    let mut seen: HashMap<String, (usize, &LintedRule<'_>)> = HashMap::new();
+    for (at, rule) in lint.rules.iter().enumerate() {
         // replacing twice is not the same as once
         if rule.row.replace_pattern.is_some() {
             continue;
         }
         let key = format!("{:?}", RuleRow { rule_id: 0, comment: None, ..rule.row.clone() });
         match seen.get(&key) {
-            Some(earlier) => {
+            // a rule in between has the last word over the earlier one, and not over this one
+            Some((place, _)) if !rule.takes_away() && place + 1 < at => {
+                seen.insert(key, (at, rule));
+            }
+            Some((_, earlier)) => {
                 let reason = format!("it says the same as rule {}", earlier.row.rule_id);
                 findings.rule(Kind::Duplicate, rule, "", (reason, "remove one of the two"));
             }
             None => {
-                seen.insert(key, rule);
+                seen.insert(key, (at, rule));
             }
         }
     }
