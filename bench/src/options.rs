@@ -12,9 +12,9 @@ use crate::target::{Io, Target};
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-shared, split-exclusive,
-                   split-narrow, the last six also with -uring behind the name
-                                                         (direct,haproxy,fast-forward,split)
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow,
+                   the last five also with -uring behind the name
+                                         (direct,haproxy,fast-forward,split,split-exclusive)
   --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
   --rounds N       interleaved rounds                               (5)
@@ -22,8 +22,13 @@ cargo xtask bench [OPTIONS]
   --out FILE       where the table goes   (a full run: bench/RESULTS.md, else the build folder)
 ";
 
-const DEFAULT_TARGETS: [Target; 4] =
-    [Target::Direct, Target::HaProxy, Target::FastForward(Io::Epoll), Target::Split(Io::Epoll)];
+const DEFAULT_TARGETS: [Target; 5] = [
+    Target::Direct,
+    Target::HaProxy,
+    Target::FastForward(Io::Epoll),
+    Target::Split(Io::Epoll),
+    Target::SplitExclusive(Io::Epoll),
+];
 
 /// What is to be measured.
 pub(crate) struct Options {

@@ -25,8 +25,6 @@ pub(crate) enum Target {
     FastForward(Io),
     /// Tidegate, read/write split by query rules.
     Split(Io),
-    /// The same with commands of several sessions on one connection.
-    SplitShared(Io),
     /// The same with each connection one session's while it runs something.
     SplitExclusive(Io),
     /// The same with at most eight connections to each server, so that sessions share them.
@@ -67,7 +65,7 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Direct,
         Self::HaProxy,
         Self::Relay(Io::Epoll),
@@ -76,8 +74,6 @@ impl Target {
         Self::FastForward(Io::Uring),
         Self::Split(Io::Epoll),
         Self::Split(Io::Uring),
-        Self::SplitShared(Io::Epoll),
-        Self::SplitShared(Io::Uring),
         Self::SplitExclusive(Io::Epoll),
         Self::SplitExclusive(Io::Uring),
         Self::SplitNarrow(Io::Epoll),
@@ -94,8 +90,6 @@ impl Target {
             Self::FastForward(Io::Uring) => "fast-forward-uring",
             Self::Split(Io::Epoll) => "split",
             Self::Split(Io::Uring) => "split-uring",
-            Self::SplitShared(Io::Epoll) => "split-shared",
-            Self::SplitShared(Io::Uring) => "split-shared-uring",
             Self::SplitExclusive(Io::Epoll) => "split-exclusive",
             Self::SplitExclusive(Io::Uring) => "split-exclusive-uring",
             Self::SplitNarrow(Io::Epoll) => "split-narrow",
@@ -135,7 +129,6 @@ impl Target {
             }
             Self::FastForward(io)
             | Self::Split(io)
-            | Self::SplitShared(io)
             | Self::SplitExclusive(io)
             | Self::SplitNarrow(io) => self.tidegate(cluster, port, io)?,
         };
@@ -149,7 +142,6 @@ impl Target {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
             variables: match self {
-                Self::SplitShared(_) => "threads = 1\npipeline_depth = 16\n".into(),
                 Self::SplitExclusive(_) => "threads = 1\npipeline_depth = 0\n".into(),
                 _ => "threads = 1\n".into(),
             },

@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Variable] = &[
     mysql(
         "pipeline_depth",
         int(0, 1024),
-        "0",
+        "16",
         "Commands of several sessions that one backend connection carries at a time; 0 for one.",
     )
     .acts(Effect::AtOnce),
