@@ -18,7 +18,8 @@ pub(super) const TABLE: LiveTable = LiveTable {
 };
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
-    let pairs = counted(&seen.collected.counters).into_iter().chain(present(seen));
+    let counters = &seen.collected.counters;
+    let pairs = counted(counters).into_iter().chain(of_shared_lanes(counters)).chain(present(seen));
     let mut rows: Vec<Row> =
         pairs.map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
     rows.sort_by_key(|row| format!("{:?}", row.first()));
@@ -79,6 +80,14 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
     ]
 }
 
+/// What came of reads on lanes that several sessions share, and why others ran alone; ProxySQL
+/// has nothing like it.
+fn of_shared_lanes(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    counters
+        .pairs()
+        .filter(|(name, _)| name.starts_with("shared_") || name.starts_with("unshared_"))
+}
+
 /// What is so now.
 fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
     let all = seen.collected;
@@ -102,6 +111,7 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("Queries_backends_bytes_recv", received),
         ("Queries_backends_bytes_sent", sent),
         ("Query_Processor_time_nsec", all.processor_ns),
+        ("Server_Connections_shared", count(all.lanes_shared)),
         ("SQLite3_memory_bytes", seen.sqlite_bytes),
         ("Server_Connections_connected", count(all.lanes)),
         ("Stmt_Cached", all.stmt_counts.cached),

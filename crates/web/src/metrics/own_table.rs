@@ -75,6 +75,27 @@ pub(super) const FAMILIES: &[Family] = &[
         "Sessions that kept a backend connection for something other than a transaction.",
         |v, s| s.one(v.collected.counters.pins),
     ),
+    counter(
+        "tidegate_shared_total",
+        "What came of reads on connections that are shared.",
+        |v, s| {
+            for (event, count) in v.collected.counters.pairs() {
+                if let Some(event) = event.strip_prefix("shared_") {
+                    s.add(&[("event", &event)], count);
+                }
+            }
+        },
+    ),
+    counter("tidegate_unshared_total", "Reads that shared no connection, by reason.", |v, s| {
+        for (reason, count) in v.collected.counters.pairs() {
+            if let Some(reason) = reason.strip_prefix("unshared_") {
+                s.add(&[("reason", &reason)], count);
+            }
+        }
+    }),
+    gauge("tidegate_lanes_shared", "Backend connections that several sessions use now.", |v, s| {
+        s.one(v.collected.lanes_shared);
+    }),
     counter("tidegate_shuns_total", "Times a server was shunned.", |v, s| {
         s.one(v.collected.counters.shuns);
     }),
