@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use io::{Driver, Edge, Micros, Sock};
 use wire::Caps;
 use wire::command::code;
-use wire::connect::Greeting;
+use wire::connect::{AuthSwitch, Greeting};
 use wire::frame::{self, Framed};
 
 use super::login::{self, Persona, Step};
@@ -315,10 +315,13 @@ impl Stay {
         Goes::On
     }
 
-    /// After nonsense only errors are right, and then the end.
+    /// After nonsense only errors are right, and then the end; but bytes that happen to be a login
+    /// or a change of user are asked for a password.
     fn on_garbled<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
         let (payload, _) = self.packet()?;
-        if payload.first() != Some(&0xff) {
+        let asks =
+            AuthSwitch::parse(&payload).is_ok_and(|switch| switch.plugin.ends_with(b"_password"));
+        if payload.first() != Some(&0xff) && !asks {
             self.wrong(around, &format!("nonsense was answered by {payload:?}"));
         }
         Some(Goes::On)
