@@ -68,13 +68,9 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
     Ok((Loaded { origin, draft, snapshot, warnings }, store))
 }
 
-/// Opens the interface where `admin-mysql_ifaces` says.
-pub(crate) fn open(
-    loaded: &Loaded,
-    store: Store,
-    reach: Reach,
-    notices: Sender<Notice>,
-) -> anyhow::Result<Administration> {
+/// Listens where `admin-mysql_ifaces` says. Who comes before the interface is opened waits: it is
+/// done before clients are served, so that a process which greets can be administered too.
+pub(crate) fn listen(loaded: &Loaded) -> anyhow::Result<Listeners> {
     let wanted = &loaded.snapshot.vars.admin_interfaces;
     let chosen = *wanted != Vars::default().admin_interfaces;
     let mut listeners = Listeners::none(1, BACKLOG);
@@ -93,6 +89,17 @@ pub(crate) fn open(
             }
         }
     }
+    Ok(listeners)
+}
+
+/// Opens the interface at its listeners.
+pub(crate) fn open(
+    loaded: &Loaded,
+    mut listeners: Listeners,
+    store: Store,
+    reach: Reach,
+    notices: Sender<Notice>,
+) -> anyhow::Result<Administration> {
     let doors = reach.doors.clone();
     let workers = Workers::new(reach, notices);
     let admin = Admin::new(store, Arc::new(workers)).context("admin interface")?;
@@ -106,7 +113,7 @@ pub(crate) fn open(
     let (service, edge) = events.parts_mut();
     service.start(edge);
     let mailbox = events.mailbox();
-    listeners.tell_by(wanted, to_interface(mailbox.clone()));
+    listeners.tell_by(&loaded.snapshot.vars.admin_interfaces, to_interface(mailbox.clone()));
     doors.add_admin(listeners);
     let thread = std::thread::Builder::new()
         .name("admin".to_owned())

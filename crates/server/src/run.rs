@@ -55,9 +55,10 @@ pub(crate) fn serve(
     }
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
+    let doors = administration::listen(&loaded)?;
     let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
-    let _administration = administration::open(&loaded, store, running.reach(), sender)?;
+    let _administration = administration::open(&loaded, doors, store, running.reach(), sender)?;
     signals::serve(&mut running, &notices)
 }
 

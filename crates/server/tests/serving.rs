@@ -163,3 +163,18 @@ fn a_port_that_is_taken_is_named_and_nothing_is_started() {
     assert_eq!(line, format!("cannot listen on {address}: listen: Address already in use (98)"));
     assert_eq!(running.end().code(), Some(1));
 }
+
+#[test]
+fn where_it_cannot_be_administered_no_client_is_served() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it is bound");
+    let configuration = format!("{ONE_WORKER}[admin_variables]\nmysql_ifaces = \"{address}\"\n");
+    let mut running = Running::start("taken-admin", &configuration, &[]);
+    running.wait_for("admin interface: cannot listen on");
+    assert_eq!(running.end().code(), Some(1));
+    assert!(
+        running.seen.iter().all(|line| !line.contains("workers started")),
+        "{:?}",
+        running.seen
+    );
+}
