@@ -38,11 +38,14 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let parts = parts(seen);
     let known: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     let total = resident.program + resident.stacks + resident.heap;
+    // what was asked for and never written to is in no memory, as most of io_uring's buffers
+    let other = heap.in_use.min(resident.heap).saturating_sub(known);
+    let free = resident.heap.saturating_sub(known + other);
     let mut all = vec![("resident_memory", total)];
     all.extend(parts);
     all.extend([
-        ("heap_other_memory", heap.in_use.saturating_sub(known)),
-        ("heap_free_memory", heap.free),
+        ("heap_other_memory", other),
+        ("heap_free_memory", free),
         ("program_memory", resident.program),
         ("stack_memory_threads", resident.stacks),
     ]);
