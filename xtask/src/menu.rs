@@ -19,20 +19,21 @@ fn build_fast() -> Result<Ran> {
     step("build", 15, cargo(&arguments)).run()
 }
 
-fn simulate(seeds: u64) -> Result<Ran> {
-    let mut command = cargo(&["test", "--locked", "-p", "tidegate-testkit"]);
+fn simulate(profile: &str, seeds: u64) -> Result<Ran> {
+    let arguments = ["test", "--locked", "--profile", profile, "-p", "tidegate-testkit"];
+    let mut command = cargo(&arguments);
     command.args(["--", "--nocapture"]).env("TIDEGATE_SIM_SEEDS", seeds.to_string());
     step("sim", 120, command).run()
 }
 
 pub(crate) fn sim_gate(report: &mut Report, seeds: u64) -> Result<Outcome> {
-    let ran = simulate(seeds)?;
+    let ran = simulate("dev", seeds)?;
     Ok(ran.tests(report, &format!("tests, {seeds} seeds")))
 }
 
 pub(crate) fn sim(rest: &[String]) -> Result<()> {
     let seeds = number(rest, 100_000)?;
-    let ran = simulate(seeds)?;
+    let ran = simulate("sim", seeds)?;
     ran.lines.iter().for_each(|line| println!("{line}"));
     if ran.success { Ok(()) } else { bail!("the simulator found something") }
 }

@@ -16,4 +16,5 @@ pub mod meta;
 pub mod mysqld;
 pub mod planted;
 pub mod raw;
+pub mod settings;
 pub mod sim;

@@ -77,10 +77,31 @@ pub struct Bearing {
     pub collation: u16,
     /// Autocommit.
     pub autocommit: bool,
+    /// Variables that were set, as [`Settings`](crate::settings::Settings) are shown.
+    pub settings: String,
     /// The session's transaction; 0 for none.
     pub transaction: u32,
     /// What ties the session to its connection; 0 for nothing.
     pub pin: u32,
+}
+
+/// What a connection was when a statement was prepared on it, as far as that says what the
+/// statement means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home {
+    /// The schema; empty for none.
+    pub schema: String,
+    /// The collation of the client's character set.
+    pub collation: u16,
+    /// Variables that were set.
+    pub settings: String,
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schema, collation, settings } = self;
+        write!(f, "{schema}/{collation}/{settings}")
+    }
 }
 
 /// A statement's words.
@@ -112,7 +133,7 @@ impl fmt::Display for Meta {
         write!(
             f,
             "s{tag} q{number} u={user} db={schema} cs={collation} ac={} tx={transaction} op={} \
-             pin={pin} pop={} lid={} sw={} k={kind} r={} w={} n={} wa={}",
+             pin={pin} pop={} lid={} sw={} k={kind} r={} w={} n={} wa={} st={}",
             u8::from(bearing.autocommit),
             u8::from(self.opens),
             u8::from(self.pins),
@@ -122,6 +143,7 @@ impl fmt::Display for Meta {
             shape.width,
             shape.results,
             shape.warnings,
+            bearing.settings,
         )
     }
 }
@@ -148,6 +170,7 @@ impl Meta {
             schema: word("db")?.into(),
             collation: word("cs")?.parse().ok()?,
             autocommit: word("ac")? == "1",
+            settings: String::new(),
             transaction: word("tx")?.parse().ok()?,
             pin: 0,
         };
@@ -164,10 +187,11 @@ impl Meta {
             results: word("n")?.parse().ok()?,
             warnings: word("wa")?.parse().ok()?,
         };
+        let settings = word("st").unwrap_or("-").into();
         Some(Self {
             tag,
             number,
-            bearing: Bearing { pin, ..bearing },
+            bearing: Bearing { settings, pin, ..bearing },
             opens,
             pins,
             insert_id: u64::try_from(insert_id).ok(),
@@ -191,6 +215,7 @@ mod tests {
                 schema: String::new(),
                 collation: 45,
                 autocommit: false,
+                settings: "@a:5|sql_mode:|".into(),
                 transaction: 2,
                 pin: 3,
             },

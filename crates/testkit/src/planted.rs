@@ -19,6 +19,8 @@ pub enum Planted {
     LostBytes,
     /// A statement that was just prepared is taken for one that was prepared before it.
     WrongStatement,
+    /// What a session set is taken to be so on a connection where it is not.
+    StateNotReplayed,
 }
 
 /// The worker behind what was planted.

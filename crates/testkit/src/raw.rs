@@ -2,9 +2,7 @@
 //! Checks nothing.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use engine::proxy::Offer;
 use engine::report::LogEvent;
 use io::{Addr, Driver, Edge, Failure, Listener, Loop, Micros, Options, Service, SimDriver, Sock};
 use wire::auth::native;
@@ -14,7 +12,7 @@ use wire::reply::ErrPacket;
 use wire::{Caps, command};
 
 use crate::dice::Dice;
-use crate::sim::{Stage, Weather};
+use crate::sim::{Simulator, Stage, Weather};
 
 /// How long a test waits for something, in virtual time.
 const PATIENCE: Micros = Micros::from_secs(20);
@@ -78,9 +76,9 @@ pub struct Hall {
 
 impl Hall {
     /// A hall whose network cuts bytes by the seed but loses nothing.
-    pub fn new(seed: u64, offer: Arc<Offer>) -> Self {
+    pub fn new(seed: u64, simulator: &Simulator) -> Self {
         let weather = Weather::cutting();
-        let stage = Stage::new(seed, offer, &weather, None, &mut Dice::new(seed));
+        let stage = Stage::new(seed, simulator, &weather, None, &mut Dice::new(seed));
         stage.board.borrow_mut().tolerant = true;
         let clients = Loop::new(stage.net.driver(), Raw::default(), Options::default());
         Self { stage, clients }
@@ -168,9 +166,9 @@ impl Hall {
         self.packet(sock).expect("an answer").0
     }
 
-    /// The worker's counters.
+    /// The proxy's counters.
     pub fn counters(&self) -> engine::stats::Counters {
-        self.stage.proxy.service().worker().proxy().stats
+        self.stage.counters()
     }
 
     /// The log lines of clients that broke the protocol or were refused.

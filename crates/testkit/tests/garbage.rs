@@ -1,19 +1,12 @@
 //! Garbage in every phase: the session that sends it gets a proper error and, where nothing else
 //! makes sense, its end; a counter and a log line tell; a bystander notices nothing.
 
-use std::sync::Arc;
-
-use engine::proxy::Offer;
 use io::Sock;
 use testkit::dice::Dice;
 use testkit::raw::{Hall, respond};
 use testkit::sim::Simulator;
 use wire::command::{self, code};
 use wire::{Caps, frame};
-
-fn offer() -> Arc<Offer> {
-    Simulator::new().offer()
-}
 
 fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -70,9 +63,9 @@ enum Fate {
 
 /// Sends garbage from a session that `prepare` has brought into its phase.
 fn suffers(name: &str, fate: Fate, prepare: impl Fn(&mut Hall) -> Sock, garbage: &[u8]) {
-    let offer = offer();
+    let simulator = Simulator::new();
     for seed in 0..4 {
-        let mut hall = Hall::new(seed, offer.clone());
+        let mut hall = Hall::new(seed, &simulator);
         let mut bystander = Bystander::new(&mut hall);
         let sock = prepare(&mut hall);
         let (before, told) = (hall.counters(), hall.client_faults());
@@ -123,7 +116,7 @@ fn nonsense_for_a_handshake_is_refused() {
 
 #[test]
 fn nonsense_in_an_authentication_is_refused() {
-    let mut hall = Hall::new(1, offer());
+    let mut hall = Hall::new(1, &Simulator::new());
     let mut bystander = Bystander::new(&mut hall);
     let (sock, greeting) = hall.connect();
     let mut response = respond(&greeting, Caps::NONE);
@@ -188,20 +181,20 @@ fn nonsense_about_a_statement_gets_the_server_s_error() {
 
 #[test]
 fn a_file_that_breaks_off_takes_its_connection_with_it() {
-    let offer = offer();
+    let simulator = Simulator::new();
     for seed in 0..10 {
-        let mut hall = Hall::new(seed, offer.clone());
+        let mut hall = Hall::new(seed, &simulator);
         let mut bystander = Bystander::new(&mut hall);
         let sock = idle(&mut hall);
         let words = "s2 q1 u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
         let text = format!("LOAD DATA /*{words} k=file r=0 w=100 n=1 wa=0*/ LOCAL INFILE 'f'");
         assert_eq!(hall.ask(sock, &text).first(), Some(&0xfb));
-        let lanes = hall.stage.proxy.service().worker().proxy().lane_count();
+        let lanes = hall.stage.proxies().map(|proxy| proxy.lane_count()).sum::<usize>();
         hall.send(sock, &[200, 0, 0, 2, 1, 2, 3]);
         hall.close(sock);
         assert!(hall.until(|hall| {
-            let proxy = hall.stage.proxy.service().worker().proxy();
-            proxy.session_count() == 1 && proxy.lane_count() < lanes
+            let mut proxies = hall.stage.proxies();
+            proxies.all(|proxy| proxy.session_count() == 1 && proxy.lane_count() < lanes)
         }));
         assert_eq!(hall.counters().killed, 1);
         bystander.is_well(&mut hall);
@@ -210,10 +203,10 @@ fn a_file_that_breaks_off_takes_its_connection_with_it() {
 
 #[test]
 fn random_bytes_in_any_phase_disturb_nobody() {
-    let offer = offer();
+    let simulator = Simulator::new();
     for seed in 0..150 {
         let mut dice = Dice::new(seed);
-        let mut hall = Hall::new(seed, offer.clone());
+        let mut hall = Hall::new(seed, &simulator);
         let mut bystander = Bystander::new(&mut hall);
         for _ in 0..3 {
             let sock = match dice.below(3) {
@@ -234,7 +227,7 @@ fn random_bytes_in_any_phase_disturb_nobody() {
             bystander.is_well(&mut hall);
             hall.close(sock);
         }
-        let alone = |hall: &Hall| hall.stage.proxy.service().worker().proxy().session_count() == 1;
+        let alone = |hall: &Hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 1);
         assert!(hall.until(alone), "seed {seed}");
         bystander.is_well(&mut hall);
         let stats = hall.counters();

@@ -7,6 +7,7 @@ mod model;
 mod plan;
 mod reply;
 mod ruled;
+mod sets;
 mod statements;
 mod stay;
 
@@ -38,6 +39,8 @@ pub struct Habits {
     pub crowd: bool,
     /// Most of their statements are prepared ones.
     pub prepares: bool,
+    /// They set variables often.
+    pub sets: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

@@ -3,7 +3,8 @@
 
 use wire::{Caps, Status};
 
-use crate::meta::{Bearing, Kind, Meta, Shape};
+use crate::meta::{Bearing, Home, Kind, Meta, Shape};
+use crate::settings::Settings;
 
 /// A statement that a client has prepared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,8 +15,8 @@ pub(super) struct Handle {
     pub(super) reads: bool,
     /// Its text.
     pub(super) text: Meta,
-    /// The schema it was prepared in.
-    pub(super) schema: String,
+    /// What its connection was when it was prepared.
+    pub(super) home: Home,
     /// The parameter's type, if one was sent.
     pub(super) kind: Option<u8>,
 }
@@ -26,6 +27,8 @@ pub(super) enum Effect {
     Schema(String),
     Collation(u16),
     Autocommit(bool),
+    /// Variables and their values; nothing for what a new connection has.
+    Set(Vec<(String, Option<String>)>),
     Transaction(u32),
     End,
     Pin(u32),
@@ -56,6 +59,7 @@ pub(super) struct Model {
     pub(super) schema: String,
     pub(super) collation: u16,
     pub(super) autocommit: bool,
+    pub(super) settings: Settings,
     pub(super) transaction: u32,
     pub(super) pin: u32,
     pub(super) insert_id: u64,
@@ -87,6 +91,7 @@ impl Model {
             schema: schema.into(),
             collation,
             autocommit: true,
+            settings: Settings::default(),
             transaction: 0,
             pin: 0,
             insert_id: 0,
@@ -112,12 +117,18 @@ impl Model {
         status
     }
 
+    pub(super) fn home(&self) -> Home {
+        let (schema, settings) = (self.schema.clone(), self.settings.to_string());
+        Home { schema, collation: self.collation, settings }
+    }
+
     pub(super) fn bearing(&self) -> Bearing {
         Bearing {
             user: self.user.clone(),
             schema: self.schema.clone(),
             collation: self.collation,
             autocommit: self.autocommit,
+            settings: self.settings.to_string(),
             transaction: self.transaction,
             pin: self.pin,
         }
@@ -171,6 +182,9 @@ impl Model {
                 if *on {
                     self.transaction = 0;
                 }
+            }
+            Effect::Set(changes) => {
+                changes.iter().for_each(|(name, to)| self.settings.set(name, to.as_deref()));
             }
             Effect::Transaction(number) => self.transaction = *number,
             Effect::End => {

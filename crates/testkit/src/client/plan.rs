@@ -4,7 +4,7 @@
 use wire::command::{self, code};
 use wire::frame;
 use wire::reply::{ColumnDef, ColumnFlags, ColumnKind, write_text_result};
-use wire::{Caps, Status, collation_table as collations};
+use wire::{Caps, Status};
 
 use super::model::{Effect, Model};
 use super::reply::Expect;
@@ -43,6 +43,8 @@ pub(super) struct Setting<'a> {
     pub(super) ruled: bool,
     /// Most statements are prepared ones.
     pub(super) prepares: bool,
+    /// Variables are set often.
+    pub(super) sets: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -152,6 +154,9 @@ impl Setting<'_> {
         }
         if self.prepares && dice.percent(70) {
             return self.of_statement(dice);
+        }
+        if self.sets && dice.percent(20) {
+            return self.set(dice);
         }
         if self.ruled && dice.percent(25) {
             return self.ruled(dice);
@@ -273,30 +278,6 @@ impl Setting<'_> {
         let number = self.number;
         let expect = Expect { number, candidates: vec![right], effects, ..Expect::default() };
         Sending { bytes, expect: Some(expect), name: "schema", ..Sending::default() }
-    }
-
-    fn names(&self, dice: &mut Dice) -> Sending {
-        let choices =
-            [("utf8mb4", ""), ("latin1", ""), ("utf8mb4", "utf8mb4_bin"), ("latin1", "latin1_bin")];
-        let (charset, collation) = *dice.pick(&choices);
-        let (text, found) = match collation {
-            "" => {
-                let found = collations::find_charset_default(charset.as_bytes());
-                (format!("SET NAMES {charset}"), found)
-            }
-            _ => {
-                let found = collations::find_name(collation.as_bytes());
-                (format!("SET NAMES {charset} COLLATE {collation}"), found)
-            }
-        };
-        let id = found.map_or(0, |found| found.id);
-        self.plain("names", packet(code::QUERY, text.as_bytes()), vec![Effect::Collation(id)])
-    }
-
-    fn autocommit(&self) -> Sending {
-        let on = !self.model.autocommit;
-        let text = format!("SET autocommit={}", u8::from(on));
-        self.plain("autocommit", packet(code::QUERY, text.as_bytes()), vec![Effect::Autocommit(on)])
     }
 
     fn pin(&self, dice: &mut Dice) -> Sending {

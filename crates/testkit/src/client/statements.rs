@@ -45,8 +45,7 @@ impl Setting<'_> {
         let column = [answer::column()];
         let columns: &[ColumnDef<'_>] = if reads { &column } else { &[] };
         let caps = self.model.caps;
-        let schema = self.model.schema.clone();
-        let handle = Handle { id: 0, reads, text: meta, schema, kind: None };
+        let handle = Handle { id: 0, reads, text: meta, home: self.model.home(), kind: None };
         // after an error nobody has told the proxy whether a transaction is open, and other
         // connections have no part in the one that is
         let mut candidates = Vec::new();
@@ -106,7 +105,7 @@ impl Setting<'_> {
             Some(kind) if dice.percent(70) => kind,
             _ => *dice.pick(&answer::PARAMETER_KINDS),
         };
-        let this = executed(&handle.text, &handle.schema, kind);
+        let this = executed(&handle.text, &handle.home, kind);
         let words = format!("{meta} {this} {padding}");
         let long = dice.percent(20);
         let mut bytes = Vec::new();

@@ -279,11 +279,15 @@ impl Stay {
             long: around.habits.long && !self.model.relayed,
             ruled: around.habits.ruled && !self.model.relayed,
             prepares: around.habits.prepares,
+            sets: around.habits.sets,
         };
         let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(80);
-        let sending = match read || crowds {
-            true => setting.read(around.dice),
-            false => setting.any(around.dice),
+        let sending = match (read, crowds) {
+            (false, true) if setting.prepares && around.dice.percent(60) => {
+                setting.of_statement(around.dice)
+            }
+            (false, false) => setting.any(around.dice),
+            _ => setting.read(around.dice),
         };
         let Sending { bytes: more, expect, name, kills, closes, sticks } = sending;
         self.model.stuck |= sticks;

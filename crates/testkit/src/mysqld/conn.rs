@@ -10,7 +10,8 @@ use super::{Mysqld, Reaction};
 use crate::answer::{self, Voice};
 use crate::board::Board;
 use crate::dice::Dice;
-use crate::meta::{Kind, Meta};
+use crate::meta::{Home, Kind, Meta};
+use crate::settings::Settings;
 
 /// An answer that is not out yet.
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub(super) struct Busy {
 #[derive(Debug)]
 pub(super) struct Stmt {
     pub(super) meta: Meta,
-    /// Where its names were looked up.
-    pub(super) schema: String,
+    /// What its connection was when it was prepared.
+    pub(super) home: Home,
     pub(super) types: Vec<ParamType>,
     pub(super) long: Vec<u8>,
     /// Rows that wait behind a cursor.
@@ -58,9 +59,12 @@ pub(super) struct Conn {
     pub(super) schema: String,
     pub(super) collation: u16,
     pub(super) autocommit: bool,
+    pub(super) settings: Settings,
     pub(super) transaction: Option<(u32, u32)>,
     pub(super) pin: Option<(u32, u32)>,
     pub(super) insert_id: u64,
+    /// It answers to what it does not do, by these dice.
+    forgetful: Option<Dice>,
     pub(super) warned: Option<(u32, u32)>,
     pub(super) stmts: BTreeMap<u32, Stmt>,
     pub(super) next_stmt: u32,
@@ -85,6 +89,8 @@ impl Conn {
             schema: String::new(),
             collation: 0,
             autocommit: true,
+            settings: Settings::default(),
+            forgetful: of.forgetful.then(|| dice.split()),
             transaction: None,
             pin: None,
             insert_id: 0,
@@ -105,6 +111,15 @@ impl Conn {
             status = status | Status::IN_TRANS;
         }
         status
+    }
+
+    /// Whether it leaves undone what it was told to.
+    pub(super) fn forgets(&mut self, board: &mut Board) -> bool {
+        let forgets = self.forgetful.as_mut().is_some_and(|dice| dice.percent(5));
+        if forgets {
+            board.count("planted: forgotten");
+        }
+        forgets
     }
 
     pub(super) fn plain_ok(&self, session_track: &[u8]) -> Vec<u8> {
@@ -146,6 +161,7 @@ impl Conn {
         differ("schema", self.schema.clone(), want.schema.clone());
         differ("collation", self.collation.to_string(), want.collation.to_string());
         differ("autocommit", self.autocommit.to_string(), want.autocommit.to_string());
+        differ("settings", self.settings.to_string(), want.settings.clone());
         let transaction = owned(self.transaction);
         if !(meta.opens && transaction == 0) {
             differ("transaction", transaction.to_string(), want.transaction.to_string());

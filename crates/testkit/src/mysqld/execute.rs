@@ -1,17 +1,17 @@
 //! The commands of a fake server.
 
+use wire::Status;
 use wire::command::{self, Command};
 use wire::execute::{Params, cursor};
 use wire::reply::{ResultWriter, write_cursor, write_prepare_ok};
 use wire::value::Value;
-use wire::{Status, collation_table as collations};
 
 use super::conn::{Conn, Stmt};
 use super::login::SCHEMAS;
 use super::{Mysqld, Reaction};
 use crate::answer;
 use crate::board::Board;
-use crate::meta::{Kind, Meta};
+use crate::meta::{Home, Kind, Meta};
 use crate::sim::rules::NEVER_SEEN;
 
 /// `mysql-max_stmts_per_connection`.
@@ -72,7 +72,12 @@ impl Conn {
         }
     }
 
-    fn complain(&self, board: &mut Board, what: &str) {
+    fn home(&self) -> Home {
+        let (schema, settings) = (self.schema.clone(), self.settings.to_string());
+        Home { schema, collation: self.collation, settings }
+    }
+
+    pub(super) fn complain(&self, board: &mut Board, what: &str) {
         if board.tolerant {
             return board.count("server: nonsense");
         }
@@ -91,42 +96,15 @@ impl Conn {
             return self.run(&meta, false, board);
         }
         let text = String::from_utf8_lossy(text);
-        let words: Vec<&str> = text.split([' ', '=']).collect();
-        match *words.as_slice() {
-            ["USE", schema] => return self.on_schema(schema),
-            ["SET", "NAMES", charset] => {
-                let found = collations::find_charset_default(charset.as_bytes());
-                self.set_collation(found.map(|found| found.id), &text, board);
-            }
-            ["SET", "NAMES", _, "COLLATE", collation] => {
-                let found = collations::find_name(collation.as_bytes());
-                self.set_collation(found.map(|found| found.id), &text, board);
-            }
-            ["SET", "autocommit", "1"] => {
-                self.autocommit = true;
-                self.transaction = None;
-            }
-            ["SET", "autocommit", "0"] => self.autocommit = false,
-            // the long form, which clears warnings too
-            ["SET", "last_insert_id", "(SELECT", id, "FROM", "information_schema.engines)"]
-            | ["SET", "last_insert_id", id] => {
-                match id.trim_start_matches("MAX(").trim_end_matches(')').parse() {
-                    Ok(id) => self.insert_id = id,
-                    Err(_) => self.complain(board, &text),
-                }
-            }
-            _ => {
-                self.complain(board, &text);
-                return Reaction::Reply(answer::error(1064, "nonsense"));
-            }
+        if let Some(assignments) = text.strip_prefix("SET ") {
+            return self.on_set(assignments, board);
         }
-        Reaction::Reply(self.plain_ok(&[]))
-    }
-
-    fn set_collation(&mut self, found: Option<u16>, text: &str, board: &mut Board) {
-        match found {
-            Some(id) => self.collation = id,
-            None => self.complain(board, text),
+        match text.strip_prefix("USE ") {
+            Some(schema) => self.on_schema(schema),
+            None => {
+                self.complain(board, &text);
+                Reaction::Reply(answer::error(1064, "nonsense"))
+            }
         }
     }
 
@@ -169,8 +147,8 @@ impl Conn {
         let columns: &[_] = if meta.shape.rows > 0 { &columns } else { &[] };
         let params = [answer::column()];
         write_prepare_ok(&mut out, &mut 1, self.caps, id, &params, columns, self.status());
-        let schema = self.schema.clone();
-        let stmt = Stmt { meta, schema, types: Vec::new(), long: Vec::new(), cursor: None };
+        let home = self.home();
+        let stmt = Stmt { meta, home, types: Vec::new(), long: Vec::new(), cursor: None };
         self.stmts.insert(id, stmt);
         let relayed = self.user == "fay";
         if self.stmts.len() > STATEMENTS_MAX && !relayed {
@@ -210,9 +188,10 @@ impl Conn {
         stmt.types = params.types;
         stmt.cursor = None;
         let kind = stmt.types.first().map_or(0, |of| of.kind.0);
-        let this = executed(&stmt.meta, &stmt.schema, kind);
+        let this = executed(&stmt.meta, &stmt.home, kind);
         // names that were looked up without a schema mean the same in all of them
-        let anywhere = executed(&stmt.meta, "", kind);
+        let anywhere = Home { schema: String::new(), ..stmt.home.clone() };
+        let anywhere = executed(&stmt.meta, &anywhere, kind);
         let Some(meta) = std::str::from_utf8(&words).ok().and_then(Meta::parse) else {
             self.complain(board, "an execution without words");
             return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
@@ -258,10 +237,10 @@ impl Conn {
     }
 }
 
-/// What the words of an execution say of its statement: the text, the schema it was prepared in,
-/// and the type of its parameter.
-pub(crate) fn executed(text: &Meta, schema: &str, kind: u8) -> String {
-    format!("of=s{}q{} in={schema} as={kind};", text.tag, text.number)
+/// What the words of an execution say of its statement: the text, what the connection was that it
+/// was prepared on, and the type of its parameter.
+pub(crate) fn executed(text: &Meta, home: &Home, kind: u8) -> String {
+    format!("of=s{}q{} in={home} as={kind};", text.tag, text.number)
 }
 
 /// The answer to a fetch of some of a statement's rows.

@@ -6,6 +6,7 @@
 mod conn;
 pub(crate) mod execute;
 pub(crate) mod login;
+pub(crate) mod set;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ use conn::{Busy, Conn};
 pub fn three(mut sha2: impl FnMut() -> bool) -> Vec<Mysqld> {
     let names = crate::client::PRIMARY.into_iter().chain(crate::client::READERS);
     let writable = |name| name == crate::client::PRIMARY[0];
-    names.map(|name| Mysqld { name, writable: writable(name), sha2: sha2() }).collect()
+    let server = |name| Mysqld { name, writable: writable(name), sha2: sha2(), forgetful: false };
+    names.map(server).collect()
 }
 
 /// A fake server.
@@ -32,6 +34,8 @@ pub struct Mysqld {
     pub writable: bool,
     /// It begins with `caching_sha2_password`.
     pub sha2: bool,
+    /// It answers to what it does not do: a planted bug.
+    pub forgetful: bool,
 }
 
 /// How servers behave, as chances of a hundred.

@@ -7,6 +7,7 @@ use engine::rows::{RuleRow, ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
 use worker::Mail;
 
+use super::configurations::Configurations;
 use super::{Trio, Weather, rules};
 use crate::dice::Dice;
 use crate::mysqld::execute::STATEMENTS_MAX;
@@ -14,10 +15,10 @@ use crate::mysqld::login::ACCOUNTS;
 
 /// The configuration of every run: a primary that takes everything, two readers for `SELECT`.
 pub fn snapshot(weather: &Weather) -> Snapshot {
-    Snapshot::compile(&draft(weather)).unwrap_or_else(|faults| panic!("{faults:?}"))
+    Configurations::default().compile(&draft(weather), None)
 }
 
-fn draft(weather: &Weather) -> Draft {
+pub(super) fn draft(weather: &Weather) -> Draft {
     let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
         username: (*name).into(),
         password: password.as_bytes().to_vec(),
@@ -43,7 +44,7 @@ fn server(hostgroup_id: i64, at: u8) -> ServerRow {
 fn variables(weather: &Weather) -> Vec<(String, String)> {
     let mut pairs = vec![
         ("mysql-default_schema", String::new()),
-        ("mysql-threads", "1".into()),
+        ("mysql-threads", weather.workers.to_string()),
         ("mysql-max_stmts_per_connection", STATEMENTS_MAX.to_string()),
         ("mysql-mirror_max_concurrency", "1".into()),
         ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
@@ -62,11 +63,11 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
 }
 
 impl Trio {
-    /// Another configuration is on its way to the worker.
+    /// Another configuration is on its way to the workers.
     pub(super) fn change(&mut self, weather: &Weather) {
         let draft = other(weather, &mut self.dice);
-        let next = self.stage.snapshot.recompile(&draft);
-        let next = Arc::new(next.unwrap_or_else(|faults| panic!("{faults:?}")));
+        let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
+        let next = Arc::new(next);
         let addrs = self.stage.server_addrs.iter().cloned();
         let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
         let places = next.topology.servers().iter().map(|server| {
@@ -74,14 +75,16 @@ impl Trio {
             (server.index, addrs.iter().find(is_it).cloned())
         });
         self.stage.places = Arc::new(self.stage.places.with(places));
-        let mail = Mail::Snapshot {
-            snapshot: next.clone(),
-            places: self.stage.places.clone(),
-            backlog_max: weather.backlog_max,
-            tell: Box::new(drop),
-        };
-        let posted = self.stage.proxy.mailbox().post(mail);
-        assert!(posted.is_ok(), "the mailbox has room");
+        for worker in &self.stage.workers {
+            let mail = Mail::Snapshot {
+                snapshot: next.clone(),
+                places: self.stage.places.clone(),
+                backlog_max: weather.backlog_max,
+                tell: Box::new(drop),
+            };
+            let posted = worker.mailbox().post(mail);
+            assert!(posted.is_ok(), "the mailbox has room");
+        }
         self.stage.know(&next);
         self.stage.snapshot = next;
         let mut board = self.stage.board.borrow_mut();

@@ -15,23 +15,24 @@ impl Trio {
     pub fn end(mut self) -> Result<Report, Failure> {
         self.calm_down();
         self.until("sessions are left", |trio| {
-            trio.stage.proxy.service().worker().proxy().session_count() == 0
+            trio.stage.proxies().all(|proxy| proxy.session_count() == 0)
         })?;
         self.until("copies are left", |trio| {
-            trio.stage.proxy.service().worker().proxy().mirror_counts() == (0, 0)
+            trio.stage.proxies().all(|proxy| proxy.mirror_counts() == (0, 0))
         })?;
         self.check_counters()?;
         self.check_writes()?;
         self.kill_servers();
         self.until("backend connections are left", |trio| {
-            trio.stage.proxy.service().worker().proxy().lane_count() == 0
+            trio.stage.proxies().all(|proxy| proxy.lane_count() == 0)
         })?;
         self.until("sockets are left", |trio| {
-            let sockets = trio.stage.proxy.stats().sockets + trio.clients.stats().sockets;
-            sockets + trio.stage.servers.stats().sockets == 0
+            let workers = trio.stage.workers.iter();
+            let sockets = workers.map(|worker| worker.stats().sockets).sum::<u64>();
+            sockets + trio.clients.stats().sockets + trio.stage.servers.stats().sockets == 0
         })?;
         self.check_empty()?;
-        let counters = self.stage.proxy.service().worker().proxy().stats;
+        let counters = self.stage.counters();
         let tally = self.stage.board.borrow().tally.clone();
         let span_us = self.stage.net.now().0;
         Ok(Report { seed: self.seed, steps: self.step, span_us, counters, tally })
@@ -42,9 +43,9 @@ impl Trio {
         let deadline = self.stage.net.now().0 + SETTLING.0;
         while !holds(self) {
             if self.stage.net.now().0 > deadline {
-                let proxy = self.stage.proxy.service().worker().proxy();
-                let doing: Vec<_> = proxy.sessions().map(|(_, s)| s.doing()).collect();
-                let lanes: Vec<_> = proxy.lanes().map(|(_, lane)| lane.lease).collect();
+                let doing = self.stage.doings();
+                let lanes = self.stage.proxies().flat_map(|proxy| proxy.lanes());
+                let lanes: Vec<_> = lanes.map(|(_, lane)| lane.lease).collect();
                 return Err(self.failure(format!("{what}: {doing:?}, {lanes:?}")));
             }
             self.step()?;
@@ -53,7 +54,7 @@ impl Trio {
     }
 
     fn check_counters(&self) -> Result<(), Failure> {
-        let stats = self.stage.proxy.service().worker().proxy().stats;
+        let stats = self.stage.counters();
         if stats.queries != stats.ok + stats.err + stats.killed {
             return Err(self.failure(format!("the counters do not add up: {stats:?}")));
         }

@@ -2,7 +2,7 @@
 //! under one virtual clock; a seed decides everything.
 //!
 //! ```text
-//!   Clients ──► Crooked(Worker(Proxy)) ──► Mysqlds        three loops on one SimNet
+//!   Clients ──► Crooked(Worker(Proxy)) ──► Mysqlds        loops on one SimNet; 1–3 workers
 //!      │               │                      │
 //!      └── shadow      └── invariants         └── checks of what arrives: all told to the Board
 //! ```
@@ -19,6 +19,7 @@
 //! ```
 
 mod changes;
+mod configurations;
 mod ending;
 pub(crate) mod rules;
 mod trio;
@@ -26,6 +27,7 @@ mod weather;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::proxy::Offer;
@@ -34,6 +36,7 @@ use wire::auth::rsa::ServerKey;
 use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
 pub use changes::snapshot;
+use configurations::Configurations;
 pub use trio::{Stage, Trio};
 pub use weather::Weather;
 
@@ -46,7 +49,7 @@ pub struct Report {
     pub steps: u64,
     /// How long it took, in virtual microseconds.
     pub span_us: u64,
-    /// The worker's counters.
+    /// The workers' counters.
     pub counters: engine::stats::Counters,
     /// How often what happened.
     pub tally: BTreeMap<&'static str, u64>,
@@ -80,6 +83,7 @@ impl fmt::Display for Failure {
 /// Runs seeds; keeps what all runs share.
 pub struct Simulator {
     offer: Arc<Offer>,
+    configurations: Rc<Configurations>,
 }
 
 impl Default for Simulator {
@@ -89,7 +93,7 @@ impl Default for Simulator {
 }
 
 impl Simulator {
-    /// Makes what all runs share: the key for full authentication.
+    /// Makes what all runs share: the key for full authentication, and what was compiled.
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
         let caps = server_caps();
@@ -101,6 +105,7 @@ impl Simulator {
                 key,
                 stmts: engine::stmt::StmtsOfAll::default(),
             }),
+            configurations: Rc::default(),
         }
     }
 
@@ -109,10 +114,14 @@ impl Simulator {
         self.offer.clone()
     }
 
+    fn configurations(&self) -> Rc<Configurations> {
+        self.configurations.clone()
+    }
+
     /// Runs one seed to its end, with a planted bug or without.
     pub fn run(&self, seed: u64, planted: Option<Planted>) -> Result<Report, Failure> {
         let weather = Weather::of(seed);
-        let mut trio = Trio::new(seed, self.offer(), &weather, planted);
+        let mut trio = Trio::new(seed, self, &weather, planted);
         trio.run(&weather)?;
         trio.end()
     }
@@ -121,7 +130,7 @@ impl Simulator {
     pub fn tell(&self, seed: u64) -> Result<Report, Failure> {
         let weather = Weather::of(seed);
         eprintln!("{weather:?}");
-        let mut trio = Trio::new(seed, self.offer(), &weather, None);
+        let mut trio = Trio::new(seed, self, &weather, None);
         trio.stage.board.borrow_mut().story = true;
         trio.run(&weather)?;
         trio.end()

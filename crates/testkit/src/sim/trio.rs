@@ -1,19 +1,21 @@
-//! The three loops of a simulation and the steps between them.
+//! The loops of a simulation and the steps between them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, Weak};
 
-use engine::proxy::{Offer, Proxy};
+use engine::proxy::Proxy;
 use engine::report::LogEvent;
 use engine::snapshot::Snapshot;
+use engine::stats::Counters;
 use engine::topology::Gauge;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
-use super::changes::snapshot;
-use super::{Failure, Weather, rules};
+use super::changes::draft;
+use super::configurations::Configurations;
+use super::{Failure, Simulator, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::dice::Dice;
@@ -34,6 +36,8 @@ pub struct Trio {
     pub stage: Stage,
     pub(super) seed: u64,
     pub(super) step: u64,
+    /// Turns that the workers had taken when they were looked at last.
+    looked_after: u64,
     pub(super) dice: Dice,
 }
 
@@ -41,14 +45,15 @@ pub struct Trio {
 pub struct Stage {
     /// The network and the clock.
     pub net: SimNet,
-    /// The proxy.
-    pub proxy: Loop<SimDriver, Crooked>,
+    /// The proxy, a loop for each of its workers.
+    pub workers: Vec<Loop<SimDriver, Crooked>>,
     /// The servers.
     pub servers: Loop<SimDriver, Mysqlds>,
     /// What was noted.
     pub board: SharedBoard,
-    /// The configuration in force, or on its way to the worker.
+    /// The configuration in force, or on its way to the workers.
     pub snapshot: Arc<Snapshot>,
+    pub(super) configurations: Rc<Configurations>,
     pub(super) places: Arc<Places>,
     /// Every server there ever was, by name.
     known: Vec<(String, Weak<Gauge>)>,
@@ -64,7 +69,7 @@ impl Stage {
     /// A stage without clients.
     pub fn new(
         seed: u64,
-        offer: Arc<Offer>,
+        simulator: &Simulator,
         weather: &Weather,
         bug: Option<Planted>,
         dice: &mut Dice,
@@ -72,30 +77,38 @@ impl Stage {
         let net = SimNet::new(seed, weather.faults.clone());
         let losses = weather.losses;
         let board: SharedBoard = Rc::new(RefCell::new(Board { losses, ..Board::default() }));
-        let (servers, server_addrs) = servers(&net, weather, dice, &board);
-        let snapshot = Arc::new(snapshot(weather));
+        let (servers, server_addrs) = servers(&net, weather, bug, dice, &board);
+        let configurations = simulator.configurations();
+        let snapshot = Arc::new(configurations.compile(&draft(weather), None));
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared::new(1000));
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let places = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let places = Arc::new(Places::new(places));
-        let outside = outside(&shared, &places, &log, dice.split());
-        let decider = Proxy::new(snapshot.clone(), offer, dice.throw(), [7; 32]);
-        let mut worker = Worker::new(decider, outside, weather.backlog_max);
-        worker.add_door(&client_addr);
-        let crooked = Crooked::new(worker, bug, dice.split());
-        let mut proxy = Loop::new(net.driver(), crooked, Options::default());
-        proxy.add_listener(net.listen(&client_addr));
-        let mailbox = proxy.mailbox();
-        let _ = mailbox.post(Mail::Peers(vec![proxy.mailbox()]));
-        let (service, io) = proxy.parts_mut();
-        service.start(io);
+        let workers = (0..weather.workers).map(|_| {
+            let outside = outside(&shared, &places, &log, dice.split());
+            let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
+            let mut worker = Worker::new(decider, outside, weather.backlog_max);
+            worker.add_door(&client_addr);
+            let crooked = Crooked::new(worker, bug, dice.split());
+            let mut worker = Loop::new(net.driver(), crooked, Options::default());
+            worker.add_listener(net.listen(&client_addr));
+            worker
+        });
+        let mut workers: Vec<_> = workers.collect();
+        let mailboxes: Vec<_> = workers.iter().map(Loop::mailbox).collect();
+        for (worker, mailbox) in workers.iter_mut().zip(&mailboxes) {
+            let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
+            let (service, io) = worker.parts_mut();
+            service.start(io);
+        }
         let mut stage = Self {
             net,
-            proxy,
+            workers,
             servers,
             board,
             snapshot: snapshot.clone(),
+            configurations,
             places,
             known: Vec::new(),
             log,
@@ -120,22 +133,43 @@ impl Stage {
 
     /// One step with these clients; false when nothing will ever happen again.
     pub fn step(&mut self, clients: &mut dyn SimTurn) -> bool {
-        self.net.step(&mut [clients, &mut self.proxy, &mut self.servers])
+        let mut loops: Vec<&mut dyn SimTurn> = vec![clients];
+        loops.extend(self.workers.iter_mut().map(|worker| worker as &mut dyn SimTurn));
+        loops.push(&mut self.servers);
+        self.net.step(&mut loops)
+    }
+
+    /// The deciders of all workers.
+    pub fn proxies(&self) -> impl Iterator<Item = &Proxy> {
+        self.workers.iter().map(|worker| worker.service().worker().proxy())
+    }
+
+    /// What all workers counted.
+    pub fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.proxies().for_each(|proxy| sum.merge(&proxy.stats));
+        sum
+    }
+
+    /// What all sessions do, for a failure's text.
+    pub(super) fn doings(&self) -> Vec<String> {
+        let sessions = self.proxies().flat_map(|proxy| proxy.sessions());
+        sessions.map(|(_, session)| format!("{:?}", session.doing())).collect()
     }
 }
 
 impl Trio {
     /// A run that has not begun.
-    pub fn new(seed: u64, offer: Arc<Offer>, weather: &Weather, bug: Option<Planted>) -> Self {
+    pub fn new(seed: u64, simulator: &Simulator, weather: &Weather, bug: Option<Planted>) -> Self {
         let mut dice = Dice::new(seed);
-        let stage = Stage::new(seed, offer, weather, bug, &mut dice);
+        let stage = Stage::new(seed, simulator, weather, bug, &mut dice);
         let (to, board) = (stage.client_addr.clone(), stage.board.clone());
         let service = Clients::new(to, weather.habits, &mut dice, board);
         let mut clients = Loop::new(stage.net.driver(), service, Options::default());
         let (service, io) = clients.parts_mut();
         service.start(io);
         stage.board.borrow_mut().progress = stage.net.now();
-        Self { clients, stage, seed, step: 0, dice }
+        Self { clients, stage, seed, step: 0, looked_after: 0, dice }
     }
 
     /// Runs until all clients have gone for good.
@@ -153,8 +187,7 @@ impl Trio {
                 self.stage.net.now().0.saturating_sub(self.stage.board.borrow().progress.0);
             if waited > PATIENCE.0 {
                 let doings = self.clients.service().doings().join("; ");
-                let proxy = self.stage.proxy.service().worker().proxy();
-                let theirs: Vec<_> = proxy.sessions().map(|(_, s)| s.doing()).collect();
+                let theirs = self.stage.doings();
                 let what = format!("nothing comes any more: {doings}; the proxy is {theirs:?}");
                 return Err(self.failure(what));
             }
@@ -164,11 +197,7 @@ impl Trio {
 
     /// One step, and a look at what must hold after it.
     pub fn step(&mut self) -> Result<(), Failure> {
-        let went_on = self.stage.net.step(&mut [
-            &mut self.clients,
-            &mut self.stage.proxy,
-            &mut self.stage.servers,
-        ]);
+        let went_on = self.stage.step(&mut self.clients);
         self.step += 1;
         if !went_on || self.step > STEPS_MAX {
             return Err(self.failure("it never ends, or nothing happens any more".into()));
@@ -184,10 +213,14 @@ impl Trio {
         if let Some(what) = self.stage.board.borrow().trouble.first() {
             return Err(self.failure(what.clone()));
         }
-        let worker = self.stage.proxy.service().worker();
+        let turns = self.stage.workers.iter().map(|worker| worker.stats().turns).sum();
+        if turns == self.looked_after {
+            return Ok(());
+        }
+        self.looked_after = turns;
         let mut lanes: BTreeMap<*const Gauge, u32> = BTreeMap::new();
         let mut numbers: BTreeMap<usize, *const Gauge> = BTreeMap::new();
-        for (_, lane) in worker.proxy().lanes() {
+        for (_, lane) in self.stage.proxies().flat_map(|proxy| proxy.lanes()) {
             let gauge = Arc::as_ptr(&lane.server.gauge);
             *lanes.entry(gauge).or_default() += 1;
             lane.check_invariants();
@@ -256,10 +289,13 @@ impl Trio {
 fn servers(
     net: &SimNet,
     weather: &Weather,
+    bug: Option<Planted>,
     dice: &mut Dice,
     board: &SharedBoard,
 ) -> (Loop<SimDriver, Mysqlds>, Vec<Addr>) {
-    let list = three(|| dice.percent(30));
+    let mut list = three(|| dice.percent(30));
+    let forgetful = bug == Some(Planted::StateNotReplayed);
+    list.iter_mut().for_each(|server| server.forgetful = forgetful);
     let count = list.len();
     let service = Mysqlds::new(list, weather.manners, dice.split(), board.clone());
     let mut servers = Loop::new(net.driver(), service, Options::default());

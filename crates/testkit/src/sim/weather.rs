@@ -16,6 +16,8 @@ pub struct Weather {
     pub losses: bool,
     /// Of a thousand steps, how many bring a blow: a server killed, stopped, or stalled.
     pub blows_per_mille: u64,
+    /// Workers of the proxy.
+    pub workers: usize,
     /// Of a thousand steps, how many bring another configuration.
     pub changes_per_mille: u64,
     /// Backend connections that each server allows.
@@ -44,12 +46,14 @@ impl Weather {
             ruled: true,
             crowd: false,
             prepares: false,
+            sets: false,
             rude: false,
         };
         Self {
             faults: Faults::cuts(),
             losses: false,
             blows_per_mille: 0,
+            workers: 1,
             changes_per_mille: 0,
             max_connections: 50,
             backlog_max: 64 * 1024,
@@ -72,12 +76,15 @@ impl Weather {
             long: dice.percent(30),
             ruled: dice.percent(60),
             crowd: false,
-            prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(30),
+            prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(40),
+            sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
         let mut changes = Dice::new(seed ^ 0x6368_616e_6765_7300);
         let changes_per_mille = if changes.percent(50) { changes.within(1..=40) } else { 0 };
+        let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
+        let workers = if many.percent(40) { many.within(2..=3) as usize } else { 1 };
         let mut sharing = Dice::new(seed ^ 0x7368_6172_696e_6700);
         let depth = if sharing.percent(60) { *sharing.pick(&[2, 4, 16]) } else { 0 };
         let stall_us = *sharing.pick(&[1_000, 5_000, 30_000]);
@@ -89,6 +96,7 @@ impl Weather {
             faults: Faults::none(),
             losses: false,
             blows_per_mille: 0,
+            workers,
             changes_per_mille,
             max_connections: 50,
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
@@ -112,6 +120,7 @@ impl Weather {
                 faults: losses,
                 losses: true,
                 blows_per_mille: 4,
+                workers,
                 changes_per_mille,
                 max_connections: dice.within(2..=8) as i64,
                 depth,
