@@ -13,11 +13,14 @@ use engine::vars::Vars;
 /// The values of variables by their names.
 type Pairs = Vec<(String, String)>;
 
+/// Rules with what is the same for all of them, and what they were compiled to.
+type Rules = (Vec<RuleRow>, RuleOptions, Arc<RuleSet>);
+
 /// Rules and variables that were compiled before.
 pub(super) struct Configurations {
     /// Without servers and accounts.
     bare: Snapshot,
-    rules: RefCell<Vec<(Vec<RuleRow>, RuleOptions, Arc<RuleSet>)>>,
+    rules: RefCell<Vec<Rules>>,
     vars: RefCell<HashMap<Pairs, Arc<Vars>>>,
 }
 
@@ -52,7 +55,7 @@ impl Configurations {
 
     fn rules(&self, rows: &[RuleRow], options: RuleOptions) -> Arc<RuleSet> {
         let mut known = self.rules.borrow_mut();
-        let is = |(known, of, _): &&(Vec<RuleRow>, RuleOptions, _)| *of == options && known == rows;
+        let is = |(known, of, _): &&Rules| *of == options && known == rows;
         if let Some((_, _, rules)) = known.iter().find(is) {
             return rules.clone();
         }
