@@ -81,9 +81,13 @@ impl Past {
     /// a while, longer each time.
     pub fn held_up(&mut self, now_us: u64) {
         self.guilt += ATONE;
-        if self.guilt <= 2 * ATONE {
-            return;
+        if self.guilt > 2 * ATONE {
+            self.bar(now_us);
         }
+    }
+
+    /// It runs alone for a while, longer each time that it has to again.
+    pub fn bar(&mut self, now_us: u64) {
         let (first_us, most_us) = BARRED_US;
         let relapses = now_us < self.barred_until_us.saturating_add(10 * self.barred_for_us);
         self.barred_for_us = match relapses {
@@ -93,11 +97,6 @@ impl Past {
         self.barred_until_us = now_us.saturating_add(self.barred_for_us);
         // what it took before says nothing any more
         (self.runs, self.guilt) = (0, 0);
-    }
-
-    /// It never shares a lane again.
-    pub fn spoil(&mut self) {
-        self.untidy = true;
     }
 
     /// What it takes on its server when nothing is in its way, in microseconds; `None` while that
@@ -241,6 +240,9 @@ mod tests {
         assert_eq!(past.latency_us(), None, "it has to be learnt anew");
         (0..3).for_each(|_| past.held_up(20 + BARRED_US.0));
         assert!(past.is_barred(20 + 2 * BARRED_US.0));
+        past.bar(30 + 3 * BARRED_US.0);
+        assert!(past.is_barred(29 + 7 * BARRED_US.0), "four times as long");
+        assert!(!past.is_barred(30 + 7 * BARRED_US.0));
     }
 
     #[test]

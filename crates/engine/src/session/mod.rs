@@ -45,6 +45,7 @@ mod query;
 mod reply;
 mod run;
 mod share;
+mod stall;
 mod stmt;
 mod tell;
 mod ties;

@@ -225,7 +225,7 @@ impl Proxy {
         }
     }
 
-    fn set_alarm(&mut self, lane_id: LaneId, at_us: u64) {
+    pub(crate) fn set_alarm(&mut self, lane_id: LaneId, at_us: u64) {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.alarm_us = at_us;
             self.orders.push(Order::Deadline { end: End::Lane(lane_id), at: at_us });
@@ -364,7 +364,7 @@ impl Proxy {
     }
 
     /// What the digest of a session's command came to before, to be changed.
-    fn past_of(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<&mut Past> {
+    pub(crate) fn past_of(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<&mut Past> {
         let session = self.sessions.get(id)?;
         let digest = session.asked.digest()?;
         let text = session.kept.get(HEADER_BYTES + 1..).unwrap_or_default();
@@ -407,36 +407,6 @@ impl Proxy {
         }
     }
 
-    /// A timer of a shared lane has fired.
-    pub(crate) fn check_progress(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.alarm_us = 0;
-        if lane.lease != Lease::Shared || lane.in_flight() == 0 {
-            return;
-        }
-        let stall_us = self.snapshot.vars.pipeline_stall_us;
-        let due_us = lane.heard_us.saturating_add(stall_us);
-        if self.now_us < due_us {
-            return self.set_alarm(lane_id, due_us);
-        }
-        let head = lane.head().map(|(head, _)| head.owner);
-        self.stats.shared_stalls += u64::from(!lane.closing);
-        let Some(Owner::Session(id)) = head else {
-            self.scatter(lane_id, Who::All);
-            return self.forsake(lane_id);
-        };
-        let (now_us, hostgroup) = (self.now_us, self.hostgroup_of(id));
-        if let Some(past) = self.past_of(id, hostgroup) {
-            past.held_up(now_us);
-        }
-        self.scatter(lane_id, Who::Behind);
-        self.set_alarm(lane_id, now_us.saturating_add(stall_us));
-    }
-
-    fn hostgroup_of(&mut self, id: SessionId) -> HostgroupId {
-        self.running(id).map_or(HostgroupId::default(), |running| running.job.hostgroup)
-    }
-
     /// Takes commands off a shared lane and issues each by itself; the lane takes no other.
     pub(crate) fn scatter(&mut self, lane_id: LaneId, who: Who) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
@@ -469,7 +439,7 @@ impl Proxy {
 
     /// Closes a shared lane whose command at the head nobody waits for any more; the server is
     /// told to end it.
-    fn forsake(&mut self, lane_id: LaneId) {
+    pub(crate) fn forsake(&mut self, lane_id: LaneId) {
         if self.snapshot.vars.kill_backend_connection_when_disconnect {
             self.order_kill(lane_id);
         }
@@ -529,8 +499,9 @@ impl Proxy {
             return;
         }
         self.stats.shared_slow_clients += 1;
+        let now_us = self.now_us;
         if let Some(past) = self.past_of(id, hostgroup) {
-            past.spoil();
+            past.bar(now_us);
         }
         self.scatter(lane_id, Who::Behind);
     }

@@ -1,0 +1,269 @@
+//! One in sixty-four clients is slow, or a server is: what the others feel of it where reads share
+//! connections, beside what they feel where each read has one to itself. Every answer is held
+//! against its question.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, SplitOptions};
+use live::{Load, Proxy, client};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+/// Rows that the many read.
+const ROWS: u64 = 2000;
+
+/// A row that takes its time, one that does so later, and one that is large.
+const SLOW: u64 = 5001;
+const TURNING: u64 = 5002;
+const LARGE: u64 = 5003;
+const LARGE_BYTES: usize = 15_000_000;
+
+/// How long a slow read takes.
+fn slow_s() -> u64 {
+    if live::full() { 2 } else { 1 }
+}
+
+/// How long the others are watched in one way of serving them.
+fn watched() -> Duration {
+    Duration::from_millis(if live::full() { 10_000 } else { 1_300 })
+}
+
+/// A proxy before two servers with a view whose rows take as long as they say: one statement that
+/// is quick or slow by its value, and that costs the machine nothing while it is slow.
+fn start(cluster: &Cluster, variables: &str) -> Proxy {
+    let primary = cluster.primary();
+    let run = |text: &str| primary.sql(text).unwrap_or_else(|error| panic!("{text}: {error:#}"));
+    run("CREATE TABLE test.t (id INT PRIMARY KEY, takes INT NOT NULL, c LONGTEXT)");
+    run(&format!(
+        "INSERT INTO test.t SELECT seq, 0, CONCAT('row ', seq) FROM test.seq_1_to_{ROWS}"
+    ));
+    run(&format!(
+        "INSERT INTO test.t VALUES ({SLOW}, {}, 'slow'), ({TURNING}, 0, 'turning'), \
+         ({LARGE}, 0, REPEAT('x', {LARGE_BYTES}))",
+        slow_s()
+    ));
+    run("CREATE VIEW test.v AS SELECT id, c, IF(takes > 0, SLEEP(takes), 0) AS slept FROM test.t");
+    cluster.wait_replicated().expect("replicated");
+    let variables = format!("threads = 1\npipeline_depth = 16\n{variables}");
+    Proxy::start(|interfaces| {
+        lab::split_toml(cluster, &SplitOptions { interfaces, variables, ..Default::default() })
+    })
+    .expect("tidegate starts")
+}
+
+/// Sixty-three clients that read rows, never two of them the same at a time.
+struct Readers {
+    load: Load,
+    took_us: Arc<Mutex<Vec<u64>>>,
+}
+
+/// What the others felt.
+struct Felt {
+    reads: usize,
+    p99_us: u64,
+    most_us: u64,
+}
+
+impl fmt::Display for Felt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} reads, p99 {} us, {} us at most", self.reads, self.p99_us, self.most_us)
+    }
+}
+
+impl Readers {
+    fn start(options: &OptsBuilder) -> Self {
+        let took_us = Arc::new(Mutex::new(Vec::new()));
+        let (notes, next) = (Arc::clone(&took_us), AtomicU64::new(0));
+        let load = Load::start(63, options, move |conn, _| {
+            let id = (next.fetch_add(1, Ordering::Relaxed) * 7919) % ROWS + 1;
+            let began = Instant::now();
+            read(conn, "SELECT id, c, slept", id, &format!("row {id}"))?;
+            let took_us = u64::try_from(began.elapsed().as_micros()).expect("short");
+            notes.lock().expect("no panic under the lock").push(took_us);
+            Ok(())
+        });
+        Self { load, took_us }
+    }
+
+    /// What they feel until something is over, and for as long as they are watched at least.
+    fn feel(&self, meanwhile: impl FnOnce()) -> Felt {
+        self.load.await_more(2000);
+        let began = Instant::now();
+        self.take();
+        meanwhile();
+        thread::sleep(watched().saturating_sub(began.elapsed()));
+        let mut took_us = self.take();
+        took_us.sort_unstable();
+        let reads = took_us.len();
+        assert!(reads >= 100, "{reads} reads");
+        Felt { reads, p99_us: took_us[reads * 99 / 100], most_us: took_us[reads - 1] }
+    }
+
+    fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut self.took_us.lock().expect("no panic under the lock"))
+    }
+
+    fn stop(self, proxy: &Proxy) {
+        let errors = self.load.stop();
+        assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
+    }
+}
+
+/// Reads a row of the view and checks it; other columns make another digest.
+fn read(conn: &mut Conn, columns: &str, id: u64, expected: &str) -> Result<(), String> {
+    let text = format!("{columns} FROM test.v WHERE id = {id}");
+    let row: Option<(u64, String, u64)> = conn.query_first(text).map_err(|e| e.to_string())?;
+    match row {
+        Some((found, text, 0)) if found == id && text == expected => Ok(()),
+        Some((found, text, slept)) => Err(format!("{id} is {found}, {text:.40}, {slept}")),
+        None => Err(format!("no row {id}")),
+    }
+}
+
+fn set_depth(admin: &mut Conn, depth: u32) {
+    admin.query_drop(format!("SET mysql-pipeline_depth = {depth}")).expect("set");
+    admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("loaded");
+}
+
+fn admin(proxy: &Proxy) -> Conn {
+    let options = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+    client::connect(options)
+}
+
+/// Holds what the others feel on shared lanes against what they feel without them, in the same
+/// minute. What else runs on the machine may spoil a round, not three.
+fn compare(proxy: &Proxy, readers: &Readers, what: &str, meanwhile: impl Fn()) {
+    let mut admin = admin(proxy);
+    let mut rounds = Vec::new();
+    for _ in 0..3 {
+        set_depth(&mut admin, 16);
+        let shared = readers.feel(&meanwhile);
+        set_depth(&mut admin, 0);
+        let alone = readers.feel(&meanwhile);
+        let round = format!("{what}: shared {shared}; alone {alone}");
+        println!("{round}");
+        if shared.p99_us <= 2 * alone.p99_us {
+            return;
+        }
+        rounds.push(round);
+    }
+    panic!("{rounds:#?}");
+}
+
+/// How much counters have grown since they were looked at.
+struct Counters<'a> {
+    proxy: &'a Proxy,
+    before: serde_json::Value,
+}
+
+impl<'a> Counters<'a> {
+    fn of(proxy: &'a Proxy) -> Self {
+        Self { proxy, before: proxy.statistics().expect("told")["counters"].clone() }
+    }
+
+    fn assert_grown(&self, names: &[&str]) {
+        let now = &self.proxy.statistics().expect("told")["counters"];
+        let of = |all: &serde_json::Value, name: &str| all[name].as_u64().expect("a counter");
+        for name in names {
+            assert!(of(now, name) > of(&self.before, name), "{name}: {now}");
+        }
+    }
+}
+
+/// Repeats slow reads while the others are watched.
+fn slow_reads(options: &OptsBuilder, columns: &str) {
+    let mut conn = client::connect(options.clone());
+    let began = Instant::now();
+    while began.elapsed() < watched() {
+        read(&mut conn, columns, SLOW, "slow").expect("the slow one is answered too");
+    }
+}
+
+/// Reads that are quick many times and slow then.
+fn reads_that_turn(cluster: &Cluster, options: &OptsBuilder) {
+    let set = |takes: u64| {
+        let text = format!("UPDATE test.t SET takes = {takes} WHERE id = {TURNING}");
+        cluster.primary().sql(&text).expect("changed");
+        cluster.wait_replicated().expect("replicated");
+    };
+    let mut conn = client::connect(options.clone());
+    let mut turn = || read(&mut conn, "SELECT id + 0, c, slept", TURNING, "turning");
+    (0..100).for_each(|_| turn().expect("answered"));
+    set(slow_s());
+    (0..2).for_each(|_| turn().expect("answered"));
+    set(0);
+}
+
+/// A client that does not read what it asked for.
+fn unread_reply(options: &OptsBuilder) {
+    let mut conn = client::connect(options.clone());
+    // the driver reads rows only when they are asked for
+    let text = format!("SELECT id, c, slept FROM test.v WHERE id = {LARGE}");
+    let held = conn.query_iter(text).expect("asked");
+    thread::sleep(watched());
+    let rows: Vec<(u64, String, u64)> =
+        held.map(|row| mysql::from_row(row.expect("read"))).collect();
+    assert_eq!((rows.len(), rows[0].0, rows[0].1.len()), (1, LARGE, LARGE_BYTES));
+}
+
+#[test]
+fn one_slow_client_in_sixty_four_is_not_felt_by_the_others() {
+    let Some(cluster) = live::cluster("slow clients", Flavour::MariaDb, 2) else { return };
+    let proxy = start(&cluster, "threshold_resultset_size = 65536\n");
+    let options = client::options(proxy.port);
+    let readers = Readers::start(&options);
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "slow, the same digest", || {
+        slow_reads(&options, "SELECT id, c, slept");
+    });
+    counters.assert_grown(&["shared_queries", "shared_stalls", "shared_reissued"]);
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "slow, another digest", || {
+        slow_reads(&options, "SELECT id * 1, c, slept");
+    });
+    let why = if live::full() { "unshared_slow" } else { "unshared_unknown" };
+    counters.assert_grown(&[why]);
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "a digest that turns slow", || reads_that_turn(&cluster, &options));
+    counters.assert_grown(&["shared_stalls"]);
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "a client that does not read", || unread_reply(&options));
+    counters.assert_grown(&["shared_slow_clients"]);
+
+    readers.stop(&proxy);
+}
+
+#[test]
+fn a_server_that_stalls_or_dies_is_not_felt_more_than_without_sharing() {
+    let Some(cluster) = live::cluster("servers in trouble", Flavour::MariaDb, 2) else { return };
+    let proxy = start(&cluster, "shun_recovery_time_sec = 1\n");
+    let readers = Readers::start(&client::options(proxy.port));
+    let victim = &cluster.replicas()[0];
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "a server that stalls", || {
+        victim.pause().expect("paused");
+        thread::sleep(Duration::from_secs(if live::full() { 3 } else { 1 }));
+        victim.resume().expect("resumed");
+    });
+    counters.assert_grown(&["shared_stalls", "shared_reissued"]);
+
+    let counters = Counters::of(&proxy);
+    compare(&proxy, &readers, "a server that dies", || {
+        victim.kill9().expect("killed");
+        thread::sleep(watched() / 2);
+        victim.restart().expect("restarted");
+        let served = || victim.status("Questions").is_ok_and(|questions| questions > 100);
+        live::eventually("it is used again", Duration::from_secs(20), served);
+    });
+    counters.assert_grown(&["shared_losses", "shared_reissued", "retried"]);
+    readers.stop(&proxy);
+}
