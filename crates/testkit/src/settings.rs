@@ -40,7 +40,7 @@ impl Settings {
     /// The value of a system variable as a user variable keeps it.
     pub(crate) fn saved(&self, name: &str) -> Option<String> {
         let value = self.get(name)?;
-        let is_text = value.contains(|c: char| !c.is_ascii_digit());
+        let is_text = value.is_empty() || value.contains(|c: char| !c.is_ascii_digit());
         Some(if is_text { format!("{value}~{SYSTEM_COLLATION}") } else { value.into() })
     }
 }
@@ -68,6 +68,7 @@ mod tests {
         settings.set("sql_mode", Some(""));
         settings.set("@a", Some("5"));
         assert_eq!(settings.to_string(), "@a:5|sql_mode:|");
+        assert_eq!(settings.saved("sql_mode").unwrap(), "~33");
         assert_eq!(settings.saved("time_zone").unwrap(), "SYSTEM~33");
         assert_eq!(settings.saved("group_concat_max_len").unwrap(), "1048576");
         settings.set("sql_mode", Some("STRICT_TRANS_TABLES"));
