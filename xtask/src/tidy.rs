@@ -55,10 +55,11 @@ pub(crate) struct Checked {
 
 type Check = fn(&Path, &[Source]) -> Result<Checked>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 11] = [
     ("G1 layers", layers::check),
     ("G2 pure crates", purity::pure_crates),
     ("G3 no ambient state", purity::ambient_state),
+    ("G13 one kind of lock", purity::locks),
     ("G4 unsafe only in io", headers::unsafe_code),
     ("G5 documentation headers", headers::docs),
     ("G6 panic lints present", headers::panic_lints),

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::lock::Lock;
 use crate::sys;
 
 /// The bell of a loop: rung from any thread, it ends the loop's wait.
@@ -59,16 +60,10 @@ struct Queue<M> {
 
 #[derive(Debug)]
 struct Shared<M> {
-    queue: Mutex<Queue<M>>,
+    /// Whole between its calls.
+    queue: Lock<Queue<M>>,
     capacity: usize,
     waker: Arc<Waker>,
-}
-
-impl<M> Shared<M> {
-    fn lock(&self) -> MutexGuard<'_, Queue<M>> {
-        // a queue is whole between its calls, whatever happened to the thread that held it
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The sending end of a loop's mail; cheap to clone, usable from any thread.
@@ -88,7 +83,7 @@ impl<M> Mailbox<M> {
     /// queue is full or the loop has ended.
     pub fn post(&self, mail: M) -> Result<(), M> {
         {
-            let mut queue = self.shared.lock();
+            let mut queue = self.shared.queue.take();
             if queue.closed || queue.mail.len() >= self.shared.capacity {
                 return Err(mail);
             }
@@ -107,7 +102,7 @@ pub(crate) struct Inbox<M> {
 
 impl<M> Inbox<M> {
     pub(crate) fn new(capacity: usize, waker: Arc<Waker>) -> Self {
-        let queue = Mutex::new(Queue { mail: VecDeque::new(), closed: false });
+        let queue = Lock::new(Queue { mail: VecDeque::new(), closed: false });
         Inbox { shared: Arc::new(Shared { queue, capacity, waker }) }
     }
 
@@ -124,7 +119,7 @@ impl<M> Inbox<M> {
         if !self.shared.waker.answer() {
             return;
         }
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.take();
         let count = count.min(queue.mail.len());
         into.extend(queue.mail.drain(..count));
         let more = !queue.mail.is_empty();
@@ -137,7 +132,7 @@ impl<M> Inbox<M> {
 
 impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.take();
         queue.closed = true;
         let undelivered = std::mem::take(&mut queue.mail);
         drop(queue);

@@ -1,6 +1,6 @@
-//! A query relayed by the real worker on real sockets allocates nothing once it is warm, as text
-//! and as a prepared statement. What the test's thread allocates is counted while the proxy has its
-//! turn.
+//! A query relayed by the real worker on real sockets allocates nothing and takes no lock once it
+//! is warm, as text and as a prepared statement. What the test's thread does is counted while the
+//! proxy has its turn.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -61,6 +61,8 @@ struct Street {
     to: Addr,
     /// Allocations during the proxy's turns.
     cost: u64,
+    /// Locks taken in the proxy's turns.
+    locks: u64,
     rounds: usize,
 }
 
@@ -94,16 +96,17 @@ impl Street {
         let (service, io) = proxy.parts_mut();
         service.start(io);
         let clients = Loop::new(driver(), Raw::default(), Options::default());
-        Self { clients, proxy, servers, board, to, cost: 0, rounds: 0 }
+        Self { clients, proxy, servers, board, to, cost: 0, locks: 0, rounds: 0 }
     }
 
     fn turn(&mut self) {
         let wait = Some(Micros(20));
         self.clients.turn(wait);
         self.servers.turn(wait);
-        let before = ALLOCATIONS.get();
+        let (before, taken) = (ALLOCATIONS.get(), io::locks_taken());
         self.proxy.turn(wait);
         self.cost += ALLOCATIONS.get() - before;
+        self.locks += io::locks_taken() - taken;
     }
 
     fn send(&mut self, sock: Sock, bytes: &[u8]) {
@@ -189,10 +192,13 @@ fn execute(tag: usize, id: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_warm_query_allocates_nothing() {
+fn a_warm_query_allocates_nothing_and_takes_no_lock() {
     let mut street = Street::new();
     let socks: Vec<Sock> = (0..CLIENTS).map(|_| street.login()).collect();
     // count, definition, three rows, end
+    // who comes asks for its address's failures
+    assert!(street.locks > 0, "locks are counted");
+    let locks = street.locks;
     let texts: Vec<_> = socks.iter().enumerate().map(|(tag, sock)| (*sock, text(tag))).collect();
     street.cost_of(250, &texts, 6);
     assert!(street.comes_to_cost_nothing(&texts, 6), "text");
@@ -205,6 +211,7 @@ fn a_warm_query_allocates_nothing() {
     }
     street.cost_of(250, &executes, 6);
     assert!(street.comes_to_cost_nothing(&executes, 6), "prepared");
+    assert_eq!(street.locks - locks, 0, "locks");
     let queries = street.proxy.service().proxy().stats.queries;
     assert_eq!(queries as usize, street.rounds * CLIENTS + CLIENTS);
     assert_eq!(street.board.borrow().trouble.first(), None);

@@ -5,11 +5,13 @@
 //! ends while the variables ask for that. Who is turned away is decided by the engine.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// The addresses that all workers remember together.
+use io::Lock;
+
+/// The addresses that all workers remember together; whole between its calls.
 #[derive(Clone, Default, Debug)]
-pub struct ClientHosts(Arc<Mutex<HashMap<Arc<str>, HostErrors>>>);
+pub struct ClientHosts(Arc<Lock<HashMap<Arc<str>, HostErrors>>>);
 
 /// What is remembered of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -23,7 +25,7 @@ pub struct HostErrors {
 impl ClientHosts {
     /// A client failed to log in; `addresses_max` are remembered, those that failed last.
     pub fn note_error(&self, client: &Arc<str>, now_us: u64, addresses_max: usize) {
-        let mut hosts = self.lock();
+        let mut hosts = self.0.take();
         if !hosts.contains_key(client) {
             while hosts.len() >= addresses_max.max(1) {
                 let oldest = hosts.iter().min_by_key(|(_, errors)| errors.updated_us);
@@ -38,26 +40,21 @@ impl ClientHosts {
 
     /// A client logged in.
     pub fn forget(&self, client: &str) {
-        self.lock().remove(client);
+        self.0.take().remove(client);
     }
 
     /// How often clients of an address failed since the last one that did not.
     pub fn failures(&self, client: &str) -> u32 {
-        self.lock().get(client).map_or(0, |errors| errors.count)
+        self.0.take().get(client).map_or(0, |errors| errors.count)
     }
 
     /// Every address; with `reset` all are forgotten.
     pub fn rows(&self, reset: bool) -> Vec<(Arc<str>, HostErrors)> {
-        let mut hosts = self.lock();
+        let mut hosts = self.0.take();
         match reset {
             true => std::mem::take(&mut *hosts).into_iter().collect(),
             false => hosts.iter().map(|(client, errors)| (client.clone(), *errors)).collect(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, HostErrors>> {
-        // it is whole between its calls, whatever happened to the thread that held it
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,5 +1,5 @@
-//! G2 and G3: the pure crates touch nothing outside their arguments, and nobody keeps state that
-//! is not passed to them.
+//! G2, G3 and G13: the pure crates touch nothing outside their arguments, nobody keeps state that
+//! is not passed to them, and what runs on a loop's thread takes no lock but the one that counts.
 //!
 //! Decides by words in non-test code. Clippy's disallowed lists say the same of what they can name.
 
@@ -39,6 +39,14 @@ const INTERIOR: [&str; 9] = [
     "Atomic", "Mutex", "RwLock", "OnceLock", "LazyLock", "Cell<", "OnceCell", "LazyCell", "Condvar",
 ];
 
+/// Crates whose code runs on workers' threads.
+const ON_LOOPS: [&str; 5] = ["wire", "sql", "engine", "io", "worker"];
+
+/// What may make a thread wait for another one.
+const LOCKS: [&str; 6] = ["Mutex", "RwLock", "Condvar", "Barrier", "mpsc", "LazyLock"];
+
+const THE_LOCK: &str = "crates/io/src/lock.rs";
+
 pub(super) fn pure_crates(_: &Path, sources: &[Source]) -> Result<Checked> {
     let mut findings = Vec::new();
     let mut files = 0;
@@ -68,6 +76,21 @@ pub(super) fn ambient_state(_: &Path, sources: &[Source]) -> Result<Checked> {
         findings.extend(mutable_statics(source));
     }
     Ok(Checked { detail: format!("{files} files"), findings })
+}
+
+pub(super) fn locks(_: &Path, sources: &[Source]) -> Result<Checked> {
+    let on_loops = |source: &&Source| ON_LOOPS.contains(&source.krate());
+    let mut findings = Vec::new();
+    let mut files = 0;
+    for source in sources.iter().filter(on_loops).filter(|source| source.path != THE_LOCK) {
+        files += 1;
+        for word in LOCKS {
+            let why = "take an io::Lock, so that tests see it taken";
+            let lines = source.lines_with(word);
+            findings.extend(lines.iter().map(|&l| Finding::new("G13", source, l, word, why)));
+        }
+    }
+    Ok(Checked { detail: format!("{files} files of {}", ON_LOOPS.join(", ")), findings })
 }
 
 fn mutable_statics(source: &Source) -> Vec<Finding> {
@@ -102,6 +125,16 @@ mod tests {
         let checked = pure_crates(Path::new("."), &sources).expect("reads only its arguments");
         assert_eq!(checked.findings.len(), 1);
         assert_eq!(checked.findings[0].at, "crates/wire/src/a.rs:1");
+    }
+
+    #[test]
+    fn a_lock_that_is_not_counted_is_found_where_loops_run() {
+        let text = "struct A(Mutex<u8>);\n";
+        let at = ["crates/worker/src/a.rs", "crates/server/src/a.rs", THE_LOCK];
+        let sources = at.map(|path| source(path, text));
+        let checked = locks(Path::new("."), &sources).expect("reads only its arguments");
+        let found: Vec<_> = checked.findings.iter().map(|f| f.at.as_str()).collect();
+        assert_eq!(found, ["crates/worker/src/a.rs:1"]);
     }
 
     #[test]
