@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use engine::config_fault::ConfigFault;
-use engine::rows::{FastRoutingRow, RestapiRouteRow, RuleRow, SchedulerRow, ServerRow, UserRow};
+use engine::rows::{
+    FastRoutingRow, HostgroupRow, RestapiRouteRow, RuleRow, SchedulerRow, ServerRow, UserRow,
+};
 use engine::snapshot::Draft;
 use rusqlite::types::Value;
 
@@ -74,6 +76,21 @@ engine_row! { ServerRow = "mysql_servers":
     max_replication_lag = "max_replication_lag",
     use_ssl = "use_ssl",
     max_latency_ms = "max_latency_ms",
+    comment = "comment",
+}
+
+engine_row! { HostgroupRow = "mysql_hostgroup_attributes":
+    hostgroup_id = "hostgroup_id",
+    max_num_online_servers = "max_num_online_servers",
+    autocommit = "autocommit",
+    free_connections_pct = "free_connections_pct",
+    init_connect = "init_connect",
+    multiplex = "multiplex",
+    connection_warming = "connection_warming",
+    throttle_connections_per_sec = "throttle_connections_per_sec",
+    ignore_session_variables = "ignore_session_variables",
+    hostgroup_settings = "hostgroup_settings",
+    servers_defaults = "servers_defaults",
     comment = "comment",
 }
 
@@ -197,6 +214,7 @@ pub fn of_draft(draft: &Draft) -> Rows {
     variables.sort_by(|left, right| text_of(left).cmp(text_of(right)));
     Rows::from([
         ("mysql_servers", write_all(&draft.servers)),
+        ("mysql_hostgroup_attributes", write_all(&draft.hostgroups)),
         ("mysql_users", write_all(&draft.users)),
         ("mysql_query_rules", write_all(&draft.rules)),
         ("mysql_query_rules_fast_routing", write_all(&draft.fast_routing)),
@@ -312,6 +330,7 @@ mod tests {
     #[test]
     fn engine_rows_have_the_columns_of_their_tables_in_order() {
         columns_are_the_tables::<ServerRow>();
+        columns_are_the_tables::<HostgroupRow>();
         columns_are_the_tables::<UserRow>();
         columns_are_the_tables::<RuleRow>();
         columns_are_the_tables::<FastRoutingRow>();

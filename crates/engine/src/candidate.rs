@@ -149,7 +149,7 @@ impl Side {
     }
 }
 
-fn others(route: &Route) -> [(&'static str, String); 9] {
+fn others(route: &Route) -> [(&'static str, String); 10] {
     let number = |value: Option<u32>| value.map_or("none".to_owned(), |value| value.to_string());
     let hostgroup = |id: Option<HostgroupId>| id.map_or("its own".to_owned(), |id| id.to_string());
     let answer = match &route.answer {
@@ -172,6 +172,7 @@ fn others(route: &Route) -> [(&'static str, String); 9] {
         ("timeout", route.timeout_ms.to_string()),
         ("retries", route.retries.to_string()),
         ("multiplex", format!("{:?}", route.multiplex)),
+        ("pipeline_depth", number(route.pipeline_depth)),
         ("next_query_flagIN", number(route.next_query_flag_in)),
         ("log", route.log.map_or("default".to_owned(), |log| u8::from(log).to_string())),
     ]

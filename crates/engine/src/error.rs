@@ -61,6 +61,12 @@ pub const ERRORS: &[ErrorRow] = &[
         "HY000",
         "no server of the hostgroup could be had within `mysql-connect_timeout_server_max`",
     ),
+    row(
+        9006,
+        "Y0000",
+        "a statement that changes data goes to a hostgroup without the server that the session is \
+         tied to, and `mysql-set_query_lock_on_hostgroup` is 1",
+    ),
 ];
 
 const fn row(code: u16, sqlstate: &'static str, when: &'static str) -> ErrorRow {
@@ -69,6 +75,16 @@ const fn row(code: u16, sqlstate: &'static str, when: &'static str) -> ErrorRow 
 
 fn error(code: u16, sqlstate: [u8; 5], message: String) -> SqlError {
     SqlError { code, sqlstate, message }
+}
+
+/// ProxySQL 9006, for a statement that cannot run where its session is tied to. `why` names the
+/// reasons.
+pub fn locked_on_hostgroup(locked: HostgroupId, wanted: HostgroupId, why: &str) -> SqlError {
+    let message = format!(
+        "Tidegate: the connection is locked to hostgroup {locked} ({why}) but the statement goes \
+         to hostgroup {wanted}"
+    );
+    error(9006, *b"Y0000", message)
 }
 
 /// MySQL 1040, sent in place of a greeting.

@@ -115,6 +115,11 @@ impl Holds {
         self.0
     }
 
+    /// Every reason with its name.
+    pub fn all() -> impl Iterator<Item = (Self, &'static str)> {
+        NAMES.iter().copied()
+    }
+
     /// The names of the reasons, as shown in statistics.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(bit, _)| self.intersects(*bit)).map(|(_, name)| *name)

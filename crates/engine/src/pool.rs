@@ -389,6 +389,15 @@ pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -
     servers.any(|server| is_usable(server, now_us))
 }
 
+/// How many servers of a hostgroup are online.
+pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
+    let servers = topology.hostgroup(hostgroup).iter();
+    let is_online = |server: &&ServerRef| {
+        server.status == Status::Online && server.gauge.shunned_until_us(now_us) == 0
+    };
+    servers.filter(is_online).count()
+}
+
 /// Whether any server of a hostgroup but this one may be connected to now.
 pub fn is_another_usable(
     topology: &Topology,

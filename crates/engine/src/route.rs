@@ -55,6 +55,9 @@ pub struct Route {
     pub retries: u32,
     /// What becomes of sharing the connection.
     pub multiplex: Option<Multiplex>,
+    /// Commands of several sessions that its connection may carry; `None` for what the user, the
+    /// hostgroup or the variable says.
+    pub pipeline_depth: Option<u32>,
     /// Flag that the chains of the session's next queries begin with, until another query says
     /// otherwise; `None` leaves it.
     pub next_query_flag_in: Option<u32>,
@@ -308,6 +311,7 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
         timeout_ms: timeout_ms(vars, verdict.timeout_ms),
         retries: verdict.retries.unwrap_or(vars.query_retries_on_failure),
         multiplex: verdict.multiplex,
+        pipeline_depth: verdict.pipeline_depth,
         next_query_flag_in: verdict.next_query_flag_in,
         mirror: mirrors.then_some(Mirror {
             hostgroup: verdict.mirror_hostgroup,

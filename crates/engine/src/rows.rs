@@ -50,6 +50,54 @@ impl Default for ServerRow {
     }
 }
 
+/// A row of `mysql_hostgroup_attributes`: what holds for a hostgroup in place of variables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostgroupRow {
+    /// The hostgroup.
+    pub hostgroup_id: i64,
+    /// Servers that may be online; with more of them none is used.
+    pub max_num_online_servers: i64,
+    /// Accepted; without effect.
+    pub autocommit: i64,
+    /// Idle connections kept, as a share of a server's `max_connections`.
+    pub free_connections_pct: i64,
+    /// Statement run on each new connection.
+    pub init_connect: String,
+    /// 0 keeps each session its connection.
+    pub multiplex: i64,
+    /// 1 opens connections ahead of need.
+    pub connection_warming: i64,
+    /// New connections in a second.
+    pub throttle_connections_per_sec: i64,
+    /// Accepted; without effect.
+    pub ignore_session_variables: String,
+    /// JSON settings, or empty.
+    pub hostgroup_settings: String,
+    /// JSON defaults of servers that are found, or empty.
+    pub servers_defaults: String,
+    /// Free text.
+    pub comment: String,
+}
+
+impl Default for HostgroupRow {
+    fn default() -> Self {
+        Self {
+            hostgroup_id: 0,
+            max_num_online_servers: 1_000_000,
+            autocommit: -1,
+            free_connections_pct: 10,
+            init_connect: String::new(),
+            multiplex: 1,
+            connection_warming: 0,
+            throttle_connections_per_sec: 1_000_000,
+            ignore_session_variables: String::new(),
+            hostgroup_settings: String::new(),
+            servers_defaults: String::new(),
+            comment: String::new(),
+        }
+    }
+}
+
 /// A row of `mysql_users`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UserRow {

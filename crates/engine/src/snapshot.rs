@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
-use crate::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
+use crate::hostgroups::Hostgroups;
+use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
 use crate::users::Users;
@@ -18,6 +19,8 @@ use crate::vars::{AfterRestart, Vars};
 pub struct Draft {
     /// `mysql_servers`.
     pub servers: Vec<ServerRow>,
+    /// `mysql_hostgroup_attributes`.
+    pub hostgroups: Vec<HostgroupRow>,
     /// `mysql_users`.
     pub users: Vec<UserRow>,
     /// `mysql_query_rules`.
@@ -43,6 +46,8 @@ pub struct Snapshot {
     pub fast_routing: Arc<FastRouting>,
     /// Hostgroups and servers.
     pub topology: Arc<Topology>,
+    /// What holds for hostgroups in place of variables.
+    pub hostgroups: Arc<Hostgroups>,
 }
 
 impl Snapshot {
@@ -87,6 +92,11 @@ impl Snapshot {
             (None, None) => Topology::compile(&draft.servers).map(Arc::new),
         };
         let topology = keep(topology, &mut faults);
+        let hostgroups = match old(|a, b| a.hostgroups == b.hostgroups) {
+            Some(same) => Ok(same.hostgroups.clone()),
+            None => Hostgroups::compile(&draft.hostgroups).map(Arc::new),
+        };
+        let hostgroups = keep(hostgroups, &mut faults);
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -109,10 +119,16 @@ impl Snapshot {
             None => FastRouting::compile(&draft.fast_routing).map(Arc::new),
         };
         let fast_routing = keep(fast_routing, &mut faults);
-        match (topology, users, (rules, fast_routing), vars) {
-            (Some(topology), Some(users), (Some(rules), Some(fast_routing)), Some(vars)) => {
+        let servers = topology.zip(hostgroups);
+        match (servers, users, rules.zip(fast_routing), vars) {
+            (
+                Some((topology, hostgroups)),
+                Some(users),
+                Some((rules, fast_routing)),
+                Some(vars),
+            ) => {
                 let draft = Arc::new(draft.clone());
-                Ok(Self { draft, vars, users, rules, fast_routing, topology })
+                Ok(Self { draft, vars, users, rules, fast_routing, topology, hostgroups })
             }
             _ => Err(faults),
         }
@@ -151,6 +167,7 @@ mod tests {
             ("rules", Arc::ptr_eq(&before.rules, &after.rules)),
             ("fast_routing", Arc::ptr_eq(&before.fast_routing, &after.fast_routing)),
             ("topology", Arc::ptr_eq(&before.topology, &after.topology)),
+            ("hostgroups", Arc::ptr_eq(&before.hostgroups, &after.hostgroups)),
         ];
         parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
@@ -167,6 +184,7 @@ mod tests {
         assert_eq!(after(|draft| draft.rules.clear()), ["rules"]);
         assert_eq!(after(|draft| draft.servers.truncate(1)), ["topology"]);
         assert_eq!(after(|draft| draft.users.clear()), ["users"]);
+        assert_eq!(after(|draft| draft.hostgroups.push(HostgroupRow::default())), ["hostgroups"]);
         let variable = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         let change = |pairs| {
             let draft = Draft { variables: pairs, ..draft() };

@@ -11,6 +11,7 @@ use wire::auth::native;
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
+use crate::json;
 use crate::rows::UserRow;
 
 const TABLE: &str = "mysql_users";
@@ -107,6 +108,8 @@ pub struct Account {
     pub frontend: bool,
     /// Most client connections at a time.
     pub max_connections: u32,
+    /// Commands of several sessions on one connection; `None` for what its hostgroups say.
+    pub pipeline_depth: Option<u32>,
     /// Client connections now, over all workers; shared by all versions of the account.
     pub connected: Arc<AtomicU32>,
 }
@@ -157,7 +160,8 @@ impl Account {
             let Self { default_hostgroup, default_schema, max_connections, .. } = account;
             let Self { transaction_persistent, fast_forward, frontend, .. } = account;
             let flags = (*transaction_persistent, *fast_forward, *frontend);
-            (*default_hostgroup, default_schema.clone(), *max_connections, flags)
+            let limits = (*max_connections, account.pipeline_depth);
+            (*default_hostgroup, default_schema.clone(), limits, flags)
         };
         columns(self) == columns(before)
     }
@@ -280,6 +284,10 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
+    let pipeline_depth = json::pipeline_depth(&row.attributes).unwrap_or_else(|reason| {
+        faults.push(fault(index, "attributes", reason));
+        None
+    });
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -293,6 +301,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         fast_forward: row.fast_forward == 1,
         frontend: row.frontend == 1,
         max_connections,
+        pipeline_depth,
         connected: Arc::default(),
     })
 }
@@ -321,6 +330,7 @@ mod tests {
         let mut bad = row("", b"x");
         bad.active = 2;
         bad.default_hostgroup = -1;
+        bad.attributes = "{".into();
         let faults = Users::compile(&[row("a", b""), bad, row("a", b"")]).err().unwrap();
         let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -329,6 +339,7 @@ mod tests {
                 "mysql_users row 2 column username: must not be empty",
                 "mysql_users row 2 column active: 2 is not 0 or 1",
                 "mysql_users row 2 column default_hostgroup: -1 is not 0 or more",
+                "mysql_users row 2 column attributes: not JSON: at character 2",
                 "mysql_users row 3 column username: this account is already there",
             ]
         );

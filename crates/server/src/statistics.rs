@@ -86,6 +86,8 @@ fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
         "Mirror_queue_length": collected.mirrors_queued,
         "counters": collected.counters.pairs().map(|(k, v)| (k.into(), v.into()))
             .collect::<Map<String, Value>>(),
+        "held_for": collected.counters.holds.pairs().map(|(k, v)| (k.into(), v.into()))
+            .collect::<Map<String, Value>>(),
         "stats_mysql_query_rules": hits
             .map(|(rule_id, rule)| json!({ "rule_id": rule_id, "hits": rule.hits,
                 "limit_hits": rule.limit_hits }))

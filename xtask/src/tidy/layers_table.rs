@@ -76,10 +76,11 @@ pub(super) const CRATES: &[Row] = &[
 /// own; those of one group do not know each other.
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
-    &["ids", "limits", "config_fault", "rows", "link", "holds"],
+    &["ids", "limits", "config_fault", "json", "rows", "link", "holds"],
     &["vars"],
     &["verdict", "error"],
     &["users", "topology", "rules"],
+    &["hostgroups"],
     &["snapshot"],
     &["route"],
     &["lint", "explain"],

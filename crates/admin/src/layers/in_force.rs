@@ -95,6 +95,7 @@ pub(crate) fn is_drafted(table: &str) -> bool {
     matches!(
         table,
         "mysql_servers"
+            | "mysql_hostgroup_attributes"
             | "mysql_users"
             | "mysql_query_rules"
             | "mysql_query_rules_fast_routing"

@@ -164,6 +164,7 @@ pub(crate) fn drafted(current: &Draft, module: &Module, rows: &Rows) -> (Draft, 
     for (table, rows) in rows {
         match *table {
             "mysql_servers" => draft.servers = rows::read_all(rows, &mut faults),
+            "mysql_hostgroup_attributes" => draft.hostgroups = rows::read_all(rows, &mut faults),
             "mysql_users" => draft.users = rows::read_all(rows, &mut faults),
             "mysql_query_rules" => draft.rules = rows::read_all(rows, &mut faults),
             "mysql_query_rules_fast_routing" => {

@@ -22,6 +22,12 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let pairs = counted(counters).into_iter().chain(of_shared_lanes(counters)).chain(present(seen));
     let mut rows: Vec<Row> =
         pairs.map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
+    // ProxySQL has nothing like it
+    rows.extend(
+        counters.holds.pairs().map(|(reason, count)| {
+            vec![text(format!("held_for_{reason}")), text(count.to_string())]
+        }),
+    );
     rows.sort_by_key(|row| format!("{:?}", row.first()));
     rows
 }

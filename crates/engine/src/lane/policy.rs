@@ -6,6 +6,7 @@ use sql::{Effects, Verb};
 
 use crate::holds::Holds;
 use crate::lane::history::Past;
+use crate::stats::Counters;
 
 /// What is known of a command that asks to share a lane.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,24 @@ pub enum Refusal {
     Large,
     /// It held up others a while ago.
     Barred,
+}
+
+impl Refusal {
+    /// Where it is counted.
+    pub(crate) fn counter(self, stats: &mut Counters) -> &mut u64 {
+        match self {
+            Self::Forbidden => &mut stats.unshared_forbidden,
+            Self::Transaction => &mut stats.unshared_transaction,
+            Self::Held => &mut stats.unshared_held,
+            Self::Long => &mut stats.unshared_long,
+            Self::Unknown => &mut stats.unshared_unknown,
+            Self::Calls => &mut stats.unshared_calls,
+            Self::Untidy => &mut stats.unshared_untidy,
+            Self::Slow => &mut stats.unshared_slow,
+            Self::Large => &mut stats.unshared_large,
+            Self::Barred => &mut stats.unshared_barred,
+        }
+    }
 }
 
 /// The longest command that is shared, in bytes: a lane's commands wait in memory.

@@ -1,8 +1,8 @@
 //! Routes of recorded queries, and what annotations and fast routing change.
 
 use super::*;
+use crate::json::Json;
 use crate::rows::{FastRoutingRow, RuleRow};
-use crate::rules::json::Json;
 use crate::snapshot::Draft;
 
 fn query(text: &str) -> Query<'_> {

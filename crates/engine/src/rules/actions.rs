@@ -9,6 +9,7 @@ use super::pattern::Pattern;
 use super::replace::Replacement;
 use super::verdict::{Multiplex, RuleVerdict};
 use crate::ids::HostgroupId;
+use crate::json::{self, Json};
 
 /// What a matching rule decides; `None` leaves to the verdict what it has.
 #[derive(Debug)]
@@ -40,6 +41,7 @@ struct More {
     multiplex: Option<Multiplex>,
     gtid_from_hostgroup: Option<HostgroupId>,
     log: Option<bool>,
+    pipeline_depth: Option<u32>,
 }
 
 impl Actions {
@@ -105,6 +107,7 @@ impl More {
             multiplex: multiplex(cells),
             gtid_from_hostgroup: cells.hostgroup("gtid_from_hostgroup", row.gtid_from_hostgroup),
             log: cells.optional_flag("log", row.log),
+            pipeline_depth: pipeline_depth(cells),
         }
     }
 
@@ -130,7 +133,17 @@ impl More {
         set(&mut verdict.multiplex, &self.multiplex);
         set(&mut verdict.gtid_from_hostgroup, &self.gtid_from_hostgroup);
         set(&mut verdict.log, &self.log);
+        set(&mut verdict.pipeline_depth, &self.pipeline_depth);
     }
+}
+
+fn pipeline_depth(cells: &mut Cells<'_>) -> Option<u32> {
+    // a text that is no JSON is told by whoever looks for flags in it
+    Json::parse(&cells.row.attributes).ok()?;
+    json::pipeline_depth(&cells.row.attributes).unwrap_or_else(|reason| {
+        cells.fault("attributes", reason);
+        None
+    })
 }
 
 fn multiplex(cells: &mut Cells<'_>) -> Option<Multiplex> {

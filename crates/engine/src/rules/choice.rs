@@ -1,7 +1,7 @@
 //! `attributes`: flags that are chosen by weight.
 
 use super::cells::Cells;
-use super::json::Json;
+use crate::json::Json;
 
 /// Flags and how much of the traffic goes on with each.
 #[derive(Debug, PartialEq, Eq)]

@@ -26,7 +26,6 @@ mod dialect;
 mod fast_routing;
 mod index;
 mod input;
-pub(crate) mod json;
 mod literals;
 mod memo;
 mod observe;

@@ -41,6 +41,8 @@ pub struct RuleVerdict {
     pub gtid_from_hostgroup: Option<HostgroupId>,
     /// Whether the query is logged.
     pub log: Option<bool>,
+    /// Commands of several sessions that its connection may carry.
+    pub pipeline_depth: Option<u32>,
     /// The chain's flag at its end.
     pub flag: u32,
     /// Whether a rule with `apply=1` ended the evaluation.

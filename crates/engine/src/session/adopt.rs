@@ -37,6 +37,8 @@ impl Proxy {
         }
         if !Arc::ptr_eq(&before.topology, &after.topology) {
             self.adopt_topology(&before.topology, &after.topology);
+        } else if !Arc::ptr_eq(&before.hostgroups, &after.hostgroups) {
+            self.wake_all();
         }
         Replaced { snapshot: before, scratch }
     }

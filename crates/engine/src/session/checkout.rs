@@ -39,7 +39,7 @@ impl Proxy {
                 self.fail_job(id, &job, &error::no_server(job.hostgroup, ""));
             }
             Checkout::Refuse => {
-                let why = pool::explain(&self.snapshot.topology, job.hostgroup, self.now_us);
+                let why = self.explain_servers(job.hostgroup);
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
             }
             found => {
@@ -95,12 +95,33 @@ impl Proxy {
 
     fn checkout(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
         let (hostgroup, fresh) = (job.hostgroup, job.fresh);
+        if self.too_many_online(hostgroup).is_some() {
+            return Checkout::Wait;
+        }
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
         let (share, stmt) = (self.share_of(job), session.key_of(job));
         let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
+    }
+
+    /// How many servers of a hostgroup are online where that is more than may be: then which of
+    /// them has the data is not known, and none is used.
+    fn too_many_online(&self, hostgroup: HostgroupId) -> Option<String> {
+        let most = self.snapshot.hostgroups.find(hostgroup)?.online_max;
+        let online = pool::online(&self.snapshot.topology, hostgroup, self.now_us);
+        (online > most).then(|| {
+            format!(
+                "{online} of its servers are online, of at most {most} (max_num_online_servers)"
+            )
+        })
+    }
+
+    /// What became of each server of a hostgroup, for whoever has to explain an error.
+    fn explain_servers(&self, hostgroup: HostgroupId) -> String {
+        let all = || pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
+        self.too_many_online(hostgroup).unwrap_or_else(all)
     }
 
     /// What a waiting session does with the outcome of a checkout that gave it no lane.
@@ -370,7 +391,7 @@ impl Proxy {
         let Some(waiting) = self.stop_waiting(id) else { return };
         self.stats.connect_timeouts += 1;
         let hostgroup = waiting.job.hostgroup;
-        let mut why = pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
+        let mut why = self.explain_servers(hostgroup);
         if let Some(said) = &waiting.said {
             why = format!("{why} (last answer: {said})");
         }

@@ -414,8 +414,11 @@ impl Proxy {
         let vars = self.snapshot.vars.clone();
         let topology = self.snapshot.topology.clone();
         for server in topology.servers() {
-            let share = u64::from(server.max_connections) * u64::from(vars.free_connections_pct);
-            let keep = usize::try_from(share / 100).unwrap_or(usize::MAX).max(1);
+            let pct = self.snapshot.hostgroups.free_connections_pct(server.hostgroup, &vars);
+            let share = u64::from(server.max_connections) * u64::from(pct) / 100;
+            // of all workers together
+            let share = share.div_ceil(u64::from(vars.threads.max(1)));
+            let keep = usize::try_from(share).unwrap_or(usize::MAX).max(1);
             let idle = self.pool.idle_of(server);
             let surplus = idle.len().saturating_sub(keep);
             let max_age_us = vars.connection_max_age_ms * 1000;

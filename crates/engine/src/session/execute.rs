@@ -99,6 +99,7 @@ impl Proxy {
             destination: handle.destination,
             fresh: false,
             reads: false,
+            changes: false,
         };
         let placing = placing.of_class(handle.text.command);
         let tied = handle.data.or(handle.only);

@@ -101,6 +101,9 @@ pub(crate) struct Job {
     pub timeout_us: u64,
     /// What its rules said about sharing its connection.
     pub multiplex: Option<Multiplex>,
+    /// Commands that a shared connection of its own may carry: what its rules said until it asks
+    /// to share, and then what holds for it.
+    pub depth: Option<u32>,
     /// It asked for a connection of its own.
     pub fresh: bool,
     /// Whether it may run among other sessions' commands.
@@ -125,6 +128,7 @@ impl Job {
                 limit_ms => limit_ms.saturating_mul(1000),
             },
             multiplex: route.multiplex,
+            depth: route.pipeline_depth,
             fresh: route.create_new_connection,
             sharing: share::Sharing::Never,
         }

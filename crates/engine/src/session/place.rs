@@ -5,11 +5,13 @@
 
 use sql::{CommandClass, Effects, Verb};
 
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Query, Route};
 use crate::session::{Job, Session};
+use crate::topology::ServerRef;
 
 /// Where a statement goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,19 +35,21 @@ pub(crate) struct Placing {
     pub fresh: bool,
     /// It is a `SELECT`, which rules may well send where no write can go.
     pub reads: bool,
+    /// It changes data.
+    pub changes: bool,
 }
 
 impl Placing {
     /// For a job that the rules send there.
     pub(crate) fn of(job: &Job, destination: Option<HostgroupId>) -> Self {
         let Job { effects, holds, fresh, .. } = *job;
-        Self { effects, holds, destination, fresh, reads: false }
+        Self { effects, holds, destination, fresh, reads: false, changes: false }
     }
 
     /// For a statement of that class.
     pub(crate) fn of_class(self, class: CommandClass) -> Self {
-        let reads = [Verb::Select, Verb::SelectForUpdate];
-        Self { reads: reads.iter().any(|verb| class == (*verb).into()), ..self }
+        let is_one_of = |verbs: &[Verb]| verbs.iter().any(|verb| class == (*verb).into());
+        Self { reads: is_one_of(&READS), changes: is_one_of(&CHANGES), ..self }
     }
 }
 
@@ -92,6 +96,33 @@ impl Proxy {
         }
     }
 
+    /// Why a statement cannot run on the lane that its session is tied to: it may change data, and
+    /// is meant for a hostgroup that the lane's server is not in.
+    pub(crate) fn conflict(
+        &self,
+        id: SessionId,
+        placing: &Placing,
+        place: Place,
+    ) -> Option<SqlError> {
+        let Place::Lane(lane) = place else { return None };
+        if !placing.changes || self.snapshot.vars.set_query_lock_on_hostgroup == 0 {
+            return None;
+        }
+        let session = self.sessions.get(id)?;
+        let held = session.held_for(Holds::PINNING).filter(|held| held.lane == lane)?;
+        let account = session.account.as_ref()?;
+        let wanted = placing.destination.unwrap_or(account.default_hostgroup);
+        let server = &self.lanes.get(lane)?.server;
+        let is_same =
+            |other: &ServerRef| (&other.hostname, other.port) == (&server.hostname, server.port);
+        if wanted == held.hostgroup || self.snapshot.topology.hostgroup(wanted).iter().any(is_same)
+        {
+            return None;
+        }
+        let why: Vec<_> = held.why.names().collect();
+        Some(error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", ")))
+    }
+
     fn routed(&mut self, id: SessionId, route: &Route) {
         if let (Some(flag), Some(session)) = (route.next_query_flag_in, self.sessions.get_mut(id)) {
             session.next_flag = flag;
@@ -110,6 +141,11 @@ impl Proxy {
         Some(text)
     }
 }
+
+const READS: [Verb; 2] = [Verb::Select, Verb::SelectForUpdate];
+
+const CHANGES: [Verb; 6] =
+    [Verb::Insert, Verb::Update, Verb::Delete, Verb::Replace, Verb::Load, Verb::TruncateTable];
 
 /// A query of a session, still without its text.
 fn query_of(session: &Session) -> Query<'_> {

@@ -162,6 +162,9 @@ impl Proxy {
         self.with_its_read(id, &mut placing);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let place = place(session, &placing);
+        if let Some(error) = self.conflict(id, &placing, place) {
+            return self.fail_job(id, &job, &error);
+        }
         let stays = match place {
             Place::Lane(lane) => Some(lane),
             Place::Hostgroup(_) => None,

@@ -14,7 +14,7 @@ use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{InFlight, Lane, Lease, Owner, Step};
+use crate::lane::{Held, InFlight, Lane, Lease, Owner, Step};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::rules::Multiplex;
@@ -393,7 +393,8 @@ impl Proxy {
 
     /// Says why the session keeps the lane from now on, and lets the lane go if it may.
     fn settle(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
-        let multiplexing = self.snapshot.vars.multiplexing;
+        let snapshot = &self.snapshot;
+        let multiplexing = snapshot.hostgroups.multiplexing(job.hostgroup, &snapshot.vars);
         if matches!(outcome, Outcome::Done(_)) {
             self.follow(id, lane_id, job);
         }
@@ -402,6 +403,7 @@ impl Proxy {
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         let why = &mut held.why;
+        let before = *why;
         let warned = match outcome {
             Outcome::Done(end) => end.warnings > 0,
             Outcome::Failed => true,
@@ -427,9 +429,7 @@ impl Proxy {
         };
         why.set(Holds::NO_MULTIPLEX, !(multiplexing && shares));
         if done || job.holds.intersects(Holds::PINNING) {
-            let before = why.intersects(Holds::PINNING);
             why.set(job.holds.without(undone(job, outcome)), true);
-            self.stats.note_pin(!before && why.intersects(Holds::PINNING), job.what == What::Set);
         }
         let follows = done && !is_prepare(job) && why.intersects(ties::ENDING);
         if follows {
@@ -450,7 +450,16 @@ impl Proxy {
             _ => {}
         }
         self.note_transaction(id);
+        if let Some(held) = self.held_on(id, lane_id) {
+            self.stats.note_holds(before, held.why, job.what == What::Set);
+        }
         self.let_go(id, lane_id);
+    }
+
+    /// A lane that a session keeps.
+    fn held_on(&self, id: SessionId, lane_id: LaneId) -> Option<Held> {
+        let session = self.sessions.get(id)?;
+        session.held.iter().find(|held| held.lane == lane_id).copied()
     }
 
     fn note_transaction(&mut self, id: SessionId) {
@@ -520,7 +529,11 @@ impl Proxy {
             return;
         };
         let lane_id = running.lane;
+        let before = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.note_tied(lane_id);
+        if let (Some(before), Some(held)) = (before, self.held_on(id, lane_id)) {
+            self.stats.note_holds(before, held.why, false);
+        }
         self.drop_kept(id);
         self.after_command(id);
     }

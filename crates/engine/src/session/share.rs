@@ -15,7 +15,7 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::history::{Past, Run};
-use crate::lane::policy::{self, Asked, Bounds, Refusal};
+use crate::lane::policy::{self, Asked, Bounds};
 use crate::lane::{Lane, Lease, Owner, Place, Step};
 use crate::orders::{End, Order};
 use crate::pool;
@@ -26,6 +26,7 @@ use crate::rules::Multiplex;
 use crate::session::place::Placing;
 use crate::session::reply::{Outcome, is_going_away};
 use crate::session::{Job, Phase, Running, Session, Stage};
+use crate::snapshot::Snapshot;
 use crate::topology::LastFault;
 
 /// Whether a command may run among other sessions' commands.
@@ -64,9 +65,7 @@ const IN_FLIGHT_LOW: usize = 1;
 impl Proxy {
     /// Whether a text may share a lane, as far as the text and its route say.
     pub(crate) fn sharing_of(&self, facts: &Facts, route: &Route) -> Sharing {
-        let shares = self.snapshot.vars.pipeline_depth > 0
-            && route.digest.is_some()
-            && policy::is_shareable(facts.verb, facts.effects);
+        let shares = route.digest.is_some() && policy::is_shareable(facts.verb, facts.effects);
         if shares { Sharing::May } else { Sharing::Never }
     }
 
@@ -76,9 +75,19 @@ impl Proxy {
             return;
         }
         let Some(session) = self.sessions.get(id) else { return };
+        let Snapshot { hostgroups, vars, .. } = &*self.snapshot;
+        let of_user = session.account.as_ref().and_then(|account| account.pipeline_depth);
+        let said = job.depth.or(of_user);
+        let depth = said.unwrap_or_else(|| hostgroups.pipeline_depth(job.hostgroup, vars));
+        job.depth = Some(depth);
+        if depth == 0 && vars.pipeline_depth == 0 {
+            job.sharing = Sharing::Never;
+            return;
+        }
         let digest = session.asked.digest();
         let asked = Asked {
-            forbidden: !self.snapshot.vars.multiplexing
+            forbidden: depth == 0
+                || !hostgroups.multiplexing(job.hostgroup, vars)
                 || matches!(job.multiplex, Some(Multiplex::Off))
                 || job.fresh
                 || session.is_mirror(),
@@ -89,41 +98,26 @@ impl Proxy {
             past: digest.and_then(|digest| self.history.find(job.hostgroup, digest)),
             now_us: self.now_us,
         };
-        match policy::admit(&asked, &self.bounds()) {
+        match policy::admit(&asked, &self.bounds(job)) {
             Ok(cost_us) => job.sharing = Sharing::Does(cost_us),
-            Err(refusal) => *self.refusals(refusal) += 1,
+            Err(refusal) => *refusal.counter(&mut self.stats) += 1,
         }
     }
 
-    fn bounds(&self) -> Bounds {
+    fn bounds(&self, job: &Job) -> Bounds {
         let vars = &self.snapshot.vars;
+        let depth = job.depth.unwrap_or(vars.pipeline_depth);
         Bounds {
-            depth: usize::try_from(vars.pipeline_depth).unwrap_or(usize::MAX),
+            depth: usize::try_from(depth).unwrap_or(usize::MAX),
             latency_us: vars.pipeline_max_latency_us,
             reply_bytes: vars.pipeline_max_reply_bytes,
-        }
-    }
-
-    fn refusals(&mut self, refusal: Refusal) -> &mut u64 {
-        let stats = &mut self.stats;
-        match refusal {
-            Refusal::Forbidden => &mut stats.unshared_forbidden,
-            Refusal::Transaction => &mut stats.unshared_transaction,
-            Refusal::Held => &mut stats.unshared_held,
-            Refusal::Long => &mut stats.unshared_long,
-            Refusal::Unknown => &mut stats.unshared_unknown,
-            Refusal::Calls => &mut stats.unshared_calls,
-            Refusal::Untidy => &mut stats.unshared_untidy,
-            Refusal::Slow => &mut stats.unshared_slow,
-            Refusal::Large => &mut stats.unshared_large,
-            Refusal::Barred => &mut stats.unshared_barred,
         }
     }
 
     /// What a checkout is told of a command that shares.
     pub(crate) fn share_of(&self, job: &Job) -> Option<(Bounds, u64)> {
         match job.sharing {
-            Sharing::Does(cost_us) => Some((self.bounds(), cost_us)),
+            Sharing::Does(cost_us) => Some((self.bounds(job), cost_us)),
             Sharing::Never | Sharing::Alone | Sharing::May => None,
         }
     }
@@ -147,7 +141,7 @@ impl Proxy {
     /// Puts the kept command on a shared lane, to be sent with those of others.
     pub(crate) fn run_shared(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
         let Sharing::Does(cost_us) = job.sharing else { return };
-        let (started_us, depth_max) = (self.now_us, self.bounds().depth);
+        let (started_us, depth_max) = (self.now_us, self.bounds(&job).depth);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         session.phase = Phase::Running(Running {
@@ -274,7 +268,8 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let took_us = self.now_us.saturating_sub(lane.turned_us);
         lane.pop();
-        let depth_max = self.bounds().depth;
+        let Some(job) = self.running(id).map(|running| running.job) else { return };
+        let depth_max = self.bounds(&job).depth;
         let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get(lane_id))
         else {
             return;

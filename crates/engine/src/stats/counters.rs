@@ -1,5 +1,7 @@
 //! What happened on a worker, as plain numbers that are copied whole.
 
+use crate::holds::Holds;
+
 /// What `COM_STATISTICS` tells of all workers together; a worker knows the others' of a second ago.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Overall {
@@ -21,16 +23,27 @@ macro_rules! counters {
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
+            /// Times that a session began to keep a lane, by reason.
+            pub holds: HoldCounts,
         }
 
         impl Counters {
             /// Adds what another worker counted.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
+                self.holds.merge(&other.holds);
             }
 
-            /// A session was tied to a lane now, by a `SET` or by something else.
-            pub(crate) fn note_pin(&mut self, is_pinned: bool, by_set: bool) {
+            /// A session keeps a lane for `why` now, and did for `before`; the last thing it did
+            /// was a `SET` or something else.
+            pub(crate) fn note_holds(&mut self, before: Holds, why: Holds, by_set: bool) {
+                let new = why.without(before);
+                if new.is_empty() {
+                    return;
+                }
+                self.holds.note(new);
+                let was_pinned = before.intersects(Holds::PINNING);
+                let is_pinned = !was_pinned && new.intersects(Holds::PINNING);
                 self.pins += u64::from(is_pinned);
                 self.sets_pinned += u64::from(is_pinned && by_set);
             }
@@ -41,6 +54,37 @@ macro_rules! counters {
             }
         }
     };
+}
+
+/// Numbers by reason to keep a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct HoldCounts([u64; 32]);
+
+impl HoldCounts {
+    fn note(&mut self, reasons: Holds) {
+        let mut bits = reasons.bits();
+        while bits != 0 {
+            let at = usize::try_from(bits.trailing_zeros()).unwrap_or(0);
+            if let Some(count) = self.0.get_mut(at) {
+                *count += 1;
+            }
+            bits &= bits - 1;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
+    }
+
+    /// Each reason by its name.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Holds::all().filter_map(|(reason, name)| {
+            let at = usize::try_from(reason.bits().trailing_zeros()).ok()?;
+            Some((name, *self.0.get(at)?))
+        })
+    }
 }
 
 counters! {
@@ -199,4 +243,28 @@ counters! {
     pub unshared_large: u64,
     /// Reads that did not share a lane: their digest held up others a while ago.
     pub unshared_barred: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_counted_when_it_begins() {
+        let mut counters = Counters::default();
+        let transaction = Holds::TRANSACTION;
+        let both = transaction.union(Holds::SET);
+        counters.note_holds(Holds::NONE, transaction, false);
+        counters.note_holds(transaction, both, true);
+        counters.note_holds(both, transaction, false);
+        counters.note_holds(transaction, both, true);
+        let mut sum = counters;
+        sum.merge(&counters);
+        let of = |name: &str| sum.holds.pairs().find(|(reason, _)| *reason == name);
+        assert_eq!(of("transaction"), Some(("transaction", 2)));
+        assert_eq!(of("set"), Some(("set", 4)));
+        assert_eq!(of("cursor"), Some(("cursor", 0)));
+        assert_eq!((sum.pins, sum.sets_pinned), (4, 4));
+        assert_eq!(sum.holds.pairs().count(), Holds::all().count());
+    }
 }

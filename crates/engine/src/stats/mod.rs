@@ -20,7 +20,7 @@ use sql::CommandClass;
 
 pub use collected::{Collected, DigestShare, Parts, RuleHits, Share, Walk};
 pub use commands::{BOUNDS_US, CommandCounters, CommandRow};
-pub use counters::{Counters, Overall};
+pub use counters::{Counters, HoldCounts, Overall};
 pub use digests::{DigestRow, DigestStats};
 pub use errors::{ErrorRow, ErrorSource, ErrorStats};
 pub use latencies::Latencies;

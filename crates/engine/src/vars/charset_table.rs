@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Kind, Variable, int, mysql};
+use super::{Effect, Kind, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
@@ -41,8 +41,10 @@ pub(super) const ROWS: &[Variable] = &[
         "set_query_lock_on_hostgroup",
         int(0, 1),
         "1",
-        "1 ties a session to its connection after a SET that is not understood.",
-    ),
+        "1 refuses (9006) statements that change data and that rules send to a hostgroup without \
+         the server that their session is tied to; 0 runs them on that server.",
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "set_parser_algorithm",
         int(1, 2),

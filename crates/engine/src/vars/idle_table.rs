@@ -29,7 +29,7 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     ),
     (&["mysql-init_connect"], "connections are brought to each session's state, and no further"),
     (
-        &["mysql-set_query_lock", "mysql-set_parser", "mysql-keep_multiplexing"],
+        &["mysql-set_parser", "mysql-keep_multiplexing"],
         "what cannot be replayed holds its connection, and no hostgroup",
     ),
     (

@@ -65,6 +65,8 @@ vars! {
     query_retries_on_failure: u32 = "mysql-query_retries_on_failure",
     /// Whether backend connections are shared between sessions.
     multiplexing: bool = "mysql-multiplexing",
+    /// 1 refuses changes of data in a hostgroup other than the one that a session is tied to.
+    set_query_lock_on_hostgroup: u32 = "mysql-set_query_lock_on_hostgroup",
     /// Commands of several sessions on one backend connection; 0 shares none.
     pipeline_depth: u32 = "mysql-pipeline_depth",
     /// Time without a byte after which commands behind are issued again elsewhere.

@@ -81,6 +81,9 @@ impl Document {
                 }
                 self.draft.servers = servers;
             }
+            "mysql_hostgroup_attributes" => {
+                self.draft.hostgroups = self.read_rows(&tables::HOSTGROUPS, entry);
+            }
             "mysql_users" => self.draft.users = self.read_rows(&tables::USERS, entry),
             "mysql_query_rules" => self.draft.rules = self.read_rows(&tables::RULES, entry),
             "mysql_query_rules_fast_routing" => {
@@ -189,6 +192,10 @@ impl Document {
             let hostgroup = row.destination_hostgroup;
             odd.extend(self.oddity_of_hostgroup(place, "destination_hostgroup", hostgroup));
         }
+        for (index, row) in self.draft.hostgroups.iter().enumerate() {
+            let place = ("mysql_hostgroup_attributes", index);
+            odd.extend(self.oddity_of_hostgroup(place, "hostgroup_id", row.hostgroup_id));
+        }
         for (index, user) in self.draft.users.iter().enumerate().filter(|(_, u)| u.active != 0) {
             let row = ("mysql_users", index);
             odd.extend(self.oddity_of_hostgroup(row, "default_hostgroup", user.default_hostgroup));
@@ -243,7 +250,12 @@ fn unknown_table(name: &str) -> String {
 }
 
 /// The tables of rows that have an effect.
-pub(super) const ROW_TABLES: [&str; 4] =
-    ["mysql_servers", "mysql_users", "mysql_query_rules", "mysql_query_rules_fast_routing"];
+pub(super) const ROW_TABLES: [&str; 5] = [
+    "mysql_servers",
+    "mysql_hostgroup_attributes",
+    "mysql_users",
+    "mysql_query_rules",
+    "mysql_query_rules_fast_routing",
+];
 
 const VARIABLE_TABLES: [&str; 2] = ["mysql_variables", "admin_variables"];

@@ -2,7 +2,7 @@
 //!
 //! Data only; defaults are the rows' own, in `engine::rows`.
 
-use engine::rows::{FastRoutingRow, RuleRow, ServerRow, UserRow};
+use engine::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 
 use super::columns::{Column, Field, Notice, Table};
 
@@ -25,6 +25,28 @@ pub(super) const SERVERS: Table<ServerRow> = Table {
     ],
 };
 
+/// Columns of `mysql_hostgroup_attributes`.
+pub(super) const HOSTGROUPS: Table<HostgroupRow> = Table {
+    name: "mysql_hostgroup_attributes",
+    columns: &[
+        needed("hostgroup_id", &["hostgroup"], Field::Int(|row| &mut row.hostgroup_id)),
+        column("max_num_online_servers", Field::Int(|row| &mut row.max_num_online_servers)),
+        remark("autocommit", Field::Int(|row| &mut row.autocommit)),
+        column("free_connections_pct", Field::Int(|row| &mut row.free_connections_pct)),
+        not_yet("init_connect", Field::Text(|row| &mut row.init_connect)),
+        column("multiplex", Field::Flag(|row| &mut row.multiplex)),
+        not_yet("connection_warming", Field::Flag(|row| &mut row.connection_warming)),
+        not_yet(
+            "throttle_connections_per_sec",
+            Field::Int(|row| &mut row.throttle_connections_per_sec),
+        ),
+        remark("ignore_session_variables", Field::Text(|row| &mut row.ignore_session_variables)),
+        column("hostgroup_settings", Field::Text(|row| &mut row.hostgroup_settings)),
+        not_yet("servers_defaults", Field::Text(|row| &mut row.servers_defaults)),
+        remark("comment", Field::Text(|row| &mut row.comment)),
+    ],
+};
+
 /// Columns of `mysql_users`.
 pub(super) const USERS: Table<UserRow> = Table {
     name: "mysql_users",
@@ -42,7 +64,7 @@ pub(super) const USERS: Table<UserRow> = Table {
         column("backend", Field::Flag(|row| &mut row.backend)),
         column("frontend", Field::Flag(|row| &mut row.frontend)),
         column("max_connections", Field::Int(|row| &mut row.max_connections)),
-        not_yet("attributes", Field::Text(|row| &mut row.attributes)),
+        column("attributes", Field::Text(|row| &mut row.attributes)),
         remark("comment", Field::Text(|row| &mut row.comment)),
     ],
 };

@@ -48,6 +48,7 @@ fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
         variables(draft, Family::Admin),
         variables(draft, Family::Mysql),
         rows(&tables::SERVERS, &draft.servers),
+        rows(&tables::HOSTGROUPS, &draft.hostgroups),
         rows(&tables::USERS, &draft.users),
         rows(&tables::RULES, &draft.rules),
         rows(&tables::FAST_ROUTING, &draft.fast_routing),

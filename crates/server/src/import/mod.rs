@@ -69,6 +69,8 @@ fn report(survey: &Survey, notes: &[String]) -> String {
         taken.push((name.to_owned(), of.count()));
     }
     taken.push(("mysql_servers".to_owned(), survey.draft.servers.len()));
+    let hostgroups = survey.draft.hostgroups.len();
+    taken.push(("mysql_hostgroup_attributes".to_owned(), hostgroups));
     taken.push(("mysql_users".to_owned(), survey.draft.users.len()));
     taken.push(("mysql_query_rules".to_owned(), survey.draft.rules.len()));
     taken.push(("mysql_query_rules_fast_routing".to_owned(), survey.draft.fast_routing.len()));

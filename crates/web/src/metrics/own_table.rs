@@ -76,6 +76,15 @@ pub(super) const FAMILIES: &[Family] = &[
         |v, s| s.one(v.collected.counters.pins),
     ),
     counter(
+        "tidegate_held_total",
+        "Times that a session began to keep a backend connection, by reason.",
+        |v, s| {
+            for (reason, count) in v.collected.counters.holds.pairs() {
+                s.add(&[("reason", &reason)], count);
+            }
+        },
+    ),
+    counter(
         "tidegate_shared_total",
         "What came of reads on connections that are shared.",
         |v, s| {

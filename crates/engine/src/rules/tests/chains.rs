@@ -162,6 +162,7 @@ fn every_action_is_told_and_the_last_word_wins() {
         multiplex: Some(2),
         gtid_from_hostgroup: Some(10),
         log: Some(1),
+        attributes: r#"{"pipeline_depth": 0}"#.into(),
         ..rule(1)
     };
     let mut expected = RuleVerdict {
@@ -182,6 +183,7 @@ fn every_action_is_told_and_the_last_word_wins() {
         multiplex: Some(Multiplex::IgnoreVariables),
         gtid_from_hostgroup: Some(HostgroupId(10)),
         log: Some(true),
+        pipeline_depth: Some(0),
         flag: 0,
         applied: false,
         rewritten: false,

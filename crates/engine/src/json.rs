@@ -1,5 +1,5 @@
-//! As much of JSON as the `attributes` of a row need: it is valid as a whole, and members are
-//! found.
+//! As much of JSON as `attributes` and settings in rows need: it is valid as a whole, and members
+//! are found.
 
 /// A value of a JSON text.
 #[derive(Debug, PartialEq)]
@@ -36,6 +36,25 @@ impl Json {
             }
             _ => None,
         }
+    }
+}
+
+/// The `pipeline_depth` of a column that holds JSON: commands of several sessions on one
+/// connection. `None` where it says nothing of that; the error is for whoever wrote it.
+pub(crate) fn pipeline_depth(text: &str) -> Result<Option<u32>, String> {
+    const DEPTH_MAX: u32 = 1024;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let json = Json::parse(text)?;
+    let Some(depth) = json.member("pipeline_depth") else { return Ok(None) };
+    let depth = match depth {
+        Json::Number(depth) => depth.parse::<u32>().ok().filter(|depth| *depth <= DEPTH_MAX),
+        _ => None,
+    };
+    match depth {
+        Some(depth) => Ok(Some(depth)),
+        None => Err(format!("pipeline_depth is no whole number from 0 to {DEPTH_MAX}")),
     }
 }
 

@@ -1,0 +1,173 @@
+//! What holds for a whole hostgroup in place of variables.
+//!
+//! A hostgroup without a row goes by the variables; one with a row goes by its columns, all of
+//! them. Servers are `topology`'s.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config_fault::ConfigFault;
+use crate::ids::HostgroupId;
+use crate::json::{self, Json};
+use crate::rows::HostgroupRow;
+use crate::vars::Vars;
+
+const TABLE: &str = "mysql_hostgroup_attributes";
+
+/// A row that is in force.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attributes {
+    /// Servers that may be online; with more of them none is used.
+    pub online_max: usize,
+    /// Idle connections kept, as a share of a server's `max_connections`.
+    pub free_connections_pct: u32,
+    /// Statement run on each new connection; empty for what the variable says.
+    pub init_connect: Arc<str>,
+    /// Whether sessions share its connections.
+    pub multiplexing: bool,
+    /// Whether connections are opened ahead of need.
+    pub connection_warming: bool,
+    /// New connections in a second.
+    pub connects_per_sec: u32,
+    /// Commands of several sessions on one connection; `None` for what the variable says.
+    pub pipeline_depth: Option<u32>,
+}
+
+/// The hostgroups that have a row.
+#[derive(Default, Debug)]
+pub struct Hostgroups {
+    by_id: BTreeMap<HostgroupId, Attributes>,
+}
+
+impl Hostgroups {
+    /// Checks rows; every fault of every row is in the error.
+    pub fn compile(rows: &[HostgroupRow]) -> Result<Self, Vec<ConfigFault>> {
+        let mut faults = Vec::new();
+        let mut by_id = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let (id, attributes) = attributes(row, &mut |column: &str, reason: String| {
+                let column = column.to_owned();
+                faults.push(ConfigFault { table: TABLE, row: Some(at), column, reason });
+            });
+            if by_id.insert(id, attributes).is_some() {
+                let reason = format!("hostgroup {id} has a row already");
+                let column = "hostgroup_id".to_owned();
+                faults.push(ConfigFault { table: TABLE, row: Some(at), column, reason });
+            }
+        }
+        if faults.is_empty() { Ok(Self { by_id }) } else { Err(faults) }
+    }
+
+    /// What holds for a hostgroup; `None` for one without a row.
+    pub fn find(&self, hostgroup: HostgroupId) -> Option<&Attributes> {
+        self.by_id.get(&hostgroup)
+    }
+
+    /// Whether sessions share the connections of a hostgroup.
+    pub fn multiplexing(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
+        vars.multiplexing && self.find(hostgroup).is_none_or(|own| own.multiplexing)
+    }
+
+    /// Commands of several sessions on one connection of a hostgroup.
+    pub fn pipeline_depth(&self, hostgroup: HostgroupId, vars: &Vars) -> u32 {
+        let own = self.find(hostgroup).and_then(|own| own.pipeline_depth);
+        own.unwrap_or(vars.pipeline_depth)
+    }
+
+    /// Idle connections kept to each server of a hostgroup, as a share of its `max_connections`.
+    pub fn free_connections_pct(&self, hostgroup: HostgroupId, vars: &Vars) -> u32 {
+        self.find(hostgroup).map_or(vars.free_connections_pct, |own| own.free_connections_pct)
+    }
+}
+
+/// Reads a row; what is wrong is told to `fault` with its column.
+fn attributes(
+    row: &HostgroupRow,
+    fault: &mut impl FnMut(&str, String),
+) -> (HostgroupId, Attributes) {
+    let mut number = |column: &str, value: i64, (least, most): (i64, i64)| {
+        if !(least..=most).contains(&value) {
+            fault(column, format!("{value} is not in {least}..{most}"));
+        }
+        u32::try_from(value).unwrap_or(0)
+    };
+    let id = HostgroupId(number("hostgroup_id", row.hostgroup_id, (0, i64::from(i32::MAX))));
+    let online_max = number("max_num_online_servers", row.max_num_online_servers, (0, 1_000_000));
+    number("autocommit", row.autocommit, (-1, 1));
+    let throttle = row.throttle_connections_per_sec;
+    let attributes = Attributes {
+        online_max: usize::try_from(online_max).unwrap_or(usize::MAX),
+        free_connections_pct: number("free_connections_pct", row.free_connections_pct, (0, 100)),
+        init_connect: row.init_connect.as_str().into(),
+        multiplexing: number("multiplex", row.multiplex, (0, 1)) == 1,
+        connection_warming: number("connection_warming", row.connection_warming, (0, 1)) == 1,
+        connects_per_sec: number("throttle_connections_per_sec", throttle, (1, 1_000_000)),
+        pipeline_depth: json::pipeline_depth(&row.hostgroup_settings).unwrap_or_else(|reason| {
+            fault("hostgroup_settings", reason);
+            None
+        }),
+    };
+    for (column, text) in [
+        ("ignore_session_variables", &row.ignore_session_variables),
+        ("servers_defaults", &row.servers_defaults),
+    ] {
+        if let Some(reason) = Json::parse(text).err().filter(|_| !text.is_empty()) {
+            fault(column, reason);
+        }
+    }
+    (id, attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_holds_for_its_hostgroup_and_variables_for_the_others() {
+        let row = HostgroupRow {
+            hostgroup_id: 3,
+            multiplex: 0,
+            free_connections_pct: 50,
+            hostgroup_settings: r#"{"pipeline_depth": 0, "handle_warnings": 1}"#.into(),
+            ..HostgroupRow::default()
+        };
+        let plain = HostgroupRow { hostgroup_id: 4, ..HostgroupRow::default() };
+        let groups = Hostgroups::compile(&[row, plain]).expect("valid");
+        let vars = Vars::default();
+        let of = |id| {
+            let id = HostgroupId(id);
+            let shares = (groups.multiplexing(id, &vars), groups.pipeline_depth(id, &vars));
+            (shares, groups.free_connections_pct(id, &vars))
+        };
+        assert_eq!(of(3), ((false, 0), 50));
+        assert_eq!(of(4), ((true, 16), 10));
+        assert_eq!(of(5), ((true, 16), 10));
+    }
+
+    #[test]
+    fn every_fault_is_named_with_its_column() {
+        let bad = HostgroupRow {
+            hostgroup_id: -1,
+            multiplex: 2,
+            throttle_connections_per_sec: 0,
+            hostgroup_settings: r#"{"pipeline_depth": -1}"#.into(),
+            servers_defaults: "{".into(),
+            ..HostgroupRow::default()
+        };
+        let twice = HostgroupRow { hostgroup_id: 7, ..HostgroupRow::default() };
+        let faults = Hostgroups::compile(&[bad, twice.clone(), twice]).expect_err("refused");
+        let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        let row = |row: u32, text: &str| format!("{TABLE} row {row} column {text}");
+        assert_eq!(
+            said,
+            [
+                row(1, "hostgroup_id: -1 is not in 0..2147483647"),
+                row(1, "multiplex: 2 is not in 0..1"),
+                row(1, "throttle_connections_per_sec: 0 is not in 1..1000000"),
+                row(1, "hostgroup_settings: pipeline_depth is no whole number from 0 to 1024"),
+                row(1, "servers_defaults: not JSON: at character 2"),
+                row(3, "hostgroup_id: hostgroup 7 has a row already"),
+            ]
+        );
+    }
+}
