@@ -13,6 +13,37 @@ SELECT @`quoted`, @'text', @case
 # user_never_set
 SELECT @never
 SELECT @never IS NULL
+# user_set_by_others
+SELECT @a, @b, @x
+SELECT @a + 1, CONCAT(@b), IFNULL(@x, 1), COALESCE(@n, 'x'), CHARSET(@a)
+EXEC: SELECT @b
+SELECT @B, @`n`, @'x'
+# user_after_reset
+SET @a = 5, @b = 1.5, @x = 1e0
+SELECT @a, @b, @x
+RESET:
+SELECT @a, @b, @x
+SELECT @a
+EXEC: SELECT @a, @b, @x
+# user_null
+SET @a = 5, @b = 1.5, @x = 'x'
+SET @a = NULL, @b = NULL, @x = NULL, @n = NULL
+SELECT @a, @b, @x, @n
+SELECT @a + 1, COALESCE(@b, 'y'), CHARSET(@x), IFNULL(@n, 3)
+SET @a = NULL
+SELECT @a
+SET @a = 'text'
+SELECT @a
+SET @m = @b
+SELECT @m IS NULL, @b
+# user_in_a_trigger
+CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.b = IFNULL(@a, 'none')
+INSERT INTO t (a) VALUES (1)
+SET @a = 'me'
+INSERT INTO t (a) VALUES (2)
+SET @a = NULL
+INSERT INTO t (a) VALUES (3)
+SELECT a, b FROM t
 # user_assigned_in_select
 SELECT @a := 5
 SELECT @a

@@ -135,6 +135,8 @@ pub struct Lane {
     pub struck: bool,
     /// No session has used it.
     pub fresh: bool,
+    /// User variables were taken off it, which can be seen where one is read that is not set.
+    pub traced: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
     /// A command's end is still with the client.
@@ -186,6 +188,7 @@ impl Lane {
             kills: 0,
             struck: false,
             fresh: true,
+            traced: false,
             single_use: false,
             partial: false,
             closing: false,

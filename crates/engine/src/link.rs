@@ -131,6 +131,12 @@ impl LinkState {
         Some(text)
     }
 
+    /// Whether a connection in state `have` loses a user variable on the way to this one. It is
+    /// `NULL` then, but not as one that was never set: its type tells the difference.
+    pub fn loses_user_variable(&self, have: &Self) -> bool {
+        settings::loses_user_variable(self.settings.as_deref(), have.settings.as_deref())
+    }
+
     /// How many steps the way from `have` takes; `None` when there is no way.
     pub fn distance(&self, have: &Self) -> Option<u32> {
         if self == have {

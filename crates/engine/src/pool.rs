@@ -39,6 +39,8 @@ pub struct Need<'a> {
     pub held: &'a [Held],
     /// Only a connection that nobody has used will do.
     pub fresh: bool,
+    /// No connection will do that user variables were taken off, or would have to be.
+    pub untraced: bool,
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
@@ -158,7 +160,9 @@ impl PoolShard {
         lanes: &Slab<LaneId, Lane>,
     ) -> Option<Checkout> {
         let is_own = |held: &&Held| {
-            lanes.get(held.lane).is_some_and(|lane| lane.server.index == server.index)
+            lanes.get(held.lane).is_some_and(|lane| {
+                lane.server.index == server.index && !(need.untraced && lane.traced)
+            })
         };
         if let Some(own) = need.held.iter().find(is_own).filter(|_| !need.fresh) {
             return Some(Checkout::Held(own.lane));
@@ -363,6 +367,10 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
         return None;
     }
     if need.fresh && !lane.fresh {
+        return None;
+    }
+    let is_traced = || lane.traced || need.want.loses_user_variable(&lane.state);
+    if need.untraced && is_traced() {
         return None;
     }
     need.want.distance(&lane.state)

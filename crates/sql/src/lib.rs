@@ -34,6 +34,7 @@ mod reader;
 mod set;
 pub mod spooky;
 mod statement;
+mod user_variables;
 mod verb;
 
 pub use calls::only_computes;
@@ -49,6 +50,7 @@ pub use objects::{
 };
 pub use set::value::Read;
 pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};
+pub use user_variables::user_variables;
 pub use verb::Verb;
 
 /// How the session reads text; the default is a server's default.

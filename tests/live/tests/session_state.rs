@@ -82,7 +82,8 @@ fn settings() -> Vec<Script> {
         for (number, form) in FORMS.iter().enumerate() {
             let set = |value| form.replace("NAME", name).replace("VALUE", value);
             let (read, alone) = (format!("SELECT @@{name}, @other"), format!("SELECT @@{name}"));
-            let lines = [set(first), read.clone(), alone, set(second), read.clone(), read];
+            let other = "SET @other = 1.5".into();
+            let lines = [other, set(first), read.clone(), alone, set(second), read.clone(), read];
             scripts.push(Script {
                 name: format!("{name}_{number}"),
                 is_made: true,
@@ -138,14 +139,12 @@ fn told<P: Protocol>(mut result: QueryResult<'_, '_, '_, P>) -> mysql::Result<St
     while let Some(mut set) = result.iter() {
         let columns = set.columns().as_ref().to_vec();
         let rows = set.by_ref().collect::<mysql::Result<Vec<_>>>()?;
-        for (at, column) in columns.iter().enumerate() {
-            let kind = (column.column_type(), column.character_set(), column.flags());
-            let name = column.name_str();
-            // a variable that is NULL has the type of whatever it was before
-            let is_variable = name.starts_with('@') && !name.starts_with("@@");
-            let is_null = rows.iter().all(|row| row.as_ref(at) == Some(&mysql::Value::NULL));
-            let kind = Some(kind).filter(|_| !(is_variable && is_null));
-            write!(text, "[{name} {kind:?}]").expect("written");
+        for column in &columns {
+            let (name, kind) = (column.name_str(), column.column_type());
+            let (charset, flags) = (column.character_set(), column.flags());
+            let (length, decimals) = (column.column_length(), column.decimals());
+            write!(text, "[{name} {kind:?} {charset} {flags:?} {length} {decimals}]")
+                .expect("written");
         }
         for row in rows {
             write!(text, " {:?}", row.unwrap()).expect("written");

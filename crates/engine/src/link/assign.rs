@@ -4,7 +4,7 @@ use wire::collation_table as collation;
 
 use sql::{Assignment, Read, SetStatement, Value, ValueKind};
 
-use super::settings::Settings;
+use super::settings::{self, Settings};
 use super::tracked_table::{Form, Tracked};
 use super::{Charset, LinkState};
 
@@ -132,7 +132,7 @@ impl Work<'_> {
         self.saves = false;
         let mut text = text?;
         match value.kind {
-            ValueKind::Null => return self.put(&name, None),
+            ValueKind::Null => text = settings::nulled(&name, self.settings.get(&name)),
             ValueKind::Text => text = self.of_charset(&text)?,
             // what becomes of text in it depends on the character set of the moment
             ValueKind::Expression if text.contains(&b'\'') && !text.starts_with(b"_") => {
@@ -184,6 +184,9 @@ impl Work<'_> {
         }
         let set = self.before.settings.as_deref().and_then(|settings| settings.get(name));
         match (set, read) {
+            (Some(value), Read::User(_)) if settings::is_nulled(name, value) => {
+                out.extend_from_slice(b"NULL");
+            }
             (Some([b'\'', ..]), Read::Session(_)) if self.saves => {
                 out.extend_from_slice(b"_utf8");
                 out.extend_from_slice(set?);

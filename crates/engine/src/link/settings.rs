@@ -47,6 +47,12 @@ impl Settings {
         self.list.get(at).map(|setting| &*setting.value)
     }
 
+    /// Whether a user variable was set, to `NULL` or anything else; its name is without `@`.
+    pub fn has_user_variable(&self, name: &[u8]) -> bool {
+        let mut known = self.list.iter().filter_map(|setting| setting.name.strip_prefix(b"@"));
+        known.any(|known| known.eq_ignore_ascii_case(name))
+    }
+
     /// Whether any of the character sets was set alone.
     pub(super) fn has_charsets(&self) -> bool {
         self.list.iter().any(|setting| is_of_charset(&setting.name))
@@ -114,7 +120,8 @@ impl Difference<'_> {
         let place = tracked.map_or(Place::Both, |tracked| tracked.place);
         let value = match (value, tracked.map(|tracked| tracked.form)) {
             (Some(value), _) => String::from_utf8_lossy(value),
-            (None, _) if name.starts_with('@') => "NULL".into(),
+            // as near to a variable that never was as one comes
+            (None, _) if name.starts_with('@') => format!("_binary'',{name}=NULL").into(),
             (None, Some(Form::InvertedFlag)) => format!("@@global.{name}").into(),
             (None, _) => "DEFAULT".into(),
         };
@@ -132,6 +139,27 @@ impl Difference<'_> {
             Place::MariaDb => format!("/*M! , {name}={value}*/"),
         };
     }
+}
+
+/// The text that sets a user variable to `NULL` which had this value, if any: it keeps the type and
+/// character set of what it was before.
+pub(super) fn nulled(name: &[u8], before: Option<&[u8]>) -> Vec<u8> {
+    let value = before.unwrap_or(b"_binary''");
+    match is_nulled(name, value) {
+        true => value.into(),
+        false => [value, b",", name, b"=NULL"].concat(),
+    }
+}
+
+/// Whether it is the text that sets this user variable to `NULL`.
+pub(super) fn is_nulled(name: &[u8], value: &[u8]) -> bool {
+    let assignment = value.strip_suffix(b"=NULL").and_then(|value| value.strip_suffix(name));
+    assignment.is_some_and(|value| value.ends_with(b","))
+}
+
+/// Whether a connection that goes from `have` to `want` loses a user variable.
+pub(super) fn loses_user_variable(want: Option<&Settings>, have: Option<&Settings>) -> bool {
+    differences(want, have).any(|differs| differs.value.is_none() && differs.name.starts_with(b"@"))
 }
 
 /// Appends the character sets that were set one by one.

@@ -28,6 +28,7 @@ struct Bench {
     pool: PoolShard,
     account: Arc<Account>,
     want: LinkState,
+    untraced: bool,
 }
 
 impl Bench {
@@ -37,7 +38,7 @@ impl Bench {
         let account = Users::compile(&[user]).unwrap().find(b"app").unwrap().clone();
         let want = LinkState::new(Some(b"test".as_slice().into()), Charset::Collation(45));
         let pool = PoolShard::new(&topology, 7);
-        Self { topology, lanes: Slab::default(), pool, account, want }
+        Self { topology, lanes: Slab::default(), pool, account, want, untraced: false }
     }
 
     fn checkout(&mut self, avoid: Option<usize>) -> Checkout {
@@ -49,6 +50,7 @@ impl Bench {
             avoid,
             held: &[],
             fresh: false,
+            untraced: self.untraced,
             share: None,
             stmt: None,
         };
@@ -100,6 +102,24 @@ fn the_idle_lane_that_needs_the_least_is_taken_latest_used_first() {
     }
     assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
     assert_eq!(bench.pool.idle_of(&bench.topology.servers()[0]), [other_class]);
+}
+
+#[test]
+fn whoever_reads_a_variable_that_is_not_set_gets_no_connection_that_lost_one() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE")]);
+    let (traced, has_one) =
+        (bench.idle_lane(0, "test", Caps::NONE), bench.idle_lane(0, "test", Caps::NONE));
+    bench.lanes.get_mut(traced).unwrap().traced = true;
+    let set = sql::parse_set(b"SET @a=1").unwrap();
+    let state = crate::link::assign::assigned(&bench.want, &set).unwrap().state;
+    let without = std::mem::replace(&mut bench.lanes.get_mut(has_one).unwrap().state, state);
+    bench.untraced = true;
+    assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
+    bench.lanes.get_mut(has_one).unwrap().state = without;
+    let Checkout::Lane(lane) = bench.checkout(None) else { panic!("one lost nothing") };
+    assert_eq!(lane, has_one);
+    bench.untraced = false;
+    assert!(matches!(bench.checkout(None), Checkout::Lane(lane) if lane == traced));
 }
 
 #[test]
@@ -167,6 +187,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
             avoid: None,
             held: &held,
             fresh: false,
+            untraced: false,
             share: None,
             stmt: None,
         };

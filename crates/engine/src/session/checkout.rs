@@ -102,7 +102,9 @@ impl Proxy {
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
         let (share, stmt) = (self.share_of(job), session.key_of(job));
-        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
+        let untraced = session.reads_unset_variable(job);
+        let need =
+            Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
         self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
     }
 
@@ -293,8 +295,10 @@ impl Proxy {
             let Phase::Waiting(waiting) = &session.phase else { return None };
             let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
             let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
+            let untraced = session.reads_unset_variable(&waiting.job);
             let (avoid, held, share, stmt) = (None, &[][..], None, None);
-            let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
+            let need =
+                Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
             pool::fits(lane, &need).map(|_| (waiter, fresh))
         };
         if let Lease::Dialing(Some(dialer)) = before

@@ -353,8 +353,9 @@ impl Proxy {
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
-        let (held, fresh, share, stmt) = (&[][..], false, None, None);
-        let need = Need { hostgroup, account, class, want, avoid, held, fresh, share, stmt };
+        let (held, fresh, untraced, share, stmt) = (&[][..], false, false, None, None);
+        let need =
+            Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),

@@ -8,6 +8,7 @@ use wire::result::ReplyKind;
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
+use crate::lane::Held;
 use crate::link::LinkState;
 use crate::link::assign::assigned;
 use crate::proxy::Proxy;
@@ -160,7 +161,9 @@ impl Proxy {
     pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
         self.with_its_writes(id, &mut placing);
         self.with_its_read(id, &mut placing);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return };
+        let is_traced = |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.traced);
+        placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         let place = place(session, &placing);
         if let Some(error) = self.conflict(id, &placing, place) {
             return self.fail_job(id, &job, &error);

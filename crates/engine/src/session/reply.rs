@@ -402,6 +402,10 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
+        if job.what == What::Set && matches!(outcome, Outcome::Failed) {
+            // a part of it may have been done
+            (lane.traced, lane.single_use) = (true, true);
+        }
         let why = &mut held.why;
         let before = *why;
         let warned = match outcome {

@@ -213,6 +213,7 @@ impl Proxy {
             match step {
                 Step::Schema => lane.state.schema = toward.schema.clone(),
                 Step::Settings => {
+                    lane.traced |= toward.loses_user_variable(&lane.state);
                     lane.state.charset = toward.charset;
                     lane.state.settings.clone_from(&toward.settings);
                 }

@@ -2,6 +2,7 @@
 //! transactions. When the last of a kind has ended, so has the reason to keep the lane.
 //!
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset.
+//! What a session may find of others' user variables is here too.
 
 use sql::{Effects, LockCall, TableName, Verb};
 use wire::command::code;
@@ -85,6 +86,20 @@ impl Proxy {
         }
         let ties = Some(ties).filter(|_| held.why.intersects(ENDING));
         session.ties = ties;
+    }
+}
+
+impl Session {
+    /// Whether a command reads a user variable that the session has not set. Such a one is `NULL`
+    /// everywhere, but its type tells whether it ever was set on the connection.
+    pub(crate) fn reads_unset_variable(&self, job: &Job) -> bool {
+        let is_replayed = job.what == What::Set && !job.holds.intersects(Holds::SET);
+        if !job.effects.intersects(Effects::USER_VARIABLE) || is_replayed {
+            return false;
+        }
+        let settings = self.want.settings.as_deref();
+        let is_set = |name| settings.is_some_and(|settings| settings.has_user_variable(name));
+        !sql::user_variables(text_of(self, job)).all(is_set)
     }
 }
 
