@@ -39,9 +39,11 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "stats-flood", begin: || stats(true) },
     Scenario { name: "digest-and-class", begin: digest },
     Scenario { name: "handshake", begin: handshake },
-    Scenario { name: "query-1-row", begin: || query(1) },
-    Scenario { name: "query-1000-rows", begin: || query(1000) },
-    Scenario { name: "execute-1-row", begin: execute },
+    Scenario { name: "query-1-row", begin: || query(World::new(), 1) },
+    Scenario { name: "query-1000-rows", begin: || query(World::new(), 1000) },
+    Scenario { name: "execute-1-row", begin: || execute(World::new()) },
+    Scenario { name: "shared-query", begin: || shared(query) },
+    Scenario { name: "shared-execute", begin: || shared(|world, _| execute(world)) },
     Scenario { name: "rules-0-warm", begin: || rules::warm(0, By::Digest) },
     Scenario { name: "rules-10-warm", begin: || rules::warm(10, By::Digest) },
     Scenario { name: "rules-1000-warm", begin: || rules::warm(1000, By::Digest) },
@@ -168,8 +170,7 @@ fn handshake() -> Pass {
 }
 
 /// A text query goes to a lane and its reply comes back: rules, pool and all.
-fn query(rows: usize) -> Pass {
-    let mut world = World::new();
+fn query(mut world: World, rows: usize) -> Pass {
     let session = world.log_in();
     let command = packets::query(POINT_SELECT);
     let reply = packets::result(rows);
@@ -177,10 +178,17 @@ fn query(rows: usize) -> Pass {
 }
 
 /// The same for a prepared statement.
-fn execute() -> Pass {
-    let mut world = World::new();
+fn execute(mut world: World) -> Pass {
     let session = world.log_in();
     let command = world.prepare(session, b"SELECT c FROM sbtest1 WHERE id=?");
     let reply = packets::result(1);
     Box::new(move || assert_eq!(world.exchange(session, &command, &reply), reply.len()))
+}
+
+/// A read on a lane that others may use, known well enough for that.
+fn shared(read: fn(World, usize) -> Pass) -> Pass {
+    const RUNS: usize = 64;
+    let mut pass = read(World::sharing(), 1);
+    (0..RUNS).for_each(|_| pass());
+    pass
 }

@@ -14,7 +14,7 @@ use wire::{Caps, Status};
 
 use crate::backend::BackendLogin;
 use crate::holds::Holds;
-use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::link::LinkState;
 use crate::stats::Traffic;
 use crate::stmt::OnLane;
@@ -65,7 +65,7 @@ pub enum Step {
     /// `SET last_insert_id`.
     InsertId,
     /// `COM_STMT_PREPARE` of a statement that is executed next.
-    Prepare(ClientStmtId),
+    Prepare(StmtKey),
     /// A read once more, for the warnings it leaves behind.
     Again,
 }

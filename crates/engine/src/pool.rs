@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use wire::Caps;
 
-use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::depth::Depth;
 use crate::lane::policy::Bounds;
 use crate::lane::{Held, Lane};
 use crate::link::LinkState;
 use crate::slab::Slab;
+use crate::stmt::Wanted;
 use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
 use crate::users::Account;
 
@@ -44,8 +45,9 @@ pub struct Need<'a> {
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
-    /// The text that is executed: a connection that has it prepared is preferred.
-    pub stmt: Option<StmtKey>,
+    /// What is executed: a connection that has it prepared is preferred, and one that others use
+    /// must have it.
+    pub stmt: Option<Wanted<'a>>,
 }
 
 /// What a checkout came to.
@@ -245,6 +247,7 @@ impl PoolShard {
                 && lane.depth() < bounds.depth
                 && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
                 && fits(lane, need) == Some(0)
+                && need.stmt.is_none_or(|wanted| lane.stmts.has(wanted))
         };
         let ids = self.shared.get(server.index)?.iter().copied();
         let open = ids.filter_map(|id| Some((id, lanes.get(id)?)));
@@ -264,7 +267,7 @@ impl PoolShard {
         for (position, id) in idle.iter().enumerate().rev().take(SCAN) {
             let Some(lane) = lanes.get(*id) else { continue };
             let Some(steps) = fits(lane, need) else { continue };
-            let missing = need.stmt.is_some_and(|stmt| !lane.stmts.has(stmt));
+            let missing = need.stmt.is_some_and(|wanted| !lane.stmts.has(wanted));
             let steps = steps + u32::from(missing);
             if best.is_none_or(|(least, _)| steps < least) {
                 best = Some((steps, position));

@@ -61,6 +61,19 @@ fn executing_a_prepared_statement_allocates_nothing() {
 }
 
 #[test]
+fn executing_on_a_shared_lane_allocates_nothing() {
+    let mut world = World::sharing();
+    let session = world.log_in();
+    let command = world.prepare(session, b"SELECT c FROM sbtest1 WHERE id=?");
+    let reply = packets::result(1);
+    let allocations = steady_allocations(|| {
+        assert_eq!(world.exchange(session, &command, &reply), reply.len());
+    });
+    assert_eq!(allocations, 0);
+    assert!(world.shared_queries() > 256);
+}
+
+#[test]
 fn counting_a_known_query_allocates_nothing() {
     let known = icount::scenario::SCENARIOS.iter().find(|s| s.name == "stats-known");
     let pass = (known.expect("it is a scenario").begin)();

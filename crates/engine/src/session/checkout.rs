@@ -101,7 +101,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
-        let (share, stmt) = (self.share_of(job), session.key_of(job));
+        let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
         let need =
             Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };

@@ -1,8 +1,9 @@
 //! The commands about a statement that a client has prepared: execute, parameter data, fetch,
 //! reset.
 
-use wire::command::Command;
-use wire::frame::Span;
+use wire::command::{self, Command};
+use wire::execute::cursor;
+use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
@@ -11,8 +12,9 @@ use crate::proxy::Proxy;
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
 use crate::session::query::without_ignored;
+use crate::session::stmt::Handle;
 use crate::session::{Job, What};
-use crate::stmt::types_in;
+use crate::stmt::{Wanted, types_in};
 use sql::Effects;
 
 /// MySQL 1243: the server does not know the statement.
@@ -52,16 +54,20 @@ impl Proxy {
             return self.answer_by_rule(id, &route, upload);
         }
         let effects = handle.text.effects;
+        let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
+        let shareable = plain && handle.text.shareable && upload.is_none();
+        let (repeatable, holds) = (handle.text.repeatable, handle.text.holds);
+        let (class, tied) = (handle.text.command, handle.data.or(handle.only));
         let job = Job {
-            repeatable: handle.text.repeatable,
+            repeatable,
             effects,
-            holds: without_ignored(handle.text.holds, &route),
+            holds: without_ignored(holds, &route),
             needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID),
             upload,
+            sharing: Self::sharing_of(shareable, &route),
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
-        let placing = Placing::of(&job, route.destination).of_class(handle.text.command);
-        let tied = handle.data.or(handle.only);
+        let placing = Placing::of(&job, route.destination).of_class(class);
         self.keep(id, raw);
         match tied {
             None => self.begin_after(id, route.delay_ms, job, &placing),
@@ -201,16 +207,24 @@ impl Proxy {
         let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
             return false;
         };
-        let key = handle.key;
+        let Handle { key, types, .. } = handle;
         if handle.owner_on(lane_id).is_some() {
             return false;
         }
-        if close {
-            self.close_on(lane_id, key, None);
-        } else if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.stmts.remove(key, None);
+        let wanted = Wanted { key: *key, types };
+        let lost = self.lanes.get_mut(lane_id).and_then(|lane| lane.stmts.take_out(wanted));
+        let key = *key;
+        if let (true, Some(server_id)) = (close, lost) {
+            self.send_close(lane_id, server_id);
         }
         self.texts.forget_answer(key);
         true
     }
+}
+
+/// Whether a command executes a statement once and asks for all rows.
+fn is_plain(raw: &[u8]) -> bool {
+    let flags_at = HEADER_BYTES + command::STMT_ID.end;
+    raw.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE)
+        && raw.get(flags_at) == Some(&cursor::NONE)
 }

@@ -4,9 +4,9 @@
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
-//! and `ending`. `share` runs commands on lanes that others use too, `adopt` is the change of the
-//! configuration, `asked` follows a query from its route to the statistics, `mirror` runs copies of
-//! queries in sessions without a client.
+//! and `ending`. `share` runs commands on lanes that others use too, `recall` keeps what reads
+//! leave behind there, `adopt` is the change of the configuration, `asked` follows a query from its
+//! route to the statistics, `mirror` runs copies of queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ mod mirror;
 mod place;
 mod prepare;
 mod query;
+mod recall;
 mod reply;
 mod run;
 mod share;
@@ -287,7 +288,7 @@ pub struct Session {
     /// The command being served, kept until its reply begins.
     pub(crate) kept: Vec<u8>,
     /// The read before, when it left warnings on a shared lane: for whoever asks for them.
-    pub(crate) recall: Option<Box<share::Recall>>,
+    pub(crate) recall: Option<Box<recall::Recall>>,
     /// What the statistics will be told about it.
     pub(crate) asked: asked::Asked,
     /// Flag that the rules of its queries begin with, as an earlier one of them left it.

@@ -14,6 +14,7 @@ use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Step;
+use crate::lane::policy::is_shareable;
 use crate::link::Plan;
 use crate::orders::End;
 use crate::proxy::Proxy;
@@ -21,8 +22,8 @@ use crate::route::{Answer, Route};
 use crate::session::local::status_of;
 use crate::session::place::Placing;
 use crate::session::query::without_ignored;
-use crate::session::stmt::Handle;
-use crate::session::{Job, Running, Stage, What};
+use crate::session::stmt::{Handle, Missing};
+use crate::session::{Job, Stage, What};
 use crate::stmt::{Sought, Text};
 
 /// MySQL 1461: the server has as many statements as it may have.
@@ -130,6 +131,7 @@ impl Proxy {
                     effects: facts.effects,
                     holds: holds::of_statement(facts.verb, facts.effects, false),
                     repeatable: is_read_only(&facts),
+                    shareable: is_shareable(facts.verb, facts.effects),
                     command: sql::command_class(&facts),
                     user,
                 });
@@ -268,9 +270,10 @@ impl Proxy {
         id: SessionId,
         lane_id: LaneId,
         job: &Job,
-        text: &Text,
+        missing: &Missing,
         plan: &Plan,
     ) {
+        let text = &missing.text;
         let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
             return;
         };
@@ -280,27 +283,31 @@ impl Proxy {
                 error::internal("the connection cannot be brought to the statement's state");
             return self.fail_job(id, job, &error);
         };
-        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return };
+        let recalls = session.recalled_by(job).is_some();
         let at_once = lane.names_last_prepared
             && before.is_empty()
             && !plan.is_awaited()
             && job.upload.is_none()
-            && matches!(job.what, What::Execute(_));
-        self.make_room(lane_id);
+            && matches!(job.what, What::Execute(_))
+            && !recalls;
+        // what runs again in front of an execution is one more beside that one's
+        if !recalls {
+            self.make_room(lane_id);
+        }
         if at_once {
-            self.send_prepare(id, lane_id, stmt, text);
+            self.send_prepare(id, lane_id, missing);
             return self.send_command(id, lane_id, job, plan);
         }
         let pending = self.send_awaited_steps(id, lane_id, job, &before);
-        self.send_prepare(id, lane_id, stmt, text);
+        self.send_prepare(id, lane_id, missing);
         self.await_steps(id, pending + 1, Some(toward));
         self.watch(id, job);
     }
 
-    fn send_prepare(&mut self, id: SessionId, lane_id: LaneId, stmt: ClientStmtId, text: &Text) {
+    fn send_prepare(&mut self, id: SessionId, lane_id: LaneId, missing: &Missing) {
         self.stats.lane_prepares += 1;
-        self.send_step(id, lane_id, Step::Prepare(stmt), ReplyKind::Prepare, |out| {
-            command::write(out, command::code::STMT_PREPARE, &text.text);
+        self.send_step(id, lane_id, Step::Prepare(missing.key), ReplyKind::Prepare, |out| {
+            command::write(out, command::code::STMT_PREPARE, &missing.text.text);
         });
     }
 
@@ -309,15 +316,22 @@ impl Proxy {
         &mut self,
         id: SessionId,
         lane_id: LaneId,
-        stmt: ClientStmtId,
+        key: StmtKey,
         (server_id, columns, params): (u32, u16, u16),
     ) {
+        let Some(running) = self.running(id) else { return };
         // then its execution is on its way behind it, with its types
-        let sent = matches!(self.running(id), Some(Running { stage: Stage::Sent, .. }));
+        let sent = matches!(running.stage, Stage::Sent);
+        let what = running.job.what;
         let Some(session) = self.sessions.get(id) else { return };
-        let Some(handle) = session.handle(stmt) else { return };
-        let types = Some(handle.types.as_slice()).filter(|types| sent && !types.is_empty());
-        let (key, owner) = (handle.key, handle.owner_on(lane_id));
+        let handle = match what {
+            What::Execute(stmt) | What::LongData(stmt) => session.handle(stmt),
+            _ => None,
+        };
+        let own = handle.filter(|handle| handle.key == key);
+        let owner = own.and_then(|handle| handle.owner_on(lane_id));
+        let types = own.map(|handle| handle.types.as_slice());
+        let types = types.filter(|types| sent && !types.is_empty());
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.stmts.insert(key, ServerStmtId(server_id), owner, types);
         }

@@ -9,6 +9,7 @@ use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
 use crate::lane::Held;
+use crate::lane::policy::is_shareable;
 use crate::link::LinkState;
 use crate::link::assign::assigned;
 use crate::proxy::Proxy;
@@ -96,7 +97,7 @@ impl Proxy {
             holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             upload,
-            sharing: self.sharing_of(&facts, route),
+            sharing: Self::sharing_of(is_shareable(facts.verb, facts.effects), route),
             ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {

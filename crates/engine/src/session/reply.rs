@@ -13,7 +13,7 @@ use wire::result::{End as ReplyEnd, Event};
 use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
-use crate::ids::{LaneId, SessionId};
+use crate::ids::{LaneId, ServerStmtId, SessionId};
 use crate::lane::{Held, InFlight, Lane, Lease, Owner, Step};
 use crate::orders::End;
 use crate::proxy::Proxy;
@@ -51,6 +51,7 @@ impl Outcome {
         end.session_track.is_some()
             || end.status.contains(Status::IN_TRANS)
             || !end.status.contains(Status::AUTOCOMMIT)
+            || end.status.contains(Status::CURSOR_EXISTS)
     }
 }
 
@@ -178,8 +179,12 @@ impl Proxy {
         match event {
             Event::End(_) | Event::Err { .. } if step == Step::Again => self.pop(lane_id, None),
             Event::Prepared { stmt_id, columns, params, .. } => {
-                if let Step::Prepare(stmt) = step {
-                    self.step_prepared(id, lane_id, stmt, (stmt_id, columns, params));
+                match step {
+                    Step::Prepare(key) => {
+                        self.step_prepared(id, lane_id, key, (stmt_id, columns, params));
+                    }
+                    // nobody will name it
+                    _ => self.send_close(lane_id, ServerStmtId(stmt_id)),
                 }
             }
             Event::End(end) => {
@@ -482,37 +487,6 @@ impl Proxy {
         if session.held.get(at).is_some_and(|held| held.why.is_empty()) {
             session.held.swap_remove(at);
             self.offer_lane(lane_id);
-        }
-    }
-
-    /// Lets go of lanes that were only kept for the statement that comes now, unless that one is
-    /// about them or runs there anyway.
-    pub(crate) fn release_until_next(
-        &mut self,
-        id: SessionId,
-        stays: Option<LaneId>,
-        effects: Effects,
-    ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if !effects.intersects(Effects::SHOW_WARNINGS) {
-            session.recall = None;
-        }
-        if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
-            return;
-        }
-        let asks = effects.intersects(Effects::SHOW_WARNINGS | Effects::READS_FOUND_ROWS);
-        let mut free = Vec::new();
-        for held in &mut session.held {
-            if asks && stays == Some(held.lane) {
-                continue;
-            }
-            held.why.set(Holds::UNTIL_NEXT, false);
-            if stays != Some(held.lane) {
-                free.push(held.lane);
-            }
-        }
-        for lane in free {
-            self.let_go(id, lane);
         }
     }
 

@@ -40,8 +40,8 @@ impl Proxy {
         if job.what == What::Relay {
             return self.run_relay(id, lane_id);
         }
-        if let Some(text) = self.missing_statement(id, lane_id, &job) {
-            return self.prepare_on_lane(id, lane_id, &job, &text, &plan);
+        if let Some(missing) = self.missing_statement(id, lane_id, &job) {
+            return self.prepare_on_lane(id, lane_id, &job, &missing, &plan);
         }
         let pending = self.send_awaited_steps(id, lane_id, &job, &plan);
         if pending > 0 {
@@ -247,6 +247,9 @@ impl Proxy {
                     true => self.run(id, lane_id, job),
                     false => self.fail_aligned(id, &job, &error),
                 }
+            }
+            Some(_) if matches!(step, Step::Prepare(key) if self.recall_by_prepare(id, key)) => {
+                self.run(id, lane_id, job);
             }
             Some(error) => self.fail_aligned(id, &job, &error),
         }

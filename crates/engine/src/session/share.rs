@@ -7,25 +7,23 @@
 
 use std::ops::Range;
 
-use sql::{Effects, Facts};
+use wire::Status;
 use wire::frame::HEADER_BYTES;
-use wire::result::{Event, ReplyKind};
+use wire::result::Event;
 
 use crate::error::{self, SqlError};
-use crate::holds::Holds;
-use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::ids::{LaneId, SessionId};
 use crate::lane::history::{Past, Run};
 use crate::lane::policy::{self, Asked, Bounds};
-use crate::lane::{Lane, Lease, Owner, Place, Step};
+use crate::lane::{Lane, Lease, Owner, Place};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::route::Route;
 use crate::rules::Multiplex;
-use crate::session::place::Placing;
 use crate::session::reply::{Outcome, is_going_away};
-use crate::session::{Job, Phase, Running, Session, Stage};
+use crate::session::{Job, Phase, Running, Session, Stage, What};
 use crate::snapshot::Snapshot;
 use crate::topology::LastFault;
 
@@ -42,13 +40,6 @@ pub(crate) enum Sharing {
     Does(u64),
 }
 
-/// A read that left warnings on a shared lane, where nobody can ask for them.
-#[derive(Debug)]
-pub(crate) struct Recall {
-    hostgroup: HostgroupId,
-    command: Vec<u8>,
-}
-
 /// Which commands are taken off a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
@@ -63,9 +54,9 @@ pub(crate) enum Who {
 const IN_FLIGHT_LOW: usize = 1;
 
 impl Proxy {
-    /// Whether a text may share a lane, as far as the text and its route say.
-    pub(crate) fn sharing_of(&self, facts: &Facts, route: &Route) -> Sharing {
-        let shares = route.digest.is_some() && policy::is_shareable(facts.verb, facts.effects);
+    /// Whether a command may share a lane, as far as the command and its route say.
+    pub(crate) fn sharing_of(shareable: bool, route: &Route) -> Sharing {
+        let shares = shareable && route.digest.is_some();
         if shares { Sharing::May } else { Sharing::Never }
     }
 
@@ -123,11 +114,13 @@ impl Proxy {
     }
 
     /// Makes a free lane a shared one for a command that shares; `false` for any other command,
-    /// and where the lane is not as its session wants it.
+    /// and where the lane is not as its session wants it, or lacks what is executed.
     pub(crate) fn opens_shared(&mut self, id: SessionId, lane_id: LaneId, job: &Job) -> bool {
+        let shares = matches!(job.sharing, Sharing::Does(_))
+            && self.missing_statement(id, lane_id, job).is_none();
         let Some(session) = self.sessions.get(id) else { return false };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
-        let shares = matches!(job.sharing, Sharing::Does(_)) && session.want == lane.state;
+        let shares = shares && session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
             lane.closing = false;
@@ -163,7 +156,11 @@ impl Proxy {
         lane.traffic.checkouts += 1;
         self.stats.checkouts += 1;
         self.stats.shared_queries += 1;
+        let executes = u64::from(matches!(job.what, What::Execute(_)));
+        self.stats.lane_executes += executes;
+        self.stats.shared_executes += executes;
         let is_full = lane.depth() > self.pool.depth_of(&lane.server, depth_max);
+        self.patch_statement(id, lane_id, &job);
         self.watch(id, &job);
         if is_full {
             self.add_lane(id, lane_id);
@@ -245,6 +242,13 @@ impl Proxy {
             Event::Err { code, .. } if again && is_going_away(code) => {
                 self.lose_lane(lane_id, LastFault::Os(0));
             }
+            Event::Err { code, .. } if self.mends(id, lane_id, code) => {
+                if let Some(lane) = self.lanes.get_mut(lane_id) {
+                    lane.pop();
+                }
+                self.reissue(id, None);
+                self.after_shared(lane_id);
+            }
             Event::Err { at, code, .. } => {
                 let overdue = self.running(id).and_then(|running| Self::timed_out(running, code));
                 let end = match &overdue {
@@ -283,11 +287,15 @@ impl Proxy {
         session.note_results(&outcome);
         self.learn(id, &running, took_us, &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
-        let hostgroup = running.job.hostgroup;
-        self.tell_end(id, Some((hostgroup, lane_id)), outcome.rows());
+        self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());
+        let told = match &outcome {
+            Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
+            Outcome::Failed => None,
+        };
+        self.settle_statement(id, lane_id, &running.job, told);
         match &outcome {
             Outcome::Done(end) if end.warnings == 0 => self.drop_kept(id),
-            _ => self.keep_for_recall(id, hostgroup),
+            _ => self.keep_for_recall(id, &running.job),
         }
         if outcome.has_changed_connection() {
             self.scatter(lane_id, Who::All);
@@ -353,53 +361,23 @@ impl Proxy {
         }
         let now_us = self.now_us;
         let (reply_bytes, untidy) = (running.reply_bytes, outcome.is_untidy());
-        if let Some(past) = self.past_of(id, running.job.hostgroup) {
+        if let Some(past) = self.past_of(id, &running.job) {
             past.note(&Run { now_us, latency_us, reply_bytes, untidy });
         }
     }
 
     /// What the digest of a session's command came to before, to be changed.
-    pub(crate) fn past_of(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<&mut Past> {
+    pub(crate) fn past_of(&mut self, id: SessionId, job: &Job) -> Option<&mut Past> {
         let session = self.sessions.get(id)?;
         let digest = session.asked.digest()?;
-        let text = session.kept.get(HEADER_BYTES + 1..).unwrap_or_default();
+        let text = match job.what {
+            What::Execute(stmt) => session.handle(stmt).map(|handle| &*handle.text.text),
+            _ => session.kept.get(HEADER_BYTES + 1..),
+        };
+        let text = text.unwrap_or_default();
         let needed = self.snapshot.vars.pipeline_min_runs;
         let new = || Past::new(needed, !sql::only_computes(text));
-        self.history.of(hostgroup, digest, self.now_us, new)
-    }
-
-    /// Keeps a read whose warnings, or error, its client may ask for.
-    fn keep_for_recall(&mut self, id: SessionId, hostgroup: HostgroupId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let command = std::mem::take(&mut session.kept);
-        session.recall = Some(Box::new(Recall { hostgroup, command }));
-    }
-
-    /// A statement about the one before goes where that one went.
-    pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
-        let Some(session) = self.sessions.get(id) else { return };
-        if placing.effects.intersects(Effects::SHOW_WARNINGS)
-            && let Some(recall) = &session.recall
-        {
-            placing.destination = Some(recall.hostgroup);
-        }
-    }
-
-    /// A statement asks about a read that ran on a shared lane: that one runs again before it.
-    pub(crate) fn read_again(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let asks = job.effects.intersects(Effects::SHOW_WARNINGS);
-        if !asks || session.held_for(Holds::WARNINGS).is_some() {
-            return;
-        }
-        let Some(recall) = session.recall.take() else { return };
-        self.stats.shared_recalls += 1;
-        self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
-            out.extend_from_slice(&recall.command);
-        });
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.recall = Some(recall);
-        }
+        self.history.of(job.hostgroup, digest, self.now_us, new)
     }
 
     /// Takes commands off a shared lane and issues each by itself; the lane takes no other.
@@ -487,7 +465,7 @@ impl Proxy {
     /// A client does not take its reply: those behind go elsewhere, so that the lane can be paused.
     pub(crate) fn make_way_for(&mut self, id: SessionId) {
         let Some(running) = self.running(id).filter(|running| running.shared) else { return };
-        let (lane_id, hostgroup) = (running.lane, running.job.hostgroup);
+        let (lane_id, job) = (running.lane, running.job);
         let is_head =
             self.lanes.get(lane_id).is_some_and(|lane| lane.place_of(id) == Some(Place::Head));
         if !is_head {
@@ -495,7 +473,7 @@ impl Proxy {
         }
         self.stats.shared_slow_clients += 1;
         let now_us = self.now_us;
-        if let Some(past) = self.past_of(id, hostgroup) {
+        if let Some(past) = self.past_of(id, &job) {
             past.bar(now_us);
         }
         self.scatter(lane_id, Who::Behind);

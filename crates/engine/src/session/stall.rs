@@ -1,7 +1,7 @@
 //! What happens when the reply at the head of a shared lane does not come: those behind leave, and
 //! whoever is to blame runs alone for a while.
 
-use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::ids::LaneId;
 use crate::lane::{Lane, Lease, Owner};
 use crate::proxy::Proxy;
 use crate::session::share::Who;
@@ -26,10 +26,10 @@ impl Proxy {
             self.scatter(lane_id, Who::All);
             return self.forsake(lane_id);
         };
-        let (now_us, hostgroup) = (self.now_us, self.hostgroup_of(id));
+        let (now_us, job) = (self.now_us, self.running(id).map(|running| running.job));
         if holds_up
             && !self.stands_still(lane_id)
-            && let Some(past) = self.past_of(id, hostgroup)
+            && let Some(past) = job.and_then(|job| self.past_of(id, &job))
         {
             past.held_up(now_us);
         }
@@ -50,9 +50,5 @@ impl Proxy {
         let since_us = self.now_us.saturating_sub(self.snapshot.vars.pipeline_stall_us / 2);
         others().any(|(_, lane)| lane.in_flight() > 0)
             && others().all(|(_, lane)| lane.heard_us < since_us)
-    }
-
-    fn hostgroup_of(&mut self, id: SessionId) -> HostgroupId {
-        self.running(id).map_or(HostgroupId::default(), |running| running.job.hostgroup)
     }
 }

@@ -11,11 +11,14 @@ use std::sync::Arc;
 use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId, StmtKey};
+use crate::lane::Lease;
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::session::recall::Executed;
 use crate::session::{Job, Session, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Text, insert_types, types_in};
+use crate::stmt::{Text, Wanted, insert_types, types_in};
+use sql::Effects;
 use wire::Status;
 use wire::command;
 use wire::frame::HEADER_BYTES;
@@ -46,6 +49,22 @@ impl Handle {
         let own = [self.data, self.cursor, self.only].contains(&Some(lane));
         own.then_some(self.id)
     }
+
+    /// Whether nothing of it is on any lane but what serves everybody.
+    pub(crate) fn is_free(&self) -> bool {
+        self.data.is_none() && self.cursor.is_none() && self.only.is_none()
+    }
+
+    /// Whether the client has told the types of all parameters.
+    pub(crate) fn has_all_types(&self) -> bool {
+        self.types.len() == 2 * usize::from(self.params)
+    }
+}
+
+/// A statement that has to be prepared on a lane.
+pub(crate) struct Missing {
+    pub key: StmtKey,
+    pub text: Arc<Text>,
 }
 
 /// All statements of a session.
@@ -147,10 +166,14 @@ impl Session {
         self.stmts.as_mut()?.get_mut(id)
     }
 
-    /// The text that a job executes.
-    pub(crate) fn key_of(&self, job: &Job) -> Option<StmtKey> {
-        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
-        self.handle(stmt).map(|handle| handle.key)
+    /// What a job executes, or what has to be executed again in front of it.
+    pub(crate) fn wanted_by(&self, job: &Job) -> Option<Wanted<'_>> {
+        match job.what {
+            What::Execute(stmt) | What::LongData(stmt) => {
+                self.handle(stmt).map(|Handle { key, types, .. }| Wanted { key: *key, types })
+            }
+            _ => self.recalled_by(job).map(Executed::wanted),
+        }
     }
 
     /// Changes where data and cursor of a statement are.
@@ -228,7 +251,7 @@ impl Proxy {
     }
 
     /// Closes a statement on a lane that was taken out of the lane's list.
-    fn send_close(&mut self, lane: LaneId, stmt: ServerStmtId) {
+    pub(crate) fn send_close(&mut self, lane: LaneId, stmt: ServerStmtId) {
         self.stats.lane_closes += 1;
         self.orders.send(End::Lane(lane), |out| {
             command::write(out, command::code::STMT_CLOSE, &stmt.0.to_le_bytes());
@@ -253,18 +276,29 @@ impl Proxy {
         evicted.is_some()
     }
 
-    /// The text that a job needs on a lane and that is not prepared there.
+    /// What a job needs on a lane and is not prepared there.
     pub(crate) fn missing_statement(
         &self,
         id: SessionId,
         lane: LaneId,
         job: &Job,
-    ) -> Option<Arc<Text>> {
-        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
-        let handle = self.sessions.get(id)?.handle(stmt)?;
+    ) -> Option<Missing> {
+        let executes = matches!(job.what, What::Execute(_) | What::LongData(_));
+        if !executes && !job.effects.intersects(Effects::SHOW_WARNINGS) {
+            return None;
+        }
+        let session = self.sessions.get(id)?;
         let stmts = &self.lanes.get(lane)?.stmts;
+        if let Some(Executed { key, text, .. }) =
+            session.recalled_by(job).filter(|executed| !stmts.has(executed.wanted()))
+        {
+            return Some(Missing { key: *key, text: text.clone() });
+        }
+        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
+        let handle = session.handle(stmt)?;
         let there = stmts.find(handle.key, handle.owner_on(lane), &handle.types).is_some();
-        (!there && handle.only.is_none()).then(|| handle.text.clone())
+        let (key, text) = (handle.key, &handle.text);
+        (!there && handle.only.is_none()).then(|| Missing { key, text: text.clone() })
     }
 
     /// Puts the server's id into a kept command about a statement, and the parameter types where
@@ -279,7 +313,7 @@ impl Proxy {
             return;
         };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        let kept = &mut session.kept;
+        let (kept, shares) = (&mut session.kept, lane.lease == Lease::Shared);
         let mut on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
         // what is being prepared right in front of it has no id yet
         let server_id = on_lane.as_ref().map_or(command::LAST_PREPARED, |on_lane| on_lane.id.0);
@@ -292,8 +326,9 @@ impl Proxy {
                 if handle.params == 0 {
                     return;
                 }
-                let knows =
-                    on_lane.as_ref().is_some_and(|on_lane| on_lane.has_types(&handle.types));
+                // an execution on a shared lane cannot rely on those before it to succeed
+                let knows = !shares
+                    && on_lane.as_ref().is_some_and(|on_lane| on_lane.has_types(&handle.types));
                 if !knows && !handle.types.is_empty() {
                     let sends = types_in(kept, handle.params).is_some()
                         || insert_types(kept, handle.params, &handle.types);

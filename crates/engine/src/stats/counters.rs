@@ -209,6 +209,8 @@ counters! {
     pub mirrors_dropped: u64,
     /// Queries that were put on a lane with other sessions' queries.
     pub shared_queries: u64,
+    /// Of those, executions of prepared statements.
+    pub shared_executes: u64,
     /// Sends of commands that were gathered on shared lanes.
     pub shared_batches: u64,
     /// Commands that went out in them.

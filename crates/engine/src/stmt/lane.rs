@@ -2,6 +2,15 @@
 
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
 
+/// What a connection must have prepared to serve an execution.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The text.
+    pub key: StmtKey,
+    /// The parameter types, two bytes each.
+    pub types: &'a [u8],
+}
+
 /// A statement that is prepared on a connection.
 #[derive(Debug)]
 pub struct LaneStmt {
@@ -55,9 +64,9 @@ pub struct OnLane {
 }
 
 impl OnLane {
-    /// Whether a text is prepared and free to be executed by anybody.
-    pub fn has(&self, key: StmtKey) -> bool {
-        self.list.iter().any(|stmt| stmt.key == key && stmt.owner.is_none())
+    /// Whether a text is prepared and free to be executed by anybody with these types.
+    pub fn has(&self, wanted: Wanted<'_>) -> bool {
+        self.find(wanted.key, None, wanted.types).is_some()
     }
 
     /// The statement of a text: the owner's own, if there is an owner, else one that is free and
@@ -109,6 +118,12 @@ impl OnLane {
     /// Takes out the statement of a text, an owner's or a free one.
     pub fn remove(&mut self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<ServerStmtId> {
         let at = self.list.iter().position(|stmt| stmt.key == key && stmt.owner == owner)?;
+        Some(self.list.swap_remove(at).id)
+    }
+
+    /// Takes out the free statement that serves an execution.
+    pub fn take_out(&mut self, wanted: Wanted<'_>) -> Option<ServerStmtId> {
+        let at = self.list.iter().position(|stmt| stmt.serves(wanted.key, None, wanted.types))?;
         Some(self.list.swap_remove(at).id)
     }
 

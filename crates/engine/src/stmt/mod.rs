@@ -22,7 +22,7 @@ use crate::holds::Holds;
 use crate::link::LinkState;
 
 pub use answer::KeptAnswer;
-pub use lane::{LaneStmt, OnLane};
+pub use lane::{LaneStmt, OnLane, Wanted};
 pub use registry::{Registry, Sought, StmtsOfAll};
 pub(crate) use types::{insert_types, types_in};
 
@@ -61,6 +61,8 @@ pub struct Text {
     pub holds: Holds,
     /// Executing it twice does no harm.
     pub repeatable: bool,
+    /// An execution may share a lane, as far as the text says.
+    pub shareable: bool,
     /// What kind of statement it is.
     pub command: CommandClass,
 }

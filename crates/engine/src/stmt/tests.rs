@@ -4,7 +4,7 @@ use sql::Effects;
 use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::{Caps, Status};
 
-use super::{KeptAnswer, OnLane, Registry, Sought, Text};
+use super::{KeptAnswer, OnLane, Registry, Sought, Text, Wanted};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
 use crate::link::{Charset, LinkState};
@@ -52,7 +52,8 @@ fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
         on_lane.insert(key(slot), ServerStmtId(10 + slot), None, None);
     }
     assert!(on_lane.take(key(1), None, &[]).is_some());
-    assert!(!on_lane.has(key(0)) && on_lane.find(key(0), owner, &[]).is_some());
+    assert!(!on_lane.has(Wanted { key: key(0), types: &[] }));
+    assert!(on_lane.find(key(0), owner, &[]).is_some());
     let gone: Vec<_> = std::iter::from_fn(|| on_lane.evict()).map(|id| id.0).collect();
     assert_eq!((gone, on_lane.len()), (vec![12, 13, 11], 1));
 }
@@ -88,6 +89,7 @@ fn text(words: &str) -> Arc<Text> {
         effects: Effects::NONE,
         holds: Holds::NONE,
         repeatable: true,
+        shareable: true,
         command: sql::command_class(&sql::facts(words.as_bytes())),
     })
 }

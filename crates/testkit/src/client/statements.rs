@@ -23,14 +23,15 @@ fn common(number: u32, shape: Shape) -> Meta {
 
 impl Setting<'_> {
     pub(super) fn prepare(&self, dice: &mut Dice) -> Sending {
-        let reads = dice.percent(70);
+        let (reads, texts) = if self.prepares { (85, 2) } else { (70, 4) };
+        let reads = dice.percent(reads);
         let mut shape = Shape::of(Kind::Prepare);
         shape.rows = u32::from(reads);
         if dice.percent(10) {
             shape.kind = Kind::Refuse;
         }
         let meta = match shape.kind == Kind::Prepare && dice.percent(80) {
-            true => common(1 + dice.below(4) as u32, shape),
+            true => common(1 + dice.below(texts) as u32, shape),
             false => self.model.meta(self.number, shape),
         };
         let text = match reads {
@@ -93,8 +94,13 @@ impl Setting<'_> {
             shape.kind = Kind::Break;
         }
         let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(20);
+        let warns = shape.kind == Kind::Rows && !scrolls && dice.percent(8);
+        shape.warnings = if warns { 2 } else { 0 };
         let meta = self.opening(self.model.meta(self.number, shape));
         let mut effects = Vec::new();
+        if warns {
+            effects.push(Effect::Warned(self.number));
+        }
         if meta.opens {
             effects.push(Effect::Transaction(meta.bearing.transaction));
         }
