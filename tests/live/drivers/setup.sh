@@ -52,8 +52,7 @@ python_step() {
 node_step() {
     have node && have npm || return 1
     mkdir -p "$target/node" || return 1
-    cp "$here/node/package.json" "$here/node/package-lock.json" "$here/node/suite.js" \
-        "$target/node/" || return 1
+    cp "$here"/node/*.js* "$target/node/" || return 1
     (cd "$target/node" && npm ci --silent)
 }
 
@@ -70,6 +69,6 @@ java_step() {
 }
 
 step python "$here/python/requirements.txt" -- python_step
-step node "$here/node/package.json" "$here/node/suite.js" -- node_step
+step node "$here"/node/*.js* -- node_step
 step go "$here"/go/*.go "$here/go/go.mod" -- go_step
 step java "$here"/java/pom.xml "$here"/java/src/main/java/*.java -- java_step

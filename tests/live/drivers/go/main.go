@@ -377,6 +377,10 @@ func firstKey(raw json.RawMessage) string {
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "frameworks" {
+		frameworks(os.Args[2], os.Args[3])
+		return
+	}
 	text, err := os.ReadFile(os.Getenv("LIVE_CASES"))
 	check(err)
 	var entries []entry

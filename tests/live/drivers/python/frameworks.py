@@ -85,7 +85,7 @@ def with_django(host, port):
                 "CONN_MAX_AGE": 600,
                 "OPTIONS": {
                     "isolation_level": "read committed",
-                    "init_command": "SET sql_mode='STRICT_TRANS_TABLES', innodb_strict_mode=1",
+                    "init_command": "SET sql_mode='STRICT_TRANS_TABLES', innodb_lock_wait_timeout=9",
                 },
             }
         },
