@@ -13,6 +13,9 @@ use engine::vars::Vars;
 /// The values of variables by their names.
 type Pairs = Vec<(String, String)>;
 
+/// How many sets of variables are kept. There are thousands, few of which come often.
+const VARS_MAX: usize = 200;
+
 /// Rules with what is the same for all of them, and what they were compiled to.
 type Rules = (Vec<RuleRow>, RuleOptions, Arc<RuleSet>);
 
@@ -49,6 +52,9 @@ impl Configurations {
         }
         let vars = Vars::from_pairs(pairs).unwrap_or_else(|faults| panic!("{faults:?}"));
         let vars = Arc::new(vars);
+        if known.len() >= VARS_MAX {
+            known.clear();
+        }
         known.insert(pairs.clone(), vars.clone());
         vars
     }
