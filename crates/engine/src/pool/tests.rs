@@ -3,9 +3,11 @@
 use super::*;
 use crate::backend::BackendLogin;
 use crate::holds::Holds;
+use crate::ids::{ServerStmtId, StmtKey};
 use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
+use crate::slab::Key;
 use crate::users::Users;
 
 const READERS: HostgroupId = HostgroupId(1);
@@ -197,4 +199,35 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
         }
     }
     assert!((900..1_100).contains(&first), "{first}");
+}
+
+#[test]
+fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
+    let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
+    let shared = bench.idle_lane(0, "test", Caps::NONE);
+    let server = bench.topology.servers()[0].clone();
+    bench.pool.remove_idle(&server, shared);
+    bench.pool.put_shared(&server, shared);
+    let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
+    let stmts = &mut bench.lanes.get_mut(shared).unwrap().stmts;
+    stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
+    let mut joins = |key, types: &[u8]| {
+        let bounds = Bounds { depth: 16, latency_us: 1_000, reply_bytes: 1_000 };
+        let need = Need {
+            hostgroup: READERS,
+            account: &bench.account,
+            class: Caps::NONE,
+            want: &bench.want,
+            avoid: None,
+            held: &[],
+            fresh: false,
+            untraced: false,
+            share: Some((bounds, 100)),
+            stmt: Some(Wanted { key, types }),
+        };
+        let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
+        matches!(found, Checkout::Shared(lane) if lane == shared)
+    };
+    assert!(joins(key, &[8, 0]));
+    assert!(!joins(key, &[253, 0]) && !joins(other, &[8, 0]));
 }
