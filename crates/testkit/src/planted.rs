@@ -1,5 +1,5 @@
-//! Bugs planted on purpose between the network and the worker, to see that they are found.
-//! With none planted everything is passed on unchanged.
+//! Bugs planted on purpose between the network and the worker, or in what servers make of what the
+//! worker sends, to see that they are found. With none planted everything is passed on unchanged.
 
 use io::{Addr, Driver, Edge, Failure, Listener, Service, Sock};
 use worker::{Mail, Worker};
@@ -11,6 +11,8 @@ use crate::dice::Dice;
 pub enum Planted {
     /// Bytes of one backend connection are taken for another one's.
     WrongOwner,
+    /// Two replies on one backend connection are taken for each other.
+    WrongOrder,
     /// A permit for a backend connection is not given back.
     LostPermit,
     /// A client's command is served twice.

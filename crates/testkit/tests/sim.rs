@@ -191,9 +191,13 @@ fn sim_finds_a_reply_given_to_the_wrong_session() {
 #[test]
 fn sim_finds_a_reply_given_to_the_wrong_session_where_lanes_are_shared() {
     let simulator = Simulator::new();
-    let crowded = (0..1000).filter(|seed| Weather::of(*seed).habits.crowd);
-    let mut failures = crowded.filter_map(|s| simulator.run(s, Some(Planted::WrongOwner)).err());
-    println!("{}", failures.next().expect("within 1,000 seeds"));
+    for bug in [Planted::WrongOwner, Planted::WrongOrder] {
+        let crowded = (0..1000).filter(|seed| Weather::of(*seed).habits.crowd);
+        let mut failures = crowded.filter_map(|seed| simulator.run(seed, Some(bug)).err());
+        println!("{bug:?}: {}", failures.next().expect("within 1,000 seeds"));
+    }
+    let failure = found_as(Planted::WrongOrder, "got \"").expect("within 1,000 seeds");
+    println!("{failure}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::answer::{self, Voice};
 use crate::board::Board;
 use crate::dice::Dice;
 use crate::meta::{Home, Kind, Meta};
+use crate::planted::Planted;
 use crate::settings::Settings;
 
 /// An answer that is not out yet.
@@ -74,6 +75,7 @@ pub(super) struct Conn {
 
 impl Conn {
     pub(super) fn new(server: usize, made: u32, of: &Mysqld, dice: &mut Dice) -> Self {
+        let forgetful = of.bug == Some(Planted::StateNotReplayed);
         Self {
             server,
             server_name: of.name,
@@ -90,7 +92,7 @@ impl Conn {
             collation: 0,
             autocommit: true,
             settings: Settings::default(),
-            forgetful: of.forgetful.then(|| dice.split()),
+            forgetful: forgetful.then(|| dice.split()),
             transaction: None,
             pin: None,
             insert_id: 0,

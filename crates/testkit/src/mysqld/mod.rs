@@ -15,13 +15,14 @@ use wire::frame::{self, Framed};
 
 use crate::board::SharedBoard;
 use crate::dice::Dice;
+use crate::planted::Planted;
 use conn::{Busy, Conn};
 
 /// The fake servers of every simulation: one that takes writes, and two that do not.
 pub fn three(mut sha2: impl FnMut() -> bool) -> Vec<Mysqld> {
     let names = crate::client::PRIMARY.into_iter().chain(crate::client::READERS);
     let writable = |name| name == crate::client::PRIMARY[0];
-    let server = |name| Mysqld { name, writable: writable(name), sha2: sha2(), forgetful: false };
+    let server = |name| Mysqld { name, writable: writable(name), sha2: sha2(), bug: None };
     names.map(server).collect()
 }
 
@@ -34,8 +35,8 @@ pub struct Mysqld {
     pub writable: bool,
     /// It begins with `caching_sha2_password`.
     pub sha2: bool,
-    /// It answers to what it does not do: a planted bug.
-    pub forgetful: bool,
+    /// A planted bug that shows in what it does.
+    pub bug: Option<Planted>,
 }
 
 /// How servers behave, as chances of a hundred.
@@ -164,6 +165,16 @@ impl Mysqlds {
         io.set_timer(key, at);
     }
 
+    /// Whether the answer to a query behind goes in front, which is a bug that is looked for.
+    fn swaps(&mut self, sock: Sock, next: &frame::Packet<'_>) -> bool {
+        let Some(conn) = self.conns.get(&sock.to_raw()) else { return false };
+        let is_query = next.payload.first() == Some(&wire::command::code::QUERY);
+        self.servers[conn.server].bug == Some(Planted::WrongOrder)
+            && is_query
+            && conn.infile.is_none()
+            && self.dice.percent(10)
+    }
+
     fn drop_conn<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
         self.conns.remove(&sock.to_raw());
         io.close(sock);
@@ -206,7 +217,18 @@ impl Service for Mysqlds {
                 }
             };
             taken += packet.len;
-            match self.packet(sock, packet.payload, packet.seq) {
+            let mut reaction = self.packet(sock, packet.payload, packet.seq);
+            if let Framed::Packet(next) = frame::next_packet(&bytes[taken..])
+                && let Reaction::Reply(first) = &reaction
+                && self.swaps(sock, &next)
+            {
+                taken += next.len;
+                // only a query answers a query
+                if let Reaction::Reply(second) = self.packet(sock, next.payload, next.seq) {
+                    reaction = Reaction::Reply([second.as_slice(), first].concat());
+                }
+            }
+            match reaction {
                 Reaction::Reply(reply) => self.reply(io, sock, reply),
                 Reaction::Silent => {}
                 Reaction::Close => self.drop_conn(io, sock),

@@ -294,8 +294,7 @@ fn servers(
     board: &SharedBoard,
 ) -> (Loop<SimDriver, Mysqlds>, Vec<Addr>) {
     let mut list = three(|| dice.percent(30));
-    let forgetful = bug == Some(Planted::StateNotReplayed);
-    list.iter_mut().for_each(|server| server.forgetful = forgetful);
+    list.iter_mut().for_each(|server| server.bug = bug);
     let count = list.len();
     let service = Mysqlds::new(list, weather.manners, dice.split(), board.clone());
     let mut servers = Loop::new(net.driver(), service, Options::default());
