@@ -111,7 +111,10 @@ impl Snapshot {
         let options = vars.as_deref().map(RuleOptions::of_vars).unwrap_or_default();
         let rules = match old(|a, b| a.rules == b.rules) {
             Some(same) if RuleOptions::of_vars(&same.vars) == options => Ok(same.rules.clone()),
-            _ => RuleSet::compile(&draft.rules, options).map(Arc::new),
+            _ => match before {
+                Some(before) => before.rules.recompile(&draft.rules, options).map(Arc::new),
+                None => RuleSet::compile(&draft.rules, options).map(Arc::new),
+            },
         };
         let rules = keep(rules, &mut faults);
         let fast_routing = match old(|a, b| a.fast_routing == b.fast_routing) {

@@ -25,6 +25,26 @@ pub(super) struct Watch {
     read: BTreeSet<(Schema, String)>,
     written: BTreeSet<(Schema, String)>,
     refusal: Option<String>,
+    registry: Registry,
+}
+
+/// The names of the registry's tables, which are asked for at each column of each statement.
+#[derive(Debug)]
+struct Registry(Vec<(Schema, Vec<String>)>);
+
+impl Default for Registry {
+    fn default() -> Self {
+        let names = |schema: Schema| schema.tables().into_iter().map(|(name, _)| name).collect();
+        Self(Schema::ALL.into_iter().map(|schema| (schema, names(schema))).collect())
+    }
+}
+
+impl Registry {
+    /// The name of a table as the registry has it.
+    fn find(&self, schema: Schema, name: &str) -> Option<&str> {
+        let (_, names) = self.0.iter().find(|(found, _)| *found == schema)?;
+        names.iter().map(String::as_str).find(|found| found.eq_ignore_ascii_case(name))
+    }
 }
 
 /// The tables of the registry that a statement concerns.
@@ -39,14 +59,16 @@ pub(super) struct Seen {
 impl Watch {
     /// A statement is about to be prepared.
     pub(super) fn begin(&mut self, rights: Rights) {
-        *self = Self { rights, ..Self::default() };
+        self.end();
+        self.rights = rights;
     }
 
     /// It was: what it concerns, and why it was refused, if it was.
     pub(super) fn end(&mut self) -> (Seen, Option<String>) {
-        let Self { read, written, refusal, .. } = std::mem::take(self);
-        let (read, written) = (read.into_iter().collect(), written.into_iter().collect());
-        (Seen { read, written }, refusal)
+        let taken = |tables: &mut BTreeSet<_>| std::mem::take(tables).into_iter().collect();
+        let (read, written) = (taken(&mut self.read), taken(&mut self.written));
+        self.rights = Rights::default();
+        (Seen { read, written }, self.refusal.take())
     }
 
     /// The schema in which a name without one is found.
@@ -56,7 +78,7 @@ impl Watch {
             Rights::Own | Rights::Administrator => &[],
         };
         let mut seen = Schema::ALL.into_iter().filter(|schema| !hidden.contains(schema));
-        seen.find(|schema| registered(*schema, table).is_some())
+        seen.find(|schema| self.registry.find(*schema, table).is_some())
     }
 
     /// Whether one step of the statement is allowed.
@@ -65,21 +87,21 @@ impl Watch {
         if let AuthAction::Read { table_name, .. } = context.action
             // when no column matters SQLite tells the schema only if it is written
             && let Some(schema) = schema.or_else(|| self.first_with(table_name))
-            && let Some(name) = registered(schema, table_name)
-            && schema.is_live(&name)
+            && let Some(name) = self.registry.find(schema, table_name)
+            && schema.is_live(name)
         {
-            self.read.insert((schema, name));
+            self.read.insert((schema, name.to_owned()));
         }
         if let AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } =
             context.action
             && let Some(schema) = schema
-            && let Some(name) = registered(schema, table_name)
+            && let Some(name) = self.registry.find(schema, table_name)
         {
-            self.written.insert((schema, name));
+            self.written.insert((schema, name.to_owned()));
         }
         let refusal = match self.rights {
             Rights::Own => None,
-            Rights::Administrator => of_administrators(&context.action, schema),
+            Rights::Administrator => of_administrators(&self.registry, &context.action, schema),
             Rights::Reader => of_readers(&context.action),
         };
         match refusal {
@@ -92,10 +114,14 @@ impl Watch {
     }
 }
 
-fn of_administrators(action: &AuthAction<'_>, schema: Option<Schema>) -> Option<String> {
+fn of_administrators(
+    registry: &Registry,
+    action: &AuthAction<'_>,
+    schema: Option<Schema>,
+) -> Option<String> {
     let live = |name: &str| {
         let schema = schema?;
-        let live = registered(schema, name).is_some_and(|name| schema.is_live(&name));
+        let live = registry.find(schema, name).is_some_and(|name| schema.is_live(name));
         live.then(|| format!("table {name} may not be modified"))
     };
     match action {
@@ -104,9 +130,9 @@ fn of_administrators(action: &AuthAction<'_>, schema: Option<Schema>) -> Option<
         | AuthAction::Update { table_name, .. }
         | AuthAction::CreateTrigger { table_name, .. }
         | AuthAction::CreateIndex { table_name, .. } => live(table_name),
-        AuthAction::DropTable { table_name } => kept(schema?, table_name),
+        AuthAction::DropTable { table_name } => kept(registry, schema?, table_name),
         AuthAction::AlterTable { database_name, table_name } => {
-            kept(schema_of(Some(database_name))?, table_name)
+            kept(registry, schema_of(Some(database_name))?, table_name)
         }
         AuthAction::Detach { database_name } => {
             let found = schema_of(Some(database_name));
@@ -120,8 +146,8 @@ fn of_administrators(action: &AuthAction<'_>, schema: Option<Schema>) -> Option<
     }
 }
 
-fn kept(schema: Schema, name: &str) -> Option<String> {
-    let found = registered(schema, name)?;
+fn kept(registry: &Registry, schema: Schema, name: &str) -> Option<String> {
+    let found = registry.find(schema, name)?;
     Some(format!("table {found} may not be dropped or altered"))
 }
 
@@ -138,12 +164,6 @@ fn of_readers(action: &AuthAction<'_>) -> Option<String> {
 fn schema_of(name: Option<&str>) -> Option<Schema> {
     let name = name?;
     Schema::ALL.into_iter().find(|schema| schema.name().eq_ignore_ascii_case(name))
-}
-
-/// The name of a table as the registry has it.
-fn registered(schema: Schema, name: &str) -> Option<String> {
-    let tables = schema.tables().into_iter();
-    tables.map(|(found, _)| found).find(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// What keeps the database whole.

@@ -45,7 +45,7 @@ struct More {
 }
 
 impl Actions {
-    pub(super) fn compile(cells: &mut Cells<'_>, conditions: &Conditions) -> Self {
+    pub(super) fn compile(cells: &mut Cells<'_, '_>, conditions: &Conditions) -> Self {
         let row = cells.row;
         let more = More::compile(cells);
         Self {
@@ -87,7 +87,7 @@ impl Actions {
 }
 
 impl More {
-    fn compile(cells: &mut Cells<'_>) -> Self {
+    fn compile(cells: &mut Cells<'_, '_>) -> Self {
         let row = cells.row;
         let retries = row.retries;
         Self {
@@ -137,7 +137,7 @@ impl More {
     }
 }
 
-fn pipeline_depth(cells: &mut Cells<'_>) -> Option<u32> {
+fn pipeline_depth(cells: &mut Cells<'_, '_>) -> Option<u32> {
     // a text that is no JSON is told by whoever looks for flags in it
     Json::parse(&cells.row.attributes).ok()?;
     json::pipeline_depth(&cells.row.attributes).unwrap_or_else(|reason| {
@@ -146,7 +146,7 @@ fn pipeline_depth(cells: &mut Cells<'_>) -> Option<u32> {
     })
 }
 
-fn multiplex(cells: &mut Cells<'_>) -> Option<Multiplex> {
+fn multiplex(cells: &mut Cells<'_, '_>) -> Option<Multiplex> {
     match cells.row.multiplex? {
         0 => Some(Multiplex::Off),
         1 => Some(Multiplex::On),
@@ -159,14 +159,14 @@ fn multiplex(cells: &mut Cells<'_>) -> Option<Multiplex> {
 }
 
 /// Replacing by nothing is a replacement too.
-fn replacement(cells: &mut Cells<'_>, conditions: &Conditions) -> Option<Replacement> {
+fn replacement(cells: &mut Cells<'_, '_>, conditions: &Conditions) -> Option<Replacement> {
     let written = cells.row.replace_pattern.as_deref()?;
     if text(&cells.row.match_pattern).is_none() {
         let reason = "needs a match_pattern, whose place it takes".to_owned();
         cells.fault("replace_pattern", reason);
         return None;
     }
-    let groups = conditions.match_pattern.as_ref().map(Pattern::group_count);
+    let groups = conditions.match_pattern.as_deref().map(Pattern::group_count);
     match Replacement::parse(written, groups) {
         Ok(replacement) => Some(replacement),
         Err(reason) => {

@@ -6,24 +6,32 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::RuleRow;
 
+use super::dialect::Refusal;
+use super::pattern::Options;
+use super::patterns::{Known, Patterns};
+
 /// One row while it is compiled; faults are collected.
-pub(super) struct Cells<'a> {
+pub(super) struct Cells<'a, 'b> {
     place: usize,
     pub(super) row: &'a RuleRow,
-    found: &'a mut Found,
+    found: &'a mut Found<'b>,
 }
 
 /// What rows were found to say.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Found<'b> {
+    /// Patterns in force.
+    pub(super) before: Option<&'b Patterns>,
+    /// Their own.
+    pub(super) patterns: Patterns,
     /// What is wrong.
     pub(super) faults: Vec<ConfigFault>,
     /// Patterns that the linear-time engine does not have.
     pub(super) slow: Vec<ConfigFault>,
 }
 
-impl<'a> Cells<'a> {
-    pub(super) fn new(place: usize, row: &'a RuleRow, found: &'a mut Found) -> Self {
+impl<'a, 'b> Cells<'a, 'b> {
+    pub(super) fn new(place: usize, row: &'a RuleRow, found: &'a mut Found<'b>) -> Self {
         Self { place, row, found }
     }
 
@@ -32,6 +40,11 @@ impl<'a> Cells<'a> {
         let id = self.row.rule_id;
         let reason = format!("rule {id}: {why}; it is searched by PCRE2 within limits, slowly");
         self.found.slow.push(fault(self.place, column, reason));
+    }
+
+    /// A pattern of the row, taken over from before where it was there.
+    pub(super) fn pattern(&mut self, text: &str, options: Options) -> Result<Known, Refusal> {
+        self.found.patterns.find(self.found.before, text, options)
     }
 
     pub(super) fn is_active(&self) -> bool {

@@ -13,7 +13,7 @@ pub(super) struct FlagChoice {
 
 impl FlagChoice {
     /// The choice of a row; `None` when it has none, or when every weight is 0.
-    pub(super) fn compile(cells: &mut Cells<'_>) -> Option<Self> {
+    pub(super) fn compile(cells: &mut Cells<'_, '_>) -> Option<Self> {
         match Self::read(&cells.row.attributes) {
             Ok(choice) => choice,
             Err(reason) => {

@@ -3,9 +3,12 @@
 //! They stand in the order of their cost. All but `match_pattern` ask for what is the same
 //! whenever the same client sends a query of the same digest.
 
+use std::sync::Arc;
+
 use super::cells::{Cells, bytes, text};
 use super::observe::Condition;
 use super::pattern::{Options, Pattern, PatternScratch};
+use super::patterns::Known;
 use super::{Engine, RuleInput};
 
 /// What a query must satisfy, all of it; `None` asks for nothing.
@@ -18,8 +21,8 @@ pub(super) struct Conditions {
     pub(super) proxy_addr: Option<Box<[u8]>>,
     pub(super) proxy_port: Option<u16>,
     pub(super) digest: Option<u64>,
-    pub(super) match_digest: Option<Pattern>,
-    pub(super) match_pattern: Option<Pattern>,
+    pub(super) match_digest: Option<Arc<Pattern>>,
+    pub(super) match_pattern: Option<Arc<Pattern>>,
     pub(super) negate: bool,
 }
 
@@ -40,7 +43,7 @@ impl Address {
 }
 
 impl Conditions {
-    pub(super) fn compile(cells: &mut Cells<'_>, engine: Engine) -> Self {
+    pub(super) fn compile(cells: &mut Cells<'_, '_>, engine: Engine) -> Self {
         let row = cells.row;
         cells.flag("active", row.active);
         let options = modifiers(cells, engine);
@@ -112,7 +115,7 @@ fn is_exactly(asked: Option<&[u8]>, found: &[u8]) -> bool {
     asked.is_none_or(|asked| asked == found)
 }
 
-fn client_addr(cells: &mut Cells<'_>) -> Option<Address> {
+fn client_addr(cells: &mut Cells<'_, '_>) -> Option<Address> {
     let asked = text(&cells.row.client_addr)?;
     match asked.split_once('%') {
         None => Some(Address::Exact(asked.as_bytes().into())),
@@ -126,7 +129,7 @@ fn client_addr(cells: &mut Cells<'_>) -> Option<Address> {
     }
 }
 
-fn digest(cells: &mut Cells<'_>) -> Option<u64> {
+fn digest(cells: &mut Cells<'_, '_>) -> Option<u64> {
     let asked = text(&cells.row.digest)?;
     let digits = asked.strip_prefix("0x").or_else(|| asked.strip_prefix("0X"));
     let hash = digits
@@ -139,7 +142,7 @@ fn digest(cells: &mut Cells<'_>) -> Option<u64> {
     hash
 }
 
-fn modifiers(cells: &mut Cells<'_>, engine: Engine) -> Options {
+fn modifiers(cells: &mut Cells<'_, '_>, engine: Engine) -> Options {
     let mut options = Options { engine, caseless: false, replaces: false, global: false };
     let words = cells.row.re_modifiers.as_deref().unwrap_or_default();
     for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -157,15 +160,15 @@ fn modifiers(cells: &mut Cells<'_>, engine: Engine) -> Options {
 
 /// The pattern of an active row; that of an inactive one may be anything.
 fn pattern(
-    cells: &mut Cells<'_>,
+    cells: &mut Cells<'_, '_>,
     column: &str,
     cell: &Option<String>,
     options: Options,
-) -> Option<Pattern> {
+) -> Option<Arc<Pattern>> {
     let text = text(cell).filter(|_| cells.is_active())?;
-    match Pattern::compile(text, options) {
-        Ok((pattern, why)) => {
-            if let Some(why) = why {
+    match cells.pattern(text, options) {
+        Ok(Known { pattern, slow }) => {
+            if let Some(why) = slow {
                 cells.slow(column, &why.to_string());
             }
             Some(pattern)

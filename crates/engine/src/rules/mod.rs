@@ -30,6 +30,7 @@ mod literals;
 mod memo;
 mod observe;
 mod pattern;
+mod patterns;
 mod prefilter;
 mod reading;
 mod replace;
@@ -51,6 +52,7 @@ use chain::{Chain, Places};
 use conditions::Conditions;
 use index::{FoundBy, Index};
 use memo::Known;
+use patterns::Patterns;
 use survey::Asked;
 
 pub use fast_routing::FastRouting;
@@ -75,6 +77,7 @@ struct Compiled {
     /// Remembering is quicker than looking again.
     remembers: bool,
     slow: Box<[ConfigFault]>,
+    patterns: Patterns,
 }
 
 /// What is the same for all rules of a set.
@@ -87,7 +90,7 @@ pub struct RuleOptions {
 }
 
 /// What patterns are written for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
     /// PCRE.
     #[default]
@@ -107,7 +110,24 @@ impl RuleOptions {
 impl RuleSet {
     /// Compiles the active rows, or gives everything that is wrong with any row.
     pub fn compile(rows: &[RuleRow], options: RuleOptions) -> Result<Self, Vec<ConfigFault>> {
-        let mut found = Found { faults: duplicates(rows), slow: Vec::new() };
+        Self::after(rows, options, None)
+    }
+
+    /// The same for rows that follow those of this set: patterns that stay are shared with it.
+    pub fn recompile(
+        &self,
+        rows: &[RuleRow],
+        options: RuleOptions,
+    ) -> Result<Self, Vec<ConfigFault>> {
+        Self::after(rows, options, Some(&self.0.patterns))
+    }
+
+    fn after(
+        rows: &[RuleRow],
+        options: RuleOptions,
+        before: Option<&Patterns>,
+    ) -> Result<Self, Vec<ConfigFault>> {
+        let mut found = Found { faults: duplicates(rows), before, ..Found::default() };
         let mut rules = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
             let mut cells = Cells::new(place, row, &mut found);
@@ -135,6 +155,7 @@ impl RuleSet {
             iterations: options.iterations,
             remembers,
             slow: found.slow.into(),
+            patterns: found.patterns,
         })))
     }
 

@@ -19,7 +19,7 @@ use super::prefilter::{self, Prefilter};
 use super::replace::Replacement;
 
 /// How a rule's patterns are read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Options {
     pub(super) engine: Engine,
     /// Without regard to case.
