@@ -28,6 +28,9 @@ pub trait Runtime: Send + Sync {
     /// What workers have counted.
     fn collect(&self, parts: Parts) -> Collected;
 
+    /// Whether clients are accepted: not while it is paused, and not after a stop.
+    fn is_open(&self) -> bool;
+
     /// Everything there is to measure, in Prometheus' text format.
     fn metrics(&self) -> String;
 

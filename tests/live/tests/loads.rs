@@ -30,7 +30,10 @@ fn run(admin: &mut Conn, text: &str) {
     admin.query_drop(text).unwrap_or_else(|error| panic!("{text:.200}: {error}"));
 }
 
-const SERVED: Duration = Duration::from_secs(6);
+/// How long clients are served each time.
+fn served() -> Duration {
+    Duration::from_secs(if live::full() { 20 } else { 6 })
+}
 
 /// Sixty-four clients for a while: what sysbench says of it.
 fn sysbench(proxy: &Proxy, command: &str, time: Duration) -> Finished {
@@ -91,26 +94,26 @@ fn loads_in_a_row_are_felt_by_none_of_sixty_four_clients() {
     let Some(cluster) = live::cluster("loads in a row", Flavour::MariaDb, 2) else { return };
     cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
     let proxy = start(&cluster);
-    let prepared = sysbench(&proxy, "prepare", SERVED);
+    let prepared = sysbench(&proxy, "prepare", served());
     assert!(prepared.success, "{}\n{}", prepared.output, prepared.errors);
     cluster.wait_replicated().expect("replicated");
     let mut admin = admin(&proxy);
     // three LOADs a turn
-    let (rounds, turns) = if live::full() { (5, 334) } else { (1, 40) };
+    let (rounds, turns) = if live::full() { (3, 334) } else { (1, 40) };
     let mut shares = Vec::new();
     for _ in 0..rounds {
-        let without = throughput(&sysbench(&proxy, "run", SERVED));
+        let without = throughput(&sysbench(&proxy, "run", served()));
         let counted = |name: &str| {
             let count = |server: &lab::Server| server.status(name).expect("a counter");
             cluster.servers().iter().map(count).sum::<u64>()
         };
         let before = ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
         let with = thread::scope(|scope| {
-            let load = scope.spawn(|| sysbench(&proxy, "run", SERVED));
+            let load = scope.spawn(|| sysbench(&proxy, "run", served()));
             let began = Instant::now();
             for turn in 0..turns {
                 // evenly over the time that is measured
-                let due = SERVED.mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
+                let due = served().mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
                 thread::sleep(due.saturating_sub(began.elapsed()));
                 change(&mut admin, turn);
             }
@@ -155,6 +158,15 @@ fn large(admin: &mut Conn) {
     });
 }
 
+/// Gives the next LOAD of each module something to do.
+fn change_a_row_of_each(admin: &mut Conn, round: usize) {
+    run(admin, &format!("UPDATE mysql_query_rules SET delay = {round} WHERE rule_id = 6000"));
+    run(admin, "UPDATE mysql_servers SET weight = weight + 1 WHERE hostgroup_id = 101");
+    run(admin, "UPDATE mysql_users SET max_connections = max_connections + 1");
+}
+
+const MODULES: [&str; 3] = ["QUERY RULES", "SERVERS", "USERS"];
+
 /// The longest turn of a worker since it was asked the last time.
 fn longest_turn_us(proxy: &Proxy) -> u64 {
     const NAME: &str = "turn_us_max=";
@@ -195,7 +207,7 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
     let mut stalls = Vec::new();
     for round in 0..4 {
         let (spent, began) = (proxy.cpu_ns(), Instant::now());
-        for module in ["QUERY RULES", "SERVERS", "USERS"] {
+        for module in MODULES {
             let before = of_workers(&proxy);
             run(&mut admin, &format!("LOAD MYSQL {module} TO RUNTIME"));
             let after = of_workers(&proxy);
@@ -204,13 +216,7 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
         let spent = Duration::from_nanos(proxy.cpu_ns() - spent);
         println!("three LOADs: {:?}, of the processor {spent:?}", began.elapsed());
         costs.push(spent);
-        // the next round has something to do in each of them
-        run(
-            &mut admin,
-            &format!("UPDATE mysql_query_rules SET delay = {round} WHERE rule_id = 6000"),
-        );
-        run(&mut admin, "UPDATE mysql_servers SET weight = weight + 1 WHERE hostgroup_id = 101");
-        run(&mut admin, "UPDATE mysql_users SET max_connections = max_connections + 1");
+        change_a_row_of_each(&mut admin, round);
     }
     // what else runs on the machine may make it longer, and hardly makes it dearer
     let stall = Duration::from_nanos(stalls.into_iter().max().unwrap_or(0));
@@ -222,13 +228,19 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
 
     let load = Load::reads(4, &client::options(proxy.port));
     load.await_more(100);
-    longest_turn_us(&proxy);
-    for delay in 10..13 {
-        run(&mut admin, &format!("UPDATE mysql_query_rules SET delay = {delay} WHERE rule_id = 1"));
-        run(&mut admin, "LOAD MYSQL QUERY RULES TO RUNTIME");
+    // what else runs on the machine makes a turn longer, never shorter
+    let mut longest = Vec::new();
+    while longest.len() < 3 || longest.len() < 10 && longest.iter().all(|us| *us > 5000) {
+        change_a_row_of_each(&mut admin, 10 + longest.len());
+        longest_turn_us(&proxy);
+        for module in MODULES {
+            run(&mut admin, &format!("LOAD MYSQL {module} TO RUNTIME"));
+        }
         load.await_more(50);
+        longest.push(longest_turn_us(&proxy));
     }
-    println!("longest turn under load: {} us", longest_turn_us(&proxy));
+    println!("longest turns of a worker under load by the clock: {longest:?} us");
+    assert!(longest.iter().any(|us| *us <= 5000), "{longest:?}");
     let errors = load.stop();
     assert!(errors.is_empty(), "{errors:?}");
     clients.iter_mut().for_each(|client| client.query_drop("DO 1").expect("it was not lost"));

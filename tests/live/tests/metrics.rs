@@ -133,7 +133,8 @@ fn ready_is_who_has_a_usable_server_and_accepts_clients() {
     let Some(cluster) = live::cluster("readiness", Flavour::MariaDb, 0) else { return };
     let measured = Measured::start(&cluster);
     assert_eq!(measured.get("/healthz"), (200, "alive\n".to_owned()));
-    assert_eq!(measured.get("/readyz"), (200, "ready\n".to_owned()));
+    let ready = (200, "ready\n".to_owned());
+    assert_eq!(measured.get("/readyz"), ready);
     assert_eq!(measured.get("/nothing").0, 404);
     let load = "LOAD MYSQL SERVERS TO RUNTIME";
     measured.admin(&["UPDATE mysql_servers SET status = 'OFFLINE_SOFT'", load]);
@@ -142,6 +143,19 @@ fn ready_is_who_has_a_usable_server_and_accepts_clients() {
     assert_eq!(measured.get("/healthz").0, 200);
     measured.admin(&["UPDATE mysql_servers SET status = 'ONLINE'", load]);
     assert_eq!(measured.get("/readyz").0, 200);
+    let paused = "SELECT variable_value FROM stats_mysql_global \
+                  WHERE variable_name = 'mysql_listener_paused'";
+    let not = (503, "paused: no clients are accepted\n".to_owned());
+    for (order, readiness, shown) in
+        [("PAUSE", &not, "1"), ("RESUME", &ready, "0"), ("STOP", &not, "1"), ("START", &ready, "0")]
+    {
+        measured.admin(&[&format!("PROXYSQL {order}")]);
+        assert_eq!(measured.get("/readyz"), *readiness, "{order}");
+        assert_eq!(measured.get("/healthz").0, 200, "{order}");
+        assert_eq!(measured.admin(&[paused]), [shown], "{order}");
+        let line = format!("\nproxysql_mysql_listener_paused {shown}\n");
+        assert!(measured.get("/metrics").1.contains(&line), "{order}");
+    }
     // a transaction keeps the process alive while it drains
     let mut app = client::connect(client::options(measured.proxy.port).db_name(None::<&str>));
     app.query_drop("BEGIN").expect("begun");

@@ -1,9 +1,12 @@
 //! What the proxy counts of queries against what was sent: by digest, by class of statement and by
 //! rule, over all workers.
 
+use std::collections::BTreeMap;
+
 use lab::{Flavour, SplitOptions};
 use live::Proxy;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 use serde_json::Value;
 
 /// Clients, so that each worker gets some.
@@ -92,4 +95,85 @@ fn assert_columns(row: &Value, columns: &[(&str, u64)]) {
         let expected = if *name == "hostgroup" { *each } else { each * CLIENTS };
         assert_eq!(row[*name].as_u64(), Some(expected), "{name} of {row:#}");
     }
+}
+
+/// The hostgroup of each digest of the table, and how often it was asked.
+fn counted(admin: &mut Conn) -> BTreeMap<String, (i64, u64)> {
+    let rows: Vec<(String, i64, u64)> = admin
+        .query(
+            "SELECT digest_text, hostgroup, count_star FROM stats_mysql_query_digest_reset \
+             WHERE digest_text LIKE '%counted%'",
+        )
+        .expect("told");
+    rows.into_iter().map(|(text, hostgroup, count)| (text, (hostgroup, count))).collect()
+}
+
+#[test]
+fn what_candidate_rules_are_said_to_change_of_live_traffic_is_what_they_change() {
+    let Some(cluster) = live::cluster("candidate rules", Flavour::MariaDb, 0) else { return };
+    let table = "CREATE TABLE test.counted (id INT PRIMARY KEY, name VARCHAR(20))";
+    cluster.primary().sql(table).expect("made");
+    let proxy = Proxy::start(|interfaces| {
+        lab::split_toml(&cluster, &SplitOptions { interfaces, ..Default::default() })
+    })
+    .expect("tidegate starts");
+    let mut admin = live::client::connect(
+        live::client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
+    );
+    let traffic = || {
+        let mut client = live::client::connect(live::client::options(proxy.port));
+        let mut repeat = |times: u64, text: &str| {
+            (0..times).all(|id| client.query_drop(format!("{text} {id}")).is_ok())
+        };
+        let read = repeat(7, "SELECT id FROM counted WHERE id =")
+            && repeat(10, "SELECT name FROM counted WHERE id =");
+        let written = repeat(5, "UPDATE counted SET name = 'a' WHERE id =");
+        (read && written, repeat(3, "DELETE FROM counted WHERE id ="))
+    };
+    assert_eq!(traffic(), (true, true));
+    let insert = "INSERT INTO mysql_query_rules (rule_id, active, match_digest, apply, ";
+    for text in [
+        "UPDATE mysql_query_rules SET rule_id = 20 WHERE rule_id = 2",
+        &format!("{insert} destination_hostgroup) VALUES (10, 1, '^SELECT name', 1, 0)"),
+        &format!("{insert} error_msg) VALUES (11, 1, '^DELETE', 1, 'nothing is deleted')"),
+    ] {
+        admin.query_drop(text).expect("changed");
+    }
+    let mut said: Vec<(String, u64, String, String, String)> = admin
+        .query::<Row, _>("CANDIDATE MYSQL QUERY RULES")
+        .expect("told")
+        .into_iter()
+        .map(|row| {
+            let text = |name: &str| row.get::<String, _>(name).expect("a text");
+            let count = text("count_star").parse().expect("a number");
+            (text("digest_text"), count, text("what"), text("live"), text("new"))
+        })
+        .collect();
+    said.sort();
+    let line = |digest: &str, count, what: &str, live: &str, new: &str| {
+        (digest.to_owned(), count, what.to_owned(), live.to_owned(), new.to_owned())
+    };
+    let (name, delete) =
+        ("SELECT name FROM counted WHERE id = ?", "DELETE FROM counted WHERE id = ?");
+    assert_eq!(
+        said,
+        [
+            line(delete, 3, "answer", "none", "error nothing is deleted"),
+            line(delete, 3, "hostgroup", "0", "none"),
+            line(name, 10, "hostgroup", "1", "0"),
+        ]
+    );
+    let before = counted(&mut admin);
+    assert_eq!(before[name], (1, 10), "{before:?}");
+    assert_eq!(traffic(), (true, true), "nothing is changed by asking");
+    assert_eq!(counted(&mut admin), before);
+    admin.query_drop("LOAD MYSQL QUERY RULES TO RUNTIME").expect("loaded");
+    assert_eq!(traffic(), (true, false), "deletes are refused");
+    let mut expected = before;
+    expected.insert(name.to_owned(), (0, 10));
+    let mut after = counted(&mut admin);
+    // nobody is asked for what a rule answers
+    expected.remove(delete);
+    after.remove(delete);
+    assert_eq!(after, expected);
 }

@@ -104,6 +104,7 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         (sent + traffic.bytes_sent, received + traffic.bytes_received)
     });
     let count = |number: usize| number as u64;
+    let is_shut = seen.runtime.is_some_and(|runtime| !runtime.is_open());
     vec![
         ("Active_Transactions", count(sessions.in_transaction)),
         ("Client_Connections_connected", count(all.sessions)),
@@ -126,6 +127,7 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("Stmt_Max_Stmt_id", all.stmt_counts.max_number),
         ("Stmt_Server_Active_Total", all.stmt_counts.server_total),
         ("Stmt_Server_Active_Unique", all.stmt_counts.server_unique),
+        ("mysql_listener_paused", u64::from(is_shut)),
         ("mysql_session_internal_bytes", count(sessions.bytes)),
     ]
 }

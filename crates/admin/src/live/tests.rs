@@ -186,7 +186,6 @@ const NOT_HERE: &[(&str, &[&str])] = &[
         &["mysql_backend_buffers_bytes", "mysql_frontend_buffers_bytes"],
     ),
     ("a version of the table is a cluster's", &["Servers_table_version"]),
-    ("listeners are not paused yet", &["mysql_listener_paused"]),
     ("a quit in the middle of a reply is read after it", &["mysql_unexpected_frontend_com_quit"]),
     (
         "a server set offline ends its connections at once, each of which is an error",

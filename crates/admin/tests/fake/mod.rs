@@ -101,6 +101,10 @@ impl Runtime for Fake {
         self.note(format!("log {text}"));
     }
 
+    fn is_open(&self) -> bool {
+        true
+    }
+
     fn control(&self, order: Control) -> Result<u64, String> {
         if order == Control::Stop {
             return Err("cannot stop".into());

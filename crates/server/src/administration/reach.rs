@@ -74,6 +74,10 @@ impl Runtime for Workers {
         Ok(Applied { warnings })
     }
 
+    fn is_open(&self) -> bool {
+        self.reach.doors.is_open()
+    }
+
     fn metrics(&self) -> String {
         web::text(&self.reach.sight.look(web::PARTS))
     }

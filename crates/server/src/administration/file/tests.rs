@@ -134,6 +134,10 @@ impl Runtime for Idle {
 
     fn log(&self, _: &str) {}
 
+    fn is_open(&self) -> bool {
+        true
+    }
+
     fn control(&self, _: Control) -> Result<u64, String> {
         Ok(0)
     }
