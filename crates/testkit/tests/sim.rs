@@ -86,6 +86,23 @@ fn sim_keeps_its_promises_whatever_the_seed() {
     assert!(count < 1000 || missing.is_empty(), "never happened: {missing:?}");
 }
 
+/// Seeds beyond the first thousand that found something, and what.
+const FOUND: &[(&[u64], &str)] = &[(
+    &[5855, 11002, 20600, 21606],
+    "a statement was prepared beyond its lane's limit for a read that runs again",
+)];
+
+#[test]
+fn sim_finds_no_more_what_it_found() {
+    let simulator = Simulator::new();
+    for (seeds, what) in FOUND {
+        for seed in *seeds {
+            let failure = simulator.run(*seed, None).err();
+            assert!(failure.is_none(), "{what}: {failure:?}");
+        }
+    }
+}
+
 /// What a thousand seeds have to bring about.
 const HAPPENS: &[&str] = &[
     "answered by a rule",

@@ -290,10 +290,9 @@ impl Proxy {
             && job.upload.is_none()
             && matches!(job.what, What::Execute(_))
             && !recalls;
-        // what runs again in front of an execution is one more beside that one's
-        if !recalls {
-            self.make_room(lane_id);
-        }
+        // what runs again in front of an execution must find room beside that one's
+        let both = recalls && matches!(job.what, What::Execute(_));
+        self.make_room(lane_id, if both { 2 } else { 1 });
         if at_once {
             self.send_prepare(id, lane_id, missing);
             return self.send_command(id, lane_id, job, plan);

@@ -49,7 +49,7 @@ impl Proxy {
             return self.watch(id, &job);
         }
         if let What::Prepare(_) = job.what {
-            self.make_room(lane_id);
+            self.make_room(lane_id, 1);
         }
         self.send_command(id, lane_id, &job, &plan);
     }

@@ -258,9 +258,10 @@ impl Proxy {
         });
     }
 
-    /// Makes a lane ready for one statement more than it has: those unused for longest are closed.
-    pub(crate) fn make_room(&mut self, lane_id: LaneId) {
-        let max = self.snapshot.vars.max_stmts_per_connection as usize;
+    /// Makes a lane ready for one statement more than it has: those unused for longest are closed,
+    /// but so many as are needed at once are let be, whatever the limit.
+    pub(crate) fn make_room(&mut self, lane_id: LaneId, needed: usize) {
+        let max = (self.snapshot.vars.max_stmts_per_connection as usize).max(needed);
         while let Some(lane) = self.lanes.get_mut(lane_id)
             && lane.stmts.len() >= max
             && self.close_oldest(lane_id)
