@@ -151,6 +151,11 @@ impl BackendLogin {
         self.class
     }
 
+    /// The collation that it asks for.
+    pub fn collation(&self) -> u8 {
+        self.collation
+    }
+
     /// The state that the connection will have, as far as it is known before.
     pub fn state(&self) -> LinkState {
         let charset = Charset::Collation(u16::from(self.collation));

@@ -80,6 +80,21 @@ impl Holds {
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
     const CLEAN: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0);
 
+    /// Reasons of which a reset of the connection leaves nothing behind.
+    const RESETTABLE: Self = Self(
+        Self::TRANSACTION.0
+            | Self::USER_VARIABLE.0
+            | Self::TEMPORARY_TABLE.0
+            | Self::GET_LOCK.0
+            | Self::TEXT_PREPARE.0
+            | Self::HANDLER.0
+            | Self::LONG_DATA.0
+            | Self::CURSOR.0
+            | Self::LAST_INSERT_ID.0
+            | Self::NEXT_TRANSACTION.0
+            | Self::ROW_COUNT.0,
+    );
+
     /// Both sets together.
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -108,6 +123,12 @@ impl Holds {
     /// Whether a session that ends may hand the lane back instead of closing it.
     pub const fn leave_it_clean(self) -> bool {
         self.without(Self::CLEAN).is_empty()
+    }
+
+    /// Whether nothing of the reasons is left on a connection that was reset. What runs statements
+    /// that nobody looked at may have changed what no reset touches, such as roles.
+    pub const fn end_with_a_reset(self) -> bool {
+        self.without(Self::RESETTABLE.union(Self::CLEAN)).is_empty()
     }
 
     /// A bit for each reason.
@@ -239,5 +260,14 @@ mod tests {
         for (hold, name) in NAMES {
             assert!(!(hold.intersects(Holds::PINNING) && hold.leave_it_clean()), "{name}");
         }
+    }
+
+    #[test]
+    fn what_nobody_looked_at_is_not_taken_to_end_with_a_reset() {
+        let stays = NAMES.iter().filter(|(hold, _)| !hold.end_with_a_reset());
+        let names: Vec<_> = stays.map(|(_, name)| *name).collect();
+        let expected =
+            ["lock_tables", "set", "xa", "procedure", "sequence", "not_understood", "option"];
+        assert_eq!(names, expected);
     }
 }

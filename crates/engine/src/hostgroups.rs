@@ -10,6 +10,7 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::json::{self, Json};
 use crate::rows::HostgroupRow;
+use crate::topology::DialLimits;
 use crate::vars::Vars;
 
 const TABLE: &str = "mysql_hostgroup_attributes";
@@ -72,6 +73,18 @@ impl Hostgroups {
     pub fn pipeline_depth(&self, hostgroup: HostgroupId, vars: &Vars) -> u32 {
         let own = self.find(hostgroup).and_then(|own| own.pipeline_depth);
         own.unwrap_or(vars.pipeline_depth)
+    }
+
+    /// Whether connections to the servers of a hostgroup are opened ahead of need.
+    pub fn connection_warming(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
+        self.find(hostgroup).map_or(vars.connection_warming, |own| own.connection_warming)
+    }
+
+    /// How fast connections to the servers of a hostgroup may be made.
+    pub fn dial_limits(&self, hostgroup: HostgroupId, vars: &Vars) -> DialLimits {
+        let of_all = vars.throttle_connections_per_sec_to_hostgroup;
+        let per_sec = self.find(hostgroup).map_or(of_all, |own| own.connects_per_sec);
+        DialLimits { at_once: vars.max_connects_per_server, per_sec }
     }
 
     /// Idle connections kept to each server of a hostgroup, as a share of its `max_connections`.

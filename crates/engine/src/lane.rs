@@ -36,6 +36,8 @@ pub enum Lease {
     Exclusive(SessionId),
     /// Of every session that has a command on it; never without a command.
     Shared,
+    /// Nobody's: the proxy tests or resets it.
+    Upkeep,
     /// One session's for good: bytes are relayed without looking.
     Relay(SessionId),
     /// Opened to kill a query of another connection, by the server's id; closed afterwards.
@@ -70,6 +72,19 @@ pub enum Step {
     Again,
 }
 
+/// A command of the proxy's own on a lane that no session has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Upkeep {
+    /// `COM_PING`.
+    Ping,
+    /// How long the server lets a connection be idle.
+    IdleMax,
+    /// `COM_RESET_CONNECTION`.
+    Reset,
+    /// `SET NAMES` after it, for servers go back to different character sets.
+    Names,
+}
+
 /// Whose reply it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -77,6 +92,8 @@ pub enum Owner {
     Session(SessionId),
     /// Nobody's but the proxy's: moving the lane for a session.
     Step(SessionId, Step),
+    /// The proxy's, on a lane that no session has.
+    Upkeep(Upkeep),
     /// Nobody's: it is read to its end and thrown away.
     Nobody,
 }
@@ -129,6 +146,10 @@ pub struct Lane {
     pub born_us: u64,
     /// When it was last checked in, in microseconds.
     pub used_us: u64,
+    /// When it last answered a test, in microseconds.
+    pub tested_us: u64,
+    /// The collation that it logged in with.
+    pub collation: u8,
     /// Errands under way to kill its query, which may come late and hit the next one.
     pub kills: u32,
     /// A kill was sent to it and no query of it was seen to be interrupted since.
@@ -179,12 +200,14 @@ impl Lane {
             class: login.class(),
             caps: Caps::NONE,
             state: login.state(),
+            collation: login.collation(),
             login: Some(Box::new(login)),
             status: Status::default(),
             lease,
             thread_id: 0,
             born_us: now_us,
             used_us: now_us,
+            tested_us: now_us,
             kills: 0,
             struck: false,
             fresh: true,
@@ -300,7 +323,7 @@ impl Lane {
     pub fn sharers(&self) -> impl Iterator<Item = (SessionId, bool)> + '_ {
         self.queue.iter().enumerate().filter_map(|(at, command)| match command.owner {
             Owner::Session(id) => Some((id, at < self.sent)),
-            Owner::Step(..) | Owner::Nobody => None,
+            Owner::Step(..) | Owner::Upkeep(_) | Owner::Nobody => None,
         })
     }
 
@@ -338,6 +361,11 @@ impl Lane {
     /// Whether nothing is on its way, in either direction.
     pub fn is_quiet(&self) -> bool {
         self.queue.is_empty() && !self.partial
+    }
+
+    /// For how long nothing was heard of it while nobody used it.
+    pub fn silent_us(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.used_us.max(self.tested_us))
     }
 
     /// Whether it may be given to any session.

@@ -40,7 +40,7 @@ impl Charset {
     }
 
     /// The statement that gives a connection this charset; `None` for an id nobody knows.
-    fn statement(self) -> Option<String> {
+    pub(crate) fn statement(self) -> Option<String> {
         match self {
             Self::Named(charset) => Some(format!("SET NAMES {charset}")),
             Self::Collation(id) => {

@@ -16,7 +16,7 @@ use crate::lane::{Held, Lane};
 use crate::link::LinkState;
 use crate::slab::Slab;
 use crate::stmt::Wanted;
-use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
+use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status, Topology};
 use crate::users::Account;
 
 /// How many idle lanes of a server are looked at for the one that fits best.
@@ -42,6 +42,8 @@ pub struct Need<'a> {
     pub fresh: bool,
     /// No connection will do that user variables were taken off, or would have to be.
     pub untraced: bool,
+    /// How fast connections may be made.
+    pub limits: DialLimits,
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
@@ -79,6 +81,9 @@ pub struct PoolShard {
     waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
     credit: Vec<i64>,
+    /// Connections that were not made at once because of limits on making them.
+    delayed: u64,
+    random: u64,
 }
 
 impl PoolShard {
@@ -97,7 +102,16 @@ impl PoolShard {
         let credit = topology.servers().iter().map(&mut credit_of).collect();
         let depths = (0..topology.numbers()).map(|_| Depth::default()).collect();
         let (waiters, waiting) = (HashMap::new(), 0);
-        Self { idle: lists(), shared: lists(), depths, waiters, waiting, credit }
+        Self {
+            idle: lists(),
+            shared: lists(),
+            depths,
+            waiters,
+            waiting,
+            credit,
+            delayed: 0,
+            random,
+        }
     }
 
     /// The servers are those of `topology` from now on. Where those of a hostgroup changed, all of
@@ -139,10 +153,11 @@ impl PoolShard {
             if let Some(ready) = self.ready_on(server, need, lanes) {
                 return ready;
             }
-            if server.gauge.take_permit(server.max_connections) {
+            if !server.may_dial(&need.limits, now_us) {
+                self.delayed += 1;
+            } else if server.gauge.take_permit(server.max_connections) {
                 return Checkout::Dial(server.clone());
-            }
-            if let Some(other) = self.idle.get_mut(server.index).and_then(Vec::pop) {
+            } else if let Some(other) = self.idle.get_mut(server.index).and_then(Vec::pop) {
                 return Checkout::Replace(other, server.clone());
             }
             let position = servers.iter().position(|other| other.index == server.index);
@@ -221,6 +236,20 @@ impl PoolShard {
         Some(server)
     }
 
+    /// A number that spreads what would otherwise happen at the same moment.
+    pub fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// How often a connection was not made at once because of limits on making them, since this
+    /// was asked the last time.
+    pub fn take_delayed(&mut self) -> u64 {
+        std::mem::take(&mut self.delayed)
+    }
+
     /// How many commands the shared lanes of a server carry now, of at most `max`.
     pub fn depth_of(&self, server: &Server, max: usize) -> usize {
         self.depths.get(server.index).map_or(max, |depth| depth.limit(max))
@@ -284,6 +313,13 @@ impl PoolShard {
     pub fn put_idle(&mut self, server: &Server, lane: LaneId) {
         if let Some(idle) = self.idle.get_mut(server.index) {
             idle.push(lane);
+        }
+    }
+
+    /// Brings the idle lanes of a server back into their order: longest unused first.
+    pub fn sort_idle(&mut self, server: &Server, used_us: impl Fn(LaneId) -> u64) {
+        if let Some(idle) = self.idle.get_mut(server.index) {
+            idle.sort_by_key(|id| used_us(*id));
         }
     }
 
@@ -390,7 +426,7 @@ fn bit(position: usize) -> u64 {
 }
 
 /// Whether a server may be given a command now.
-fn is_usable(server: &Server, now_us: u64) -> bool {
+pub fn is_usable(server: &Server, now_us: u64) -> bool {
     may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
 }
 

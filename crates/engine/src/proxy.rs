@@ -317,9 +317,9 @@ impl Proxy {
         }
     }
 
-    /// Once a second: idle lanes that are too many or too old are closed.
+    /// Once a second: idle lanes are looked over, statistics kept within their bounds.
     pub fn on_tick(&mut self) {
-        self.trim_idle();
+        self.tend_lanes();
         self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();
     }

@@ -13,7 +13,7 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
 
-pub use gauge::{Gauge, LastFault};
+pub use gauge::{DialLimits, Gauge, LastFault, Pace};
 
 const TABLE: &str = "mysql_servers";
 
@@ -72,12 +72,20 @@ pub struct Server {
     pub max_connections: u32,
     /// What all workers know together; shared by all versions of the server.
     pub gauge: Arc<Gauge>,
+    /// Connections that were made lately to the servers of its hostgroup; shared by all of them.
+    pub pace: Arc<Pace>,
 }
 
 impl Server {
     /// Whether it is reached through a Unix socket, so that clear text stays on the machine.
     pub fn is_local_socket(&self) -> bool {
         self.port == 0
+    }
+
+    /// Whether one more connection may be begun now, as far as it is a matter of how many are. The
+    /// limits hold but for what several workers do in the same moment.
+    pub fn may_dial(&self, limits: &DialLimits, now_us: u64) -> bool {
+        self.gauge.dialing() < limits.at_once && self.pace.has_room(limits.per_sec, now_us)
     }
 
     /// What becomes of a server that is in no topology any more: what runs on it may end.
@@ -138,6 +146,7 @@ struct Known<'a> {
     by_key: HashMap<Key, (usize, Arc<Gauge>)>,
     taken: HashSet<usize>,
     next: usize,
+    paces: HashMap<HostgroupId, Arc<Pace>>,
     before: &'a Topology,
 }
 
@@ -219,11 +228,13 @@ impl<'a> Known<'a> {
             gone.filter_map(|gone| Some((gone.key.clone(), (gone.index, gone.gauge.upgrade()?))));
         let by_key: HashMap<_, _> = servers.chain(gone).collect();
         let taken = by_key.values().map(|(index, _)| *index).collect();
-        Self { by_key, taken, next: 0, before }
+        let paces = before.servers.iter().map(|server| (server.hostgroup, server.pace.clone()));
+        Self { by_key, taken, next: 0, paces: paces.collect(), before }
     }
 
     /// The server with the number and gauge that it has already, or with new ones.
-    fn identify(&mut self, server: Server) -> ServerRef {
+    fn identify(&mut self, mut server: Server) -> ServerRef {
+        server.pace = self.paces.entry(server.hostgroup).or_default().clone();
         let Some((index, gauge)) = self.by_key.get(&server.key()) else {
             return Arc::new(Server { index: self.next_index(), ..server });
         };
@@ -302,6 +313,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         weight,
         max_connections,
         gauge: Arc::default(),
+        pace: Arc::default(),
     })
 }
 

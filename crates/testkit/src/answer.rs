@@ -139,6 +139,17 @@ fn results(out: &mut Vec<u8>, seq: &mut u8, meta: &Meta, voice: &Voice<'_>) {
     }
 }
 
+/// The answer to a question for a number.
+pub(crate) fn number(number: u64, voice: &Voice<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut seq = 1;
+    let columns = [column()];
+    let mut writer = ResultWriter::begin(&mut out, &mut seq, voice.caps, &columns, voice.status);
+    writer.text_row([Some(number.to_string().as_bytes())]);
+    writer.end(voice.status, 0);
+    out
+}
+
 /// One row: who, what, where, and a filling that no other row has.
 pub(crate) fn row_text(meta: &Meta, server: &str, result: u32, row: u32) -> Vec<u8> {
     let mut text = format!("{} r{result}.{row} ", said(meta, server)).into_bytes();

@@ -70,7 +70,8 @@ fn commands(
         packet.resize(4 + len as usize, 0);
         client.read_exact(&mut packet[4..])?;
         // only commands begin with sequence number 0
-        if packet[3] == 0 && packet.get(4) == Some(&QUERY) {
+        // what the proxy asks of an idle connection's server is nobody's query
+        if packet[3] == 0 && packet.get(4) == Some(&QUERY) && !packet.ends_with(b"@@wait_timeout") {
             let text = String::from_utf8_lossy(&packet[5..]).into_owned();
             notes.lock().expect("no panic under the lock").push(text);
         }

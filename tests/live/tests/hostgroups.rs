@@ -74,7 +74,7 @@ fn a_hostgroup_without_multiplexing_leaves_a_session_its_connection() {
          destination_hostgroup = 1\napply = 1\n",
     );
     let id = |conn: &mut Conn| -> u64 {
-        conn.query_first("SELECT CONNECTION_ID()").expect("answered").expect("a row")
+        conn.query_first("SELECT CONNECTION_ID() + 0").expect("answered").expect("a row")
     };
     let mut conns: Vec<_> = (0..3).map(|_| client::connect(client::options(proxy.port))).collect();
     let first: Vec<_> = conns.iter_mut().map(id).collect();

@@ -180,7 +180,7 @@ const NOT_HERE: &[(&str, &[&str])] = &[
         "there is no firewall yet",
         &["automatic_detected_sql_injection", "whitelisted_sqli_fingerprint"],
     ),
-    ("connects are not throttled yet", &["Server_Connections_delayed", "new_req_conns_count"]),
+    ("wishes for a new connection are not told apart", &["new_req_conns_count"]),
     (
         "buffers are a loop's, of whichever side had them last",
         &["mysql_backend_buffers_bytes", "mysql_frontend_buffers_bytes"],

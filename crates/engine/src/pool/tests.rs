@@ -12,6 +12,8 @@ use crate::users::Users;
 
 const READERS: HostgroupId = HostgroupId(1);
 
+const LIMITS: DialLimits = DialLimits { at_once: 1000, per_sec: 1000 };
+
 fn server(port: i64, weight: i64, max_connections: i64, status: &str) -> ServerRow {
     ServerRow {
         hostgroup_id: 1,
@@ -53,6 +55,7 @@ impl Bench {
             held: &[],
             fresh: false,
             untraced: self.untraced,
+            limits: LIMITS,
             share: None,
             stmt: None,
         };
@@ -190,6 +193,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
             held: &held,
             fresh: false,
             untraced: false,
+            limits: LIMITS,
             share: None,
             stmt: None,
         };
@@ -222,6 +226,7 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
             held: &[],
             fresh: false,
             untraced: false,
+            limits: LIMITS,
             share: Some((bounds, 100)),
             stmt: Some(Wanted { key, types }),
         };

@@ -86,7 +86,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
-            Lease::Idle => self.drop_lane(id),
+            Lease::Idle | Lease::Upkeep => self.drop_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
             Lease::Shared => lane.closing = true,

@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::topology::{LastFault, Server, ServerRef, Status};
+use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status};
 
 /// How long a session without a dial of its own waits before it looks at the pool again. Lanes
 /// that come free on this worker are given at once; this is for what other workers do.
@@ -103,9 +103,23 @@ impl Proxy {
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
-        let need =
-            Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
-        self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us)
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let need = Need {
+            hostgroup,
+            account,
+            class,
+            want,
+            avoid,
+            held,
+            fresh,
+            untraced,
+            limits,
+            share,
+            stmt,
+        };
+        let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
+        self.stats.dials_delayed += self.pool.take_delayed();
+        found
     }
 
     /// How many servers of a hostgroup are online where that is more than may be: then which of
@@ -188,6 +202,8 @@ impl Proxy {
         if let Some(counters) = self.server_stats.of(to.index) {
             counters.open += 1;
         }
+        to.gauge.begin_dial();
+        to.pace.note(now_us);
         self.note_used(&to);
         self.orders.push(Order::Dial { lane: id, server: to });
         let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
@@ -297,8 +313,20 @@ impl Proxy {
             let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
             let untraced = session.reads_unset_variable(&waiting.job);
             let (avoid, held, share, stmt) = (None, &[][..], None, None);
-            let need =
-                Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
+            let limits = DialLimits { at_once: 0, per_sec: 0 };
+            let need = Need {
+                hostgroup,
+                account,
+                class,
+                want,
+                avoid,
+                held,
+                fresh,
+                untraced,
+                limits,
+                share,
+                stmt,
+            };
             pool::fits(lane, &need).map(|_| (waiter, fresh))
         };
         if let Lease::Dialing(Some(dialer)) = before
@@ -313,7 +341,7 @@ impl Proxy {
     }
 
     /// Whoever waits first without a dial under way looks again.
-    fn wake_first(&mut self, hostgroup: HostgroupId) {
+    pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
         let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
         if let Some(waiter) = first {
             self.look_again(waiter);
@@ -456,8 +484,14 @@ impl Proxy {
             Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
             Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
-            Lease::Dialing(None) | Lease::Idle | Lease::Exclusive(_) | Lease::Shared => {}
+            Lease::Dialing(None)
+            | Lease::Idle
+            | Lease::Exclusive(_)
+            | Lease::Shared
+            | Lease::Upkeep => {}
         }
+        // whoever was not let dial because too many did may try
+        self.wake_first(server.hostgroup);
     }
 
     /// The server is fine, but the session's schema is not there, or not for this account.
@@ -513,6 +547,9 @@ impl Proxy {
         if fault.is_final() && self.only_server(id, server) {
             return self.time_out(id);
         }
+        // longer each time, and not for all who wait at the same moment
+        let delay_us = delay_us << attempts.saturating_sub(1).min(BACK_OFF_DOUBLINGS);
+        let delay_us = delay_us + self.pool.random() % (delay_us / 2 + 1);
         self.wake(id, deadline_us.min(self.now_us + delay_us));
     }
 
@@ -527,6 +564,9 @@ impl Proxy {
             .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
     }
 }
+
+/// How often the pause between attempts to connect is doubled.
+const BACK_OFF_DOUBLINGS: u32 = 6;
 
 /// Errors of a login that name the schema, not the account or the server.
 fn is_about_the_schema(code: u16) -> bool {

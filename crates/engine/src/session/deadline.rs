@@ -138,6 +138,8 @@ impl Proxy {
             let server = lane.server.index;
             self.drop_lane(id);
             self.errand_over(server, thread_id, Errand::Told);
+        } else if lane.lease == Lease::Upkeep {
+            self.check_upkeep(id);
         } else {
             self.check_progress(id);
         }

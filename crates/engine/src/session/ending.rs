@@ -20,7 +20,7 @@ use crate::session::asked::Rows;
 use crate::session::kill::Killed;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
-use crate::topology::{LastFault, ServerRef, Status};
+use crate::topology::{LastFault, ServerRef};
 
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
@@ -160,7 +160,8 @@ impl Proxy {
         }
     }
 
-    /// Gives up every lane of a session: back to the pool what is clean, closed what is not.
+    /// Gives up every lane of a session: back to the pool what is clean, reset or closed what is
+    /// not.
     pub(crate) fn release_all(&mut self, id: SessionId) {
         self.leave_shared(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -173,12 +174,12 @@ impl Proxy {
         self.forget_handles(id);
         for held in held {
             let quiet = self.lanes.get(held.lane).is_some_and(Lane::is_quiet);
-            if !quiet || !held.why.leave_it_clean() {
+            if quiet && held.why.leave_it_clean() {
+                self.offer_lane(held.lane);
+            } else if !self.reset_lane(held.lane, held.why) {
                 self.stats.lanes_dropped += 1;
                 self.drop_lane(held.lane);
-                continue;
             }
-            self.offer_lane(held.lane);
         }
     }
 
@@ -207,6 +208,9 @@ impl Proxy {
     pub(crate) fn end_lane(&mut self, lane_id: LaneId) -> Option<Lane> {
         let lane = self.lanes.remove(lane_id)?;
         lane.server.gauge.give_permit();
+        if lane.login.is_some() {
+            lane.server.gauge.end_dial();
+        }
         if let Some(counters) = self.server_stats.of(lane.server.index) {
             counters.open = counters.open.saturating_sub(1);
             counters.ended.merge(&lane.traffic);
@@ -354,8 +358,20 @@ impl Proxy {
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
         let (held, fresh, untraced, share, stmt) = (&[][..], false, false, None, None);
-        let need =
-            Need { hostgroup, account, class, want, avoid, held, fresh, untraced, share, stmt };
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let need = Need {
+            hostgroup,
+            account,
+            class,
+            want,
+            avoid,
+            held,
+            fresh,
+            untraced,
+            limits,
+            share,
+            stmt,
+        };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),
@@ -407,52 +423,6 @@ impl Proxy {
             error::no_server(hostgroup, &why)
         });
         self.refuse_login(id, error);
-    }
-
-    /// Closes idle lanes that are too old, or too many and long unused.
-    pub(crate) fn trim_idle(&mut self) {
-        const UNUSED_US: u64 = 10_000_000;
-        let vars = self.snapshot.vars.clone();
-        let topology = self.snapshot.topology.clone();
-        for server in topology.servers() {
-            let pct = self.snapshot.hostgroups.free_connections_pct(server.hostgroup, &vars);
-            let share = u64::from(server.max_connections) * u64::from(pct) / 100;
-            // of all workers together
-            let share = share.div_ceil(u64::from(vars.threads.max(1)));
-            let keep = usize::try_from(share).unwrap_or(usize::MAX).max(1);
-            let idle = self.pool.idle_of(server);
-            let surplus = idle.len().saturating_sub(keep);
-            let max_age_us = vars.connection_max_age_ms * 1000;
-            let online = server.status == Status::Online;
-            let old: Vec<_> = idle
-                .iter()
-                .enumerate()
-                .filter(|(position, id)| {
-                    let Some(lane) = self.lanes.get(**id) else { return false };
-                    let age_us = self.now_us.saturating_sub(lane.born_us);
-                    let unused_us = self.now_us.saturating_sub(lane.used_us);
-                    !online
-                        || (max_age_us > 0 && age_us > max_age_us)
-                        || (*position < surplus && unused_us > UNUSED_US)
-                })
-                .map(|(_, id)| *id)
-                .collect();
-            for id in old {
-                self.drop_lane(id);
-            }
-            self.empty_shared(server, max_age_us);
-        }
-    }
-
-    /// Shared lanes that are too old, or too many, come to rest, and then are closed as idle ones
-    /// are.
-    fn empty_shared(&mut self, server: &ServerRef, max_age_us: u64) {
-        let surplus = server.gauge.used() > server.max_connections;
-        for id in self.pool.shared_of(server) {
-            let Some(lane) = self.lanes.get_mut(*id) else { continue };
-            let age_us = self.now_us.saturating_sub(lane.born_us);
-            lane.closing |= surplus || (max_age_us > 0 && age_us > max_age_us);
-        }
     }
 
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.

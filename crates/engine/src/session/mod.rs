@@ -4,9 +4,10 @@
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
-//! and `ending`. `share` runs commands on lanes that others use too, `recall` keeps what reads
-//! leave behind there, `adopt` is the change of the configuration, `asked` follows a query from its
-//! route to the statistics, `mirror` runs copies of queries in sessions without a client.
+//! and `ending`. `tend` looks after lanes that no session has, `share` runs commands on lanes that
+//! others use too, `recall` keeps what reads leave behind there, `adopt` is the change of the
+//! configuration, `asked` follows a query from its route to the statistics, `mirror` runs copies of
+//! queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ mod share;
 mod stall;
 mod stmt;
 mod tell;
+mod tend;
 mod ties;
 
 pub use adopt::Replaced;

@@ -81,6 +81,7 @@ impl Proxy {
                 lane.status = status;
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
                 lane.server.gauge.on_success();
+                lane.server.gauge.end_dial();
                 self.stats.lanes_created += 1;
                 if let Some(counters) = self.server_stats.of(lane.server.index) {
                     counters.opened += 1;
@@ -104,10 +105,15 @@ impl Proxy {
     fn on_lane_ready(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
         match lane.lease {
-            Lease::Dialing(_) => self.offer_lane(id),
+            Lease::Dialing(_) => {
+                let hostgroup = lane.server.hostgroup;
+                self.offer_lane(id);
+                // whoever was not let dial because too many did may try
+                self.wake_first(hostgroup);
+            }
             Lease::Relay(session) => self.relay_ready(session, id),
             Lease::Errand(thread_id) => self.run_errand(id, thread_id),
-            Lease::Idle | Lease::Exclusive(_) | Lease::Shared => {}
+            Lease::Idle | Lease::Exclusive(_) | Lease::Shared | Lease::Upkeep => {}
         }
     }
 
@@ -135,6 +141,7 @@ impl Proxy {
                 }
             }
             Owner::Step(id, step) => self.on_step_part(id, lane_id, step, range, event, bytes),
+            Owner::Upkeep(task) => self.on_upkeep_part(lane_id, task, range, event, bytes),
             Owner::Nobody => {
                 if matches!(event, Event::End(_) | Event::Err { .. }) {
                     self.pop(lane_id, None);

@@ -124,6 +124,19 @@ counters! {
     pub checkouts_failed: u64,
     /// Lanes that could not go back to the pool and were closed.
     pub lanes_dropped: u64,
+    /// Lanes that were reset because of what a session had left there.
+    pub lanes_reset: u64,
+    /// Idle lanes that were closed: too old, too many, or idle for nearly as long as their server
+    /// lets them be.
+    pub lanes_expired: u64,
+    /// Lanes that were opened ahead of need.
+    pub lanes_warmed: u64,
+    /// Tests of idle lanes.
+    pub lane_pings: u64,
+    /// Tests and resets of lanes that were not answered in time.
+    pub lane_pings_failed: u64,
+    /// Connections that were not begun at once because too many were under way.
+    pub dials_delayed: u64,
     /// Sessions that were pinned to a lane for something other than a transaction.
     pub pins: u64,
     /// ERR packets made by the proxy.

@@ -80,6 +80,43 @@ impl std::fmt::Display for LastFault {
     }
 }
 
+/// How fast connections to a server may be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DialLimits {
+    /// That may be under way to one server.
+    pub at_once: u32,
+    /// That may be begun in a second to all servers of a hostgroup.
+    pub per_sec: u32,
+}
+
+/// Connections that were begun in the current second to the servers of a hostgroup.
+#[derive(Default, Debug)]
+pub struct Pace {
+    /// The second in the upper half, the count in the lower one.
+    begun: AtomicU64,
+}
+
+impl Pace {
+    /// The second that it is, and what was begun in it.
+    fn count(&self, now_us: u64) -> (u64, u64) {
+        let second = (now_us / 1_000_000) & 0xffff_ffff;
+        let begun = self.begun.load(Ordering::Relaxed);
+        (second, if begun >> 32 == second { begun & 0xffff_ffff } else { 0 })
+    }
+
+    /// Whether one more may be begun within this limit.
+    pub fn has_room(&self, per_sec: u32, now_us: u64) -> bool {
+        self.count(now_us).1 < u64::from(per_sec)
+    }
+
+    /// One more was begun.
+    pub fn note(&self, now_us: u64) {
+        // two workers in the same moment may count as one
+        let (second, count) = self.count(now_us);
+        self.begun.store(second << 32 | (count + 1), Ordering::Relaxed);
+    }
+}
+
 /// What all workers know together of one server. Relaxed atomics, one line of cache each.
 #[repr(align(128))]
 #[derive(Default)]
@@ -89,6 +126,12 @@ pub struct Gauge {
     window_us: AtomicU64,
     window_faults: AtomicU32,
     last_fault: AtomicU64,
+    /// Connections that are being opened.
+    dialing: AtomicU32,
+    /// Seconds for which the server lets a connection be idle; 0 while that is not known.
+    idle_max_s: AtomicU32,
+    /// When it was asked for that.
+    asked_us: AtomicU64,
 }
 
 impl Gauge {
@@ -107,6 +150,49 @@ impl Gauge {
     /// Backend connections now, those being opened included.
     pub fn used(&self) -> u32 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Connections that are being opened now.
+    pub fn dialing(&self) -> u32 {
+        self.dialing.load(Ordering::Relaxed)
+    }
+
+    /// The opening of a connection began.
+    pub fn begin_dial(&self) {
+        self.dialing.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection stands, or cannot be had.
+    pub fn end_dial(&self) {
+        self.dialing.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How long (µs) a connection may be idle before it is closed, well before the server does it:
+    /// a command on its way just then would be lost, and nobody could say whether it was executed.
+    pub fn idle_max_us(&self) -> u64 {
+        match self.idle_max_s.load(Ordering::Relaxed) {
+            0 => u64::MAX,
+            seconds => {
+                let idle_max_us = u64::from(seconds) * 1_000_000;
+                (idle_max_us / 2).max(idle_max_us.saturating_sub(IDLE_MARGIN_US))
+            }
+        }
+    }
+
+    /// Whether the server is to be asked how long a connection may be idle.
+    pub fn asks_idle_max(&self, now_us: u64) -> bool {
+        let asked_us = self.asked_us.load(Ordering::Relaxed);
+        asked_us == 0 || now_us.saturating_sub(asked_us) >= ASK_AGAIN_US
+    }
+
+    /// The server is being asked.
+    pub fn note_asked_idle_max(&self, now_us: u64) {
+        self.asked_us.store(now_us.max(1), Ordering::Relaxed);
+    }
+
+    /// The server has said for how many seconds a connection may be idle.
+    pub fn note_idle_max(&self, seconds: u64) {
+        self.idle_max_s.store(u32::try_from(seconds).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
     /// Until when (µs) the server is left out because connects failed; 0 when it is not.
@@ -148,9 +234,38 @@ impl Gauge {
     }
 }
 
+/// How long before its server a connection is closed that is idle.
+const IDLE_MARGIN_US: u64 = 5_000_000;
+
+/// How often a server is asked how long connections may be idle.
+const ASK_AGAIN_US: u64 = 60_000_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pace_counts_within_a_second() {
+        let pace = Pace::default();
+        for _ in 0..3 {
+            assert!(pace.has_room(3, 5_000_000));
+            pace.note(5_000_000);
+        }
+        assert!(!pace.has_room(3, 5_999_999));
+        assert!(pace.has_room(3, 6_000_000));
+    }
+
+    #[test]
+    fn connections_are_closed_before_their_server_does_it() {
+        let gauge = Gauge::default();
+        assert!(gauge.asks_idle_max(7) && gauge.idle_max_us() == u64::MAX);
+        gauge.note_asked_idle_max(7);
+        assert!(!gauge.asks_idle_max(60_000_006) && gauge.asks_idle_max(60_000_007));
+        for (said, closed_us) in [(3, 1_500_000), (8, 4_000_000), (28_800, 28_795_000_000)] {
+            gauge.note_idle_max(said);
+            assert_eq!(gauge.idle_max_us(), closed_us);
+        }
+    }
 
     #[test]
     fn permits_stop_at_the_limit_and_come_back() {

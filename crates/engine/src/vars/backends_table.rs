@@ -88,13 +88,15 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Bool,
         "false",
         "Whether connections are opened ahead of need.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "throttle_connections_per_sec_to_hostgroup",
         int(1, 100_000_000),
         "1000000",
         "New backend connections a hostgroup may get in a second.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "connpoll_reset_queue_length",
         int(0, 10_000),
@@ -113,14 +115,16 @@ pub(super) const ROWS: &[Variable] = &[
         "10000",
         "Pause between pings of an idle backend connection.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "ping_timeout_server",
         int(10, 600_000),
         "200",
         "Time a ping of an idle backend connection may take.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "shun_on_failures",
         int(0, 10_000_000),

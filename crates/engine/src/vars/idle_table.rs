@@ -45,15 +45,13 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-auto_increment_delay", "mysql-connection_delay_multiplex"],
         "a connection is shared again as soon as nothing of the session is left on it",
     ),
-    (&["mysql-connection_warming"], "connections are made when they are needed"),
-    (&["mysql-throttle_"], "nothing is throttled but by the limits of servers"),
+    (
+        &["mysql-throttle_max_bytes", "mysql-throttle_ratio"],
+        "how fast clients read is theirs to say",
+    ),
     (
         &["mysql-connpoll_reset", "mysql-reset_connection"],
         "a connection is reset at once, before it is shared",
-    ),
-    (
-        &["mysql-ping_interval", "mysql-ping_timeout"],
-        "a broken idle connection is told by the system; the query goes to another",
     ),
     (&["mysql-unshun"], "all of a server's hostgroups share what is known of it"),
     (

@@ -30,6 +30,13 @@ pub(super) const ROWS: &[Variable] = &[
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),
     mysql(
+        "max_connects_per_server",
+        int(1, 100_000),
+        "32",
+        "New connections to one server that may be under way at a time.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
         "pipeline_depth",
         int(0, 1024),
         "16",

@@ -22,6 +22,7 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 /// Rows of ours that the recording lacks, and why.
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-listen_backlog", "ours: how long the accept queue may get"),
+    ("mysql-max_connects_per_server", "ours: ProxySQL opens as many as are asked for"),
     ("mysql-pipeline_depth", "ours: several sessions' commands on one connection"),
     ("mysql-pipeline_max_latency_us", "ours: see pipeline_depth"),
     ("mysql-pipeline_max_reply_bytes", "ours: see pipeline_depth"),

@@ -93,6 +93,17 @@ vars! {
     threshold_resultset_size: u32 = "mysql-threshold_resultset_size",
     /// Idle backend connections kept, as a share of a server's `max_connections`.
     free_connections_pct: u32 = "mysql-free_connections_pct",
+    /// Whether connections are opened ahead of need.
+    connection_warming: bool = "mysql-connection_warming",
+    /// New connections that a hostgroup may get in a second.
+    throttle_connections_per_sec_to_hostgroup: u32 =
+        "mysql-throttle_connections_per_sec_to_hostgroup",
+    /// New connections to a server that may be under way at a time.
+    max_connects_per_server: u32 = "mysql-max_connects_per_server",
+    /// Pause between tests of an idle connection.
+    ping_interval_server_ms: u64 = "mysql-ping_interval_server_msec",
+    /// Time that such a test may take.
+    ping_timeout_server_ms: u64 = "mysql-ping_timeout_server",
     /// Age at which an idle backend connection is closed; 0 for never.
     connection_max_age_ms: u64 = "mysql-connection_max_age_ms",
     /// Prepared statements that are kept on a backend connection.

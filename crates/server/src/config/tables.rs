@@ -35,8 +35,8 @@ pub(super) const HOSTGROUPS: Table<HostgroupRow> = Table {
         column("free_connections_pct", Field::Int(|row| &mut row.free_connections_pct)),
         not_yet("init_connect", Field::Text(|row| &mut row.init_connect)),
         column("multiplex", Field::Flag(|row| &mut row.multiplex)),
-        not_yet("connection_warming", Field::Flag(|row| &mut row.connection_warming)),
-        not_yet(
+        column("connection_warming", Field::Flag(|row| &mut row.connection_warming)),
+        column(
             "throttle_connections_per_sec",
             Field::Int(|row| &mut row.throttle_connections_per_sec),
         ),

@@ -12,6 +12,7 @@ use super::{Mysqld, Reaction};
 use crate::answer;
 use crate::board::Board;
 use crate::meta::{Home, Kind, Meta};
+use crate::settings::Settings;
 use crate::sim::rules::NEVER_SEEN;
 
 /// `mysql-max_stmts_per_connection`.
@@ -63,6 +64,7 @@ impl Conn {
                 None => self.no_statement(id, board),
             },
             Command::StmtFetch { id, rows } => self.on_fetch(id, rows, board),
+            Command::ResetConnection => self.on_reset(board),
             Command::Ping => Reaction::Reply(self.plain_ok(&[])),
             Command::Quit => Reaction::Close,
             other => {
@@ -75,6 +77,17 @@ impl Conn {
     fn home(&self) -> Home {
         let (schema, settings) = (self.schema.clone(), self.settings.to_string());
         Home { schema, collation: self.collation, settings }
+    }
+
+    fn on_reset(&mut self, board: &mut Board) -> Reaction {
+        board.count("server: reset");
+        (self.autocommit, self.transaction, self.pin) = (true, None, None);
+        (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
+        self.stmts.clear();
+        self.settings = Settings::default();
+        // as MySQL: its own, whatever the client had logged in with
+        self.collation = 255;
+        Reaction::Reply(self.plain_ok(&[]))
     }
 
     pub(super) fn complain(&self, board: &mut Board, what: &str) {
@@ -94,6 +107,9 @@ impl Conn {
         if let Some(meta) = Meta::in_text(text) {
             self.check(&meta, of, board);
             return self.run(&meta, false, board);
+        }
+        if text == b"SELECT @@wait_timeout" {
+            return Reaction::Reply(answer::number(28_800, &self.voice(false)));
         }
         let text = String::from_utf8_lossy(text);
         if let Some(assignments) = text.strip_prefix("SET ") {

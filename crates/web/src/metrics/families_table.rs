@@ -34,6 +34,7 @@ pub(super) const FAMILIES: &[Family] = &[
         &[
             (&[("status", "created")], "Server_Connections_created"),
             (&[("status", "aborted")], "Server_Connections_aborted"),
+            (&[("status", "delayed")], "Server_Connections_delayed"),
         ],
     ),
     is_now(

@@ -1,0 +1,298 @@
+//! What is done to lanes that no session has: those that are too old, too many, or about to be
+//! closed by their server are closed, the others are tested now and then; some are opened ahead of
+//! need; and one that its session left as no other could use it is reset.
+//!
+//! It happens once a second, but for resets. Which lane a session gets is `pool`'s.
+
+use std::ops::Range;
+
+use wire::command::{self, code};
+use wire::frame::{Framed, next_packet};
+use wire::reader::Reader;
+use wire::result::{Event, ReplyKind};
+use wire::{Caps, Status as Flags};
+
+use crate::holds::Holds;
+use crate::ids::LaneId;
+use crate::lane::{Lane, Lease, Owner, Upkeep};
+use crate::link::{Charset, LinkState};
+use crate::orders::{End, Order};
+use crate::pool;
+use crate::proxy::Proxy;
+use crate::session::checkout::Dial;
+use crate::topology::{LastFault, ServerRef, Status};
+
+/// How long a lane is unused before it counts as one too many.
+const UNUSED_US: u64 = 10_000_000;
+
+/// How long a lane is idle before its server is asked how long it may be.
+const ASK_AFTER_US: u64 = 1_000_000;
+
+/// Lanes that are opened ahead of need at a time.
+const WARM_AT_ONCE: u32 = 4;
+
+impl Proxy {
+    /// Looks over the lanes that no session has; once a second.
+    pub(crate) fn tend_lanes(&mut self) {
+        let topology = self.snapshot.topology.clone();
+        for server in topology.servers() {
+            self.trim_idle(server);
+            self.test_idle(server);
+            self.warm(server);
+            self.empty_shared(server);
+        }
+    }
+
+    /// How many idle connections to a server this worker keeps.
+    fn idle_max(&self, server: &ServerRef) -> u32 {
+        let vars = &self.snapshot.vars;
+        let pct = self.snapshot.hostgroups.free_connections_pct(server.hostgroup, vars);
+        let share = u64::from(server.max_connections) * u64::from(pct) / 100;
+        // of all workers together
+        u32::try_from(share.div_ceil(u64::from(vars.threads.max(1)))).unwrap_or(u32::MAX)
+    }
+
+    /// Closes idle lanes that are too old, too many and long unused, or too long idle for their
+    /// server.
+    fn trim_idle(&mut self, server: &ServerRef) {
+        let keep = usize::try_from(self.idle_max(server)).unwrap_or(usize::MAX).max(1);
+        let idle = self.pool.idle_of(server);
+        let surplus = idle.len().saturating_sub(keep);
+        let online = server.status == Status::Online;
+        let max_age_us = self.snapshot.vars.connection_max_age_ms * 1000;
+        let idle_max_us = server.gauge.idle_max_us();
+        let now_us = self.now_us;
+        let is_spent = |(position, id): &(usize, &LaneId)| {
+            let Some(lane) = self.lanes.get(**id) else { return false };
+            let age_us = now_us.saturating_sub(lane.born_us);
+            let unused_us = now_us.saturating_sub(lane.used_us);
+            !online
+                || (max_age_us > 0 && age_us > max_age_us)
+                || (*position < surplus && unused_us > UNUSED_US)
+                || lane.silent_us(now_us) >= idle_max_us
+        };
+        let spent: Vec<_> = idle.iter().enumerate().filter(is_spent).map(|(_, id)| *id).collect();
+        self.stats.lanes_expired += spent.len() as u64;
+        for id in spent {
+            self.drop_lane(id);
+        }
+    }
+
+    /// Shared lanes that are too old, or too many, come to rest, and then are closed as idle ones
+    /// are.
+    fn empty_shared(&mut self, server: &ServerRef) {
+        let surplus = server.gauge.used() > server.max_connections;
+        let max_age_us = self.snapshot.vars.connection_max_age_ms * 1000;
+        for id in self.pool.shared_of(server) {
+            let Some(lane) = self.lanes.get_mut(*id) else { continue };
+            let age_us = self.now_us.saturating_sub(lane.born_us);
+            lane.closing |= surplus || (max_age_us > 0 && age_us > max_age_us);
+        }
+    }
+
+    /// Asks idle lanes whether they are still there, and one of them how long it may be idle.
+    fn test_idle(&mut self, server: &ServerRef) {
+        let now_us = self.now_us;
+        let interval_us = self.snapshot.vars.ping_interval_server_ms * 1000;
+        let silent = |id: &LaneId| {
+            let lane = self.lanes.get(*id);
+            lane.map(|lane| (*id, lane.silent_us(now_us), lane.caps.contains(Caps::INTERACTIVE)))
+        };
+        let idle = self.pool.idle_of(server).iter().filter_map(silent);
+        let mut asks = server.gauge.asks_idle_max(now_us);
+        let mut due = Vec::new();
+        for (id, silent_us, interactive) in idle {
+            // a server closes interactive connections after another time
+            if asks && !interactive && silent_us >= ASK_AFTER_US {
+                due.push((id, Upkeep::IdleMax));
+                asks = false;
+            } else if silent_us >= interval_us {
+                due.push((id, Upkeep::Ping));
+            }
+        }
+        let limit_us = self.snapshot.vars.ping_timeout_server_ms * 1000;
+        for (id, task) in due {
+            if task == Upkeep::IdleMax {
+                server.gauge.note_asked_idle_max(now_us);
+            }
+            self.stats.lane_pings += 1;
+            self.begin_upkeep(id, limit_us);
+            self.send_upkeep(id, task);
+        }
+    }
+
+    /// Opens lanes ahead of need, as those that there are.
+    fn warm(&mut self, server: &ServerRef) {
+        let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
+        if !hostgroups.connection_warming(server.hostgroup, vars)
+            || !pool::is_usable(server, self.now_us)
+        {
+            return;
+        }
+        let limits = hostgroups.dial_limits(server.hostgroup, vars);
+        let wanted = self.idle_max(server).min(server.max_connections);
+        for _ in 0..WARM_AT_ONCE {
+            let open = self.server_stats.of(server.index).map_or(0, |counters| counters.open);
+            let is_model = |lane: &&Lane| {
+                let used = matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared);
+                used && lane.server.index == server.index
+            };
+            let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
+            let Some(model) = model.filter(|_| open < wanted) else { return };
+            let dial = Dial {
+                server: server.clone(),
+                account: model.account.clone(),
+                class: model.class,
+                schema: model.state.schema.clone(),
+                collation: model.collation,
+                lease: Lease::Dialing(None),
+            };
+            if !server.may_dial(&limits, self.now_us)
+                || !server.gauge.take_permit(server.max_connections)
+            {
+                return;
+            }
+            self.stats.lanes_warmed += 1;
+            self.open_lane(dial);
+        }
+    }
+
+    /// Makes a lane what it was after its login; `false` where closing it is the better way.
+    pub(crate) fn reset_lane(&mut self, lane_id: LaneId, why: Holds) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
+        let wanted = lane.server.status == Status::Online
+            && lane.server.gauge.used() <= lane.server.max_connections
+            && !(lane.single_use || lane.struck || lane.kills > 0);
+        let charset = Charset::Collation(lane.collation.into());
+        let Some(names) = charset.statement() else { return false };
+        if !wanted || !lane.is_quiet() || !why.end_with_a_reset() {
+            return false;
+        }
+        lane.stmts.clear();
+        lane.traced = false;
+        lane.state = LinkState::new(lane.state.schema.clone(), charset);
+        let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
+        self.begin_upkeep(lane_id, limit_us);
+        self.send_upkeep(lane_id, Upkeep::Reset);
+        self.send_upkeep_text(lane_id, Upkeep::Names, &names);
+        true
+    }
+
+    /// A lane is the proxy's own from now on, for at most so long.
+    fn begin_upkeep(&mut self, id: LaneId, limit_us: u64) {
+        let at = self.now_us.saturating_add(limit_us);
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.lease = Lease::Upkeep;
+            lane.alarm_us = at;
+            self.pool.remove_idle(&lane.server, id);
+            self.orders.push(Order::Deadline { end: End::Lane(id), at });
+        }
+    }
+
+    fn send_upkeep(&mut self, id: LaneId, task: Upkeep) {
+        let code = match task {
+            Upkeep::Ping => code::PING,
+            Upkeep::Reset => code::RESET_CONNECTION,
+            Upkeep::IdleMax | Upkeep::Names => {
+                return self.send_upkeep_text(id, task, "SELECT @@wait_timeout");
+            }
+        };
+        self.orders.send(End::Lane(id), |out| command::write(out, code, &[]));
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.enqueue(Owner::Upkeep(task), ReplyKind::Simple);
+        }
+    }
+
+    fn send_upkeep_text(&mut self, id: LaneId, task: Upkeep, text: &str) {
+        self.orders.send(End::Lane(id), |out| command::write_query(out, text.as_bytes()));
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.enqueue(Owner::Upkeep(task), ReplyKind::Result);
+        }
+    }
+
+    /// A part of the answer to a command of the proxy's own.
+    pub(crate) fn on_upkeep_part(
+        &mut self,
+        id: LaneId,
+        task: Upkeep,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        match (event, task) {
+            (Event::Err { .. }, Upkeep::IdleMax) => {
+                // whoever cannot say it is not asked again soon
+                self.pop(id, None);
+                self.upkeep_over(id);
+            }
+            (Event::Err { .. }, _) => {
+                self.stats.lanes_dropped += 1;
+                self.orders.push(Order::Close(End::Lane(id)));
+                self.forget(id);
+            }
+            (Event::End(end), _) => {
+                self.pop(id, Some(end.status));
+                let Some(lane) = self.lanes.get_mut(id) else { return };
+                match task {
+                    Upkeep::Reset => lane.state.autocommit = end.status.contains(Flags::AUTOCOMMIT),
+                    Upkeep::IdleMax => {
+                        let reply = bytes.get(range).unwrap_or_default();
+                        if let Some(seconds) = number_in(reply, lane.caps) {
+                            lane.server.gauge.note_idle_max(seconds);
+                        }
+                        self.upkeep_over(id);
+                    }
+                    Upkeep::Ping => self.upkeep_over(id),
+                    Upkeep::Names => {
+                        self.stats.lanes_reset += 1;
+                        self.upkeep_over(id);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A lane has done what it was asked: it is any session's again.
+    fn upkeep_over(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else { return };
+        lane.alarm_us = 0;
+        lane.tested_us = self.now_us;
+        let used_us = lane.used_us;
+        self.offer_lane(id);
+        // a test is no use: those that are unused for longest go first
+        if let Some(lane) = self.lanes.get_mut(id).filter(|lane| lane.is_idle()) {
+            lane.used_us = used_us;
+            let server = lane.server.clone();
+            let lanes = &self.lanes;
+            self.pool.sort_idle(&server, |id| lanes.get(id).map_or(0, |lane| lane.used_us));
+        }
+    }
+
+    /// A command of the proxy's own was not answered in time.
+    pub(crate) fn check_upkeep(&mut self, id: LaneId) {
+        let due = self.lanes.get(id).is_some_and(|lane| lane.alarm_us <= self.now_us);
+        if due {
+            self.stats.lane_pings_failed += 1;
+            self.lose_lane(id, LastFault::Timeout);
+        }
+    }
+}
+
+/// The number in a result of one row and one column; `None` where the bytes are not all of it.
+fn number_in(reply: &[u8], caps: Caps) -> Option<u64> {
+    let row_at = if caps.contains(Caps::DEPRECATE_EOF) { 2 } else { 3 };
+    let mut rest = reply;
+    for at in 0..=row_at {
+        let Framed::Packet(packet) = next_packet(rest) else { return None };
+        if usize::from(packet.seq) != at + 1 {
+            return None;
+        }
+        if at == row_at {
+            let text = Reader::new(packet.payload).lenenc_bytes().ok()?;
+            return std::str::from_utf8(text).ok()?.parse().ok();
+        }
+        rest = rest.get(packet.len..)?;
+    }
+    None
+}

@@ -1,0 +1,240 @@
+//! The pool of connections to servers: what becomes of those that are idle or dirty, how many there
+//! are, how fast they are made, and that one hostgroup in need slows no other.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour};
+use live::{Load, Proxy, client};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+/// A proxy in front of one server, which is there in hostgroups 0 and 1.
+fn proxy(cluster: &Cluster, connections: u32, variables: &str) -> Proxy {
+    let port = cluster.primary().port;
+    Proxy::start(|interfaces| {
+        let server = |hostgroup: u32| {
+            format!(
+                "[[mysql_servers]]\nhostgroup_id = {hostgroup}\nhostname = \"127.0.0.1\"\n\
+                 port = {port}\nmax_connections = {connections}\n"
+            )
+        };
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\n{variables}\n{}{}\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_digest = 'SLEEP'\n\
+             destination_hostgroup = 1\napply = 1\n",
+            server(0),
+            server(1)
+        )
+    })
+    .expect("tidegate starts")
+}
+
+fn counter(proxy: &Proxy, name: &str) -> u64 {
+    proxy.counter(name).expect("counted")
+}
+
+/// Connections to servers now.
+fn lanes(proxy: &Proxy) -> u64 {
+    proxy.statistics().expect("told")["lanes"].as_u64().expect("a number")
+}
+
+fn number(conn: &mut Conn, query: &str) -> Option<i64> {
+    conn.query_first::<Option<i64>, _>(query).expect("answered").flatten()
+}
+
+#[test]
+fn idle_connections_are_closed_before_their_server_does_it() {
+    let Some(cluster) = live::cluster("wait_timeout", Flavour::MariaDb, 0) else { return };
+    cluster.primary().sql("SET GLOBAL wait_timeout = 6").expect("set");
+    let proxy = proxy(&cluster, 10, "threads = 1");
+    let mut conn = client::connect(client::options(proxy.port));
+    assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
+    assert_eq!(lanes(&proxy), 1);
+    let aborted = cluster.primary().status("Aborted_clients").expect("a counter");
+    live::eventually("it is closed", Duration::from_secs(8), || lanes(&proxy) == 0);
+    assert_eq!(counter(&proxy, "lanes_expired"), 1);
+    let after = cluster.primary().status("Aborted_clients").expect("a counter");
+    assert_eq!(after, aborted, "the server had nothing to close");
+}
+
+#[test]
+fn an_idle_connection_to_a_server_that_does_not_answer_is_given_up() {
+    let Some(cluster) = live::cluster("pings", Flavour::MariaDb, 0) else { return };
+    let variables = "threads = 1\nping_interval_server_msec = 1000\nping_timeout_server = 300";
+    let proxy = proxy(&cluster, 10, variables);
+    let mut conn = client::connect(client::options(proxy.port));
+    assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
+    live::eventually("it is tested", Duration::from_secs(10), || counter(&proxy, "lane_pings") > 2);
+    assert_eq!((lanes(&proxy), counter(&proxy, "lane_pings_failed")), (1, 0));
+    cluster.primary().pause().expect("paused");
+    live::eventually("it is given up", Duration::from_secs(10), || {
+        counter(&proxy, "lane_pings_failed") == 1 && lanes(&proxy) == 0
+    });
+    cluster.primary().resume().expect("resumed");
+    assert_eq!(number(&mut conn, "SELECT 8"), Some(8));
+}
+
+#[test]
+fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let what = format!("resets with {}", flavour.name());
+        let Some(cluster) = live::cluster(&what, flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 10, "threads = 1");
+        let options = client::options(proxy.port);
+        let mut first = client::connect(options.clone());
+        for statement in [
+            "CREATE TABLE kept (a INT) ENGINE=InnoDB",
+            "SET NAMES latin1",
+            "SELECT @a := 5",
+            "CREATE TEMPORARY TABLE gone (a INT)",
+            "DO GET_LOCK('held', 0)",
+            "PREPARE p FROM 'SELECT 1'",
+            "SET autocommit = 0",
+            "INSERT INTO kept VALUES (1)",
+        ] {
+            first.query_drop(statement).expect(statement);
+        }
+        let id = number(&mut first, "SELECT CONNECTION_ID() + 0");
+        drop(first);
+        live::eventually("it is reset", Duration::from_secs(5), || {
+            counter(&proxy, "lanes_reset") == 1
+        });
+        let mut second = client::connect(options);
+        assert_eq!(number(&mut second, "SELECT COUNT(*) FROM kept"), Some(0), "rolled back");
+        assert_eq!(number(&mut second, "SELECT @a"), None);
+        assert_eq!(number(&mut second, "SELECT IS_FREE_LOCK('held')"), Some(1));
+        assert_eq!(number(&mut second, "SELECT @@autocommit"), Some(1));
+        assert!(second.query_drop("SELECT * FROM gone").is_err(), "no temporary table");
+        assert!(second.query_drop("EXECUTE p").is_err(), "no prepared statement");
+        let charset: Option<String> =
+            second.query_first("SELECT @@character_set_client").expect("answered");
+        assert_eq!(charset.as_deref(), Some("utf8mb4"));
+        assert_eq!(number(&mut second, "SELECT CONNECTION_ID() + 0"), id, "the same connection");
+        assert_eq!(counter(&proxy, "lanes_created"), 1);
+    }
+}
+
+#[test]
+fn connections_are_opened_ahead_of_need_and_as_slowly_as_asked() {
+    let Some(cluster) = live::cluster("warming", Flavour::MariaDb, 0) else { return };
+    let variables = "threads = 1\nconnection_warming = true\nfree_connections_pct = 50\n\
+                     throttle_connections_per_sec_to_hostgroup = 2";
+    let proxy = proxy(&cluster, 20, variables);
+    let began = Instant::now();
+    let mut conn = client::connect(client::options(proxy.port));
+    assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
+    live::eventually("half of them are open", Duration::from_secs(20), || lanes(&proxy) == 10);
+    assert!(began.elapsed() > Duration::from_secs(3), "two in a second: {:?}", began.elapsed());
+    assert_eq!(counter(&proxy, "lanes_warmed"), 9);
+}
+
+#[test]
+fn storms_of_connects_shun_no_healthy_server() {
+    let Some(cluster) = live::cluster("connect storms", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 100, "threads = 2\nmultiplexing = false");
+    let options = client::options(proxy.port);
+    let storm = Load::start(64, &options, {
+        let options = options.clone();
+        move |_, turn| {
+            let mut conn = Conn::new(options.clone()).map_err(|error| error.to_string())?;
+            match conn.query_first::<u64, _>(format!("SELECT {turn}")) {
+                Ok(Some(answer)) if answer == turn => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        }
+    });
+    storm.await_more(if live::full() { 60_000 } else { 2000 });
+    let wrong = storm.stop();
+    assert!(wrong.is_empty(), "{wrong:?}\n{}", proxy.log());
+    for name in ["shuns", "lanes_failed", "connect_timeouts"] {
+        assert_eq!(counter(&proxy, name), 0, "{name}");
+    }
+}
+
+/// Answers of eight clients in some seconds, and the time that 99 of 100 took at most.
+fn pace(options: &OptsBuilder, seconds: u64) -> (u64, Duration) {
+    let times = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let load = Load::start(8, options, {
+        let times = Arc::clone(&times);
+        move |conn, turn| {
+            let began = Instant::now();
+            match conn.query_first::<u64, _>(format!("SELECT {turn} + 1")) {
+                Ok(Some(answer)) if answer == turn + 1 => {
+                    times.lock().map_err(|error| error.to_string())?.push(began.elapsed());
+                    Ok(())
+                }
+                other => Err(format!("{other:?}")),
+            }
+        }
+    });
+    std::thread::sleep(Duration::from_secs(seconds));
+    let wrong = load.stop();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let mut times = std::mem::take(&mut *times.lock().expect("no panic"));
+    times.sort_unstable();
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    (times.len() as u64, p99)
+}
+
+#[test]
+fn a_saturated_hostgroup_slows_no_other() {
+    let Some(cluster) = live::cluster("isolation", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 4, "threads = 2\nconnect_timeout_server_max = 120000");
+    let options = client::options(proxy.port);
+    let (waiters, seconds, most) = if live::full() { (500, 10, 1.05) } else { (300, 2, 1.5) };
+    let mut told = BTreeSet::new();
+    // the figures of a busy machine differ from one moment to the next
+    for _ in 0..5 {
+        let (alone, alone_p99) = pace(&options, seconds);
+        let slow = Load::start(waiters, &options, |conn, _| {
+            conn.query_drop("SELECT SLEEP(0.2)").map_err(|error| error.to_string())
+        });
+        live::eventually("they wait", Duration::from_secs(30), || slow.done() >= 20);
+        let (beside, beside_p99) = pace(&options, seconds);
+        let wrong = slow.stop();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        let slower = alone as f64 / beside as f64;
+        let later = beside_p99.as_secs_f64() / alone_p99.as_secs_f64();
+        let figures = format!("{alone} in {alone_p99:?} alone, {beside} in {beside_p99:?} beside");
+        println!("{figures}: {slower:.3} and {later:.3}");
+        told.insert(figures);
+        if slower < most && later < most {
+            return;
+        }
+    }
+    panic!("never within {most}: {told:?}");
+}
+
+#[test]
+fn thousands_of_clients_that_come_and_go_share_few_connections() {
+    let Some(cluster) = live::cluster("many clients", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 200, "threads = 2\nmax_connections = 5000");
+    let (clients, seconds) = if live::full() { (4096, 300) } else { (512, 8) };
+    let options = client::options(proxy.port);
+    let load = Load::start(clients, &options, {
+        let options = options.clone();
+        move |conn, turn| {
+            if turn % 10 == 0 {
+                *conn = Conn::new(options.clone()).map_err(|error| error.to_string())?;
+            }
+            match conn.query_first::<u64, _>(format!("SELECT {turn} + 1")) {
+                Ok(Some(answer)) if answer == turn + 1 => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        }
+    });
+    std::thread::sleep(Duration::from_secs(seconds));
+    let done = load.done();
+    let wrong = load.stop();
+    assert!(wrong.is_empty(), "{:?}\n{}", &wrong[..wrong.len().min(5)], proxy.log());
+    assert!(done > 10 * clients as u64, "{done} answers");
+    for name in ["err", "shuns", "connect_timeouts", "lanes_failed"] {
+        assert_eq!(counter(&proxy, name), 0, "{name}");
+    }
+    let most = cluster.primary().status("Max_used_connections").expect("a counter");
+    println!("{clients} clients got {done} answers over at most {most} connections");
+    assert!(most <= 205, "{most} connections");
+}
