@@ -86,51 +86,89 @@ fn change(admin: &mut Conn, turn: u32) {
     run(admin, "LOAD MYSQL USERS TO RUNTIME");
 }
 
-#[test]
-fn loads_in_a_row_are_felt_by_none_of_sixty_four_clients() {
+/// A proxy with tables for sysbench behind it.
+fn with_tables(what: &str) -> Option<(Cluster, Proxy)> {
     if !Program::new("sysbench").args(["--version"]).run().success {
-        return skip("sysbench under loads", "the package sysbench is not installed");
+        skip(what, "the package sysbench is not installed");
+        return None;
     }
-    let Some(cluster) = live::cluster("loads in a row", Flavour::MariaDb, 2) else { return };
+    let cluster = live::cluster(what, Flavour::MariaDb, 2)?;
     cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
     let proxy = start(&cluster);
     let prepared = sysbench(&proxy, "prepare", served());
     assert!(prepared.success, "{}\n{}", prepared.output, prepared.errors);
     cluster.wait_replicated().expect("replicated");
-    let mut admin = admin(&proxy);
-    // three LOADs a turn
-    let (rounds, turns) = if live::full() { (3, 334) } else { (1, 40) };
+    Some((cluster, proxy))
+}
+
+/// What is left of the throughput while something else is done, in the median of some rounds.
+fn share_left(proxy: &Proxy, rounds: u32, mut meanwhile: impl FnMut() + Send) -> f64 {
     let mut shares = Vec::new();
     for _ in 0..rounds {
-        let without = throughput(&sysbench(&proxy, "run", served()));
-        let counted = |name: &str| {
-            let count = |server: &lab::Server| server.status(name).expect("a counter");
-            cluster.servers().iter().map(count).sum::<u64>()
-        };
-        let before = ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
+        let without = throughput(&sysbench(proxy, "run", served()));
         let with = thread::scope(|scope| {
-            let load = scope.spawn(|| sysbench(&proxy, "run", served()));
-            let began = Instant::now();
-            for turn in 0..turns {
-                // evenly over the time that is measured
-                let due = served().mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
-                thread::sleep(due.saturating_sub(began.elapsed()));
-                change(&mut admin, turn);
-            }
+            let load = scope.spawn(|| sysbench(proxy, "run", served()));
+            meanwhile();
             throughput(&load.join().expect("no panic"))
         });
-        let after = ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
-        // asking costs some connections, and a new burst of clients may take a few more
-        let new: Vec<u64> =
-            after.iter().zip(before).map(|(after, before)| after - before).collect();
-        assert!(new[0] <= 140 && new[1..] == [0, 0], "connections, aborted: {new:?}");
-        println!("{} LOADs: {without:.0}/s without, {with:.0}/s with", turns * 3);
+        println!("{without:.0}/s without, {with:.0}/s with");
         shares.push(with / without);
     }
     shares.sort_by(f64::total_cmp);
-    let median = shares[shares.len() / 2];
-    let least = if live::full() { 0.95 } else { 0.5 };
-    assert!(median > least, "{shares:?}");
+    shares[shares.len() / 2]
+}
+
+#[test]
+fn loads_in_a_row_are_felt_by_none_of_sixty_four_clients() {
+    let Some((cluster, proxy)) = with_tables("loads in a row") else { return };
+    let mut admin = admin(&proxy);
+    // three LOADs a turn
+    let (rounds, turns) = if live::full() { (3, 334) } else { (1, 40) };
+    let counted = |name: &str| {
+        let count = |server: &lab::Server| server.status(name).expect("a counter");
+        cluster.servers().iter().map(count).sum::<u64>()
+    };
+    let counts = || ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
+    let share = share_left(&proxy, rounds, || {
+        let (before, began) = (counts(), Instant::now());
+        for turn in 0..turns {
+            // evenly over the time that is measured
+            let due = served().mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
+            thread::sleep(due.saturating_sub(began.elapsed()));
+            change(&mut admin, turn);
+        }
+        // asking costs some connections, and a new burst of clients may take a few more
+        let pairs = counts().into_iter().zip(before);
+        let new: Vec<u64> = pairs.map(|(after, before)| after - before).collect();
+        assert!(new[0] <= 140 && new[1..] == [0, 0], "connections, aborted: {new:?}");
+    });
+    println!("{share:.3} of the throughput is left under {} LOADs", turns * 3);
+    assert!(share > if live::full() { 0.95 } else { 0.5 }, "{share}");
+}
+
+#[test]
+fn reading_every_statistics_table_in_a_loop_takes_nothing_from_throughput() {
+    // what it takes from workers is measured in `stats_tables` in any form
+    if !live::full() {
+        return;
+    }
+    let Some((_cluster, proxy)) = with_tables("statistics in a loop") else { return };
+    let mut admin = admin(&proxy);
+    let tables: Vec<String> = admin.query("SHOW TABLES FROM stats").expect("listed");
+    let share = share_left(&proxy, 3, || {
+        let (mut readings, began) = (0, Instant::now());
+        while began.elapsed() < served() {
+            for table in &tables {
+                run(&mut admin, &format!("SELECT * FROM stats.{table}"));
+            }
+            readings += 1;
+            // as often as a dashboard may be eager
+            thread::sleep(Duration::from_millis(250));
+        }
+        println!("{readings} readings of {} tables", tables.len());
+    });
+    println!("{share:.3} of the throughput is left");
+    assert!(share > 0.98, "{share}");
 }
 
 /// Ten thousand rules and users, a thousand servers.

@@ -129,6 +129,30 @@ fn prometheus_reads_what_clients_did() {
 }
 
 #[test]
+fn a_scrape_is_hardly_felt_by_workers_whoever_is_connected() {
+    const SCRAPES: u32 = 50;
+    let Some(cluster) = live::cluster("the cost of a scrape", Flavour::MariaDb, 0) else { return };
+    let measured = Measured::start(&cluster);
+    let options = client::options(measured.proxy.port);
+    let clients: Vec<_> = (0..500).map(|_| client::connect(options.clone())).collect();
+    let workers = measured.proxy.statistics().expect("told")["workers"].as_u64().expect("counted");
+    // whatever else the machine does makes a scrape dearer, never cheaper
+    let cost_us = || {
+        let before = measured.proxy.worker_cpu_ns();
+        for _ in 0..SCRAPES {
+            let (status, text) = measured.get("/metrics");
+            let connected = "\nproxysql_client_connections_connected 500\n";
+            assert!(status == 200 && text.contains(connected), "{text}");
+        }
+        let spent = measured.proxy.worker_cpu_ns() - before;
+        spent / workers / u64::from(SCRAPES) / 1000
+    };
+    let least = (0..5).map(|_| cost_us()).min().expect("five rounds");
+    println!("a scrape costs each of {workers} workers {least} us, with {} clients", clients.len());
+    assert!(least < 500, "{least} us");
+}
+
+#[test]
 fn ready_is_who_has_a_usable_server_and_accepts_clients() {
     let Some(cluster) = live::cluster("readiness", Flavour::MariaDb, 0) else { return };
     let measured = Measured::start(&cluster);

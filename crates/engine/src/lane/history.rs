@@ -18,6 +18,9 @@ const WINDOW: u32 = 64;
 /// How many runs in good order make up for one that held up others.
 const ATONE: u32 = 64;
 
+/// What holds up others within so long counts once, in microseconds.
+const TOGETHER_US: u64 = 30_000;
+
 /// How long a digest that held up others runs alone the first time, and at most; microseconds.
 const BARRED_US: (u64, u64) = (1_000_000, 64_000_000);
 
@@ -47,6 +50,7 @@ pub struct Past {
     calls: bool,
     untidy: bool,
     guilt: u32,
+    blamed_us: u64,
     barred_until_us: u64,
     barred_for_us: u64,
 }
@@ -78,8 +82,13 @@ impl Past {
     }
 
     /// It held up others on its lane. When that happens more than now and then, it runs alone for
-    /// a while, longer each time.
+    /// a while, longer each time. Lanes that stand still together count once: that is more often
+    /// the machine than the statement.
     pub fn held_up(&mut self, now_us: u64) {
+        if now_us < self.blamed_us.saturating_add(TOGETHER_US) {
+            return;
+        }
+        self.blamed_us = now_us;
         self.guilt += ATONE;
         if self.guilt > 2 * ATONE {
             self.bar(now_us);
@@ -230,19 +239,28 @@ mod tests {
     #[test]
     fn one_hindrance_in_many_runs_is_forgiven_and_more_are_punished_harder_each_time() {
         let mut past = Past::new(1, false);
+        let mut now_us = 0;
+        let mut held_up = |past: &mut Past, times: u32| {
+            for _ in 0..times {
+                now_us += TOGETHER_US;
+                (0..5).for_each(|_| past.held_up(now_us));
+            }
+            now_us
+        };
         for _ in 0..100 {
             (0..ATONE).for_each(|_| past.note(&run(1)));
-            past.held_up(10);
+            let now_us = held_up(&mut past, 1);
+            assert!(!past.is_barred(now_us));
         }
-        assert!(!past.is_barred(10));
-        (0..2).for_each(|_| past.held_up(10));
-        assert!(past.is_barred(10) && !past.is_barred(10 + BARRED_US.0));
+        let first_us = held_up(&mut past, 2);
+        assert!(past.is_barred(first_us) && !past.is_barred(first_us + BARRED_US.0));
         assert_eq!(past.latency_us(), None, "it has to be learnt anew");
-        (0..3).for_each(|_| past.held_up(20 + BARRED_US.0));
-        assert!(past.is_barred(20 + 2 * BARRED_US.0));
-        past.bar(30 + 3 * BARRED_US.0);
-        assert!(past.is_barred(29 + 7 * BARRED_US.0), "four times as long");
-        assert!(!past.is_barred(30 + 7 * BARRED_US.0));
+        let second_us = held_up(&mut past, 3);
+        assert!(past.is_barred(second_us + BARRED_US.0), "twice as long");
+        assert!(!past.is_barred(second_us + 2 * BARRED_US.0));
+        past.bar(second_us + 3 * BARRED_US.0);
+        assert!(past.is_barred(second_us + 6 * BARRED_US.0), "four times as long");
+        assert!(!past.is_barred(second_us + 7 * BARRED_US.0));
     }
 
     #[test]

@@ -162,7 +162,7 @@ mod tests {
         let slow = past(9, Run { latency_us: 1001, ..RUN });
         let large = past(9, Run { reply_bytes: 5001, ..RUN });
         let mut barred = past(9, RUN);
-        (0..9).for_each(|_| barred.held_up(5));
+        barred.bar(5);
         let with = |past| Asked { past: Some(past), ..asked };
         let table = [
             (Asked { forbidden: true, ..asked }, Refusal::Forbidden),
