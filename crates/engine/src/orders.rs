@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::ids::{LaneId, SessionId};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::report::LogEvent;
 use crate::topology::ServerRef;
 
@@ -62,6 +62,24 @@ pub enum Order {
         end: End,
         /// When, in microseconds.
         at: u64,
+    },
+    /// Gives a lane (`Proxy::take_parcel`) to another worker, which tells its proxy of it
+    /// (`Proxy::on_given`). Where the socket cannot be given it is closed, and the worker told that
+    /// it may dial (`Proxy::on_permit`).
+    Give {
+        /// What its socket is known by.
+        lane: LaneId,
+        /// The hostgroup of its server.
+        hostgroup: HostgroupId,
+        /// Who gets it.
+        worker: usize,
+    },
+    /// Asks all other workers for a lane (`Proxy::on_want`).
+    Want {
+        /// The hostgroup that somebody waits for.
+        hostgroup: HostgroupId,
+        /// Where.
+        worker: usize,
     },
     /// Closes a socket: after what was sent to it is out for a client, at once for a lane.
     Close(End),

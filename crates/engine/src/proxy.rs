@@ -18,8 +18,8 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
 use crate::route::QueryProcessor;
-pub use crate::session::Replaced;
 use crate::session::{Mirrors, Phase, Session};
+pub use crate::session::{Parcel, Replaced};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
@@ -89,6 +89,11 @@ pub struct Proxy {
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
     /// Settings that sessions have made, latest first.
     pub(crate) settings_seen: Vec<Arc<Settings>>,
+    /// Its number among the workers, and how many they are.
+    pub(crate) number: usize,
+    pub(crate) workers: usize,
+    /// Lanes that are being given to other workers.
+    pub(crate) parcels: Vec<(LaneId, Parcel)>,
     /// What challenges after the first one are made of.
     pub(crate) secret: [u8; 32],
     /// What happened in the whole process, and what of it is this worker's.
@@ -126,6 +131,9 @@ impl Proxy {
             texts: Registry::default(),
             schemas_seen: Vec::new(),
             settings_seen: Vec::new(),
+            number: 0,
+            workers: 1,
+            parcels: Vec::new(),
             secret,
             overall: Default::default(),
             stats: Counters::default(),

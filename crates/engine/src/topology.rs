@@ -4,6 +4,7 @@
 //! is a server's number, by which workers know it, and its [`Gauge`]: permits for backend
 //! connections, and the failures that shun it. Which server a query gets is `pool`'s.
 
+mod board;
 mod gauge;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,6 +14,7 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
 
+pub use board::Board;
 pub use gauge::{DialLimits, Gauge, LastFault, Pace};
 
 const TABLE: &str = "mysql_servers";
@@ -52,6 +54,15 @@ impl Status {
     }
 }
 
+/// What all workers know together of a hostgroup.
+#[derive(Default, Debug)]
+pub struct Group {
+    /// Connections that were begun lately.
+    pub pace: Pace,
+    /// Who waits for one.
+    pub board: Board,
+}
+
 /// A server of a hostgroup.
 #[derive(Clone)]
 pub struct Server {
@@ -72,8 +83,8 @@ pub struct Server {
     pub max_connections: u32,
     /// What all workers know together; shared by all versions of the server.
     pub gauge: Arc<Gauge>,
-    /// Connections that were made lately to the servers of its hostgroup; shared by all of them.
-    pub pace: Arc<Pace>,
+    /// What all workers know together of its hostgroup; shared by all servers of it.
+    pub group: Arc<Group>,
 }
 
 impl Server {
@@ -85,7 +96,7 @@ impl Server {
     /// Whether one more connection may be begun now, as far as it is a matter of how many are. The
     /// limits hold but for what several workers do in the same moment.
     pub fn may_dial(&self, limits: &DialLimits, now_us: u64) -> bool {
-        self.gauge.dialing() < limits.at_once && self.pace.has_room(limits.per_sec, now_us)
+        self.gauge.dialing() < limits.at_once && self.group.pace.has_room(limits.per_sec, now_us)
     }
 
     /// What becomes of a server that is in no topology any more: what runs on it may end.
@@ -146,7 +157,7 @@ struct Known<'a> {
     by_key: HashMap<Key, (usize, Arc<Gauge>)>,
     taken: HashSet<usize>,
     next: usize,
-    paces: HashMap<HostgroupId, Arc<Pace>>,
+    by_group: HashMap<HostgroupId, Arc<Group>>,
     before: &'a Topology,
 }
 
@@ -228,13 +239,13 @@ impl<'a> Known<'a> {
             gone.filter_map(|gone| Some((gone.key.clone(), (gone.index, gone.gauge.upgrade()?))));
         let by_key: HashMap<_, _> = servers.chain(gone).collect();
         let taken = by_key.values().map(|(index, _)| *index).collect();
-        let paces = before.servers.iter().map(|server| (server.hostgroup, server.pace.clone()));
-        Self { by_key, taken, next: 0, paces: paces.collect(), before }
+        let by_group = before.servers.iter().map(|server| (server.hostgroup, server.group.clone()));
+        Self { by_key, taken, next: 0, by_group: by_group.collect(), before }
     }
 
     /// The server with the number and gauge that it has already, or with new ones.
     fn identify(&mut self, mut server: Server) -> ServerRef {
-        server.pace = self.paces.entry(server.hostgroup).or_default().clone();
+        server.group = self.by_group.entry(server.hostgroup).or_default().clone();
         let Some((index, gauge)) = self.by_key.get(&server.key()) else {
             return Arc::new(Server { index: self.next_index(), ..server });
         };
@@ -313,7 +324,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         weight,
         max_connections,
         gauge: Arc::default(),
-        pace: Arc::default(),
+        group: Arc::default(),
     })
 }
 

@@ -106,9 +106,9 @@ pub(crate) fn start(
             _ => spawn(number, &plan, sockets, notices, EpollDriver::new)?,
         });
     }
-    for mailbox in &mailboxes {
+    for (number, mailbox) in mailboxes.iter().enumerate() {
         // a mailbox that was just made has room
-        let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
+        let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
     }
     let addresses = listeners.addresses();
     let doors = Arc::new(Doors::new(listeners, mailboxes.clone(), &vars));

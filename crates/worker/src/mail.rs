@@ -3,8 +3,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use engine::ids::HostgroupId;
 use engine::orders::{End, KillRequest};
-use engine::proxy::Replaced;
+use engine::proxy::{Parcel, Replaced};
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
 use io::{Addr, Driver, Edge, Listener, Mailbox};
@@ -13,8 +14,24 @@ use crate::{Places, Worker};
 
 /// A message to a worker.
 pub enum Mail {
-    /// The mailboxes of all workers, this one's included.
-    Peers(Vec<Mailbox<Mail>>),
+    /// The mailboxes of all workers, and which of them is this one's.
+    Peers(Vec<Mailbox<Mail>>, usize),
+    /// A lane of another worker.
+    Given {
+        /// Its socket.
+        socket: OwnedFd,
+        /// The lane.
+        parcel: Parcel,
+    },
+    /// Another worker's lane to this hostgroup was closed for this one.
+    Permit(HostgroupId),
+    /// Another worker's client waits for a lane.
+    Want {
+        /// Of which hostgroup.
+        hostgroup: HostgroupId,
+        /// Which worker.
+        worker: usize,
+    },
     /// Another configuration is in force.
     Snapshot {
         /// The configuration, made to follow the one before.
@@ -66,7 +83,19 @@ pub enum Mail {
 impl Worker {
     pub(crate) fn open<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
         match mail {
-            Mail::Peers(peers) => self.peers = peers,
+            Mail::Peers(peers, number) => {
+                self.proxy.on_peers(number, peers.len());
+                self.peers = peers;
+            }
+            Mail::Given { socket, parcel } => {
+                if let Some(sock) = io.attach(socket)
+                    && let Some(lane) = self.proxy.on_given(parcel)
+                {
+                    self.bind(End::Lane(lane), sock);
+                }
+            }
+            Mail::Permit(hostgroup) => self.proxy.on_permit(hostgroup),
+            Mail::Want { hostgroup, worker } => self.proxy.on_want(hostgroup, worker),
             Mail::Snapshot { snapshot, places, backlog_max, tell } => {
                 self.outside.places = places;
                 self.outside.shared.set_clients_max(snapshot.vars.max_connections);

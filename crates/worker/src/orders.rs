@@ -2,6 +2,7 @@
 //!
 //! Bytes that go to the same socket one after the other are sent by one system call.
 
+use engine::ids::{HostgroupId, LaneId};
 use engine::orders::{End, Order};
 use engine::slab::Key;
 use io::{Driver, Edge, Micros, Sock};
@@ -84,6 +85,13 @@ impl Worker {
             }
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
             Order::Close(end) => self.close(io, *end),
+            Order::Give { lane, hostgroup, worker } => self.give(io, *lane, *hostgroup, *worker),
+            Order::Want { hostgroup, worker } => {
+                for other in &self.peers {
+                    // whoever waits asks again
+                    let _ = other.post(Mail::Want { hostgroup: *hostgroup, worker: *worker });
+                }
+            }
             Order::Kill(request) => {
                 for worker in &self.peers {
                     // a full mailbox drops the kill, as a lost packet would; the client can repeat
@@ -137,7 +145,7 @@ impl Worker {
     fn dial<D: Driver>(
         &mut self,
         io: &mut Edge<D>,
-        lane: engine::ids::LaneId,
+        lane: LaneId,
         server: &engine::topology::Server,
     ) {
         let Some(addr) = self.outside.places.find(server) else {
@@ -155,6 +163,30 @@ impl Worker {
         match end {
             End::Client(_) => io.close_drained(sock),
             End::Lane(_) => io.close(sock),
+        }
+    }
+
+    fn give<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        lane: LaneId,
+        hostgroup: HostgroupId,
+        worker: usize,
+    ) {
+        let Some(parcel) = self.proxy.take_parcel(lane) else { return };
+        let end = End::Lane(lane);
+        let Some(sock) = self.sock(end) else { return };
+        self.unbind(end, sock);
+        let mail = match io.detach(sock) {
+            Some(socket) => Mail::Given { socket, parcel },
+            None => {
+                drop(parcel);
+                Mail::Permit(hostgroup)
+            }
+        };
+        if let Some(other) = self.peers.get(worker) {
+            // a full mailbox closes the lane and frees its permit; whoever waits looks again
+            let _ = other.post(mail);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour};
@@ -152,6 +153,47 @@ fn storms_of_connects_shun_no_healthy_server() {
     for name in ["shuns", "lanes_failed", "connect_timeouts"] {
         assert_eq!(counter(&proxy, name), 0, "{name}");
     }
+}
+
+#[test]
+fn no_server_gets_more_connections_than_it_may_and_every_worker_gets_some() {
+    let Some(cluster) = live::cluster("max_connections", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 8, "threads = 4\npipeline_depth = 0");
+    let options = client::options(proxy.port);
+    let least = Arc::new((0..48).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+    let next = AtomicU64::new(0);
+    let loads: Vec<_> = (0..48)
+        .map(|_| {
+            let (least, client) = (Arc::clone(&least), next.fetch_add(1, Ordering::Relaxed));
+            Load::start(1, &options, move |conn, turn| {
+                let at = usize::try_from(client).map_err(|error| error.to_string())?;
+                let text = format!("SELECT {turn} + 0 * BENCHMARK(20000, 1 + 1)");
+                match conn.query_first::<u64, _>(text) {
+                    Ok(Some(answer)) if answer == turn => {
+                        least[at].fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    }
+                    other => Err(format!("{other:?}")),
+                }
+            })
+        })
+        .collect();
+    let mut most = 0;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(if live::full() { 30 } else { 4 }) {
+        let sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'";
+        let seen = cluster.primary().sql(sessions).expect("counted");
+        let seen = seen[0][0].as_deref().expect("a number");
+        most = most.max(seen.parse::<u32>().expect("a number"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let wrong: Vec<_> = loads.into_iter().flat_map(Load::stop).collect();
+    assert!(wrong.is_empty(), "{wrong:?}\n{}", proxy.log());
+    assert_eq!(most, 8, "all of them and no more");
+    let done: Vec<_> = least.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+    let (least, most) = (done.iter().min().copied(), done.iter().max().copied());
+    println!("answers by client: {done:?}");
+    assert!(least.zip(most).is_some_and(|(least, most)| least * 10 > most), "{done:?}");
 }
 
 /// Answers of eight clients in some seconds, and the time that 99 of 100 took at most.

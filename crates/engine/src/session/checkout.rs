@@ -56,6 +56,7 @@ impl Proxy {
                 self.stats.checkouts_waited += 1;
                 self.set_phase(id, Phase::Waiting(waiting));
                 self.pool.enqueue(job.hostgroup, id);
+                self.post_wait(job.hostgroup);
                 self.pursue(id, found);
             }
         }
@@ -161,7 +162,11 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
         let at_us = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
+        let hostgroup = waiting.job.hostgroup;
         self.wake(id, at_us);
+        if self.pool.waiters(hostgroup).next() == Some(id) {
+            self.want(hostgroup);
+        }
     }
 
     fn dial_for(&mut self, id: SessionId, server: ServerRef) {
@@ -203,7 +208,7 @@ impl Proxy {
             counters.open += 1;
         }
         to.gauge.begin_dial();
-        to.pace.note(now_us);
+        to.group.pace.note(now_us);
         self.note_used(&to);
         self.orders.push(Order::Dial { lane: id, server: to });
         let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
@@ -252,6 +257,7 @@ impl Proxy {
             return None;
         };
         self.pool.forget_waiter(waiting.job.hostgroup, id);
+        self.post_wait(waiting.job.hostgroup);
         if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane))
             && lane.lease == Lease::Dialing(Some(id))
         {
@@ -265,8 +271,9 @@ impl Proxy {
         self.stop_waiting(id).is_some()
     }
 
-    /// A lane is free: the first waiter it fits gets it, else it becomes idle.
-    pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
+    /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
+    /// it becomes idle.
+    pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
         lane.closing = false;

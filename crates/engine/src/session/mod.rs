@@ -4,10 +4,10 @@
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
-//! and `ending`. `tend` looks after lanes that no session has, `share` runs commands on lanes that
-//! others use too, `recall` keeps what reads leave behind there, `adopt` is the change of the
-//! configuration, `asked` follows a query from its route to the statistics, `mirror` runs copies of
-//! queries in sessions without a client.
+//! and `ending`. `tend` looks after lanes that no session has, `give` gives them to other workers,
+//! `share` runs commands on lanes that others use too, `recall` keeps what reads leave there,
+//! `adopt` is the change of the configuration, `asked` follows a query from its route to the
+//! statistics, `mirror` runs copies of queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ mod deadline;
 mod delay;
 mod ending;
 mod execute;
+mod give;
 mod infile;
 mod kill;
 mod local;
@@ -54,6 +55,7 @@ mod tend;
 mod ties;
 
 pub use adopt::Replaced;
+pub use give::Parcel;
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Handles;

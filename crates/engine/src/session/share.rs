@@ -319,6 +319,11 @@ impl Proxy {
             return self.rest(lane_id);
         }
         if self.pool.has_no_waiters(hostgroup) {
+            let server = lane.server.clone();
+            let others_wait = self.worker_in_need(&server, self.now_us).is_some();
+            if let Some(lane) = self.lanes.get_mut(lane_id) {
+                lane.closing |= others_wait;
+            }
             return;
         }
         let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));

@@ -131,6 +131,8 @@ counters! {
     pub lanes_expired: u64,
     /// Lanes that were opened ahead of need.
     pub lanes_warmed: u64,
+    /// Lanes that came from other workers.
+    pub lanes_given: u64,
     /// Tests of idle lanes.
     pub lane_pings: u64,
     /// Tests and resets of lanes that were not answered in time.

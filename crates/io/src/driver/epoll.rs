@@ -172,6 +172,16 @@ impl Driver for EpollDriver {
         Some((handle.as_raw_fd(), crate::listen::bound_to(handle).ok()?))
     }
 
+    fn detach(&mut self, sock: Sock, handle: OwnedFd, from: Interest) -> Option<OwnedFd> {
+        // another set may have it only when this one has not
+        self.set_interest(sock, &handle, from, Interest::NONE).ok()?;
+        Some(handle)
+    }
+
+    fn attach(socket: OwnedFd) -> Option<OwnedFd> {
+        Some(socket)
+    }
+
     fn pending_error(&self, handle: &OwnedFd) -> i32 {
         socket::pending_error(handle)
     }

@@ -136,6 +136,16 @@ pub trait Driver: Sized {
     fn local(&self, _: &Self::Handle) -> Option<(i32, Addr)> {
         None
     }
+    /// Lets a socket go without closing it, so that another driver may have it; closes it where
+    /// that cannot be.
+    fn detach(&mut self, sock: Sock, handle: Self::Handle, from: Interest) -> Option<OwnedFd> {
+        self.close(sock, handle, from);
+        None
+    }
+    /// A socket that another driver of the same kind let go; `None` where it is of no use.
+    fn attach(_: OwnedFd) -> Option<Self::Handle> {
+        None
+    }
     /// Announces that nothing more will be sent.
     fn shutdown_send(&mut self, handle: &Self::Handle);
     /// Closes a socket; nothing that it reports afterwards is heard.

@@ -100,6 +100,34 @@ impl<D: Driver> Edge<D> {
         self.driver.close(sock, socket.handle, socket.interest);
     }
 
+    /// Lets a socket go without closing it, for [`Edge::attach`] of another loop. Where that cannot
+    /// be, because bytes wait in either direction or the driver has no such sockets, it is closed.
+    pub fn detach(&mut self, sock: Sock) -> Option<OwnedFd> {
+        let socket = self.sockets.find(sock)?;
+        let is_quiet = socket.reports()
+            && socket.ended.is_none()
+            && socket.input.is_empty()
+            && socket.output.is_empty();
+        if !is_quiet {
+            self.close(sock);
+            return None;
+        }
+        let socket = self.sockets.remove(sock)?;
+        self.driver.detach(sock, socket.handle, socket.interest)
+    }
+
+    /// Takes over a socket that another loop let go; `None` when it cannot be watched and is
+    /// closed.
+    pub fn attach(&mut self, socket: OwnedFd) -> Option<Sock> {
+        let handle = D::attach(socket)?;
+        let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
+        if self.watch(sock, Interest::READ).is_err() {
+            self.close(sock);
+            return None;
+        }
+        Some(sock)
+    }
+
     /// Stops receiving. What arrived already is kept and not offered until [`Edge::resume`].
     /// Costs nothing unless bytes do arrive meanwhile, so it may be used freely.
     pub fn pause(&mut self, sock: Sock) {

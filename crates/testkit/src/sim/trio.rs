@@ -97,8 +97,8 @@ impl Stage {
         });
         let mut workers: Vec<_> = workers.collect();
         let mailboxes: Vec<_> = workers.iter().map(Loop::mailbox).collect();
-        for (worker, mailbox) in workers.iter_mut().zip(&mailboxes) {
-            let _ = mailbox.post(Mail::Peers(mailboxes.clone()));
+        for (number, (worker, mailbox)) in workers.iter_mut().zip(&mailboxes).enumerate() {
+            let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
             let (service, io) = worker.parts_mut();
             service.start(io);
         }

@@ -1,0 +1,181 @@
+//! Lanes that are given to other workers, whose clients wait while a server has as many connections
+//! as it may.
+//!
+//! A lane is only ever given, never taken: by whoever checks it in, when somebody elsewhere waits
+//! for longer than anybody here, or on request of a worker whose client waits. How the socket gets
+//! there is the edge's business.
+
+use std::sync::Arc;
+
+use crate::ids::{HostgroupId, LaneId};
+use crate::lane::{Lane, Lease};
+use crate::orders::Order;
+use crate::proxy::Proxy;
+use crate::session::Phase;
+use crate::topology::{Server, Status};
+
+/// How much longer than one's own client another worker's must have waited to come first; so lanes
+/// do not change workers for every query.
+const FAIR_US: u64 = 10_000;
+
+/// A lane on its way from one worker to another, with its permit: whoever loses it gives that back.
+pub struct Parcel(Option<Box<Lane>>);
+
+impl Parcel {
+    fn open(mut self) -> Option<Box<Lane>> {
+        self.0.take()
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.0 {
+            lane.server.gauge.give_permit();
+        }
+    }
+}
+
+impl std::fmt::Debug for Parcel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Parcel").field(&self.0.as_ref().map(|lane| lane.id)).finish()
+    }
+}
+
+impl Proxy {
+    /// A lane is free: another worker gets it where its client waits for longer than ours, else the
+    /// first waiter that it fits, else it becomes idle.
+    pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
+        let may_stay = lane.server.status == Status::Online
+            && lane.kills == 0
+            && !(lane.struck || lane.single_use);
+        let need = match is_ours || !may_stay {
+            true => None,
+            false => self.worker_in_need(&lane.server, u64::MAX),
+        };
+        match need {
+            Some(worker) => self.give_lane(lane_id, worker),
+            None => self.offer_lane_here(lane_id),
+        }
+    }
+
+    /// It is worker `number` of so many.
+    pub fn on_peers(&mut self, number: usize, workers: usize) {
+        (self.number, self.workers) = (number, workers);
+    }
+
+    /// Another worker's client waits for a connection to a hostgroup.
+    pub fn on_want(&mut self, hostgroup: HostgroupId, worker: usize) {
+        if worker == self.number || !self.pool.has_no_waiters(hostgroup) {
+            return;
+        }
+        let topology = self.snapshot.topology.clone();
+        let mut servers = topology.hostgroup(hostgroup).iter();
+        let idle = servers.find_map(|server| {
+            let full = server.gauge.used() >= server.max_connections;
+            let waits = full && server.group.board.waits(worker);
+            self.pool.idle_of(server).first().copied().filter(|_| waits)
+        });
+        if let Some(lane) = idle {
+            self.give_lane(lane, worker);
+        }
+    }
+
+    /// A lane comes from another worker; its socket will be known by the id that is returned.
+    pub fn on_given(&mut self, parcel: Parcel) -> Option<LaneId> {
+        let mut lane = *parcel.open()?;
+        lane.server = match self.snapshot.topology.find(lane.server.index) {
+            Some(server) if Arc::ptr_eq(&server.gauge, &lane.server.gauge) => server.clone(),
+            _ => Arc::new(lane.server.removed()),
+        };
+        if let Some(account) = self.snapshot.users.successor(&lane.account) {
+            lane.account = account.clone();
+        }
+        let server = lane.server.clone();
+        if let Some(counters) = self.server_stats.of(server.index) {
+            counters.open += 1;
+        }
+        self.stats.lanes_given += 1;
+        let id = self.lanes.insert_with(|id| {
+            lane.id = id;
+            lane
+        });
+        self.offer_lane_here(id);
+        // what was told of this worker may be out of date
+        self.post_wait(server.hostgroup);
+        self.want(server.hostgroup);
+        Some(id)
+    }
+
+    /// A lane on its way from here was lost, or its worker is told that it may dial.
+    pub fn on_permit(&mut self, hostgroup: HostgroupId) {
+        self.wake_first(hostgroup);
+    }
+
+    /// Asks the other workers for a lane on behalf of whoever waits first.
+    pub(crate) fn want(&mut self, hostgroup: HostgroupId) {
+        let first = self.pool.waiters(hostgroup).next();
+        let waits = first.is_some_and(|first| self.has_no_dial(first));
+        if self.workers > 1 && waits {
+            self.orders.push(Order::Want { hostgroup, worker: self.number });
+        }
+    }
+
+    /// The lane that is given by an order.
+    pub fn take_parcel(&mut self, lane: LaneId) -> Option<Parcel> {
+        let at = self.parcels.iter().position(|(id, _)| *id == lane)?;
+        Some(self.parcels.swap_remove(at).1)
+    }
+
+    /// Tells the other workers since when somebody waits here for a hostgroup, or that nobody does.
+    pub(crate) fn post_wait(&self, hostgroup: HostgroupId) {
+        if self.workers > 1
+            && let Some(server) = self.snapshot.topology.hostgroup(hostgroup).first()
+        {
+            let since_us = self.first_waits_since(hostgroup).unwrap_or(0);
+            server.group.board.post(self.number, since_us);
+        }
+    }
+
+    /// Since when whoever waits first for a hostgroup does so.
+    fn first_waits_since(&self, hostgroup: HostgroupId) -> Option<u64> {
+        let first = self.pool.waiters(hostgroup).next()?;
+        match &self.sessions.get(first)?.phase {
+            Phase::Waiting(waiting) => Some(waiting.since_us.max(1)),
+            _ => None,
+        }
+    }
+
+    /// The worker that is to have a free lane of a full server: its client waits for longer than
+    /// anybody here; where nobody does, since before `unless_since_us`.
+    pub(crate) fn worker_in_need(&self, server: &Server, unless_since_us: u64) -> Option<usize> {
+        if self.workers < 2 || server.gauge.used() < server.max_connections {
+            return None;
+        }
+        let (worker, since_us) = server.group.board.longest_waiting(self.number)?;
+        let own_us = self.first_waits_since(server.hostgroup).unwrap_or(unless_since_us);
+        (since_us.saturating_add(FAIR_US) < own_us).then_some(worker)
+    }
+
+    /// Gives a lane that nobody uses to another worker.
+    pub(crate) fn give_lane(&mut self, lane_id: LaneId, worker: usize) {
+        // the other worker knows texts by other keys
+        while self.close_oldest(lane_id) {}
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        if !lane.stmts.is_empty() {
+            return self.drop_lane(lane_id);
+        }
+        self.pool.remove_idle(&lane.server, lane_id);
+        let Some(mut lane) = self.lanes.remove(lane_id) else { return };
+        let traffic = std::mem::take(&mut lane.traffic);
+        if let Some(counters) = self.server_stats.of(lane.server.index) {
+            counters.open = counters.open.saturating_sub(1);
+            counters.ended.merge(&traffic);
+        }
+        (lane.lease, lane.alarm_us) = (Lease::Upkeep, 0);
+        let (hostgroup, parcel) = (lane.server.hostgroup, Parcel(Some(Box::new(lane))));
+        self.parcels.push((lane_id, parcel));
+        self.orders.push(Order::Give { lane: lane_id, hostgroup, worker });
+    }
+}
