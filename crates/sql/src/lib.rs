@@ -2,7 +2,8 @@
 //!
 //! [`facts`] answers in one pass which kind of statement a text is and what it may leave behind
 //! on a connection; [`parse_set`] reads the assignments of a `SET` that may be replayed on another
-//! connection; [`lexer`] cuts text into tokens for these and for query digests.
+//! connection; [`Results`] puts in what the statement before came to; [`lexer`] cuts text into
+//! tokens for these and for query digests.
 //!
 //! Everything here is conservative: where the server's version, mode or character set decides how
 //! a text is read, an effect is reported rather than left out. The crate knows no connection, no
@@ -31,6 +32,7 @@ mod known_facts;
 pub mod lexer;
 mod objects;
 mod reader;
+mod results;
 mod set;
 pub mod spooky;
 mod statement;
@@ -48,6 +50,7 @@ pub use objects::{
     LockCall, TableName, ends_xa, parse_create_temporary, parse_drop_schema, parse_drop_tables,
     parse_lock_call,
 };
+pub use results::Results;
 pub use set::value::Read;
 pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};
 pub use user_variables::user_variables;

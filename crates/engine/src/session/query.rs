@@ -73,6 +73,15 @@ impl Proxy {
         if self.answered_locally(id, text, &facts) {
             return;
         }
+        let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
+        let (raw, text) = match &with_results {
+            Some(text) => (None, text.as_slice()),
+            None => (raw, text),
+        };
+        let facts = match with_results {
+            Some(_) => Facts { effects: facts.effects.without(RESULTS), ..facts },
+            None => facts,
+        };
         let mut holds = holds::of_statement(facts.verb, facts.effects, false);
         let mut what = What::Plain;
         if facts.verb == Verb::Set && upload.is_none() {
@@ -95,7 +104,7 @@ impl Proxy {
             repeatable: sql::is_read_only(&facts),
             effects: facts.effects,
             holds: without_ignored(holds, route),
-            needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
+            needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID),
             upload,
             sharing: Self::sharing_of(is_shareable(facts.verb, facts.effects), route),
             ..Job::routed(what, ReplyKind::Result, route)
@@ -111,6 +120,21 @@ impl Proxy {
         let placing = Placing::of(&job, route.destination).of_class(sql::command_class(&facts));
         self.begin_after(id, route.delay_ms, job, &placing);
         self.mirror(copy);
+    }
+
+    /// The text with what the statement before came to, if it asks for that and the lane would not
+    /// know it.
+    fn with_results(&self, id: SessionId, text: &[u8], facts: &Facts) -> Option<Vec<u8>> {
+        let several = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
+        if !facts.effects.intersects(RESULTS) || facts.effects.intersects(several) {
+            return None;
+        }
+        let session = self.sessions.get(id)?;
+        let is_told = session.held_for(Holds::FOUND_ROWS).is_none();
+        let found_rows = Some(session.found_rows).filter(|_| is_told);
+        let results = sql::Results { row_count: session.row_count, found_rows };
+        let is_free = session.held_for(Holds::PINNING).is_none();
+        results.put_into(text, facts.verb).filter(|_| is_free)
     }
 
     /// Counts a statement that has a counter of its own.
@@ -306,6 +330,15 @@ impl Proxy {
         self.begin(id, job, placing);
     }
 }
+
+/// Asks what the statement before came to.
+const RESULTS: Effects = Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS);
+
+/// May read the last insert id, in sight or not.
+const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
+    .union(Effects::CALLS_PROCEDURE)
+    .union(Effects::TEXT_PREPARE)
+    .union(Effects::TEXT_EXECUTE);
 
 /// The reasons to keep a lane that its route leaves of those that a text gives.
 pub(crate) fn without_ignored(mut holds: Holds, route: &Route) -> Holds {

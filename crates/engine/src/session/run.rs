@@ -162,7 +162,9 @@ impl Proxy {
     fn insert_id_before(&self, id: SessionId, job: &Job) -> Option<String> {
         let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
         let insert_id = session.last_insert_id;
-        if session.held_for(Holds::LAST_INSERT_ID).is_some() {
+        // from then on the connection knows it, and may know better
+        let known = Holds::LAST_INSERT_ID.union(Holds::PROCEDURE).union(Holds::TEXT_PREPARE);
+        if session.held_for(known).is_some() {
             return None;
         }
         // in MariaDB, only a statement with a table clears old warnings
