@@ -178,7 +178,7 @@ impl Driver for EpollDriver {
         Some(handle)
     }
 
-    fn attach(socket: OwnedFd) -> Option<OwnedFd> {
+    fn attach(&mut self, socket: OwnedFd) -> Option<OwnedFd> {
         Some(socket)
     }
 

@@ -143,7 +143,7 @@ pub trait Driver: Sized {
         None
     }
     /// A socket that another driver of the same kind let go; `None` where it is of no use.
-    fn attach(_: OwnedFd) -> Option<Self::Handle> {
+    fn attach(&mut self, _: OwnedFd) -> Option<Self::Handle> {
         None
     }
     /// Announces that nothing more will be sent.

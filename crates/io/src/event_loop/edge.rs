@@ -119,7 +119,7 @@ impl<D: Driver> Edge<D> {
     /// Takes over a socket that another loop let go; `None` when it cannot be watched and is
     /// closed.
     pub fn attach(&mut self, socket: OwnedFd) -> Option<Sock> {
-        let handle = D::attach(socket)?;
+        let handle = self.driver.attach(socket)?;
         let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
         if self.watch(sock, Interest::READ).is_err() {
             self.close(sock);

@@ -231,6 +231,7 @@ impl Trio {
         for (server, gauge) in &self.stage.known {
             let Some(gauge) = gauge.upgrade() else { continue };
             let live = lanes.get(&Arc::as_ptr(&gauge)).copied().unwrap_or(0);
+            let live = live + self.given_to_no_one_yet(server);
             let used = gauge.used();
             if used != live {
                 let what = format!("{server}: {used} permits for {live} backend connections");
@@ -245,6 +246,12 @@ impl Trio {
             Some(event) => Err(self.failure(event.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Backend connections that one worker has let go and no other taken over.
+    fn given_to_no_one_yet(&self, server: &str) -> u32 {
+        let addr = self.stage.server_addrs.iter().find(|addr| addr.to_string() == *server);
+        addr.map_or(0, |addr| self.stage.net.between_loops(addr) as u32)
     }
 
     /// Something breaks.

@@ -38,6 +38,8 @@ mod wires;
 
 use std::cell::RefCell;
 use std::fmt;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -150,6 +152,11 @@ impl SimNet {
         wires.stall(addr, until);
     }
 
+    /// How many sockets of connections to `addr` one loop has let go and no other taken over.
+    pub fn between_loops(&self, addr: &Addr) -> usize {
+        self.wires.borrow().count_between(addr)
+    }
+
     /// One step: a loop chosen by the dice takes a turn, or, when none has anything to do, time
     /// moves to the next moment at which one will. False when nothing will ever happen again.
     pub fn step(&self, loops: &mut [&mut dyn SimTurn]) -> bool {
@@ -192,6 +199,13 @@ pub struct SimSocket {
     end: usize,
 }
 
+impl SimSocket {
+    /// Its end, which stays open without it.
+    fn keep_open(mut self) -> usize {
+        std::mem::replace(&mut self.end, NO_END)
+    }
+}
+
 impl fmt::Debug for SimSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SimSocket({})", self.end)
@@ -203,6 +217,9 @@ impl Drop for SimSocket {
         self.net.wires.borrow_mut().close(self.end);
     }
 }
+
+/// What no end is called.
+const NO_END: usize = 0;
 
 /// One loop's way into a [`SimNet`].
 #[derive(Debug)]
@@ -316,6 +333,19 @@ impl Driver for SimDriver {
 
     fn pending_error(&self, handle: &SimSocket) -> i32 {
         self.net.wires.borrow_mut().pending_error(handle.end)
+    }
+
+    fn detach(&mut self, _sock: Sock, handle: SimSocket, _from: Interest) -> Option<OwnedFd> {
+        // whoever gets it knows the end by the number of this
+        let token = OwnedFd::from(File::open("/dev/null").ok()?);
+        let end = handle.keep_open();
+        self.net.wires.borrow_mut().let_go(end, token.as_raw_fd());
+        Some(token)
+    }
+
+    fn attach(&mut self, token: OwnedFd) -> Option<SimSocket> {
+        let end = self.net.wires.borrow_mut().take_over(token.as_raw_fd())?;
+        Some(SimSocket { net: self.net.clone(), end })
     }
 
     fn shutdown_send(&mut self, handle: &SimSocket) {

@@ -2,6 +2,7 @@
 //! Deliberately knows no loops: owners are numbers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::RawFd;
 
 use super::faults::{Dice, Faults};
 use super::places::Place;
@@ -76,6 +77,8 @@ pub(super) struct Wires {
     pub(super) places: BTreeMap<usize, Place>,
     pub(super) stalls: Vec<(Addr, Micros)>,
     pub(super) stopped: Vec<Addr>,
+    /// Ends between two drivers, by the number of what stands for them.
+    between: BTreeMap<RawFd, usize>,
     made: usize,
 }
 
@@ -90,6 +93,7 @@ impl Wires {
             places: BTreeMap::new(),
             stalls: Vec::new(),
             stopped: Vec::new(),
+            between: BTreeMap::new(),
             made: 0,
         }
     }
@@ -189,6 +193,32 @@ impl Wires {
             reach.ends.insert(id);
         }
         self.touch(id);
+    }
+
+    /// A driver has an end no more; another one may take it over by what stands for it.
+    pub(super) fn let_go(&mut self, id: usize, token: RawFd) {
+        self.touch(id);
+        if let Some(end) = self.ends.get_mut(&id) {
+            if let Some(reach) = self.drivers.get_mut(end.owner) {
+                reach.ends.remove(&id);
+            }
+            (end.owner, end.sock, end.interest) = (usize::MAX, None, Interest::NONE);
+        }
+        // a number is free again when nobody took over what it stood for
+        if let Some(lost) = self.between.insert(token, id) {
+            self.close(lost);
+        }
+    }
+
+    /// The end that this stands for; it has to be registered.
+    pub(super) fn take_over(&mut self, token: RawFd) -> Option<usize> {
+        self.between.remove(&token)
+    }
+
+    /// How many ends of connections to `to` are between two drivers.
+    pub(super) fn count_between(&self, to: &Addr) -> usize {
+        let ends = self.between.values().filter_map(|id| self.ends.get(id));
+        ends.filter(|end| end.to == *to).count()
     }
 
     /// The failure a connect ended with; completes a connect that succeeded.
