@@ -22,6 +22,7 @@
 mod calls;
 mod calls_table;
 mod command_class;
+mod cursor;
 mod digest;
 mod effects;
 mod facts;

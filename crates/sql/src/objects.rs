@@ -3,9 +3,9 @@
 //!
 //! What is not understood gives `None`, and then nothing is taken to have ended.
 
-use crate::Modes;
+use crate::cursor::Cursor;
 use crate::keyword::{Keyword, keyword};
-use crate::lexer::{Lexer, Token, TokenKind};
+use crate::lexer::TokenKind;
 
 /// The name of a table, as written, without quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ pub enum LockCall<'a> {
 
 /// The table that a `CREATE TEMPORARY TABLE` makes.
 pub fn parse_create_temporary(text: &[u8]) -> Option<TableName<'_>> {
-    let mut words = Words::new(text);
+    let mut words = Cursor::new(text);
     words.expect(b"CREATE")?;
     if words.takes(b"OR") {
         words.expect(b"REPLACE")?;
@@ -48,7 +48,7 @@ pub fn parse_create_temporary(text: &[u8]) -> Option<TableName<'_>> {
 
 /// The tables that a `DROP [TEMPORARY] TABLE` drops.
 pub fn parse_drop_tables(text: &[u8]) -> Option<Vec<TableName<'_>>> {
-    let mut words = Words::new(text);
+    let mut words = Cursor::new(text);
     words.expect(b"DROP")?;
     words.takes(b"TEMPORARY");
     if !words.takes(b"TABLES") {
@@ -69,7 +69,7 @@ pub fn parse_drop_tables(text: &[u8]) -> Option<Vec<TableName<'_>>> {
 
 /// The schema that a `DROP DATABASE` drops.
 pub fn parse_drop_schema(text: &[u8]) -> Option<&[u8]> {
-    let mut words = Words::new(text);
+    let mut words = Cursor::new(text);
     words.expect(b"DROP")?;
     if !words.takes(b"DATABASE") {
         words.expect(b"SCHEMA")?;
@@ -77,13 +77,13 @@ pub fn parse_drop_schema(text: &[u8]) -> Option<&[u8]> {
     if words.takes(b"IF") {
         words.expect(b"EXISTS")?;
     }
-    let name = words.name()?;
+    let name = words.object_name()?;
     words.is_over().then_some(name)
 }
 
 /// What a `SELECT` or `DO` of one function about named locks calls.
 pub fn parse_lock_call(text: &[u8]) -> Option<LockCall<'_>> {
-    let mut words = Words::new(text);
+    let mut words = Cursor::new(text);
     if !words.takes(b"DO") {
         words.expect(b"SELECT")?;
     }
@@ -113,57 +113,33 @@ pub fn parse_lock_call(text: &[u8]) -> Option<LockCall<'_>> {
 
 /// Whether the text is one `XA COMMIT` or `XA ROLLBACK`.
 pub fn ends_xa(text: &[u8]) -> bool {
-    let mut words = Words::new(text);
+    let mut words = Cursor::new(text);
     let ends = words.takes(b"XA") && (words.takes(b"COMMIT") || words.takes(b"ROLLBACK"));
     ends && words.is_clear_to_the_end()
 }
 
-struct Words<'a> {
-    lexer: Lexer<'a>,
-    token: Option<Token>,
-}
-
-impl<'a> Words<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        let mut lexer = Lexer::new(text, Modes::default());
-        let token = lexer.next_token();
-        Self { lexer, token }
-    }
-
-    fn take(&mut self, kind: TokenKind) -> Option<&'a [u8]> {
-        let token = self.token.filter(|token| token.kind == kind)?;
-        self.token = self.lexer.next_token();
-        Some(self.lexer.slice(token))
-    }
-
-    fn takes(&mut self, word: &[u8]) -> bool {
-        let found = self.token.is_some_and(|token| {
-            token.kind == TokenKind::Word && self.lexer.slice(token).eq_ignore_ascii_case(word)
-        });
-        found && self.take(TokenKind::Word).is_some()
-    }
-
+impl<'a> Cursor<'a> {
     fn expect(&mut self, word: &[u8]) -> Option<()> {
         self.takes(word).then_some(())
     }
 
-    fn name(&mut self) -> Option<&'a [u8]> {
+    fn object_name(&mut self) -> Option<&'a [u8]> {
         let token = self.token?;
         let name = match token.kind {
             TokenKind::Word => self.lexer.slice(token),
             TokenKind::Quoted if self.lexer.is_closed(token) => self.lexer.unquoted(token),
             _ => return None,
         };
-        self.token = self.lexer.next_token();
+        self.advance();
         (!name.contains(&b'`')).then_some(name)
     }
 
     fn table(&mut self) -> Option<TableName<'a>> {
-        let first = self.name()?;
+        let first = self.object_name()?;
         if self.take(TokenKind::Punct(b'.')).is_none() {
             return Some(TableName { schema: None, table: first });
         }
-        Some(TableName { schema: Some(first), table: self.name()? })
+        Some(TableName { schema: Some(first), table: self.object_name()? })
     }
 
     /// A string that says itself.
@@ -174,16 +150,10 @@ impl<'a> Words<'a> {
         self.take(TokenKind::Text).filter(|_| plain).map(|_| text)
     }
 
-    /// Nothing but semicolons follow.
-    fn is_over(&mut self) -> bool {
-        while self.take(TokenKind::Punct(b';')).is_some() {}
-        self.token.is_none() && !self.lexer.is_ambiguous()
-    }
-
     /// The rest of the one statement has no corner that servers read differently.
     fn is_clear_to_the_end(&mut self) -> bool {
         while self.token.is_some_and(|token| token.kind != TokenKind::Punct(b';')) {
-            self.token = self.lexer.next_token();
+            self.advance();
         }
         self.is_over()
     }

@@ -3,9 +3,9 @@
 //! A value is a literal, or an expression that depends on nothing but variables; [`value`] reads
 //! it. Whether a variable exists, is tracked, or takes that value is not known here.
 
-use crate::Modes;
-use crate::keyword::{Keyword, keyword};
-use crate::lexer::{Lexer, Token, TokenKind};
+use crate::cursor::Cursor;
+use crate::keyword::Keyword;
+use crate::lexer::TokenKind;
 
 pub use value::{Value, ValueKind};
 
@@ -87,32 +87,21 @@ impl IsolationLevel {
 /// Every assignment of `text`, or `None` when any part of it is not understood: expressions that
 /// depend on more than variables, names whose assignment has other effects, and the rest.
 pub fn parse_set(text: &[u8]) -> Option<SetStatement<'_>> {
-    let mut parser = Parser::new(text);
-    if parser.take_keyword() != Keyword::Set {
+    let mut cursor = Cursor::new(text);
+    if cursor.take_keyword() != Keyword::Set {
         return None;
     }
-    let assignments = match parser.transaction() {
+    let assignments = match cursor.transaction() {
         Some(assignments) => assignments,
-        None => parser.assignments()?,
+        None => cursor.assignments()?,
     };
-    parser.finish()?;
+    if !cursor.is_over() {
+        return None;
+    }
     Some(SetStatement { assignments })
 }
 
-/// The token at hand and those behind it.
-#[derive(Clone)]
-struct Parser<'a> {
-    lexer: Lexer<'a>,
-    token: Option<Token>,
-}
-
-impl<'a> Parser<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        let mut lexer = Lexer::new(text, Modes::default());
-        let token = lexer.next_token();
-        Self { lexer, token }
-    }
-
+impl<'a> Cursor<'a> {
     fn assignments(&mut self) -> Option<Vec<Assignment<'a>>> {
         let mut assignments = Vec::with_capacity(1);
         loop {
@@ -174,7 +163,7 @@ impl<'a> Parser<'a> {
     fn global(&mut self) -> Option<Assignment<'a>> {
         if self.keyword() != Keyword::Transaction {
             self.name()?;
-            if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
+            if !self.take_punct(b'=') && self.take(TokenKind::Assign).is_none() {
                 return None;
             }
         }
@@ -198,7 +187,7 @@ impl<'a> Parser<'a> {
     /// At the `@` of a user variable.
     fn user_variable(&mut self) -> Option<Assignment<'a>> {
         let name = self.user_name()?;
-        if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
+        if !self.take_punct(b'=') && self.take(TokenKind::Assign).is_none() {
             return None;
         }
         let value = self.value()?;
@@ -243,7 +232,7 @@ impl<'a> Parser<'a> {
     /// `name = value`.
     fn variable(&mut self, scope: Scope) -> Option<Assignment<'a>> {
         let name = self.name()?;
-        if !self.take_punct(b'=') && !self.take(TokenKind::Assign) {
+        if !self.take_punct(b'=') && self.take(TokenKind::Assign).is_none() {
             return None;
         }
         if is_special(name) {
@@ -335,45 +324,6 @@ impl<'a> Parser<'a> {
             (Keyword::Read, Keyword::Write) => Some(Assignment::SessionReadOnly(false)),
             _ => None,
         }
-    }
-
-    /// Nothing but semicolons may follow.
-    fn finish(&mut self) -> Option<()> {
-        while self.take_punct(b';') {}
-        (self.token.is_none() && !self.lexer.is_ambiguous()).then_some(())
-    }
-
-    fn advance(&mut self) {
-        self.token = self.lexer.next_token();
-    }
-
-    fn kind(&self) -> Option<TokenKind> {
-        self.token.map(|token| token.kind)
-    }
-
-    fn keyword(&self) -> Keyword {
-        match self.token {
-            Some(token) if token.kind == TokenKind::Word => keyword(self.lexer.slice(token)),
-            _ => Keyword::None,
-        }
-    }
-
-    fn take_keyword(&mut self) -> Keyword {
-        let keyword = self.keyword();
-        self.advance();
-        keyword
-    }
-
-    fn take_punct(&mut self, punct: u8) -> bool {
-        self.take(TokenKind::Punct(punct))
-    }
-
-    fn take(&mut self, kind: TokenKind) -> bool {
-        let found = self.kind() == Some(kind);
-        if found {
-            self.advance();
-        }
-        found
     }
 }
 

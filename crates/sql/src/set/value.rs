@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::Parser;
+use crate::cursor::Cursor;
 use crate::facts::undoubled;
 use crate::keyword::{Keyword, keyword};
 use crate::lexer::{Token, TokenKind};
@@ -62,9 +62,11 @@ impl<'a> Value<'a> {
         match self.kind {
             ValueKind::Text => quote(&self.unquoted(), &mut out),
             ValueKind::Expression => {
-                let mut parser = Parser::new(self.raw);
-                parser.expression(&mut Some((&mut out, known)), DEPTH)?;
-                parser.finish()?;
+                let mut cursor = Cursor::new(self.raw);
+                cursor.expression(&mut Some((&mut out, known)), DEPTH)?;
+                if !cursor.is_over() {
+                    return None;
+                }
             }
             _ => out.extend_from_slice(self.raw),
         }
@@ -81,7 +83,7 @@ type Nothing<'a> = fn(Read<'a>, &mut Vec<u8>) -> bool;
 /// How deep calls may lie in each other.
 const DEPTH: usize = 8;
 
-impl<'a> Parser<'a> {
+impl<'a> Cursor<'a> {
     pub(super) fn value(&mut self) -> Option<Value<'a>> {
         let first = self.token?;
         let kind = match first.kind {
