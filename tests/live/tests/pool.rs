@@ -49,7 +49,7 @@ fn number(conn: &mut Conn, query: &str) -> Option<i64> {
 #[test]
 fn idle_connections_are_closed_before_their_server_does_it() {
     let Some(cluster) = live::cluster("wait_timeout", Flavour::MariaDb, 0) else { return };
-    cluster.primary().sql("SET GLOBAL wait_timeout = 6").expect("set");
+    cluster.primary().sql("SET GLOBAL wait_timeout = 4").expect("set");
     let proxy = proxy(&cluster, 10, "threads = 1");
     let mut conn = client::connect(client::options(proxy.port));
     assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
@@ -68,7 +68,7 @@ fn an_idle_connection_to_a_server_that_does_not_answer_is_given_up() {
     let proxy = proxy(&cluster, 10, variables);
     let mut conn = client::connect(client::options(proxy.port));
     assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
-    live::eventually("it is tested", Duration::from_secs(10), || counter(&proxy, "lane_pings") > 2);
+    live::eventually("it is tested", Duration::from_secs(10), || counter(&proxy, "lane_pings") > 1);
     assert_eq!((lanes(&proxy), counter(&proxy, "lane_pings_failed")), (1, 0));
     cluster.primary().pause().expect("paused");
     live::eventually("it is given up", Duration::from_secs(10), || {
@@ -121,15 +121,19 @@ fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
 #[test]
 fn connections_are_opened_ahead_of_need_and_as_slowly_as_asked() {
     let Some(cluster) = live::cluster("warming", Flavour::MariaDb, 0) else { return };
-    let variables = "threads = 1\nconnection_warming = true\nfree_connections_pct = 50\n\
+    let variables = "threads = 1\nconnection_warming = true\nfree_connections_pct = 30\n\
                      throttle_connections_per_sec_to_hostgroup = 2";
     let proxy = proxy(&cluster, 20, variables);
     let began = Instant::now();
     let mut conn = client::connect(client::options(proxy.port));
     assert_eq!(number(&mut conn, "SELECT 7"), Some(7));
-    live::eventually("half of them are open", Duration::from_secs(20), || lanes(&proxy) == 10);
-    assert!(began.elapsed() > Duration::from_secs(3), "two in a second: {:?}", began.elapsed());
-    assert_eq!(counter(&proxy, "lanes_warmed"), 9);
+    live::eventually("a third of them is open", Duration::from_secs(20), || lanes(&proxy) == 6);
+    assert!(
+        began.elapsed() > Duration::from_millis(1500),
+        "two in a second: {:?}",
+        began.elapsed()
+    );
+    assert_eq!(counter(&proxy, "lanes_warmed"), 5);
 }
 
 #[test]
@@ -147,7 +151,7 @@ fn storms_of_connects_shun_no_healthy_server() {
             }
         }
     });
-    storm.await_more(if live::full() { 60_000 } else { 2000 });
+    storm.await_more(if live::full() { 60_000 } else { 1000 });
     let wrong = storm.stop();
     assert!(wrong.is_empty(), "{wrong:?}\n{}", proxy.log());
     for name in ["shuns", "lanes_failed", "connect_timeouts"] {
@@ -180,7 +184,7 @@ fn no_server_gets_more_connections_than_it_may_and_every_worker_gets_some() {
         .collect();
     let mut most = 0;
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(if live::full() { 30 } else { 4 }) {
+    while began.elapsed() < Duration::from_secs(if live::full() { 30 } else { 3 }) {
         let sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'";
         let seen = cluster.primary().sql(sessions).expect("counted");
         let seen = seen[0][0].as_deref().expect("a number");
@@ -226,13 +230,17 @@ fn a_saturated_hostgroup_slows_no_other() {
     let Some(cluster) = live::cluster("isolation", Flavour::MariaDb, 0) else { return };
     let proxy = proxy(&cluster, 4, "threads = 2\nconnect_timeout_server_max = 120000");
     let options = client::options(proxy.port);
-    let (waiters, seconds, most) = if live::full() { (500, 10, 1.05) } else { (300, 2, 1.5) };
+    // each waiter has its turn before the load ends
+    let (waiters, sleep, seconds, most) = match live::full() {
+        true => (500, "SELECT SLEEP(0.2)", 10, 1.05),
+        false => (200, "SELECT SLEEP(0.04)", 1, 1.5),
+    };
     let mut told = BTreeSet::new();
     // the figures of a busy machine differ from one moment to the next
     for _ in 0..5 {
         let (alone, alone_p99) = pace(&options, seconds);
-        let slow = Load::start(waiters, &options, |conn, _| {
-            conn.query_drop("SELECT SLEEP(0.2)").map_err(|error| error.to_string())
+        let slow = Load::start(waiters, &options, move |conn, _| {
+            conn.query_drop(sleep).map_err(|error| error.to_string())
         });
         live::eventually("they wait", Duration::from_secs(30), || slow.done() >= 20);
         let (beside, beside_p99) = pace(&options, seconds);
@@ -254,7 +262,7 @@ fn a_saturated_hostgroup_slows_no_other() {
 fn thousands_of_clients_that_come_and_go_share_few_connections() {
     let Some(cluster) = live::cluster("many clients", Flavour::MariaDb, 0) else { return };
     let proxy = proxy(&cluster, 200, "threads = 2\nmax_connections = 5000");
-    let (clients, seconds) = if live::full() { (4096, 300) } else { (512, 8) };
+    let (clients, seconds) = if live::full() { (4096, 300) } else { (512, 4) };
     let options = client::options(proxy.port);
     let load = Load::start(clients, &options, {
         let options = options.clone();
@@ -272,7 +280,7 @@ fn thousands_of_clients_that_come_and_go_share_few_connections() {
     let done = load.done();
     let wrong = load.stop();
     assert!(wrong.is_empty(), "{:?}\n{}", &wrong[..wrong.len().min(5)], proxy.log());
-    assert!(done > 10 * clients as u64, "{done} answers");
+    assert!(done > 4 * clients as u64, "{done} answers");
     for name in ["err", "shuns", "connect_timeouts", "lanes_failed"] {
         assert_eq!(counter(&proxy, name), 0, "{name}");
     }
