@@ -30,11 +30,6 @@ fn run(admin: &mut Conn, text: &str) {
     admin.query_drop(text).unwrap_or_else(|error| panic!("{text:.200}: {error}"));
 }
 
-/// How long clients are served each time.
-fn served() -> Duration {
-    Duration::from_secs(if live::full() { 20 } else { 6 })
-}
-
 /// Sixty-four clients for a while: what sysbench says of it.
 fn sysbench(proxy: &Proxy, command: &str, time: Duration) -> Finished {
     Program::new("sysbench")
@@ -95,27 +90,45 @@ fn with_tables(what: &str) -> Option<(Cluster, Proxy)> {
     let cluster = live::cluster(what, Flavour::MariaDb, 2)?;
     cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
     let proxy = start(&cluster);
-    let prepared = sysbench(&proxy, "prepare", served());
+    let prepared = sysbench(&proxy, "prepare", Duration::ZERO);
     assert!(prepared.success, "{}\n{}", prepared.output, prepared.errors);
     cluster.wait_replicated().expect("replicated");
     Some((cluster, proxy))
 }
 
-/// What is left of the throughput while something else is done, in the median of some rounds.
-fn share_left(proxy: &Proxy, rounds: u32, mut meanwhile: impl FnMut() + Send) -> f64 {
-    let mut shares = Vec::new();
-    for _ in 0..rounds {
-        let without = throughput(&sysbench(proxy, "run", served()));
-        let with = thread::scope(|scope| {
-            let load = scope.spawn(|| sysbench(proxy, "run", served()));
-            meanwhile();
-            throughput(&load.join().expect("no panic"))
-        });
-        println!("{without:.0}/s without, {with:.0}/s with");
-        shares.push(with / without);
-    }
-    shares.sort_by(f64::total_cmp);
-    shares[shares.len() / 2]
+/// How long clients are left alone, or not, at a time.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// What is left of the throughput while something else is done. Sixty-four clients are served all
+/// the time; every other moment is disturbed, now the first of two and now the second, so that a
+/// machine whose pace changes is as slow to both kinds.
+fn share_left(proxy: &Proxy, pairs: u32, mut meanwhile: impl FnMut()) -> f64 {
+    let mut admin = admin(proxy);
+    let mut answered = || {
+        let count: Option<u64> = admin.query_first("SELECT @@Questions").expect("it is SQL");
+        count.expect("a row")
+    };
+    let mut rates = [0.0, 0.0];
+    let time = MOMENT * 2 * pairs + Duration::from_secs(3);
+    thread::scope(|scope| {
+        let first = answered();
+        let load = scope.spawn(move || sysbench(proxy, "run", time));
+        eventually("clients are served", Duration::from_secs(20), || answered() > first + 20_000);
+        for pair in 0..pairs {
+            for disturbed in [pair % 2, 1 - pair % 2] {
+                let (before, began) = (answered(), Instant::now());
+                if disturbed == 1 {
+                    meanwhile();
+                }
+                thread::sleep(MOMENT.saturating_sub(began.elapsed()));
+                let rate = (answered() - before) as f64 / began.elapsed().as_secs_f64();
+                rates[disturbed as usize] += rate / f64::from(pairs);
+            }
+        }
+        throughput(&load.join().expect("no panic"));
+    });
+    println!("{:.0}/s without, {:.0}/s with", rates[0], rates[1]);
+    rates[1] / rates[0]
 }
 
 #[test]
@@ -123,26 +136,31 @@ fn loads_in_a_row_are_felt_by_none_of_sixty_four_clients() {
     let Some((cluster, proxy)) = with_tables("loads in a row") else { return };
     let mut admin = admin(&proxy);
     // three LOADs a turn
-    let (rounds, turns) = if live::full() { (3, 334) } else { (1, 40) };
+    let (pairs, turns) = if live::full() { (60, 6) } else { (6, 6) };
     let counted = |name: &str| {
         let count = |server: &lab::Server| server.status(name).expect("a counter");
         cluster.servers().iter().map(count).sum::<u64>()
     };
     let counts = || ["Connections", "Aborted_clients", "Aborted_connects"].map(counted);
-    let share = share_left(&proxy, rounds, || {
-        let (before, began) = (counts(), Instant::now());
+    // connections to servers are there when the LOADs begin
+    throughput(&sysbench(&proxy, "run", Duration::from_secs(1)));
+    let before = counts();
+    let mut number = 0;
+    let share = share_left(&proxy, pairs, || {
+        let began = Instant::now();
         for turn in 0..turns {
             // evenly over the time that is measured
-            let due = served().mul_f64(0.1 + 0.8 * f64::from(turn) / f64::from(turns));
+            let due = MOMENT.mul_f64(f64::from(turn) / f64::from(turns));
             thread::sleep(due.saturating_sub(began.elapsed()));
-            change(&mut admin, turn);
+            change(&mut admin, number);
+            number += 1;
         }
-        // asking costs some connections, and a new burst of clients may take a few more
-        let pairs = counts().into_iter().zip(before);
-        let new: Vec<u64> = pairs.map(|(after, before)| after - before).collect();
-        assert!(new[0] <= 140 && new[1..] == [0, 0], "connections, aborted: {new:?}");
     });
-    println!("{share:.3} of the throughput is left under {} LOADs", turns * 3);
+    // asking costs some connections, and a new burst of clients may take a few more
+    let pairs = counts().into_iter().zip(before);
+    let new: Vec<u64> = pairs.map(|(after, before)| after - before).collect();
+    assert!(new[0] <= 140 && new[1..] == [0, 0], "connections, aborted: {new:?}");
+    println!("{share:.3} of the throughput is left under {} LOADs", number * 3);
     assert!(share > if live::full() { 0.95 } else { 0.5 }, "{share}");
 }
 
@@ -155,17 +173,11 @@ fn reading_every_statistics_table_in_a_loop_takes_nothing_from_throughput() {
     let Some((_cluster, proxy)) = with_tables("statistics in a loop") else { return };
     let mut admin = admin(&proxy);
     let tables: Vec<String> = admin.query("SHOW TABLES FROM stats").expect("listed");
-    let share = share_left(&proxy, 3, || {
-        let (mut readings, began) = (0, Instant::now());
-        while began.elapsed() < served() {
-            for table in &tables {
-                run(&mut admin, &format!("SELECT * FROM stats.{table}"));
-            }
-            readings += 1;
-            // as often as a dashboard may be eager
-            thread::sleep(Duration::from_millis(250));
+    let share = share_left(&proxy, 60, || {
+        // twice a second: more often than any dashboard
+        for table in &tables {
+            run(&mut admin, &format!("SELECT * FROM stats.{table}"));
         }
-        println!("{readings} readings of {} tables", tables.len());
     });
     println!("{share:.3} of the throughput is left");
     assert!(share > 0.98, "{share}");
