@@ -278,9 +278,11 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
 
     let load = Load::reads(4, &client::options(proxy.port));
     load.await_more(100);
-    // what else runs on the machine makes a turn longer, never shorter
+    // what else runs on the machine makes a turn longer, never shorter: a slice of the system's
+    // is some milliseconds by itself
+    let limit_us = if live::full() { 5000 } else { 20_000 };
     let mut longest = Vec::new();
-    while longest.len() < 3 || longest.len() < 10 && longest.iter().all(|us| *us > 5000) {
+    while longest.len() < 3 || longest.len() < 10 && longest.iter().all(|us| *us > limit_us) {
         change_a_row_of_each(&mut admin, 10 + longest.len());
         longest_turn_us(&proxy);
         for module in MODULES {
@@ -290,7 +292,7 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
         longest.push(longest_turn_us(&proxy));
     }
     println!("longest turns of a worker under load by the clock: {longest:?} us");
-    assert!(longest.iter().any(|us| *us <= 5000), "{longest:?}");
+    assert!(longest.iter().any(|us| *us <= limit_us), "{longest:?}");
     let errors = load.stop();
     assert!(errors.is_empty(), "{errors:?}");
     clients.iter_mut().for_each(|client| client.query_drop("DO 1").expect("it was not lost"));
