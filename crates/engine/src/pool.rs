@@ -52,6 +52,30 @@ pub struct Need<'a> {
     pub stmt: Option<Wanted<'a>>,
 }
 
+impl<'a> Need<'a> {
+    /// A lane of its own, on any server of the hostgroup, made at any pace.
+    pub fn of(
+        hostgroup: HostgroupId,
+        account: &'a Arc<Account>,
+        class: Caps,
+        want: &'a LinkState,
+    ) -> Self {
+        Self {
+            hostgroup,
+            account,
+            class,
+            want,
+            avoid: None,
+            held: &[],
+            fresh: false,
+            untraced: false,
+            limits: DialLimits { at_once: 0, per_sec: 0 },
+            share: None,
+            stmt: None,
+        }
+    }
+}
+
 /// What a checkout came to.
 pub enum Checkout {
     /// This lane, which the session holds.

@@ -91,7 +91,8 @@ fn no_server_is_used_where_more_are_online_than_may_be() {
     let Some(cluster) = live::cluster("too many servers", Flavour::MariaDb, 0) else { return };
     let proxy = proxy(
         &cluster,
-        "[[mysql_hostgroup_attributes]]\nhostgroup_id = 0\nmax_num_online_servers = 0\n",
+        "[[mysql_hostgroup_attributes]]\nhostgroup_id = 0\nmax_num_online_servers = 0\n\
+         [[mysql_users]]\nusername = \"relay\"\npassword = \"app\"\nfast_forward = 1\n",
     );
     let mut conn = client::connect(client::options(proxy.port).db_name(None::<String>));
     let began = Instant::now();
@@ -99,6 +100,9 @@ fn no_server_is_used_where_more_are_online_than_may_be() {
     assert!(began.elapsed() >= Duration::from_millis(300), "it waits: servers may change");
     assert!(error.contains("9001"), "{error}");
     assert!(error.contains("max_num_online_servers"), "{error}");
+    let relayed = client::account(proxy.port, "relay", "app").db_name(None::<String>);
+    let error = Conn::new(relayed).expect_err("no server is used").to_string();
+    assert!(error.contains("9001") && error.contains("max_num_online_servers"), "{error}");
 }
 
 fn admin(proxy: &Proxy) -> Conn {

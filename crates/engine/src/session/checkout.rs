@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status};
+use crate::topology::{LastFault, Server, ServerRef, Status};
 
 /// How long a session without a dial of its own waits before it looks at the pool again. Lanes
 /// that come free on this worker are given at once; this is for what other workers do.
@@ -105,19 +105,8 @@ impl Proxy {
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let need = Need {
-            hostgroup,
-            account,
-            class,
-            want,
-            avoid,
-            held,
-            fresh,
-            untraced,
-            limits,
-            share,
-            stmt,
-        };
+        let any = Need::of(hostgroup, account, class, want);
+        let need = Need { avoid, held, fresh, untraced, limits, share, stmt, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         found
@@ -125,7 +114,7 @@ impl Proxy {
 
     /// How many servers of a hostgroup are online where that is more than may be: then which of
     /// them has the data is not known, and none is used.
-    fn too_many_online(&self, hostgroup: HostgroupId) -> Option<String> {
+    pub(crate) fn too_many_online(&self, hostgroup: HostgroupId) -> Option<String> {
         let most = self.snapshot.hostgroups.find(hostgroup)?.online_max;
         let online = pool::online(&self.snapshot.topology, hostgroup, self.now_us);
         (online > most).then(|| {
@@ -136,7 +125,7 @@ impl Proxy {
     }
 
     /// What became of each server of a hostgroup, for whoever has to explain an error.
-    fn explain_servers(&self, hostgroup: HostgroupId) -> String {
+    pub(crate) fn explain_servers(&self, hostgroup: HostgroupId) -> String {
         let all = || pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
         self.too_many_online(hostgroup).unwrap_or_else(all)
     }
@@ -319,21 +308,8 @@ impl Proxy {
             let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
             let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
             let untraced = session.reads_unset_variable(&waiting.job);
-            let (avoid, held, share, stmt) = (None, &[][..], None, None);
-            let limits = DialLimits { at_once: 0, per_sec: 0 };
-            let need = Need {
-                hostgroup,
-                account,
-                class,
-                want,
-                avoid,
-                held,
-                fresh,
-                untraced,
-                limits,
-                share,
-                stmt,
-            };
+            let any = Need::of(hostgroup, account, class, want);
+            let need = Need { fresh, untraced, ..any };
             pool::fits(lane, &need).map(|_| (waiter, fresh))
         };
         if let Lease::Dialing(Some(dialer)) = before

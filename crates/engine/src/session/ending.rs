@@ -353,25 +353,15 @@ impl Proxy {
         id: SessionId,
         hostgroup: HostgroupId,
     ) -> Option<ServerRef> {
+        if self.too_many_online(hostgroup).is_some() {
+            return None;
+        }
         let session = self.sessions.get(id)?;
         let account = session.account.as_ref()?;
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
-        let (held, fresh, untraced, share, stmt) = (&[][..], false, false, None, None);
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let need = Need {
-            hostgroup,
-            account,
-            class,
-            want,
-            avoid,
-            held,
-            fresh,
-            untraced,
-            limits,
-            share,
-            stmt,
-        };
+        let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let lane_id = match found {
             Checkout::Dial(server) => return Some(server),

@@ -291,8 +291,7 @@ impl Proxy {
                 }
             }
             None => {
-                let topology = &self.snapshot.topology;
-                let why = crate::pool::explain(topology, hostgroup, self.now_us);
+                let why = self.explain_servers(hostgroup);
                 self.send_error(id, seq, &error::no_server(hostgroup, &why));
                 self.close_session(id, None);
             }
