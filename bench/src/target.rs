@@ -27,7 +27,7 @@ pub(crate) enum Target {
     Split(Io),
     /// The same with each connection one session's while it runs something.
     SplitExclusive(Io),
-    /// The same with at most eight connections to each server, so that sessions share them.
+    /// The same with at most eight connections to each server, on which sessions take turns.
     SplitNarrow(Io),
 }
 
@@ -142,7 +142,9 @@ impl Target {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
             variables: match self {
-                Self::SplitExclusive(_) => "threads = 1\npipeline_depth = 0\n".into(),
+                Self::SplitExclusive(_) | Self::SplitNarrow(_) => {
+                    "threads = 1\npipeline_depth = 0\n".into()
+                }
                 _ => "threads = 1\n".into(),
             },
             ..SplitOptions::default()
