@@ -21,6 +21,7 @@ use crate::users::{Account, Credential, Learned};
 ///
 /// `MARIADB_CACHE_METADATA` is not among them: a server that leaves out the column definitions of a
 /// statement knows which ones its connection has seen, not which ones each of its sessions has.
+/// Nor is `SESSION_TRACK`: each client is told as much as it asked for.
 pub const CLASS: Caps = Caps::FOUND_ROWS
     .union(Caps::NO_SCHEMA)
     .union(Caps::LOCAL_FILES)
@@ -29,7 +30,6 @@ pub const CLASS: Caps = Caps::FOUND_ROWS
     .union(Caps::MULTI_STATEMENTS)
     .union(Caps::MULTI_RESULTS)
     .union(Caps::PS_MULTI_RESULTS)
-    .union(Caps::SESSION_TRACK)
     .union(Caps::DEPRECATE_EOF)
     .union(Caps::MARIADB_PROGRESS)
     .union(Caps::MARIADB_BULK)
@@ -37,7 +37,7 @@ pub const CLASS: Caps = Caps::FOUND_ROWS
     .union(Caps::MARIADB_BULK_UNIT_RESULTS);
 
 /// Of those, the ones that a server must have, or replies could not be relayed as they are.
-const FRAMING: Caps = Caps::SESSION_TRACK.union(Caps::DEPRECATE_EOF).union(Caps::MARIADB_ALL);
+const FRAMING: Caps = Caps::DEPRECATE_EOF.union(Caps::MARIADB_ALL);
 
 const ALWAYS: Caps = Caps::PROTOCOL_41
     .union(Caps::SECURE_CONNECTION)
@@ -63,6 +63,8 @@ pub struct BackendLogin {
     collation: u8,
     /// A Unix socket: clear text does not leave the machine.
     local: bool,
+    /// The server is to tell what changes in its session.
+    tracks: bool,
     caps: Caps,
     thread_id: u32,
     names_last_prepared: bool,
@@ -134,11 +136,18 @@ impl BackendLogin {
             schema,
             collation,
             local,
+            tracks: true,
             caps: Caps::NONE,
             thread_id: 0,
             names_last_prepared: false,
             stage,
         }
+    }
+
+    /// The same without being told what changes in the server's session.
+    #[must_use]
+    pub fn untracked(self) -> Self {
+        Self { tracks: false, ..self }
     }
 
     /// Whose login it is.
@@ -184,7 +193,11 @@ impl BackendLogin {
         if !greeting.caps.contains(class.intersect(FRAMING)) {
             return failed(LastFault::Capability);
         }
-        let mut caps = class.union(ALWAYS).intersect(greeting.caps.union(Caps::CONNECT_ATTRS));
+        let mut asked = class.union(ALWAYS);
+        if self.tracks {
+            asked = asked.union(Caps::SESSION_TRACK);
+        }
+        let mut caps = asked.intersect(greeting.caps.union(Caps::CONNECT_ATTRS));
         if !greeting.caps.contains(Caps::CONNECT_ATTRS) {
             caps = caps.without(Caps::CONNECT_ATTRS);
         }

@@ -54,6 +54,9 @@ impl Holds {
     pub const NEXT_TRANSACTION: Self = Self(1 << 20);
     /// The session asks within statements how many rows the one before changed.
     pub const ROW_COUNT: Self = Self(1 << 21);
+    /// A statement changed the server's session in a way that its text does not tell: a function,
+    /// a view or a trigger did.
+    pub const STATE_CHANGE: Self = Self(1 << 22);
 
     /// Reasons for which all later queries must go to the same lane, whatever the rules say.
     pub const PINNING: Self = Self(
@@ -71,7 +74,8 @@ impl Holds {
             | Self::OPTION.0
             | Self::LAST_INSERT_ID.0
             | Self::NEXT_TRANSACTION.0
-            | Self::ROW_COUNT.0,
+            | Self::ROW_COUNT.0
+            | Self::STATE_CHANGE.0,
     );
 
     /// Reasons that end with the next statement.
@@ -92,7 +96,8 @@ impl Holds {
             | Self::CURSOR.0
             | Self::LAST_INSERT_ID.0
             | Self::NEXT_TRANSACTION.0
-            | Self::ROW_COUNT.0,
+            | Self::ROW_COUNT.0
+            | Self::STATE_CHANGE.0,
     );
 
     /// Both sets together.
@@ -153,7 +158,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 21] = [
+const NAMES: [(Holds, &str); 22] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -175,6 +180,7 @@ const NAMES: [(Holds, &str); 21] = [
     (Holds::NO_MULTIPLEX, "no_multiplex"),
     (Holds::NEXT_TRANSACTION, "next_transaction"),
     (Holds::ROW_COUNT, "row_count"),
+    (Holds::STATE_CHANGE, "state_change"),
 ];
 
 /// The reasons a statement gives once it has been executed, by what its text may do.

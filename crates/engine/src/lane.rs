@@ -158,6 +158,8 @@ pub struct Lane {
     pub fresh: bool,
     /// User variables were taken off it, which can be seen where one is read that is not set.
     pub traced: bool,
+    /// Its server was asked to tell whenever anything changes in its session.
+    pub tells_changes: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
     /// A command's end is still with the client.
@@ -212,6 +214,7 @@ impl Lane {
             struck: false,
             fresh: true,
             traced: false,
+            tells_changes: false,
             single_use: false,
             partial: false,
             closing: false,

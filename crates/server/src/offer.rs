@@ -31,7 +31,8 @@ const OWN: Caps = Caps::PROTOCOL_41
     .union(Caps::CONNECT_WITH_DB)
     .union(Caps::TRANSACTIONS)
     .union(Caps::LONG_FLAG)
-    .union(Caps::IGNORE_SIGPIPE);
+    .union(Caps::IGNORE_SIGPIPE)
+    .union(Caps::SESSION_TRACK);
 
 /// What a server said of itself.
 struct Said {

@@ -23,6 +23,8 @@ pub struct Voice<'a> {
     pub binary: bool,
     /// The status that the connection has after the statement.
     pub status: Status,
+    /// It tells that its state has changed.
+    pub changed: bool,
 }
 
 /// The column of every result.
@@ -103,7 +105,7 @@ fn done<'a>(meta: &Meta, voice: &Voice<'_>, info: &'a [u8]) -> OkPacket<'a> {
         status: voice.status,
         warnings: meta.shape.warnings,
         info,
-        session_track: &[],
+        session_track: if voice.changed { CHANGED } else { &[] },
     }
 }
 
@@ -186,6 +188,9 @@ pub fn schema_track(schema: &str) -> Vec<u8> {
     wire::lenenc::write_bytes(&mut track, &data);
     track
 }
+
+/// The session-track data that tells of any change.
+const CHANGED: &[u8] = b"\x02\x011";
 
 /// The type that parameters are sent with.
 pub const PARAMETER: ColumnKind = ColumnKind::VAR_STRING;

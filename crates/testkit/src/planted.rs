@@ -21,6 +21,8 @@ pub enum Planted {
     LostBytes,
     /// A statement that was just prepared is taken for one that was prepared before it.
     WrongStatement,
+    /// A server changes its session's state and does not tell.
+    ChangeNotTold,
     /// What a session set is taken to be so on a connection where it is not.
     StateNotReplayed,
 }

@@ -253,6 +253,12 @@ fn sim_finds_state_that_is_not_replayed() {
 }
 
 #[test]
+fn sim_finds_a_change_that_the_server_does_not_tell() {
+    let failure = found_as(Planted::ChangeNotTold, " found pin ").expect("within 1,000 seeds");
+    println!("{failure}");
+}
+
+#[test]
 fn sim_repeats_a_seed_exactly() {
     let simulator = Simulator::new();
     for seed in [3, 17, 58] {

@@ -88,6 +88,10 @@ struct Work<'a> {
 impl Work<'_> {
     fn system_variable(&mut self, name: &[u8], value: &Value<'_>) -> Option<()> {
         let lower = name.to_ascii_lowercase();
+        // the proxy's own on every connection that is shared
+        if lower == OF_THE_PROXY {
+            return None;
+        }
         let tracked = Tracked::find(&lower);
         let name = tracked.map_or(&*lower, |tracked| tracked.name.as_bytes());
         if tracked.is_some_and(|tracked| tracked.of_charset) {
@@ -202,6 +206,9 @@ impl Work<'_> {
         Some(())
     }
 }
+
+/// Makes servers tell of any change in their sessions.
+pub(crate) const OF_THE_PROXY: &[u8] = b"session_track_state_change";
 
 /// What stands for `SET NAMES` among the names that a statement sets.
 const NAMES: &[u8] = b"NAMES";

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use wire::Caps;
+
 use crate::backend::BackendLogin;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
@@ -191,6 +193,7 @@ impl Proxy {
         let Dial { server, account, class, schema, collation, lease } = dial;
         let (now_us, local) = (self.now_us, server.is_local_socket());
         let login = BackendLogin::new(account, class, schema, collation, local);
+        let login = if self.is_told_changes(lease) { login } else { login.untracked() };
         let to = server.clone();
         let id = self.lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
         if let Some(counters) = self.server_stats.of(to.index) {
@@ -203,6 +206,19 @@ impl Proxy {
         let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.orders.push(Order::Deadline { end: End::Lane(id), at });
         id
+    }
+
+    /// Whether a lane's server is to tell what changes in its session: a client that has the lane
+    /// for good gets all that comes, so only what it asked for may come.
+    fn is_told_changes(&self, lease: Lease) -> bool {
+        match lease {
+            Lease::Relay(id) => {
+                let session = self.sessions.get(id);
+                session.is_some_and(|session| session.caps.contains(Caps::SESSION_TRACK))
+            }
+            Lease::Errand(_) => false,
+            _ => true,
+        }
     }
 
     /// One more connection to a server is in use.
@@ -220,6 +236,9 @@ impl Proxy {
             if let Some(counters) = self.server_stats.of(lane.server.index) {
                 counters.note_used(idle);
             }
+        }
+        if job.what != What::Relay {
+            self.ask_for_changes(lane);
         }
         if self.opens_shared(id, lane, &job) {
             return self.run_shared(id, lane, job);

@@ -265,6 +265,7 @@ impl Proxy {
         self.release_all(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.lost = None;
+        session.told_any_change = false;
         session.next_flag = 0;
         session.want = session.first.clone();
         if let Some(collation) = self.offer.collation_after_reset {

@@ -6,8 +6,9 @@
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
 //! and `ending`. `tend` looks after lanes that no session has, `give` gives them to other workers,
 //! `share` runs commands on lanes that others use too, `recall` keeps what reads leave there,
-//! `adopt` is the change of the configuration, `asked` follows a query from its route to the
-//! statistics, `mirror` runs copies of queries in sessions without a client.
+//! `track` follows what servers tell of their sessions, `adopt` is the change of the configuration,
+//! `asked` follows a query from its route to the statistics, `mirror` runs copies of queries in
+//! sessions without a client.
 
 use std::sync::Arc;
 
@@ -53,6 +54,7 @@ mod stmt;
 mod tell;
 mod tend;
 mod ties;
+mod track;
 
 pub use adopt::Replaced;
 pub use give::Parcel;
@@ -189,6 +191,8 @@ pub(crate) struct Running {
     pub shared: bool,
     /// Bytes of the reply so far.
     pub reply_bytes: u64,
+    /// The server told that its session has changed.
+    pub changed: bool,
     /// Why the statement that it executes was not prepared: told in place of what the server
     /// says of the execution.
     pub step_error: Option<Box<SqlError>>,
@@ -299,6 +303,8 @@ pub struct Session {
     pub(crate) next_flag: u32,
     /// A kill is on its way that would hit the next command on a lane it holds.
     pub(crate) awaits_kill: bool,
+    /// It has set whether it is told of any change, and is told what the server tells.
+    pub(crate) told_any_change: bool,
     /// Its timers.
     pub(crate) alarms: deadline::Alarms,
     /// Bytes of the client lie in its buffer and were not taken.
@@ -350,6 +356,7 @@ impl Session {
             asked: asked::Asked::default(),
             next_flag: 0,
             awaits_kill: false,
+            told_any_change: false,
             alarms: deadline::Alarms::default(),
             input_waits: false,
             paused: false,

@@ -1,6 +1,6 @@
 //! `COM_QUERY` and the other commands with a reply that are not about prepared statements.
 
-use sql::{Assignment, Effects, Facts, Verb};
+use sql::{Assignment, Effects, Facts, SetStatement, Verb};
 use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
@@ -11,7 +11,7 @@ use crate::ids::SessionId;
 use crate::lane::Held;
 use crate::lane::policy::is_shareable;
 use crate::link::LinkState;
-use crate::link::assign::assigned;
+use crate::link::assign::{OF_THE_PROXY, assigned};
 use crate::proxy::Proxy;
 use crate::route::Route;
 use crate::rules::Multiplex;
@@ -228,7 +228,10 @@ impl Proxy {
             return SetPlan::Sent;
         }
         let Some(set) = sql::parse_set(text) else { return SetPlan::Sent };
-        let Some(assigned) = assigned(&session.want, &set) else { return SetPlan::Sent };
+        let Some(assigned) = assigned(&session.want, &set) else {
+            session.told_any_change |= sets_tracking(&set);
+            return SetPlan::Sent;
+        };
         for assignment in &set.assignments {
             self.stats.set_names += u64::from(matches!(assignment, Assignment::Names { .. }));
             self.stats.autocommits += u64::from(matches!(assignment, Assignment::Autocommit(_)));
@@ -329,6 +332,14 @@ impl Proxy {
         let placing = Placing::of(&job, None);
         self.begin(id, job, placing);
     }
+}
+
+/// Whether a `SET` says if its client is told of any change in the server's session.
+fn sets_tracking(set: &SetStatement<'_>) -> bool {
+    set.assignments.iter().any(|assignment| match assignment {
+        Assignment::Variable { name, .. } => name.eq_ignore_ascii_case(OF_THE_PROXY),
+        _ => false,
+    })
 }
 
 /// Asks what the statement before came to.

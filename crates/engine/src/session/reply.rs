@@ -7,7 +7,7 @@ use std::ops::Range;
 use sql::Effects;
 use wire::Status;
 use wire::frame::{self, Framed};
-use wire::reply::{ErrPacket, SessionChange, SessionTrack};
+use wire::reply::ErrPacket;
 use wire::result::{End as ReplyEnd, Event};
 
 use crate::backend::LoginStep;
@@ -21,7 +21,7 @@ use crate::rules::Multiplex;
 use crate::session::asked::Rows;
 use crate::session::infile::InfileScan;
 use crate::session::ties;
-use crate::session::{Job, Phase, Session, Stage, What};
+use crate::session::{Job, Phase, Running, Session, Stage, What};
 use crate::topology::LastFault;
 
 /// How a command ended on its server.
@@ -48,7 +48,7 @@ impl Outcome {
 
     /// Whether the connection is not as it was before a read in autocommit.
     pub(crate) fn changed(end: &ReplyEnd) -> bool {
-        end.session_track.is_some()
+        end.track.is_some()
             || end.status.contains(Status::IN_TRANS)
             || !end.status.contains(Status::AUTOCOMMIT)
             || end.status.contains(Status::CURSOR_EXISTS)
@@ -136,7 +136,7 @@ impl Proxy {
                 let running = self.running(id).filter(|running| running.lane == lane_id);
                 match running.map(|running| running.shared) {
                     Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
-                    Some(true) => self.on_shared_part(id, lane_id, range, event),
+                    Some(true) => self.on_shared_part(id, lane_id, range, event, bytes),
                     None => self.lose_track(id, lane_id),
                 }
             }
@@ -237,7 +237,14 @@ impl Proxy {
             let step_error = self.running(id).and_then(|running| running.step_error.take());
             instead = instead.or(step_error.map(|error| *error));
         }
+        let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
         match &event {
+            Event::Track { at: inner } | Event::End(ReplyEnd { track: Some(inner), .. }) => {
+                if !login {
+                    self.relay_changes(id, lane_id, range.clone(), at(inner), bytes);
+                }
+                self.note_changes(id, lane_id, at(inner), bytes);
+            }
             _ if login => {}
             Event::Err { at, .. } if instead.is_some() => {
                 let before = range.start + at.start.saturating_sub(frame::HEADER_BYTES);
@@ -254,12 +261,8 @@ impl Proxy {
         if prepares {
             self.note_answer(id, slice(bytes, range.clone()));
         }
-        let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
         match event {
             Event::Infile => self.await_file(id),
-            Event::Track { session_track } => {
-                self.note_changes(id, lane_id, slice(bytes, at(&session_track)));
-            }
             Event::Err { at: inner, .. } => {
                 let told = self.lanes.get(lane_id).and_then(Lane::status_so_far);
                 self.pop(lane_id, told);
@@ -270,11 +273,7 @@ impl Proxy {
                 self.finish(id, lane_id, Outcome::Failed);
             }
             Event::End(end) => {
-                let changes = end.session_track.clone();
                 self.pop(lane_id, Some(end.status).filter(|_| !prepares));
-                if let Some(changes) = changes {
-                    self.note_changes(id, lane_id, slice(bytes, at(&changes)));
-                }
                 self.finish(id, lane_id, Outcome::Done(end));
             }
             _ => {}
@@ -337,19 +336,6 @@ impl Proxy {
         self.drop_lane(lane_id);
     }
 
-    /// What the server says has changed in its session.
-    fn note_changes(&mut self, id: SessionId, lane_id: LaneId, session_track: &[u8]) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        for change in SessionTrack::new(session_track) {
-            if let Ok(SessionChange::Schema(schema)) = change {
-                let schema = Some(schema).filter(|s| !s.is_empty()).map(Into::into);
-                lane.state.schema = schema;
-                session.want.schema.clone_from(&lane.state.schema);
-            }
-        }
-    }
-
     /// A reply has ended: what it means for the session, and whether the lane stays with it.
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let now_us = self.now_us;
@@ -367,7 +353,7 @@ impl Proxy {
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }
-        self.settle(id, lane_id, &job, &outcome);
+        self.settle(id, lane_id, &running, &outcome);
         if running.killed.is_some() {
             self.await_kill(id, lane_id);
         }
@@ -404,7 +390,8 @@ impl Proxy {
     }
 
     /// Says why the session keeps the lane from now on, and lets the lane go if it may.
-    fn settle(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
+    fn settle(&mut self, id: SessionId, lane_id: LaneId, running: &Running, outcome: &Outcome) {
+        let job = &running.job;
         let snapshot = &self.snapshot;
         let multiplexing = snapshot.hostgroups.multiplexing(job.hostgroup, &snapshot.vars);
         if matches!(outcome, Outcome::Done(_)) {
@@ -447,6 +434,7 @@ impl Proxy {
         if done || job.holds.intersects(Holds::PINNING) {
             why.set(job.holds.without(undone(job, outcome)), true);
         }
+        why.set(running.hidden_change(outcome), true);
         let follows = done && !is_prepare(job) && why.intersects(ties::ENDING);
         if follows {
             self.follow_ties(id, lane_id, job);
@@ -579,6 +567,6 @@ pub(crate) fn is_going_away(code: u16) -> bool {
     matches!(code, 1047 | 1053 | 1927 | 3169 | 4031)
 }
 
-fn slice(bytes: &[u8], range: Range<usize>) -> &[u8] {
+pub(crate) fn slice(bytes: &[u8], range: Range<usize>) -> &[u8] {
     bytes.get(range).unwrap_or_default()
 }

@@ -35,6 +35,7 @@ impl Proxy {
             file_seq: None,
             shared: false,
             reply_bytes: 0,
+            changed: false,
             step_error: None,
         });
         if job.what == What::Relay {

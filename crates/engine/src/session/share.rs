@@ -148,6 +148,7 @@ impl Proxy {
             step_error: None,
             shared: true,
             reply_bytes: 0,
+            changed: false,
         });
         if lane.depth() == lane.in_flight() {
             self.gathering.push(lane_id);
@@ -230,6 +231,7 @@ impl Proxy {
         lane_id: LaneId,
         range: Range<usize>,
         event: Event,
+        bytes: &[u8],
     ) {
         let again = self.running(id).is_some_and(|running| {
             !running.delivered && running.job.retries_left > 0 && running.job.repeatable
@@ -258,6 +260,11 @@ impl Proxy {
                 self.relay_reply(id, range.start..end);
                 self.say_instead(id, lane_id, overdue);
                 self.finish_shared(id, lane_id, Outcome::Failed);
+            }
+            Event::End(ref end) if let Some(at) = &end.track => {
+                let at = range.start + at.start..range.start + at.end;
+                self.relay_changes(id, lane_id, range, at, bytes);
+                self.finish_shared(id, lane_id, Outcome::Done(end.clone()));
             }
             Event::End(end) => {
                 self.relay_reply(id, range);

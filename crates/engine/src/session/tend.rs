@@ -169,7 +169,7 @@ impl Proxy {
             return false;
         }
         lane.stmts.clear();
-        lane.traced = false;
+        (lane.traced, lane.tells_changes) = (false, false);
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.begin_upkeep(lane_id, limit_us);

@@ -108,7 +108,8 @@ impl Setting<'_> {
         let servers = self.model.servers(meta, reads);
         let candidates = servers
             .iter()
-            .map(|server| answer::answer(meta, &Voice { server, caps, binary, status }))
+            .map(|server| Voice { server, caps, binary, status, changed: false })
+            .map(|voice| answer::answer(meta, &voice))
             .collect();
         Expect { number: self.number, candidates, effects, ..Expect::default() }
     }
@@ -290,6 +291,9 @@ impl Setting<'_> {
             ("FLUSH", "TABLES WITH READ LOCK"),
             ("CREATE", "TEMPORARY TABLE x (a int)"),
             ("SET", "ROLE writer"),
+            // nothing but the server's word tells of these
+            ("INSERT", "INTO t VALUES (f())"),
+            ("DO", "f()"),
         ]);
         let pin = Effect::Pin(self.number);
         self.text("pin", verb, rest, meta, vec![pin])

@@ -403,7 +403,8 @@ impl Stay {
         let candidates = servers
             .iter()
             .map(|server| {
-                let voice = Voice { server, caps: self.caps, binary: false, status };
+                let voice =
+                    Voice { server, caps: self.caps, binary: false, status, changed: false };
                 answer::file_taken(meta, &voice, seq)
             })
             .collect();

@@ -66,6 +66,10 @@ pub(super) struct Conn {
     pub(super) insert_id: u64,
     /// It answers to what it does not do, by these dice.
     forgetful: Option<Dice>,
+    /// It was asked to tell of changes in its session.
+    pub(super) tells_changes: bool,
+    /// And does not, which is a bug that is looked for.
+    silent: bool,
     pub(super) warned: Option<(u32, u32)>,
     pub(super) stmts: BTreeMap<u32, Stmt>,
     pub(super) next_stmt: u32,
@@ -96,6 +100,8 @@ impl Conn {
             transaction: None,
             pin: None,
             insert_id: 0,
+            tells_changes: false,
+            silent: of.bug == Some(Planted::ChangeNotTold),
             warned: None,
             stmts: BTreeMap::new(),
             next_stmt: dice.below(1000) as u32,
@@ -129,7 +135,8 @@ impl Conn {
     }
 
     pub(super) fn voice(&self, binary: bool) -> Voice<'_> {
-        Voice { server: self.server_name, caps: self.caps, binary, status: self.status() }
+        let (server, caps, status) = (self.server_name, self.caps, self.status());
+        Voice { server, caps, binary, status, changed: false }
     }
 
     /// Whether anything that another session left is still here.
@@ -209,7 +216,8 @@ impl Conn {
         if meta.shape.kind == Kind::File {
             self.infile = Some(Infile { meta: meta.clone(), bytes: Vec::new() });
         }
-        Reaction::Reply(answer::answer(meta, &self.voice(binary)))
+        let changed = meta.pins && self.tells_changes && !self.silent;
+        Reaction::Reply(answer::answer(meta, &Voice { changed, ..self.voice(binary) }))
     }
 
     /// A packet of a file.

@@ -84,6 +84,7 @@ impl Conn {
         (self.autocommit, self.transaction, self.pin) = (true, None, None);
         (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
         self.stmts.clear();
+        self.tells_changes = false;
         self.settings = Settings::default();
         // as MySQL: its own, whatever the client had logged in with
         self.collation = 255;

@@ -54,6 +54,7 @@ pub(crate) fn server_caps() -> Caps {
         .union(Caps::CONNECT_WITH_DB)
         .union(Caps::TRANSACTIONS)
         .union(Caps::LONG_FLAG)
+        .union(Caps::SESSION_TRACK)
 }
 
 impl Conn {

@@ -14,6 +14,7 @@ enum Deed {
     Collation(u16),
     Autocommit(bool),
     InsertId(u64),
+    TellsChanges(bool),
     Variable(String, Option<String>),
 }
 
@@ -53,6 +54,7 @@ impl Conn {
                     self.transaction = None;
                 }
             }
+            Deed::TellsChanges(on) => self.tells_changes = on,
             Deed::InsertId(id) => self.insert_id = id,
             Deed::Variable(name, value) => self.settings.set(&name, value.as_deref()),
         }
@@ -76,6 +78,7 @@ impl Conn {
                 let id = id.trim_end_matches(") FROM information_schema.engines)").parse();
                 id.map(Deed::InsertId).map_err(|_| Refusal::Nonsense)
             }
+            "session_track_state_change" => Ok(Deed::TellsChanges(value == "1")),
             "tx_isolation" => self.system_variable("transaction_isolation", value),
             _ if name.starts_with('@') => {
                 let value = self.user_value(value).ok_or(Refusal::Nonsense)?;

@@ -1,7 +1,5 @@
 //! The OK packet and the EOF packet: a command succeeded, a part of a reply ends.
 
-use std::ops::Range;
-
 use crate::fault::What;
 use crate::reader::Reader;
 use crate::{Caps, Malformed, Status, lenenc};
@@ -31,11 +29,6 @@ impl<'a> OkPacket<'a> {
 
     /// Reads the payload of an OK packet, be it one or in the place of an EOF packet.
     pub fn parse(payload: &'a [u8], caps: Caps) -> Result<Self, Malformed> {
-        Self::parse_located(payload, caps).map(|(ok, _)| ok)
-    }
-
-    /// Reads the payload, and says where in it the session-track data lies.
-    pub fn parse_located(payload: &'a [u8], caps: Caps) -> Result<(Self, Range<usize>), Malformed> {
         let mut read = Reader::new(payload);
         match read.u8().map_err(|_| Malformed::new(What::Empty, 0))? {
             Self::MARKER | Self::EOF_MARKER => {}
@@ -48,7 +41,6 @@ impl<'a> OkPacket<'a> {
             warnings: read.u16()?,
             ..Self::default()
         };
-        let mut track = payload.len()..payload.len();
         if !caps.contains(Caps::SESSION_TRACK) {
             let mut strict = read;
             ok.info = strict.lenenc_bytes().unwrap_or(read.rest());
@@ -56,10 +48,9 @@ impl<'a> OkPacket<'a> {
             ok.info = read.lenenc_bytes()?;
             if ok.status.contains(Status::SESSION_STATE_CHANGED) {
                 ok.session_track = read.lenenc_bytes()?;
-                track = read.offset() - ok.session_track.len()..read.offset();
             }
         }
-        Ok((ok, track))
+        Ok(ok)
     }
 
     /// Appends the payload.

@@ -53,6 +53,17 @@ impl<'a> SessionTrack<'a> {
         Self { changes: Reader::new(session_track), variables: Reader::new(&[]) }
     }
 
+    /// Appends the changes as they were sent, but for [`SessionChange::StateChange`].
+    pub fn write_without_state_change(session_track: &[u8], out: &mut Vec<u8>) {
+        let mut rest = Reader::new(session_track);
+        while let (Ok(kind), Ok(data)) = (rest.u8(), rest.lenenc_bytes()) {
+            if kind != STATE_CHANGE {
+                out.push(kind);
+                lenenc::write_bytes(out, data);
+            }
+        }
+    }
+
     fn read(&mut self) -> Result<SessionChange<'a>, Malformed> {
         if !self.variables.is_empty() {
             return variable(&mut self.variables);
@@ -67,7 +78,8 @@ impl<'a> SessionTrack<'a> {
                 first
             }
             1 => SessionChange::Schema(read.lenenc_bytes()?),
-            2 => SessionChange::StateChange(read.lenenc_bytes()? == b"1"),
+            // the letter has no length of its own, as every other text has
+            STATE_CHANGE => SessionChange::StateChange(read.u8()? == b'1'),
             3 => SessionChange::Gtids { encoding: read.u8()?, gtids: read.lenenc_bytes()? },
             4 => SessionChange::TransactionCharacteristics(read.lenenc_bytes()?),
             5 => SessionChange::TransactionState(read.lenenc_bytes()?),
@@ -111,8 +123,8 @@ impl SessionChange<'_> {
                 1
             }
             Self::StateChange(changed) => {
-                lenenc::write_bytes(&mut data, if changed { b"1" } else { b"0" });
-                2
+                data.push(if changed { b'1' } else { b'0' });
+                STATE_CHANGE
             }
             Self::Gtids { encoding, gtids } => {
                 data.push(encoding);
@@ -136,3 +148,6 @@ impl SessionChange<'_> {
         lenenc::write_bytes(out, &data);
     }
 }
+
+/// The number of [`SessionChange::StateChange`].
+const STATE_CHANGE: u8 = 2;

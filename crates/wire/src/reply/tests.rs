@@ -190,6 +190,23 @@ fn several_variables_in_one_change_are_several_changes() {
     assert_eq!(changes.unwrap(), expected);
 }
 
+/// As MariaDB 10.11 and MySQL 9.7 answer `SET @a = 1` with `session_track_state_change`.
+#[test]
+fn a_change_of_state_is_a_letter_without_a_length() {
+    let payload = b"\x00\x00\x00\x02\x40\x00\x00\x00\x03\x02\x011";
+    let ok = OkPacket::parse(payload, NEW).unwrap();
+    let changes: Vec<_> = SessionTrack::new(ok.session_track).collect();
+    assert_eq!(changes, [Ok(SessionChange::StateChange(true))]);
+}
+
+#[test]
+fn a_change_of_state_can_be_left_out() {
+    let track = b"\x01\x05\x04shop\x02\x011\x05\x09\x08T_______";
+    let mut out = Vec::new();
+    SessionTrack::write_without_state_change(track, &mut out);
+    assert_eq!(out, b"\x01\x05\x04shop\x05\x09\x08T_______");
+}
+
 #[test]
 fn broken_session_track_data_ends_with_a_fault() {
     for track in [&b"\x01\x05\x04sho"[..], b"\x00\x02\x01a", b"\x01\x02\x04s", b"\x03\x00", b"\x01"]

@@ -88,8 +88,8 @@ pub enum Event {
     /// A result that is not the last one of the reply carried session-track data (the last one's
     /// is in [`End`]).
     Track {
-        /// The session-track data.
-        session_track: Range<usize>,
+        /// The packet's payload.
+        at: Range<usize>,
     },
     /// The command failed, at once or in mid-result. Ends the reply.
     Err {
@@ -129,8 +129,8 @@ pub struct End {
     pub rows: u64,
     /// How many of its results have columns.
     pub resultsets: u32,
-    /// The session-track data of its last packet.
-    pub session_track: Option<Range<usize>>,
+    /// The payload of its last packet, if that is an OK packet that carries session-track data.
+    pub track: Option<Range<usize>>,
     /// Whether the whole reply was one OK (or EOF) packet.
     pub ok_only: bool,
 }

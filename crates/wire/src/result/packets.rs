@@ -147,13 +147,15 @@ impl ReplyTracker {
     }
 
     fn on_ok(&mut self, whole: &Whole<'_>) -> Outcome {
-        let (ok, track) = OkPacket::parse_located(whole.payload, self.caps)?;
+        let ok = OkPacket::parse(whole.payload, self.caps)?;
         self.tally.warnings = ok.warnings;
         self.tally.affected_rows = self.tally.affected_rows.saturating_add(ok.affected_rows);
         if ok.last_insert_id != 0 {
             self.tally.last_insert_id = ok.last_insert_id;
         }
-        let track = (!track.is_empty()).then(|| whole.at + track.start..whole.at + track.end);
+        let tells = self.caps.contains(Caps::SESSION_TRACK)
+            && ok.status.contains(Status::SESSION_STATE_CHANGED);
+        let track = tells.then(|| range(whole));
         Ok(self.on_end_of_result(ok.status, track))
     }
 
@@ -164,11 +166,11 @@ impl ReplyTracker {
         let out_params = std::mem::take(&mut self.out_params);
         if several && (out_params || status.contains(Status::MORE_RESULTS)) {
             self.part = Part::First;
-            return track.map(|session_track| Event::Track { session_track });
+            return track.map(|at| Event::Track { at });
         }
         self.tally.ok_only = self.part == Part::First && !self.beyond_first;
         self.part = Part::Done;
-        Some(Event::End(super::End { session_track: track, ..self.tally.clone() }))
+        Some(Event::End(super::End { track, ..self.tally.clone() }))
     }
 }
 

@@ -3,6 +3,7 @@
 //! targets share it; a new stream parser is registered in [`PARSERS`].
 
 use wire::frame::{Framed, Span, next_packet};
+use wire::reply::OkPacket;
 use wire::result::{End, Event, ReplyKind, ReplyTracker};
 use wire::{Caps, PeerFault};
 
@@ -181,7 +182,7 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             assert_eq!(taken[*id_at..id_at + 4], stmt_id.to_le_bytes());
             format!("prepared {stmt_id}: {columns} columns, {params} parameters")
         }
-        Event::Track { session_track } => format!("track {:?}", text(session_track)),
+        Event::Track { at } => format!("track {:?}", text(&track_in(taken, at))),
         Event::Err { code, sqlstate, at } => {
             let state = String::from_utf8_lossy(sqlstate);
             format!("error {code} {state} {:?}", text(at))
@@ -193,14 +194,20 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             last_insert_id,
             rows,
             resultsets,
-            session_track,
+            track,
             ok_only,
         }) => format!(
             "end {status:?} warnings {warnings} affected {affected_rows} id {last_insert_id} \
              rows {rows} sets {resultsets} track {:?} ok only {ok_only}",
-            session_track.as_ref().map(text)
+            track.as_ref().map(|at| text(&track_in(taken, at)))
         ),
         Event::AuthSwitch { at } => format!("switch {:?}", text(at)),
         Event::AuthMore { at } => format!("more {:?}", text(at)),
     })
+}
+
+/// Where the session-track data of an OK packet lies: at its end.
+fn track_in(taken: &[u8], at: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let ok = OkPacket::parse(&taken[at.clone()], Caps::SESSION_TRACK).expect("it was read before");
+    at.end - ok.session_track.len()..at.end
 }

@@ -1,0 +1,125 @@
+# function_sets_user_variable
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 1; END
+SELECT f()
+SELECT @hidden
+SELECT @hidden + 1
+# function_in_do
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = IFNULL(@hidden, 0) + 1; RETURN 1; END
+DO f()
+DO f()
+SELECT @hidden
+# function_sets_system_variable
+CREATE FUNCTION g() RETURNS INT DETERMINISTIC BEGIN SET div_precision_increment = 9; RETURN 1; END
+SELECT g()
+SELECT @@div_precision_increment, 1 / 3
+# function_sets_time_zone
+CREATE FUNCTION h() RETURNS INT DETERMINISTIC BEGIN SET time_zone = '+04:00'; RETURN 1; END
+SELECT h()
+SELECT @@time_zone, FROM_UNIXTIME(0)
+SET time_zone = '+01:00'
+SELECT @@time_zone, FROM_UNIXTIME(0)
+# function_in_a_prepared_statement
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 1; END
+EXEC: SELECT f()
+SELECT @hidden
+EXEC: SELECT @hidden
+# view_hides_a_function
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 1; END
+CREATE VIEW v AS SELECT f() AS x
+SELECT * FROM v
+SELECT @hidden
+SELECT x, @hidden FROM v
+# trigger_sets_user_variable
+CREATE TRIGGER trg BEFORE INSERT ON t FOR EACH ROW SET @hidden = NEW.a
+INSERT INTO t (a) VALUES (3)
+SELECT @hidden
+INSERT INTO t (a) VALUES (4)
+SELECT @hidden
+# trigger_of_a_prepared_insert
+CREATE TRIGGER trg BEFORE INSERT ON t FOR EACH ROW SET @hidden = NEW.a
+EXEC: INSERT INTO t (a) VALUES (7)
+SELECT @hidden
+EXEC: INSERT INTO t (a) VALUES (7)
+SELECT @hidden, LAST_INSERT_ID()
+# trigger_in_a_transaction
+CREATE TRIGGER trg AFTER UPDATE ON u FOR EACH ROW SET @hidden = OLD.a
+INSERT INTO u VALUES (1), (2)
+BEGIN
+UPDATE u SET a = a + 10
+COMMIT
+SELECT @hidden
+# trigger_and_reset
+CREATE TRIGGER trg BEFORE INSERT ON t FOR EACH ROW SET @hidden = NEW.a
+INSERT INTO t (a) VALUES (3)
+RESET:
+SELECT @hidden
+SELECT DATABASE()
+# procedure_sets_variables
+CREATE PROCEDURE p() BEGIN SET time_zone = '+03:00'; SET sql_mode = 'NO_ENGINE_SUBSTITUTION'; SET @hidden = 5; END
+CALL p()
+SELECT @@time_zone, @@sql_mode, @hidden
+SET @other = 1
+SELECT @@time_zone, @@sql_mode, @hidden, @other
+# procedure_changes_autocommit
+CREATE PROCEDURE p() SET autocommit = 0
+CALL p()
+SELECT @@autocommit
+INSERT INTO u VALUES (1)
+ROLLBACK
+SELECT COUNT(*) FROM u
+# procedure_makes_a_temporary_table
+CREATE PROCEDURE p() CREATE TEMPORARY TABLE hidden (a INT)
+CALL p()
+INSERT INTO hidden VALUES (1)
+SELECT * FROM hidden
+DROP TEMPORARY TABLE hidden
+# function_makes_a_temporary_table
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN CREATE TEMPORARY TABLE IF NOT EXISTS hidden (a INT); RETURN 1; END
+DO f()
+INSERT INTO hidden VALUES (1)
+SELECT * FROM hidden
+# several_statements_in_one_text
+SET time_zone = '+02:00'; SET @hidden = 1; USE other
+SELECT @@time_zone, @hidden, DATABASE()
+# prepared_text_sets
+PREPARE s FROM 'SET time_zone = ''+02:00'''
+EXECUTE s
+DEALLOCATE PREPARE s
+SELECT @@time_zone
+# prepared_text_uses
+PREPARE s FROM 'USE other'
+EXECUTE s
+SELECT DATABASE()
+# prepared_set
+EXEC: SET time_zone = '+02:00'
+SELECT @@time_zone
+EXEC: SET @hidden = 4
+SELECT @hidden, @@time_zone
+# value_of_a_query
+SET time_zone = (SELECT '+02:00')
+SELECT @@time_zone
+SET @hidden = (SELECT COUNT(*) FROM u)
+SELECT @hidden
+SET sql_mode = (SELECT REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY', ''))
+SELECT @@sql_mode
+# value_of_a_function
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 8; END
+SET @a = f()
+SELECT @a, @hidden
+SET SESSION div_precision_increment = f()
+SELECT @@div_precision_increment, @hidden
+# own_tracking
+SET session_track_state_change = 1
+SELECT @@session_track_state_change
+SET @a = 1
+SELECT @a
+SET session_track_state_change = 0
+SELECT @@session_track_state_change
+# own_tracking_of_variables
+SET session_track_system_variables = 'sql_mode'
+SELECT @@session_track_system_variables
+SET sql_mode = 'ANSI_QUOTES'
+SELECT @@sql_mode
+# tracking_is_off_for_clients
+SELECT @@session_track_schema
+SELECT @@session_track_system_variables
