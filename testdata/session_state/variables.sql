@@ -154,3 +154,67 @@ DROP PROCEDURE pr
 SELECT * FROM no_such_table
 GET DIAGNOSTICS CONDITION 1 @code = MYSQL_ERRNO
 SELECT @code
+# prepared_set_variables
+EXEC ["it's", -5, "z"]: SET @a = ?, @b = ?, @x = ?
+SELECT @a, @b, @x
+EXEC ["x", 7, "y"]: SET @a = ?, @b = ?, @x = ?
+SELECT @a, @b, @x, COLLATION(@x)
+# prepared_set_numbers
+EXEC [9]: SET @a = ?
+EXEC [-2]: SET @a = @a-?, @n = 1
+SELECT @a, @n
+EXEC [9223372036854775807]: SET @b = ?
+SELECT @a, @b
+EXEC [1.5]: SET @x = ?
+SELECT @x, @a
+# prepared_set_letters
+EXEC ["it's"]: SET @a = ?
+SELECT @a, COLLATION(@a)
+EXEC ["\u00df \\"]: SET @a = ?
+SELECT @a, @n, HEX(@a)
+EXEC [null]: SET @a = ?
+SELECT @a
+# prepared_set_texts
+EXEC: SET @a = 'x', @b = 1
+SET @a = 'y'
+EXEC: SET @a = 'x', @b = 1
+SELECT @a, @b
+SET NAMES latin1
+EXEC: SET @a = 'x', @b = 1
+SELECT @a, @b, CHARSET(@a)
+EXEC ["z"]: SET @a = ?
+SELECT @a, @b, CHARSET(@a)
+# prepared_set_settings
+EXEC ["+03:00", 77]: SET time_zone = ?, SESSION wait_timeout = ?
+SELECT @@time_zone, @@wait_timeout
+EXEC ["nowhere", 78]: SET time_zone = ?, SESSION wait_timeout = ?
+SELECT @@time_zone
+EXEC: SET NAMES latin1 COLLATE latin1_bin
+SELECT @@collation_connection, @@character_set_results
+EXEC: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
+MARIADB: SELECT @@tx_isolation
+MYSQL: SELECT @@transaction_isolation
+EXEC: SET SESSION TRANSACTION READ ONLY
+EXEC: INSERT INTO t (a) VALUES (1)
+EXEC: SET SESSION TRANSACTION READ WRITE
+EXEC ["STRICT_ALL_TABLES"]: SET sql_mode = CONCAT(@@sql_mode, ',', ?)
+SELECT @@sql_mode
+EXEC [123]: SET last_insert_id = ?
+SELECT LAST_INSERT_ID()
+EXEC [0]: SET autocommit = ?
+INSERT INTO t (a) VALUES (5)
+EXEC: ROLLBACK
+EXEC [1]: SET autocommit = ?
+SELECT COUNT(*), @@autocommit FROM t
+EXEC [1]: SET no_such_variable = ?
+# prepared_set_among_locks
+EXEC: CREATE TEMPORARY TABLE x (a INT)
+EXEC [4]: SET @a = ?
+EXEC: INSERT INTO x VALUES (@a)
+SELECT * FROM x
+DROP TEMPORARY TABLE x
+SELECT @a
+SET sql_mode = 'ANSI_QUOTES'
+EXEC [5]: SET @a = ?, @n = `sql_mode`
+EXEC [5]: SET @a = ?
+SELECT @a

@@ -94,6 +94,12 @@ impl LinkState {
         Self { schema, charset, autocommit: true, settings: None }
     }
 
+    /// Whether a text without character sets of its own gives strings the same ones in both.
+    pub fn has_charsets_of(&self, other: &Self) -> bool {
+        let alone = |state: &Self| !state.settings.as_deref().is_some_and(Settings::has_charsets);
+        self.charset == other.charset && alone(self) && alone(other)
+    }
+
     /// How to bring a connection in state `have` into this state; `None` when there is no way.
     pub fn plan(&self, have: &Self) -> Option<Plan> {
         let mut plan = Plan::default();

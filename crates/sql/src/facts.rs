@@ -44,14 +44,6 @@ pub fn is_read_only(facts: &Facts) -> bool {
     reads && facts.effects.without(Effects::SYSTEM_VARIABLE).is_empty()
 }
 
-/// How many parameters a text has that is to be prepared.
-pub fn count_parameters(text: &[u8]) -> u16 {
-    let mut lexer = Lexer::new(text, Modes::default());
-    let tokens = std::iter::from_fn(|| lexer.next_token());
-    let count = tokens.filter(|token| token.kind == TokenKind::Punct(b'?')).count();
-    u16::try_from(count).unwrap_or(u16::MAX)
-}
-
 /// The schema of a text that is one `USE x` and nothing else.
 pub fn parse_use(text: &[u8]) -> Option<Cow<'_, [u8]>> {
     let mut lexer = Lexer::new(text, Modes::default());

@@ -32,6 +32,7 @@ mod keyword_table;
 mod known_facts;
 pub mod lexer;
 mod objects;
+mod parameters;
 mod reader;
 mod results;
 mod set;
@@ -44,13 +45,14 @@ pub use calls::only_computes;
 pub use command_class::{CommandClass, command_class};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
-pub use facts::{Facts, count_parameters, facts, facts_in, is_read_only, parse_use};
+pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
 pub use hints::{Hints, parse_hints};
 pub use known_facts::KnownFacts;
 pub use objects::{
     LockCall, TableName, ends_xa, parse_create_temporary, parse_drop_schema, parse_drop_tables,
     parse_lock_call,
 };
+pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;
 pub use set::value::Read;
 pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};

@@ -68,7 +68,30 @@ java_step() {
     (cd "$target/java" && mvn -q -B package dependency:copy-dependencies)
 }
 
+php_step() {
+    have php || return 1
+    # shellcheck disable=SC2016
+    php -r '
+        $loaded = get_loaded_extensions();
+        $missing = array_diff(["PDO", "pdo_mysql", "mysqli", "pcntl"], $loaded);
+        foreach (["Illuminate/Database", "Doctrine/DBAL"] as $library) {
+            if (!stream_resolve_include_path("$library/autoload.php")) {
+                $missing[] = $library;
+            }
+        }
+        echo $missing ? "php lacks " . implode(", ", $missing) . "\n" : "";
+        exit($missing ? 1 : 0);
+    '
+}
+
+ruby_step() {
+    have ruby || return 1
+    ruby -e 'require "active_record"; require "mysql2"'
+}
+
 step python "$here/python/requirements.txt" -- python_step
 step node "$here"/node/*.js* -- node_step
 step go "$here"/go/*.go "$here/go/go.mod" -- go_step
 step java "$here"/java/pom.xml "$here"/java/src/main/java/*.java -- java_step
+step php "$here"/php/*.php -- php_step
+step ruby "$here"/ruby/*.rb -- ruby_step

@@ -76,7 +76,11 @@ fn frameworks_share(flavour: Flavour, what: &str) {
         Program::new(drivers.join("setup.sh")).args([&fetched]).limit(Duration::from_secs(600));
     let said = set_up.run().output;
     let mut wrong = Vec::new();
-    for framework in &FRAMEWORKS {
+    for (at, framework) in FRAMEWORKS.iter().enumerate() {
+        // the short form runs each in its first way only
+        if !live::full() && at > 0 && FRAMEWORKS[at - 1].name == framework.name {
+            continue;
+        }
         let (name, kit) = (framework.name, framework.kit);
         if !said.lines().any(|line| line == format!("ready {kit}")) {
             let why = said.lines().find(|line| line.starts_with(&format!("missing {kit}")));

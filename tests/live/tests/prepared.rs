@@ -159,6 +159,33 @@ fn definitions_that_change_between_executions_are_seen_by_everybody() {
     }
 }
 
+#[test]
+fn a_prepared_set_goes_where_its_session_goes() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 1, 20);
+        // each has the one connection in turn
+        let mut clients: Vec<_> =
+            (0..2).map(|_| client::connect(client::options(proxy.port))).collect();
+        for round in 0..3 {
+            for (number, client) in (10..).zip(&mut clients) {
+                let zone = format!("+0{round}:{number}");
+                client.exec_drop("SET time_zone = ?, @a = ?", (&zone, round)).expect("set");
+                client.exec_drop("SET NAMES latin1", ()).expect("set");
+            }
+            for (number, client) in (10..).zip(&mut clients) {
+                let text = "SELECT @@time_zone, @a, @@character_set_client";
+                let seen: (String, i64, String) =
+                    client.query_first(text).expect("read").expect("a row");
+                let zone = format!("+0{round}:{number}");
+                assert_eq!(seen, (zone, round, "latin1".into()), "{}", flavour.name());
+            }
+        }
+        let held = proxy.statistics().expect("told")["held_for"]["set"].as_u64();
+        assert_eq!(held, Some(0), "{}", flavour.name());
+    }
+}
+
 /// A statement of a client that speaks bytes.
 struct Stmt {
     raw: Raw,

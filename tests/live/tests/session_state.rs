@@ -9,7 +9,7 @@ use std::path::Path;
 use lab::{Cluster, Flavour, LabOptions};
 use live::{Proxy, client, skip};
 use mysql::prelude::{Protocol, Queryable};
-use mysql::{Conn, QueryResult, Statement};
+use mysql::{Conn, Params, QueryResult, Statement, Value};
 
 /// A script and its name.
 struct Script {
@@ -125,20 +125,38 @@ impl Runner {
                 let result = self.conn.select_db(rest);
                 return format!("{:?}", result.map_err(|error| client::refusal(&error)));
             }
-            "EXEC" => self.execute(rest),
+            "EXEC" => self.execute(rest, Params::Empty),
+            _ if line.starts_with("EXEC [") => {
+                let values = command.trim_start_matches("EXEC ");
+                self.execute(rest, Params::Positional(parameters(values)))
+            }
             _ => self.conn.query_iter(line).and_then(told),
         };
         result.unwrap_or_else(|error| format!("{:?}", client::refusal(&error)))
     }
 
-    fn execute(&mut self, text: &str) -> mysql::Result<String> {
+    fn execute(&mut self, text: &str, values: Params) -> mysql::Result<String> {
         let statement = match self.prepared.get(text) {
             Some(statement) => statement.clone(),
             None => self.conn.prep(text)?,
         };
         self.prepared.insert(text.into(), statement.clone());
-        told(self.conn.exec_iter(&statement, ())?)
+        told(self.conn.exec_iter(&statement, values)?)
     }
+}
+
+/// The values of a list in JSON.
+fn parameters(list: &str) -> Vec<Value> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(list).expect("a list of values");
+    let value = |value: &serde_json::Value| match value {
+        serde_json::Value::Null => Value::NULL,
+        serde_json::Value::String(text) => text.into(),
+        number => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64().expect("a number").into(),
+        },
+    };
+    values.iter().map(value).collect()
 }
 
 /// Every result: columns, rows and counts.

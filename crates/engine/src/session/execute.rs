@@ -7,15 +7,17 @@ use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
+use crate::holds::Holds;
 use crate::ids::{ClientStmtId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
 use crate::session::query::without_ignored;
 use crate::session::stmt::Handle;
+use crate::session::ties::ENDING;
 use crate::session::{Job, What};
-use crate::stmt::{Wanted, types_in};
-use sql::Effects;
+use crate::stmt::{Wanted, spelled, types_in};
+use sql::{Effects, Verb};
 
 /// MySQL 1243: the server does not know the statement.
 const UNKNOWN: u16 = 1243;
@@ -53,6 +55,14 @@ impl Proxy {
         if route.answer.is_some() {
             return self.answer_by_rule(id, &route, upload);
         }
+        let handle = match handle.text.command == Verb::Set.into() && upload.is_none() {
+            true => match self.assigning_text(id, stmt, raw) {
+                Some(text) => return self.serve_query(id, None, &text, None, &route),
+                None => self.sessions.get(id).and_then(|session| session.handle(stmt)),
+            },
+            false => Some(&*handle),
+        };
+        let Some(handle) = handle else { return };
         let effects = handle.text.effects;
         let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
         let shareable = plain && handle.text.shareable && upload.is_none();
@@ -73,6 +83,18 @@ impl Proxy {
             None => self.begin_after(id, route.delay_ms, job, &placing),
             Some(lane) => self.run_tied(id, lane, job),
         }
+    }
+
+    /// The text that does what an execution of a `SET` does: that can be followed, and its answer
+    /// is the same. `None` where it might not mean what was prepared.
+    fn assigning_text(&self, id: SessionId, stmt: ClientStmtId, raw: &[u8]) -> Option<Vec<u8>> {
+        let session = self.sessions.get(id)?;
+        let Handle { text, params, types, .. } = session.handle(stmt).filter(|h| h.is_free())?;
+        // what else a session is held for may change how texts are read
+        let reads_alike = session.held_for(Holds::PINNING.without(ENDING)).is_none()
+            && (text.state.has_charsets_of(&session.want) || !saves_strings(&text.text));
+        let execute = raw.get(HEADER_BYTES..).filter(|_| reads_alike)?;
+        spelled(&text.text, execute, *params, types)
     }
 
     /// Runs a command about a statement on the lane that has its data, or that alone can have it.
@@ -220,6 +242,11 @@ impl Proxy {
         self.texts.forget_answer(key);
         true
     }
+}
+
+/// Whether a `SET` may give a user variable a string, which has the character set of its text.
+fn saves_strings(text: &[u8]) -> bool {
+    text.contains(&b'@') && text.iter().any(|byte| matches!(byte, b'\'' | b'"'))
 }
 
 /// Whether a command executes a statement once and asks for all rows.

@@ -59,7 +59,7 @@ impl Proxy {
     }
 
     /// Serves a text; `raw` is the command that carried it, if it is to be sent as it came.
-    fn serve_query(
+    pub(crate) fn serve_query(
         &mut self,
         id: SessionId,
         raw: Option<&[u8]>,

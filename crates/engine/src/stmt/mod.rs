@@ -8,6 +8,7 @@
 mod answer;
 mod lane;
 mod registry;
+mod spelled;
 mod types;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::link::LinkState;
 pub use answer::KeptAnswer;
 pub use lane::{LaneStmt, OnLane, Wanted};
 pub use registry::{Registry, Sought, StmtsOfAll};
+pub(crate) use spelled::spelled;
 pub(crate) use types::{insert_types, types_in};
 
 /// A digest that is kept.

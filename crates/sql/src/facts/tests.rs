@@ -265,20 +265,6 @@ fn scraps() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|scraps| scraps.concat().into_bytes())
 }
 
-#[test]
-fn parameters_are_the_question_marks_outside_strings_names_and_comments() {
-    let table: &[(&str, u16)] = &[
-        ("SELECT 1", 0),
-        ("SELECT ?, a FROM t WHERE b=? AND c IN (?,?)", 4),
-        ("SELECT '?', \"?\", `?` /* ? */ -- ?", 0),
-        ("INSERT INTO t VALUES (?) # ?", 1),
-        ("", 0),
-    ];
-    for (text, count) in table {
-        assert_eq!(crate::count_parameters(text.as_bytes()), *count, "{text}");
-    }
-}
-
 proptest! {
     #[test]
     fn takes_any_bytes(text in prop::collection::vec(any::<u8>(), 0..300), modes in any_modes()) {
