@@ -177,7 +177,7 @@ impl PoolShard {
             if let Some(ready) = self.ready_on(server, need, lanes) {
                 return ready;
             }
-            if !server.may_dial(&need.limits, now_us) {
+            if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
                 self.delayed += 1;
             } else if server.gauge.take_permit(server.max_connections) {
                 return Checkout::Dial(server.clone());
@@ -390,12 +390,13 @@ impl PoolShard {
         self.waiting += 1;
     }
 
-    /// Takes a session out of a hostgroup's queue.
+    /// Takes a session out of a hostgroup's queue; whoever leaves is mostly its first.
     pub fn forget_waiter(&mut self, hostgroup: HostgroupId, session: SessionId) {
-        if let Some(queue) = self.waiters.get_mut(&hostgroup) {
-            let before = queue.len();
-            queue.retain(|waiting| *waiting != session);
-            self.waiting -= before - queue.len();
+        if let Some(queue) = self.waiters.get_mut(&hostgroup)
+            && let Some(at) = queue.iter().position(|waiting| *waiting == session)
+        {
+            queue.remove(at);
+            self.waiting -= 1;
         }
     }
 

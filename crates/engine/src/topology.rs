@@ -15,7 +15,7 @@ use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
 
 pub use board::Board;
-pub use gauge::{DialLimits, Gauge, LastFault, Pace};
+pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, Pace};
 
 const TABLE: &str = "mysql_servers";
 
@@ -93,10 +93,20 @@ impl Server {
         self.port == 0
     }
 
-    /// Whether one more connection may be begun now, as far as it is a matter of how many are. The
-    /// limits hold but for what several workers do in the same moment.
+    /// Whether one more connection may be begun now, as far as it is a matter of how many are and
+    /// of what the server said to the last one. The limits hold but for what several workers do in
+    /// the same moment.
     pub fn may_dial(&self, limits: &DialLimits, now_us: u64) -> bool {
-        self.gauge.dialing() < limits.at_once && self.group.pace.has_room(limits.per_sec, now_us)
+        // one that was full is tried by one connection
+        let at_once = if self.gauge.last_fault().is_full() { 1 } else { limits.at_once };
+        self.gauge.dialing() < at_once
+            && self.group.pace.has_room(limits.per_sec, now_us)
+            && !self.gauge.is_full(now_us)
+    }
+
+    /// Whether it has as many connections as it may, or said that it allows no more.
+    pub fn is_full(&self) -> bool {
+        self.gauge.used() >= self.max_connections || self.gauge.last_fault().is_full()
     }
 
     /// What becomes of a server that is in no topology any more: what runs on it may end.

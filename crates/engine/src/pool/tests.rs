@@ -137,6 +137,22 @@ fn a_full_server_gives_up_an_idle_lane_of_another_kind_before_anybody_waits() {
 }
 
 #[test]
+fn nothing_is_dialed_where_a_server_or_an_account_is_full() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE"), server(2, 1, 10, "ONLINE")]);
+    let gauge = bench.topology.servers()[0].gauge.clone();
+    assert!(!gauge.on_fault(LastFault::Server(1040), 1_000_000, 1, 5_000_000));
+    for _ in 0..8 {
+        let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
+        assert_eq!(server.index, 1, "it has room");
+    }
+    bench.account.note_full(1_000_001);
+    assert!(matches!(bench.checkout(None), Checkout::Wait));
+    let idle = bench.idle_lane(0, "test", Caps::NONE);
+    let found = [bench.checkout(None), bench.checkout(None)];
+    assert!(found.iter().any(|found| matches!(found, Checkout::Lane(lane) if *lane == idle)));
+}
+
+#[test]
 fn the_server_that_failed_is_spared_and_alone_it_gets_a_new_connection() {
     let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE"), server(2, 1, 10, "ONLINE")]);
     bench.idle_lane(0, "test", Caps::NONE);

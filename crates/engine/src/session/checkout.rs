@@ -18,7 +18,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::topology::{LastFault, Server, ServerRef, Status};
+use crate::topology::{FULL_PAUSE_US, LastFault, Server, ServerRef, Status};
 
 /// How long a session without a dial of its own waits before it looks at the pool again. Lanes
 /// that come free on this worker are given at once; this is for what other workers do.
@@ -482,6 +482,9 @@ impl Proxy {
             return self.no_such_schema(id, said);
         }
         self.note_fault(&server, fault, said.as_ref());
+        if fault.is_account_full() {
+            lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
+        }
         match lane.lease {
             Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
@@ -539,8 +542,12 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Phase::Waiting(waiting) = &mut session.phase else { return };
         waiting.dialing = None;
-        waiting.avoid = Some(server.index);
         waiting.said = said.or(waiting.said.take());
+        if fault.is_full() {
+            // the connections that it has come free
+            return self.look_again_later(id);
+        }
+        waiting.avoid = Some(server.index);
         let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
         let once = waiting.job.what == What::LoginSchema || session.is_mirror();
         if once || attempts > retries {

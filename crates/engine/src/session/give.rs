@@ -1,5 +1,5 @@
 //! Lanes that are given to other workers, whose clients wait while a server has as many connections
-//! as it may.
+//! as it may, or lets no more in.
 //!
 //! A lane is only ever given, never taken: by whoever checks it in, when somebody elsewhere waits
 //! for longer than anybody here, or on request of a worker whose client waits. How the socket gets
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::{Lane, Lease};
 use crate::orders::Order;
+use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::Phase;
 use crate::topology::{Server, Status};
@@ -65,7 +66,7 @@ impl Proxy {
         (self.number, self.workers) = (number, workers);
     }
 
-    /// Another worker's client waits for a connection to a hostgroup.
+    /// Another worker's client waits for a connection to a hostgroup, and may not open one.
     pub fn on_want(&mut self, hostgroup: HostgroupId, worker: usize) {
         if worker == self.number || !self.pool.has_no_waiters(hostgroup) {
             return;
@@ -73,9 +74,8 @@ impl Proxy {
         let topology = self.snapshot.topology.clone();
         let mut servers = topology.hostgroup(hostgroup).iter();
         let idle = servers.find_map(|server| {
-            let full = server.gauge.used() >= server.max_connections;
-            let waits = full && server.group.board.waits(worker);
-            self.pool.idle_of(server).first().copied().filter(|_| waits)
+            let gives = pool::is_usable(server, self.now_us) && server.group.board.waits(worker);
+            self.pool.idle_of(server).first().copied().filter(|_| gives)
         });
         if let Some(lane) = idle {
             self.give_lane(lane, worker);
@@ -150,7 +150,7 @@ impl Proxy {
     /// The worker that is to have a free lane of a full server: its client waits for longer than
     /// anybody here; where nobody does, since before `unless_since_us`.
     pub(crate) fn worker_in_need(&self, server: &Server, unless_since_us: u64) -> Option<usize> {
-        if self.workers < 2 || server.gauge.used() < server.max_connections {
+        if self.workers < 2 || !server.is_full() {
             return None;
         }
         let (worker, since_us) = server.group.board.longest_waiting(self.number)?;

@@ -60,6 +60,16 @@ impl LastFault {
             _ => false,
         }
     }
+
+    /// Whether the server is well and lets no more clients in: all that it allows are there.
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Server(1040)) || self.is_account_full()
+    }
+
+    /// The same of the clients of one account.
+    pub fn is_account_full(self) -> bool {
+        matches!(self, Self::Server(1203 | 1226))
+    }
 }
 
 impl std::fmt::Display for LastFault {
@@ -126,6 +136,8 @@ pub struct Gauge {
     window_us: AtomicU64,
     window_faults: AtomicU32,
     last_fault: AtomicU64,
+    /// Until when it is not asked for more connections, because it allows no more.
+    full_until_us: AtomicU64,
     /// Connections that are being opened.
     dialing: AtomicU32,
     /// Seconds for which the server lets a connection be idle; 0 while that is not known.
@@ -209,10 +221,14 @@ impl Gauge {
     /// Notes a failed connect. Returns `true` when this failure shuns the server.
     ///
     /// `limit` failures within one second shun it for `recovery_us`, as `mysql-shun_on_failures`
-    /// and `mysql-shun_recovery_time_sec` say. Faults of the account are not the server's.
+    /// and `mysql-shun_recovery_time_sec` say. Faults of the account are not the server's, and one
+    /// that is full serves those who are there.
     pub fn on_fault(&self, fault: LastFault, now_us: u64, limit: u32, recovery_us: u64) -> bool {
         self.last_fault.store(fault.pack(), Ordering::Relaxed);
-        if fault.is_final() {
+        if fault.is_full() && !fault.is_account_full() {
+            self.full_until_us.store(now_us.saturating_add(FULL_PAUSE_US), Ordering::Relaxed);
+        }
+        if fault.is_final() || fault.is_full() {
             return false;
         }
         if now_us.saturating_sub(self.window_us.load(Ordering::Relaxed)) > 1_000_000 {
@@ -227,12 +243,20 @@ impl Gauge {
         true
     }
 
+    /// Whether the server has just said that it lets no more clients in.
+    pub fn is_full(&self, now_us: u64) -> bool {
+        self.full_until_us.load(Ordering::Relaxed) > now_us
+    }
+
     /// Notes a connect that worked.
     pub fn on_success(&self) {
         self.shunned_until_us.store(0, Ordering::Relaxed);
         self.last_fault.store(LastFault::None.pack(), Ordering::Relaxed);
     }
 }
+
+/// How long (µs) a server is not asked for another connection that allows no more.
+pub const FULL_PAUSE_US: u64 = 200_000;
 
 /// How long before its server a connection is closed that is idle.
 const IDLE_MARGIN_US: u64 = 5_000_000;
@@ -287,6 +311,20 @@ mod tests {
         assert_eq!(gauge.shunned_until_us(2_000_002), 2_001_001);
         assert_eq!(gauge.shunned_until_us(2_001_001), 0);
         assert_eq!(gauge.last_fault(), refused);
+    }
+
+    #[test]
+    fn a_server_that_is_full_is_not_shunned_and_left_alone_for_a_moment() {
+        let gauge = Gauge::default();
+        for now_us in 1..100 {
+            assert!(!gauge.on_fault(LastFault::Server(1040), now_us, 1, 1_000));
+        }
+        assert_eq!(gauge.shunned_until_us(99), 0);
+        assert!(gauge.is_full(99 + FULL_PAUSE_US - 1) && !gauge.is_full(99 + FULL_PAUSE_US));
+        // an account that is at its limit keeps no other one from coming in
+        let gauge = Gauge::default();
+        assert!(!gauge.on_fault(LastFault::Server(1226), 1, 1, 1_000) && !gauge.is_full(1));
+        assert!(!gauge.on_fault(LastFault::Server(1203), 1, 1, 1_000) && !gauge.is_full(1));
     }
 
     #[test]
