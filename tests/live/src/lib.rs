@@ -2,7 +2,7 @@
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
 //! their time ([`Program`]), clients
-//! ([`client`], [`Load`], [`Raw`]) and waiting for conditions ([`eventually`]). It
+//! ([`client`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions ([`eventually`]). It
 //! does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
@@ -10,23 +10,27 @@
 //! `TIDEGATE_LIVE_IO` is what it is told with `--io`.
 #![forbid(unsafe_code)]
 
+mod asker;
 pub mod client;
 mod load;
 mod management;
 mod program;
 mod proxy;
 mod raw;
+mod shared;
 mod tap;
 
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, LabOptions};
 
+pub use asker::Asker;
 pub use load::Load;
 pub use management::management;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};
+pub use shared::Shared;
 pub use tap::Tap;
 
 /// Says loudly that something was not tested; the gates count these lines.

@@ -7,6 +7,7 @@ use std::io::{Read, Write, copy};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -22,6 +23,11 @@ pub struct Tap {
 impl Tap {
     /// Starts one in front of a loopback port.
     pub fn start(server: u16) -> Result<Self> {
+        Self::start_slow(server, Duration::ZERO)
+    }
+
+    /// The same of a server that takes so long to greet.
+    pub fn start_slow(server: u16, delay: Duration) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
         let queries = Arc::new(Mutex::new(Vec::new()));
@@ -30,7 +36,10 @@ impl Tap {
             for client in listener.incoming().flatten() {
                 let notes = Arc::clone(&notes);
                 // a connection that cannot be relayed ends, which its client sees
-                thread::spawn(move || relay(client, server, &notes));
+                thread::spawn(move || {
+                    thread::sleep(delay);
+                    relay(client, server, &notes)
+                });
             }
         });
         Ok(Self { port, queries })

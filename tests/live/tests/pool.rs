@@ -1,15 +1,17 @@
 //! The pool of connections to servers: what becomes of those that are idle or dirty, how many there
-//! are, how fast they are made, and that one hostgroup in need slows no other.
+//! are, and how fast they are made.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour};
-use live::{Load, Proxy, client};
+use live::{Load, Proxy, Shared, client};
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+
+static MARIADB: Shared = Shared::new("the pool", Flavour::MariaDb, 0);
+static MYSQL: Shared = Shared::new("the pool with MySQL", Flavour::MySql, 0);
 
 /// A proxy in front of one server, which is there in hostgroups 0 and 1.
 fn proxy(cluster: &Cluster, connections: u32, variables: &str) -> Proxy {
@@ -48,7 +50,7 @@ fn number(conn: &mut Conn, query: &str) -> Option<i64> {
 
 #[test]
 fn idle_connections_are_closed_before_their_server_does_it() {
-    let Some(cluster) = live::cluster("wait_timeout", Flavour::MariaDb, 0) else { return };
+    let Some(cluster) = MARIADB.cluster() else { return };
     cluster.primary().sql("SET GLOBAL wait_timeout = 4").expect("set");
     let proxy = proxy(&cluster, 10, "threads = 1");
     let mut conn = client::connect(client::options(proxy.port));
@@ -59,11 +61,12 @@ fn idle_connections_are_closed_before_their_server_does_it() {
     assert_eq!(counter(&proxy, "lanes_expired"), 1);
     let after = cluster.primary().status("Aborted_clients").expect("a counter");
     assert_eq!(after, aborted, "the server had nothing to close");
+    cluster.primary().sql("SET GLOBAL wait_timeout = DEFAULT").expect("set");
 }
 
 #[test]
 fn an_idle_connection_to_a_server_that_does_not_answer_is_given_up() {
-    let Some(cluster) = live::cluster("pings", Flavour::MariaDb, 0) else { return };
+    let Some(cluster) = MARIADB.cluster() else { return };
     let variables = "threads = 1\nping_interval_server_msec = 1000\nping_timeout_server = 300";
     let proxy = proxy(&cluster, 10, variables);
     let mut conn = client::connect(client::options(proxy.port));
@@ -80,9 +83,8 @@ fn an_idle_connection_to_a_server_that_does_not_answer_is_given_up() {
 
 #[test]
 fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
-    for flavour in [Flavour::MariaDb, Flavour::MySql] {
-        let what = format!("resets with {}", flavour.name());
-        let Some(cluster) = live::cluster(&what, flavour, 0) else { continue };
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
         let proxy = proxy(&cluster, 10, "threads = 1");
         let options = client::options(proxy.port);
         let mut first = client::connect(options.clone());
@@ -120,7 +122,7 @@ fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
 
 #[test]
 fn connections_are_opened_ahead_of_need_and_as_slowly_as_asked() {
-    let Some(cluster) = live::cluster("warming", Flavour::MariaDb, 0) else { return };
+    let Some(cluster) = MARIADB.cluster() else { return };
     let variables = "threads = 1\nconnection_warming = true\nfree_connections_pct = 30\n\
                      throttle_connections_per_sec_to_hostgroup = 2";
     let proxy = proxy(&cluster, 20, variables);
@@ -137,31 +139,8 @@ fn connections_are_opened_ahead_of_need_and_as_slowly_as_asked() {
 }
 
 #[test]
-fn storms_of_connects_shun_no_healthy_server() {
-    let Some(cluster) = live::cluster("connect storms", Flavour::MariaDb, 0) else { return };
-    let proxy = proxy(&cluster, 100, "threads = 2\nmultiplexing = false");
-    let options = client::options(proxy.port);
-    let storm = Load::start(64, &options, {
-        let options = options.clone();
-        move |_, turn| {
-            let mut conn = Conn::new(options.clone()).map_err(|error| error.to_string())?;
-            match conn.query_first::<u64, _>(format!("SELECT {turn}")) {
-                Ok(Some(answer)) if answer == turn => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        }
-    });
-    storm.await_more(if live::full() { 60_000 } else { 1000 });
-    let wrong = storm.stop();
-    assert!(wrong.is_empty(), "{wrong:?}\n{}", proxy.log());
-    for name in ["shuns", "lanes_failed", "connect_timeouts"] {
-        assert_eq!(counter(&proxy, name), 0, "{name}");
-    }
-}
-
-#[test]
 fn no_server_gets_more_connections_than_it_may_and_every_worker_gets_some() {
-    let Some(cluster) = live::cluster("max_connections", Flavour::MariaDb, 0) else { return };
+    let Some(cluster) = MARIADB.cluster() else { return };
     let proxy = proxy(&cluster, 8, "threads = 4\npipeline_depth = 0");
     let options = client::options(proxy.port);
     let least = Arc::new((0..48).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
@@ -198,93 +177,4 @@ fn no_server_gets_more_connections_than_it_may_and_every_worker_gets_some() {
     let (least, most) = (done.iter().min().copied(), done.iter().max().copied());
     println!("answers by client: {done:?}");
     assert!(least.zip(most).is_some_and(|(least, most)| least * 10 > most), "{done:?}");
-}
-
-/// Answers of eight clients in some seconds, and the time that 99 of 100 took at most.
-fn pace(options: &OptsBuilder, seconds: u64) -> (u64, Duration) {
-    let times = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let load = Load::start(8, options, {
-        let times = Arc::clone(&times);
-        move |conn, turn| {
-            let began = Instant::now();
-            match conn.query_first::<u64, _>(format!("SELECT {turn} + 1")) {
-                Ok(Some(answer)) if answer == turn + 1 => {
-                    times.lock().map_err(|error| error.to_string())?.push(began.elapsed());
-                    Ok(())
-                }
-                other => Err(format!("{other:?}")),
-            }
-        }
-    });
-    std::thread::sleep(Duration::from_secs(seconds));
-    let wrong = load.stop();
-    assert!(wrong.is_empty(), "{wrong:?}");
-    let mut times = std::mem::take(&mut *times.lock().expect("no panic"));
-    times.sort_unstable();
-    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
-    (times.len() as u64, p99)
-}
-
-#[test]
-fn a_saturated_hostgroup_slows_no_other() {
-    let Some(cluster) = live::cluster("isolation", Flavour::MariaDb, 0) else { return };
-    let proxy = proxy(&cluster, 4, "threads = 2\nconnect_timeout_server_max = 120000");
-    let options = client::options(proxy.port);
-    // each waiter has its turn before the load ends
-    let (waiters, sleep, seconds, most) = match live::full() {
-        true => (500, "SELECT SLEEP(0.2)", 10, 1.05),
-        false => (200, "SELECT SLEEP(0.04)", 1, 1.5),
-    };
-    let mut told = BTreeSet::new();
-    // the figures of a busy machine differ from one moment to the next
-    for _ in 0..5 {
-        let (alone, alone_p99) = pace(&options, seconds);
-        let slow = Load::start(waiters, &options, move |conn, _| {
-            conn.query_drop(sleep).map_err(|error| error.to_string())
-        });
-        live::eventually("they wait", Duration::from_secs(30), || slow.done() >= 20);
-        let (beside, beside_p99) = pace(&options, seconds);
-        let wrong = slow.stop();
-        assert!(wrong.is_empty(), "{wrong:?}");
-        let slower = alone as f64 / beside as f64;
-        let later = beside_p99.as_secs_f64() / alone_p99.as_secs_f64();
-        let figures = format!("{alone} in {alone_p99:?} alone, {beside} in {beside_p99:?} beside");
-        println!("{figures}: {slower:.3} and {later:.3}");
-        told.insert(figures);
-        if slower < most && later < most {
-            return;
-        }
-    }
-    panic!("never within {most}: {told:?}");
-}
-
-#[test]
-fn thousands_of_clients_that_come_and_go_share_few_connections() {
-    let Some(cluster) = live::cluster("many clients", Flavour::MariaDb, 0) else { return };
-    let proxy = proxy(&cluster, 200, "threads = 2\nmax_connections = 5000");
-    let (clients, seconds) = if live::full() { (4096, 300) } else { (512, 4) };
-    let options = client::options(proxy.port);
-    let load = Load::start(clients, &options, {
-        let options = options.clone();
-        move |conn, turn| {
-            if turn % 10 == 0 {
-                *conn = Conn::new(options.clone()).map_err(|error| error.to_string())?;
-            }
-            match conn.query_first::<u64, _>(format!("SELECT {turn} + 1")) {
-                Ok(Some(answer)) if answer == turn + 1 => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        }
-    });
-    std::thread::sleep(Duration::from_secs(seconds));
-    let done = load.done();
-    let wrong = load.stop();
-    assert!(wrong.is_empty(), "{:?}\n{}", &wrong[..wrong.len().min(5)], proxy.log());
-    assert!(done > 4 * clients as u64, "{done} answers");
-    for name in ["err", "shuns", "connect_timeouts", "lanes_failed"] {
-        assert_eq!(counter(&proxy, name), 0, "{name}");
-    }
-    let most = cluster.primary().status("Max_used_connections").expect("a counter");
-    println!("{clients} clients got {done} answers over at most {most} connections");
-    assert!(most <= 205, "{most} connections");
 }
