@@ -419,6 +419,11 @@ impl PoolShard {
         self.waiters.get(&hostgroup).into_iter().flatten().copied()
     }
 
+    /// How many sessions wait for a hostgroup.
+    pub fn waiter_count(&self, hostgroup: HostgroupId) -> usize {
+        self.waiters.get(&hostgroup).map_or(0, VecDeque::len)
+    }
+
     /// Whether no session waits for a hostgroup.
     pub fn has_no_waiters(&self, hostgroup: HostgroupId) -> bool {
         self.waiting == 0 || self.waiters.get(&hostgroup).is_none_or(VecDeque::is_empty)

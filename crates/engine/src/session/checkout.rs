@@ -16,13 +16,17 @@ use crate::orders::{End, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::kill::Errand;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::topology::{FULL_PAUSE_US, LastFault, Server, ServerRef, Status};
+use crate::topology::{Server, ServerRef, Status};
 
-/// How long a session without a dial of its own waits before it looks at the pool again. Lanes
-/// that come free on this worker are given at once; this is for what other workers do.
+/// How long a session without a dial of its own waits before it looks at the pool again when it is
+/// the first that waits. Lanes that come free on this worker are given at once; this is for what
+/// other workers do.
 const LOOK_AGAIN_US: u64 = 100_000;
+
+/// How many of the others look as often; the more there are, the less often each, so that those
+/// who wait for one hostgroup take no time from those of another.
+const LOOKERS: usize = 8;
 
 impl Proxy {
     /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
@@ -149,14 +153,26 @@ impl Proxy {
         }
     }
 
-    fn look_again_later(&mut self, id: SessionId) {
+    pub(crate) fn look_again_later(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
-        let at_us = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
-        let hostgroup = waiting.job.hostgroup;
-        self.wake(id, at_us);
-        if self.pool.waiters(hostgroup).next() == Some(id) {
+        let (hostgroup, deadline_us) = (waiting.job.hostgroup, waiting.deadline_us);
+        let first = self.pool.waiters(hostgroup).next() == Some(id);
+        let waiting = if first { 1 } else { self.pool.waiter_count(hostgroup) };
+        self.wake(id, deadline_us.min(self.now_us + look_again_us(waiting)));
+        if first {
             self.want(hostgroup);
+        }
+    }
+
+    /// Whoever is the first that waits now looks as often as the one before did.
+    fn watch_first(&mut self, hostgroup: HostgroupId) {
+        let first = self.pool.waiters(hostgroup).next();
+        if let Some(id) = first.filter(|first| self.has_no_dial(*first))
+            && let Some(session) = self.sessions.get(id)
+            && let Phase::Waiting(waiting) = &session.phase
+        {
+            self.wake(id, waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US));
         }
     }
 
@@ -256,7 +272,7 @@ impl Proxy {
     }
 
     /// Takes a session out of its wait; what it waited for is returned.
-    fn stop_waiting(&mut self, id: SessionId) -> Option<Waiting> {
+    pub(crate) fn stop_waiting(&mut self, id: SessionId) -> Option<Waiting> {
         let session = self.sessions.get_mut(id)?;
         if !matches!(session.phase, Phase::Waiting(_)) {
             return None;
@@ -264,8 +280,13 @@ impl Proxy {
         let Phase::Waiting(waiting) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return None;
         };
-        self.pool.forget_waiter(waiting.job.hostgroup, id);
-        self.post_wait(waiting.job.hostgroup);
+        let hostgroup = waiting.job.hostgroup;
+        let was_first = self.pool.waiters(hostgroup).next() == Some(id);
+        self.pool.forget_waiter(hostgroup, id);
+        self.post_wait(hostgroup);
+        if was_first {
+            self.watch_first(hostgroup);
+        }
         if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane))
             && lane.lease == Lease::Dialing(Some(id))
         {
@@ -310,7 +331,12 @@ impl Proxy {
         if let Some(waiter) = fitting
             && let Some(waiting) = self.stop_waiting(waiter)
         {
-            return self.take(waiter, lane_id, waiting.job);
+            self.take(waiter, lane_id, waiting.job);
+            // where one more could be opened, the next may be
+            if matches!(before, Lease::Dialing(_)) {
+                self.wake_first(hostgroup);
+            }
+            return;
         }
         self.pool.put_idle(&server, lane_id);
         // it fits nobody who waits: the first may replace it
@@ -421,7 +447,7 @@ impl Proxy {
         }
     }
 
-    fn time_out(&mut self, id: SessionId) {
+    pub(crate) fn time_out(&mut self, id: SessionId) {
         let Some(waiting) = self.stop_waiting(id) else { return };
         self.stats.connect_timeouts += 1;
         let hostgroup = waiting.job.hostgroup;
@@ -446,140 +472,11 @@ impl Proxy {
         }
         self.fail_job(id, job, &error);
     }
-
-    /// A dial failed: its waiter tries elsewhere, or gives up.
-    pub(crate) fn fail_dial(
-        &mut self,
-        lane_id: LaneId,
-        fault: LastFault,
-        said: Option<SqlError>,
-        open: bool,
-    ) {
-        let Some(lane) = self.end_lane(lane_id) else { return };
-        if open {
-            self.orders.push(Order::Close(End::Lane(lane_id)));
-        }
-        let server = lane.server.clone();
-        let id = match lane.lease {
-            Lease::Dialing(id) => id,
-            Lease::Relay(id) => Some(id),
-            _ => None,
-        };
-        match &said {
-            Some(said) => {
-                let text = said.message.as_bytes();
-                self.note_server_error(id, (&server, &lane.account), said.code, text);
-            }
-            None => {
-                let error = error::cannot_connect(&server.to_string(), &fault.to_string());
-                let text = error.message.as_bytes();
-                self.note_server_error(id, (&server, &lane.account), error.code, text);
-            }
-        }
-        if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
-            && is_about_the_schema(said.code)
-        {
-            return self.no_such_schema(id, said);
-        }
-        self.note_fault(&server, fault, said.as_ref());
-        if fault.is_account_full() {
-            lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
-        }
-        match lane.lease {
-            Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
-            Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
-            Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
-            Lease::Dialing(None)
-            | Lease::Idle
-            | Lease::Exclusive(_)
-            | Lease::Shared
-            | Lease::Upkeep => {}
-        }
-        // whoever was not let dial because too many did may try
-        self.wake_first(server.hostgroup);
-    }
-
-    /// The server is fine, but the session's schema is not there, or not for this account.
-    fn no_such_schema(&mut self, id: SessionId, said: &SqlError) {
-        let Some(waiting) = self.stop_waiting(id) else { return };
-        if waiting.job.what == What::LoginSchema {
-            return self.refuse_login(id, said.clone());
-        }
-        self.fail_job(id, &waiting.job, said);
-    }
-
-    /// Counts a failed connect against its server.
-    fn note_fault(&mut self, server: &ServerRef, fault: LastFault, said: Option<&SqlError>) {
-        self.stats.lanes_failed += 1;
-        if let Some(counters) = self.server_stats.of(server.index) {
-            counters.failed += 1;
-        }
-        let vars = &self.snapshot.vars;
-        let limit = vars.shun_on_failures.min(vars.connect_retries_on_failure.saturating_add(1));
-        let recovery_us = vars.shun_recovery_time_sec * 1_000_000;
-        // a server that waits shunned for longer than queries wait would never be tried again
-        let longest_us = (vars.connect_timeout_server_max_ms * 1000).max(1_000_000);
-        let recovery_us = recovery_us.min(longest_us);
-        let shunned = server.gauge.on_fault(fault, self.now_us, limit, recovery_us);
-        let (to, said) = (server.clone(), said.map(|s| s.message.clone()).unwrap_or_default());
-        self.orders.report(LogEvent::ConnectFailed { server: to, fault, said });
-        if shunned {
-            self.stats.shuns += 1;
-            let (server, for_ms) = (server.clone(), recovery_us / 1000);
-            self.orders.report(LogEvent::Shunned { server, fault, for_ms });
-        }
-    }
-
-    fn dial_again(
-        &mut self,
-        id: SessionId,
-        server: &ServerRef,
-        fault: LastFault,
-        said: Option<SqlError>,
-    ) {
-        let retries = self.snapshot.vars.connect_retries_on_failure;
-        let delay_us = self.snapshot.vars.connect_retries_delay_ms * 1000;
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Phase::Waiting(waiting) = &mut session.phase else { return };
-        waiting.dialing = None;
-        waiting.said = said.or(waiting.said.take());
-        if fault.is_full() {
-            // the connections that it has come free
-            return self.look_again_later(id);
-        }
-        waiting.avoid = Some(server.index);
-        let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
-        let once = waiting.job.what == What::LoginSchema || session.is_mirror();
-        if once || attempts > retries {
-            return self.time_out(id);
-        }
-        if fault.is_final() && self.only_server(id, server) {
-            return self.time_out(id);
-        }
-        // longer each time, and not for all who wait at the same moment
-        let delay_us = delay_us << attempts.saturating_sub(1).min(BACK_OFF_DOUBLINGS);
-        let delay_us = delay_us + self.pool.random() % (delay_us / 2 + 1);
-        self.wake(id, deadline_us.min(self.now_us + delay_us));
-    }
-
-    /// Whether no other server of the hostgroup could do better.
-    fn only_server(&self, id: SessionId, failed: &ServerRef) -> bool {
-        let Some(session) = self.sessions.get(id) else { return true };
-        let Phase::Waiting(waiting) = &session.phase else { return true };
-        self.snapshot
-            .topology
-            .hostgroup(waiting.job.hostgroup)
-            .iter()
-            .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
-    }
 }
 
-/// How often the pause between attempts to connect is doubled.
-const BACK_OFF_DOUBLINGS: u32 = 6;
-
-/// Errors of a login that name the schema, not the account or the server.
-fn is_about_the_schema(code: u16) -> bool {
-    matches!(code, 1044 | 1049)
+/// How long somebody pauses before the next look, of so many who wait for a hostgroup.
+fn look_again_us(waiting: usize) -> u64 {
+    LOOK_AGAIN_US * (waiting / LOOKERS).max(1) as u64
 }
 
 /// What a dial needs to know.
@@ -596,4 +493,18 @@ fn collation_of(charset: &str) -> u8 {
     wire::collation_table::find_charset_default(charset.as_bytes())
         .and_then(|collation| u8::try_from(collation.id).ok())
         .unwrap_or(45)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_who_wait_look_as_often_as_a_few() {
+        assert_eq!([1, 2, 15].map(look_again_us), [LOOK_AGAIN_US; 3]);
+        for waiting in [16, 500, 4096] {
+            let looks_per_s = waiting as u64 * 1_000_000 / look_again_us(waiting);
+            assert!((80..=160).contains(&looks_per_s), "{waiting}: {looks_per_s}");
+        }
+    }
 }

@@ -46,6 +46,7 @@ mod place;
 mod prepare;
 mod query;
 mod recall;
+mod redial;
 mod reply;
 mod run;
 mod share;

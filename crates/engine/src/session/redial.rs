@@ -1,0 +1,147 @@
+//! Dials that fail: what that says of the server, and what whoever waits for it does then.
+
+use crate::error::{self, SqlError};
+use crate::ids::{LaneId, SessionId};
+use crate::lane::Lease;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::kill::Errand;
+use crate::session::{Phase, What};
+use crate::topology::{FULL_PAUSE_US, LastFault, ServerRef};
+
+impl Proxy {
+    /// A dial failed: its waiter tries elsewhere, or gives up.
+    pub(crate) fn fail_dial(
+        &mut self,
+        lane_id: LaneId,
+        fault: LastFault,
+        said: Option<SqlError>,
+        open: bool,
+    ) {
+        let Some(lane) = self.end_lane(lane_id) else { return };
+        if open {
+            self.orders.push(Order::Close(End::Lane(lane_id)));
+        }
+        let server = lane.server.clone();
+        let id = match lane.lease {
+            Lease::Dialing(id) => id,
+            Lease::Relay(id) => Some(id),
+            _ => None,
+        };
+        match &said {
+            Some(said) => {
+                let text = said.message.as_bytes();
+                self.note_server_error(id, (&server, &lane.account), said.code, text);
+            }
+            None => {
+                let error = error::cannot_connect(&server.to_string(), &fault.to_string());
+                let text = error.message.as_bytes();
+                self.note_server_error(id, (&server, &lane.account), error.code, text);
+            }
+        }
+        if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
+            && is_about_the_schema(said.code)
+        {
+            return self.no_such_schema(id, said);
+        }
+        self.note_fault(&server, fault, said.as_ref());
+        if fault.is_account_full() {
+            lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
+        }
+        match lane.lease {
+            Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
+            Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
+            Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
+            Lease::Dialing(None)
+            | Lease::Idle
+            | Lease::Exclusive(_)
+            | Lease::Shared
+            | Lease::Upkeep => {}
+        }
+        // whoever was not let dial because too many did may try
+        self.wake_first(server.hostgroup);
+    }
+
+    /// The server is fine, but the session's schema is not there, or not for this account.
+    fn no_such_schema(&mut self, id: SessionId, said: &SqlError) {
+        let Some(waiting) = self.stop_waiting(id) else { return };
+        if waiting.job.what == What::LoginSchema {
+            return self.refuse_login(id, said.clone());
+        }
+        self.fail_job(id, &waiting.job, said);
+    }
+
+    /// Counts a failed connect against its server.
+    fn note_fault(&mut self, server: &ServerRef, fault: LastFault, said: Option<&SqlError>) {
+        self.stats.lanes_failed += 1;
+        if let Some(counters) = self.server_stats.of(server.index) {
+            counters.failed += 1;
+        }
+        let vars = &self.snapshot.vars;
+        let limit = vars.shun_on_failures.min(vars.connect_retries_on_failure.saturating_add(1));
+        let recovery_us = vars.shun_recovery_time_sec * 1_000_000;
+        // a server that waits shunned for longer than queries wait would never be tried again
+        let longest_us = (vars.connect_timeout_server_max_ms * 1000).max(1_000_000);
+        let recovery_us = recovery_us.min(longest_us);
+        let shunned = server.gauge.on_fault(fault, self.now_us, limit, recovery_us);
+        let (to, said) = (server.clone(), said.map(|s| s.message.clone()).unwrap_or_default());
+        self.orders.report(LogEvent::ConnectFailed { server: to, fault, said });
+        if shunned {
+            self.stats.shuns += 1;
+            let (server, for_ms) = (server.clone(), recovery_us / 1000);
+            self.orders.report(LogEvent::Shunned { server, fault, for_ms });
+        }
+    }
+
+    fn dial_again(
+        &mut self,
+        id: SessionId,
+        server: &ServerRef,
+        fault: LastFault,
+        said: Option<SqlError>,
+    ) {
+        let retries = self.snapshot.vars.connect_retries_on_failure;
+        let delay_us = self.snapshot.vars.connect_retries_delay_ms * 1000;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        waiting.dialing = None;
+        waiting.said = said.or(waiting.said.take());
+        if fault.is_full() {
+            // the connections that it has come free
+            return self.look_again_later(id);
+        }
+        waiting.avoid = Some(server.index);
+        let (attempts, deadline_us) = (waiting.attempts, waiting.deadline_us);
+        let once = waiting.job.what == What::LoginSchema || session.is_mirror();
+        if once || attempts > retries {
+            return self.time_out(id);
+        }
+        if fault.is_final() && self.only_server(id, server) {
+            return self.time_out(id);
+        }
+        // longer each time, and not for all who wait at the same moment
+        let delay_us = delay_us << attempts.saturating_sub(1).min(BACK_OFF_DOUBLINGS);
+        let delay_us = delay_us + self.pool.random() % (delay_us / 2 + 1);
+        self.wake(id, deadline_us.min(self.now_us + delay_us));
+    }
+
+    /// Whether no other server of the hostgroup could do better.
+    fn only_server(&self, id: SessionId, failed: &ServerRef) -> bool {
+        let Some(session) = self.sessions.get(id) else { return true };
+        let Phase::Waiting(waiting) = &session.phase else { return true };
+        self.snapshot
+            .topology
+            .hostgroup(waiting.job.hostgroup)
+            .iter()
+            .all(|server| server.index == failed.index || server.gauge.last_fault().is_final())
+    }
+}
+
+/// How often the pause between attempts to connect is doubled.
+const BACK_OFF_DOUBLINGS: u32 = 6;
+
+/// Errors of a login that name the schema, not the account or the server.
+fn is_about_the_schema(code: u16) -> bool {
+    matches!(code, 1044 | 1049)
+}
