@@ -19,12 +19,18 @@ use crate::stmt::Wanted;
 use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status, Topology};
 use crate::users::Account;
 
+mod lone;
+
+use lone::Lone;
+
 /// How many idle lanes of a server are looked at for the one that fits best.
 const SCAN: usize = 16;
 
 /// What a command needs of a lane.
 #[derive(Clone, Copy)]
 pub struct Need<'a> {
+    /// The session that asks; `None` where nobody stays with a server.
+    pub asker: Option<SessionId>,
     /// Hostgroup it goes to.
     pub hostgroup: HostgroupId,
     /// Whose login.
@@ -61,6 +67,7 @@ impl<'a> Need<'a> {
         want: &'a LinkState,
     ) -> Self {
         Self {
+            asker: None,
             hostgroup,
             account,
             class,
@@ -105,6 +112,8 @@ pub struct PoolShard {
     waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
     credit: Vec<i64>,
+    /// Who stays with a server.
+    lone: Lone,
     /// Connections that were not made at once because of limits on making them.
     delayed: u64,
     random: u64,
@@ -133,6 +142,7 @@ impl PoolShard {
             waiters,
             waiting,
             credit,
+            lone: Lone::default(),
             delayed: 0,
             random,
         }
@@ -170,11 +180,17 @@ impl PoolShard {
         now_us: u64,
     ) -> Checkout {
         let servers = topology.hostgroup(need.hostgroup);
+        if let Some(server) = self.staying(servers, need, now_us)
+            && let Some(ready) = self.ready_on(server, need, lanes)
+        {
+            return ready;
+        }
         let mut tried = 0_u64;
         let mut wait = false;
         while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
             wait = true;
             if let Some(ready) = self.ready_on(server, need, lanes) {
+                self.lone.is_given(server.index, now_us);
                 return ready;
             }
             if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
@@ -191,6 +207,21 @@ impl PoolShard {
             return Checkout::Wait;
         }
         Checkout::Refuse
+    }
+
+    /// The server that a client stays with because nobody else asks.
+    fn staying<'s>(
+        &mut self,
+        servers: &'s [ServerRef],
+        need: &Need<'_>,
+        now_us: u64,
+    ) -> Option<&'s ServerRef> {
+        if servers.len() < 2 {
+            return None;
+        }
+        let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;
+        let server = servers.iter().find(|server| server.index == index)?;
+        (need.avoid != Some(index) && is_usable(server, now_us)).then_some(server)
     }
 
     /// A lane of a server that needs no dial: the session's own, or an idle one.

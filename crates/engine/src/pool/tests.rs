@@ -47,6 +47,7 @@ impl Bench {
 
     fn checkout(&mut self, avoid: Option<usize>) -> Checkout {
         let need = Need {
+            asker: None,
             hostgroup: READERS,
             account: &self.account,
             class: Caps::NONE,
@@ -201,6 +202,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
     for _ in 0..4_000 {
         let (account, class, want) = (&bench.account, Caps::NONE, &bench.want);
         let need = Need {
+            asker: None,
             hostgroup: READERS,
             account,
             class,
@@ -234,6 +236,7 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let mut joins = |key, types: &[u8]| {
         let bounds = Bounds { depth: 16, latency_us: 1_000, reply_bytes: 1_000 };
         let need = Need {
+            asker: None,
             hostgroup: READERS,
             account: &bench.account,
             class: Caps::NONE,

@@ -112,7 +112,8 @@ impl Proxy {
         let untraced = session.reads_unset_variable(job);
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let any = Need::of(hostgroup, account, class, want);
-        let need = Need { avoid, held, fresh, untraced, limits, share, stmt, ..any };
+        let asker = Some(id);
+        let need = Need { asker, avoid, held, fresh, untraced, limits, share, stmt, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         found
