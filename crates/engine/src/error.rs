@@ -213,6 +213,11 @@ pub fn connect_timeout(hostgroup: HostgroupId, waited_ms: u64, why: &str) -> Sql
     )
 }
 
+/// The operator's statement for new connections has a result, which nobody reads.
+pub fn init_connect_gives_rows() -> SqlError {
+    error(1105, *b"HY000", "init_connect must not give a result".into())
+}
+
 /// An internal fault: a state that must not occur. The session ends with it.
 pub fn internal(what: &str) -> SqlError {
     error(1105, *b"HY000", format!("Internal error: {what}"))

@@ -54,6 +54,8 @@ impl Holds {
     pub const NEXT_TRANSACTION: Self = Self(1 << 20);
     /// The session asks within statements how many rows the one before changed.
     pub const ROW_COUNT: Self = Self(1 << 21);
+    /// It is kept for a while after every query (`mysql-connection_delay_multiplex_ms`).
+    pub const DELAY: Self = Self(1 << 23);
     /// A statement changed the server's session in a way that its text does not tell: a function,
     /// a view or a trigger did.
     pub const STATE_CHANGE: Self = Self(1 << 22);
@@ -82,7 +84,8 @@ impl Holds {
     pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
 
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
-    const CLEAN: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0);
+    const CLEAN: Self =
+        Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0 | Self::DELAY.0);
 
     /// Reasons of which a reset of the connection leaves nothing behind.
     const RESETTABLE: Self = Self(
@@ -158,7 +161,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 22] = [
+const NAMES: [(Holds, &str); 23] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -181,6 +184,7 @@ const NAMES: [(Holds, &str); 22] = [
     (Holds::NEXT_TRANSACTION, "next_transaction"),
     (Holds::ROW_COUNT, "row_count"),
     (Holds::STATE_CHANGE, "state_change"),
+    (Holds::DELAY, "delay"),
 ];
 
 /// The reasons a statement gives once it has been executed, by what its text may do.

@@ -69,6 +69,12 @@ impl Hostgroups {
         vars.multiplexing && self.find(hostgroup).is_none_or(|own| own.multiplexing)
     }
 
+    /// The statement that every new connection to a server of a hostgroup runs; empty for none.
+    pub fn init_connect<'a>(&'a self, hostgroup: HostgroupId, vars: &'a Vars) -> &'a str {
+        let own = self.find(hostgroup).map_or("", |own| &own.init_connect);
+        if own.is_empty() { &vars.init_connect } else { own }
+    }
+
     /// Commands of several sessions on one connection of a hostgroup.
     pub fn pipeline_depth(&self, hostgroup: HostgroupId, vars: &Vars) -> u32 {
         let own = self.find(hostgroup).and_then(|own| own.pipeline_depth);

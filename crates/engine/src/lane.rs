@@ -83,6 +83,8 @@ pub enum Upkeep {
     Reset,
     /// `SET NAMES` after it, for servers go back to different character sets.
     Names,
+    /// The operator's statement for new connections (`mysql-init_connect`).
+    InitConnect,
 }
 
 /// Whose reply it is.

@@ -121,6 +121,65 @@ fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
 }
 
 #[test]
+fn new_connections_run_the_operators_statement() {
+    let Some(cluster) = live::cluster("init_connect", Flavour::MariaDb, 0) else { return };
+    let variables = "threads = 1\ninit_connect = \"SET group_concat_max_len = 7777\"";
+    let proxied = proxy(&cluster, 10, variables);
+    for resets in 0..3 {
+        let mut conn = client::connect(client::options(proxied.port));
+        assert_eq!(number(&mut conn, "SELECT @@group_concat_max_len"), Some(7777));
+        // it has to be reset after this, and goes on as a new one
+        assert_eq!(number(&mut conn, "SELECT @x := 1"), Some(1));
+        drop(conn);
+        live::eventually("it is reset", Duration::from_secs(5), || {
+            counter(&proxied, "lanes_reset") == resets + 1
+        });
+    }
+    assert_eq!(lanes(&proxied), 1);
+    for (statement, code) in [("SELECT 1", 1105), ("SET no_such_variable = 1", 1193)] {
+        let proxied = proxy(&cluster, 10, &format!("threads = 1\ninit_connect = \"{statement}\""));
+        let refused =
+            Conn::new(client::options(proxied.port)).expect_err("no connection is usable");
+        assert_eq!(client::refusal(&refused).0, code, "{statement}: {refused}");
+        assert_eq!(lanes(&proxied), 0, "none is left");
+    }
+}
+
+#[test]
+fn a_connection_is_kept_for_as_long_after_a_query_as_asked() {
+    let Some(cluster) = live::cluster("delay", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 1, "threads = 1\nconnection_delay_multiplex_ms = 1200");
+    let mut keeper = client::connect(client::options(proxy.port));
+    assert_eq!(number(&mut keeper, "SELECT 7"), Some(7));
+    let since = Instant::now();
+    let mut other = client::connect(client::options(proxy.port));
+    assert_eq!(number(&mut other, "SELECT 8"), Some(8));
+    let waited = since.elapsed();
+    assert!(waited > Duration::from_millis(900), "{waited:?}");
+    assert_eq!(number(&mut keeper, "SELECT 9"), Some(9));
+}
+
+#[test]
+fn a_transaction_that_lasts_too_long_ends_with_its_session() {
+    let Some(cluster) = live::cluster("long transactions", Flavour::MariaDb, 0) else { return };
+    cluster.primary().sql("CREATE TABLE test.lasting (a INT)").expect("created");
+    let proxy = proxy(&cluster, 10, "threads = 1\nmax_transaction_time = 1000");
+    let mut without = client::connect(client::options(proxy.port));
+    let mut conn = client::connect(client::options(proxy.port));
+    conn.query_drop("BEGIN").expect("begun");
+    let since = Instant::now();
+    // never idle for long
+    while conn.query_drop("INSERT INTO lasting VALUES (1)").is_ok() {
+        assert!(since.elapsed() < Duration::from_secs(5), "it goes on and on");
+        assert_eq!(number(&mut without, "SELECT 7"), Some(7));
+    }
+    assert!(since.elapsed() > Duration::from_millis(900), "{:?}", since.elapsed());
+    live::eventually("it is rolled back", Duration::from_secs(5), || {
+        number(&mut without, "SELECT COUNT(*) FROM lasting") == Some(0)
+    });
+}
+
+#[test]
 fn connections_are_opened_ahead_of_need_and_as_slowly_as_asked() {
     let Some(cluster) = MARIADB.cluster() else { return };
     let variables = "threads = 1\nconnection_warming = true\nfree_connections_pct = 30\n\

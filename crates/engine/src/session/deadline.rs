@@ -4,6 +4,7 @@
 //! woken looks at what is due and sets the next one. That makes them few, however many queries
 //! have a limit of their own.
 
+use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
 use crate::lane::Lease;
 use crate::orders::{End, Order};
@@ -106,33 +107,81 @@ impl Proxy {
         self.close_session(id, None);
     }
 
+    /// Limits of a session that waits for its client's next command. It may have a transaction open
+    /// the next time, and the limits may be others.
     fn check_idle_time(&mut self, id: SessionId) {
         let vars = &self.snapshot.vars;
         let Some(session) = self.sessions.get(id) else { return };
-        let (outside_us, inside_us) =
-            (vars.wait_timeout_ms * 1000, vars.max_transaction_idle_time_ms * 1000);
+        let outside_us = vars.wait_timeout_ms * 1000;
+        let inside_us = outside_us.min(vars.max_transaction_idle_time_ms * 1000);
+        let delay_us = vars.connection_delay_multiplex_ms * 1000;
+        let longest_us = vars.max_transaction_time_ms * 1000;
         let relaying = matches!(session.phase, Phase::Relaying(_));
-        if outside_us == 0 || relaying {
+        if relaying {
             return;
         }
-        let least_us = outside_us.min(inside_us);
-        let limit_us = if session.in_transaction() { least_us } else { outside_us };
         let since_us = session.idle_since_us;
-        if self.now_us >= since_us.saturating_add(limit_us) {
+        let after = |since_us: u64, limit_us: u64| since_us.saturating_add(limit_us);
+        let began_us = Some(session.transaction_since_us).filter(|since_us| *since_us > 0);
+        let end_us = began_us.map_or(u64::MAX, |began_us| after(began_us, longest_us));
+        let limit_us = if began_us.is_some() { inside_us } else { outside_us };
+        let idle_end_us = if outside_us == 0 { u64::MAX } else { after(since_us, limit_us) };
+        if self.now_us >= end_us.min(idle_end_us) {
             return self.close_session(id, None);
         }
-        // it may have a transaction open by then
-        let due_us = [least_us, outside_us].map(|limit_us| since_us.saturating_add(limit_us));
-        let next_us = due_us.into_iter().find(|at_us| *at_us > self.now_us);
-        // the limits may be others by then
-        let next_us = next_us.unwrap_or(0).min(self.now_us + LOOK_AGAIN_US);
-        self.wake(id, next_us.max(self.now_us + 1_000_000));
+        if self.now_us >= after(since_us, delay_us) {
+            self.end_delay(id);
+        }
+        let due_us = [after(since_us, delay_us), after(since_us, inside_us), idle_end_us, end_us];
+        let next_us = due_us.into_iter().filter(|at_us| *at_us > self.now_us).min();
+        let next_us = next_us.unwrap_or(u64::MAX).min(self.now_us + LOOK_AGAIN_US);
+        self.wake(id, next_us);
+    }
+
+    /// Keeps a lane for a while after a reply, if so configured.
+    pub(crate) fn keep_for_a_while(&mut self, id: SessionId, lane_id: LaneId) {
+        let delay_us = self.snapshot.vars.connection_delay_multiplex_ms * 1000;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
+        held.why.set(Holds::DELAY, delay_us > 0);
+        if delay_us > 0 {
+            self.wake(id, self.now_us.saturating_add(delay_us));
+        }
+    }
+
+    /// Lanes that were kept for a while only are any session's again.
+    fn end_delay(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let mut over = Vec::new();
+        for held in session.held.iter_mut().filter(|held| held.why.intersects(Holds::DELAY)) {
+            held.why.set(Holds::DELAY, false);
+            over.push(held.lane);
+        }
+        for lane in over {
+            self.let_go(id, lane);
+        }
+    }
+
+    /// Notes when a transaction began or that there is none, and sees to its end in time.
+    pub(crate) fn note_transaction(&mut self, id: SessionId) {
+        let vars = &self.snapshot.vars;
+        let limit_us = vars.max_transaction_time_ms.min(vars.max_transaction_idle_time_ms) * 1000;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.in_transaction() {
+            session.transaction_since_us = 0;
+            return;
+        }
+        if session.transaction_since_us == 0 {
+            session.transaction_since_us = self.now_us;
+        }
+        let at_us = session.transaction_since_us.saturating_add(limit_us).max(self.now_us);
+        self.wake(id, at_us);
     }
 
     /// A timer of a lane: its login or its errand took too long, or its sharers wait.
     pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
-        if lane.login.is_some() {
+        if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
             self.fail_dial(id, LastFault::Timeout, None, true);
         } else if let Lease::Errand(thread_id) = lane.lease {
             let server = lane.server.index;

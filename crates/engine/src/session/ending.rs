@@ -31,6 +31,10 @@ impl Proxy {
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.idle_since_us = self.now_us;
+        let struck = match &session.phase {
+            Phase::Running(running) if running.killed.is_some() => Some(running.lane),
+            _ => None,
+        };
         session.phase = match job.upload {
             Some(span) if job.is_answered() => {
                 Phase::Skipping { span, then: Then::Error(error.clone()) }
@@ -45,6 +49,9 @@ impl Proxy {
             self.data_lost(id, stmt, error);
         }
         self.let_go_of_empty(id);
+        if let Some(lane) = struck {
+            self.await_kill(id, lane);
+        }
         self.drop_kept(id);
         if job.upload.is_some() {
             // counted and told when the rest of the command has been read

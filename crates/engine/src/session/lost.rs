@@ -53,7 +53,7 @@ impl Proxy {
     /// A backend connection whose socket is closed.
     pub(crate) fn lose_lane_closed(&mut self, lane_id: LaneId, fault: LastFault) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
-        if lane.login.is_some() {
+        if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
             return self.fail_dial(lane_id, fault, None, false);
         }
         let (server, lease, error_seq) = (lane.server.clone(), lane.lease, lane.error_seq());

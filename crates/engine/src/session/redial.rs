@@ -43,7 +43,7 @@ impl Proxy {
         if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
             && is_about_the_schema(said.code)
         {
-            return self.no_such_schema(id, said);
+            return self.refuse_waiting(id, said);
         }
         self.note_fault(&server, fault, said.as_ref());
         if fault.is_account_full() {
@@ -63,8 +63,9 @@ impl Proxy {
         self.wake_first(server.hostgroup);
     }
 
-    /// The server is fine, but the session's schema is not there, or not for this account.
-    fn no_such_schema(&mut self, id: SessionId, said: &SqlError) {
+    /// The server is fine, but it cannot give the session a connection: the schema is not there, or
+    /// not for this account, or the statement for new connections failed.
+    pub(crate) fn refuse_waiting(&mut self, id: SessionId, said: &SqlError) {
         let Some(waiting) = self.stop_waiting(id) else { return };
         if waiting.job.what == What::LoginSchema {
             return self.refuse_login(id, said.clone());

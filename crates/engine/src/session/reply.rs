@@ -104,13 +104,10 @@ impl Proxy {
     /// A login is over: the lane serves whoever waits first.
     fn on_lane_ready(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
-        match lane.lease {
-            Lease::Dialing(_) => {
-                let hostgroup = lane.server.hostgroup;
-                self.offer_lane(id);
-                // whoever was not let dial because too many did may try
-                self.wake_first(hostgroup);
-            }
+        let lease = lane.lease;
+        match lease {
+            Lease::Dialing(_) if self.send_init_connect(id) => {}
+            Lease::Dialing(_) => self.lane_opened(id),
             Lease::Relay(session) => self.relay_ready(session, id),
             Lease::Errand(thread_id) => self.run_errand(id, thread_id),
             Lease::Idle | Lease::Exclusive(_) | Lease::Shared | Lease::Upkeep => {}
@@ -201,14 +198,7 @@ impl Proxy {
             }
             Event::Err { at, .. } => {
                 let payload = slice(bytes, range.start + at.start..range.start + at.end);
-                let error = ErrPacket::parse(payload).map_or_else(
-                    |_| error::internal("an error packet that cannot be read"),
-                    |err| SqlError {
-                        code: err.code,
-                        sqlstate: err.sqlstate,
-                        message: String::from_utf8_lossy(err.message).into_owned(),
-                    },
-                );
+                let error = error_in(payload);
                 self.note_lane_error(id, lane_id, error.code, error.message.as_bytes());
                 self.pop(lane_id, None);
                 self.on_step_done(id, lane_id, step, Err(error));
@@ -454,6 +444,7 @@ impl Proxy {
             _ => {}
         }
         self.note_transaction(id);
+        self.keep_for_a_while(id, lane_id);
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
         }
@@ -464,15 +455,6 @@ impl Proxy {
     fn held_on(&self, id: SessionId, lane_id: LaneId) -> Option<Held> {
         let session = self.sessions.get(id)?;
         session.held.iter().find(|held| held.lane == lane_id).copied()
-    }
-
-    fn note_transaction(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.in_transaction() {
-            session.transaction_since_us = 0;
-        } else if session.transaction_since_us == 0 {
-            session.transaction_since_us = self.now_us;
-        }
     }
 
     /// Checks a lane in that its session has no reason to keep.
@@ -541,6 +523,18 @@ impl Session {
             self.last_insert_id = end.last_insert_id;
         }
     }
+}
+
+/// The error that a packet's payload tells.
+pub(crate) fn error_in(payload: &[u8]) -> SqlError {
+    ErrPacket::parse(payload).map_or_else(
+        |_| error::internal("an error packet that cannot be read"),
+        |err| SqlError {
+            code: err.code,
+            sqlstate: err.sqlstate,
+            message: String::from_utf8_lossy(err.message).into_owned(),
+        },
+    )
 }
 
 /// Reasons that a statement's outcome takes away: a value that the server has told is replayed.

@@ -12,6 +12,7 @@ use wire::reader::Reader;
 use wire::result::{Event, ReplyKind};
 use wire::{Caps, Status as Flags};
 
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::LaneId;
 use crate::lane::{Lane, Lease, Owner, Upkeep};
@@ -20,6 +21,7 @@ use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::checkout::Dial;
+use crate::session::reply::{error_in, slice};
 use crate::topology::{LastFault, ServerRef, Status};
 
 /// How long a lane is unused before it counts as one too many.
@@ -175,7 +177,45 @@ impl Proxy {
         self.begin_upkeep(lane_id, limit_us);
         self.send_upkeep(lane_id, Upkeep::Reset);
         self.send_upkeep_text(lane_id, Upkeep::Names, &names);
+        self.send_init_connect(lane_id);
         true
+    }
+
+    /// Sends the statement for new connections, if there is one.
+    pub(crate) fn send_init_connect(&mut self, id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(id) else { return false };
+        let snapshot = self.snapshot.clone();
+        let text = snapshot.hostgroups.init_connect(lane.server.hostgroup, &snapshot.vars);
+        if !text.is_empty() {
+            self.send_upkeep_text(id, Upkeep::InitConnect, text);
+        }
+        !text.is_empty()
+    }
+
+    /// A new lane can be used: it serves whoever waits first.
+    pub(crate) fn lane_opened(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let hostgroup = lane.server.hostgroup;
+        self.offer_lane(id);
+        // whoever was not let dial because too many did may try
+        self.wake_first(hostgroup);
+    }
+
+    /// The statement for new connections did not do: the lane goes, and whoever dialed it is told.
+    fn init_connect_failed(&mut self, id: LaneId, error: &SqlError) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let (server, account, lease) = (lane.server.clone(), lane.account.clone(), lane.lease);
+        let dialer = match lease {
+            Lease::Dialing(dialer) => dialer,
+            _ => None,
+        };
+        self.note_server_error(dialer, (&server, &account), error.code, error.message.as_bytes());
+        self.stats.lanes_dropped += 1;
+        self.drop_lane(id);
+        if let Some(dialer) = dialer {
+            self.refuse_waiting(dialer, error);
+        }
+        self.wake_first(server.hostgroup);
     }
 
     /// A lane is the proxy's own from now on, for at most so long.
@@ -193,7 +233,7 @@ impl Proxy {
         let code = match task {
             Upkeep::Ping => code::PING,
             Upkeep::Reset => code::RESET_CONNECTION,
-            Upkeep::IdleMax | Upkeep::Names => {
+            Upkeep::IdleMax | Upkeep::Names | Upkeep::InitConnect => {
                 return self.send_upkeep_text(id, task, "SELECT @@wait_timeout");
             }
         };
@@ -225,6 +265,15 @@ impl Proxy {
                 self.pop(id, None);
                 self.upkeep_over(id);
             }
+            (Event::Err { at, .. }, Upkeep::InitConnect) => {
+                self.pop(id, None);
+                let error = error_in(slice(bytes, range.start + at.start..range.start + at.end));
+                self.init_connect_failed(id, &error);
+            }
+            (Event::End(end), Upkeep::InitConnect) if end.resultsets > 0 => {
+                self.pop(id, None);
+                self.init_connect_failed(id, &error::init_connect_gives_rows());
+            }
             (Event::Err { .. }, _) => {
                 self.stats.lanes_dropped += 1;
                 self.orders.push(Order::Close(End::Lane(id)));
@@ -243,9 +292,16 @@ impl Proxy {
                         self.upkeep_over(id);
                     }
                     Upkeep::Ping => self.upkeep_over(id),
-                    Upkeep::Names => {
-                        self.stats.lanes_reset += 1;
-                        self.upkeep_over(id);
+                    Upkeep::Names | Upkeep::InitConnect => {
+                        lane.state.autocommit = end.status.contains(Flags::AUTOCOMMIT);
+                        match lane.lease {
+                            Lease::Dialing(_) => self.lane_opened(id),
+                            _ if lane.depth() > 0 => {}
+                            _ => {
+                                self.stats.lanes_reset += 1;
+                                self.upkeep_over(id);
+                            }
+                        }
                     }
                 }
             }

@@ -64,9 +64,10 @@ pub(super) const ROWS: &[Variable] = &[
         "connection_delay_multiplex_ms",
         int(0, 300_000),
         "0",
-        "Time a session keeps its connection after every query.",
+        "Time a session keeps its connection after a query that did not share it.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "connection_max_age_ms",
         int(0, 86_400_000),

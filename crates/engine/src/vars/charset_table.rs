@@ -36,7 +36,14 @@ pub(super) const ROWS: &[Variable] = &[
         "true",
         "Whether clients that track their session are told GTIDs.",
     ),
-    mysql("init_connect", Kind::Text, "", "Statement sent once on each new backend connection."),
+    mysql(
+        "init_connect",
+        Kind::Text,
+        "",
+        "Statement sent once on each new backend connection, and again when one is reset; it must \
+         give no result. What it sets lasts until a session sets the same.",
+    )
+    .acts(Effect::NewConnections),
     mysql(
         "set_query_lock_on_hostgroup",
         int(0, 1),

@@ -27,7 +27,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-default_session_track", "mysql-client_session_track", "mysql-binlog_reader"],
         "transactions are not followed by GTID yet",
     ),
-    (&["mysql-init_connect"], "connections are brought to each session's state, and no further"),
     (
         &["mysql-set_parser", "mysql-keep_multiplexing"],
         "what cannot be replayed holds its connection, and no hostgroup",
@@ -42,8 +41,8 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     ),
     (&["mysql-default_reconnect"], "ProxySQL has no effect for it either"),
     (
-        &["mysql-auto_increment_delay", "mysql-connection_delay_multiplex"],
-        "a connection is shared again as soon as nothing of the session is left on it",
+        &["mysql-auto_increment_delay"],
+        "LAST_INSERT_ID() is right on every connection, so none has to be kept for it",
     ),
     (
         &["mysql-throttle_max_bytes", "mysql-throttle_ratio"],
@@ -61,7 +60,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-monitor_"], "servers are not monitored yet"),
     (&["mysql-poll_timeout"], "a worker sleeps until something happens or a timer is due"),
     (&["mysql-query_rules_fast"], "there is one way to find such rules, and it is fast"),
-    (&["mysql-max_transaction_time"], "only the idle time of a transaction is limited yet"),
     (&["mysql-query_digests_normalize"], "digest texts are kept once by their hash anyway"),
     (&["mysql-parse_failure"], "a statement that is not understood is in the statistics by digest"),
     (&["mysql-verbose_query"], "errors of Tidegate's own always name the server"),

@@ -49,9 +49,10 @@ pub(super) const ROWS: &[Variable] = &[
         "max_transaction_time",
         int(1000, 1_728_000_000),
         "14400000",
-        "Time a transaction may last before its session is ended.",
+        "Time a transaction may last; its session is ended then, as soon as no statement runs.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "max_transaction_idle_time",
         int(1000, 1_728_000_000),

@@ -170,8 +170,10 @@ vars! {
     max_transaction_time_ms: u64 = "mysql-max_transaction_time",
     /// Time a session may be idle inside a transaction.
     max_transaction_idle_time_ms: u64 = "mysql-max_transaction_idle_time",
-    /// Queries for which a connection is kept after it gave out an auto-increment id.
-    auto_increment_delay_multiplex: u32 = "mysql-auto_increment_delay_multiplex",
+    /// Time a session keeps its connection after a query.
+    connection_delay_multiplex_ms: u64 = "mysql-connection_delay_multiplex_ms",
+    /// Statement run on each new connection; empty for none.
+    init_connect: String = "mysql-init_connect",
     /// Whether a query whose client went away is killed on its server.
     kill_backend_connection_when_disconnect: bool =
         "mysql-kill_backend_connection_when_disconnect",
