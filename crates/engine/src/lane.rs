@@ -168,9 +168,10 @@ pub struct Lane {
     pub partial: bool,
     /// While it is shared: no further command is put on it.
     pub closing: bool,
-    /// The last time a byte came, or a command went out when none was under way.
+    /// The last time a byte came, in microseconds; 0 when none did.
     pub heard_us: u64,
-    /// When the command at the head became the one that the server works on.
+    /// When the command at the head became the one that the server works on; while it is shared,
+    /// or the proxy's own.
     pub turned_us: u64,
     /// When its timer fires; 0 when none is set.
     pub alarm_us: u64,
@@ -220,7 +221,7 @@ impl Lane {
             single_use: false,
             partial: false,
             closing: false,
-            heard_us: now_us,
+            heard_us: 0,
             turned_us: now_us,
             alarm_us: 0,
             traffic: Traffic::default(),
@@ -366,6 +367,12 @@ impl Lane {
     /// Whether nothing is on its way, in either direction.
     pub fn is_quiet(&self) -> bool {
         self.queue.is_empty() && !self.partial
+    }
+
+    /// Since when nothing has come for the command at the head; while it is shared, or the proxy's
+    /// own.
+    pub fn waits_since_us(&self) -> u64 {
+        self.heard_us.max(self.turned_us)
     }
 
     /// For how long nothing was heard of it while nobody used it.

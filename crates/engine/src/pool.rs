@@ -19,8 +19,10 @@ use crate::stmt::Wanted;
 use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status, Topology};
 use crate::users::Account;
 
+pub mod health;
 mod lone;
 
+use health::Health;
 use lone::Lone;
 
 /// How many idle lanes of a server are looked at for the one that fits best.
@@ -114,6 +116,8 @@ pub struct PoolShard {
     credit: Vec<i64>,
     /// Who stays with a server.
     lone: Lone,
+    /// Which servers stand still: they get no further commands while another one answers.
+    pub(crate) health: Health,
     /// Connections that were not made at once because of limits on making them.
     delayed: u64,
     random: u64,
@@ -135,6 +139,8 @@ impl PoolShard {
         let credit = topology.servers().iter().map(&mut credit_of).collect();
         let depths = (0..topology.numbers()).map(|_| Depth::default()).collect();
         let (waiters, waiting) = (HashMap::new(), 0);
+        let mut health = Health::default();
+        health.resize(topology.numbers());
         Self {
             idle: lists(),
             shared: lists(),
@@ -143,6 +149,7 @@ impl PoolShard {
             waiting,
             credit,
             lone: Lone::default(),
+            health,
             delayed: 0,
             random,
         }
@@ -156,6 +163,7 @@ impl PoolShard {
         self.shared.resize_with(numbers, Vec::new);
         self.depths.resize_with(numbers, Depth::default);
         self.credit.resize(numbers, 0);
+        self.health.resize(numbers);
         for (hostgroup, servers) in topology.groups() {
             let old = before.hostgroup(hostgroup);
             let pairs = || old.iter().zip(servers);
@@ -221,7 +229,8 @@ impl PoolShard {
         }
         let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;
         let server = servers.iter().find(|server| server.index == index)?;
-        (need.avoid != Some(index) && is_usable(server, now_us)).then_some(server)
+        let serves = is_usable(server, now_us) && !self.health.is_still(index);
+        (need.avoid != Some(index) && serves).then_some(server)
     }
 
     /// A lane of a server that needs no dial: the session's own, or an idle one.
@@ -258,7 +267,8 @@ impl PoolShard {
     }
 
     /// The server furthest behind its share among those that are usable and not tried yet; the
-    /// one to avoid only when it is alone.
+    /// one to avoid only when it is alone, and of those that stand still only the last, where all
+    /// of them do.
     fn pick<'s>(
         &mut self,
         servers: &'s [ServerRef],
@@ -269,8 +279,15 @@ impl PoolShard {
         let mut total = 0;
         let mut best: Option<(i64, &ServerRef)> = None;
         let mut spared = None;
+        let latest_still_us = match self.health.is_any_still() {
+            true => self.health.latest_still_us(servers, now_us),
+            false => 0,
+        };
         for (position, server) in servers.iter().enumerate() {
             if tried & bit(position) != 0 || !is_usable(server, now_us) {
+                continue;
+            }
+            if latest_still_us > 0 && self.health.still_since_us(server.index) < latest_still_us {
                 continue;
             }
             if avoid == Some(server.index) {

@@ -188,6 +188,9 @@ impl Proxy {
 
     /// Bytes of a server that were not taken before. Returns how many were taken now.
     pub fn on_lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        if self.pool.health.is_any_still() {
+            self.heard_of(id);
+        }
         let mut taken = 0;
         // an event in mid-reply may be followed by its end without any further byte
         let mut again = false;

@@ -67,6 +67,21 @@ pub enum LogEvent {
         /// For how long.
         for_ms: u64,
     },
+    /// A server says nothing to anybody, though answers are due: others serve in its place, where
+    /// there are any. Told now and then.
+    StandsStill {
+        /// Which server.
+        server: ServerRef,
+        /// For how long nobody has heard of it.
+        for_ms: u64,
+    },
+    /// A server that stood still has said something.
+    Answers {
+        /// Which server.
+        server: ServerRef,
+        /// How long after it was found to stand still.
+        after_ms: u64,
+    },
     /// A backend connection broke while a command was on it.
     LaneLost {
         /// Which server.
@@ -98,7 +113,9 @@ impl LogEvent {
     /// How much attention it deserves.
     pub fn level(&self) -> Level {
         match self {
-            Self::LoginRefused { .. } | Self::ClientFault { .. } => Level::Info,
+            Self::LoginRefused { .. } | Self::ClientFault { .. } | Self::Answers { .. } => {
+                Level::Info
+            }
             _ => Level::Warn,
         }
     }
@@ -128,6 +145,16 @@ impl fmt::Display for LogEvent {
             Self::Shunned { server, fault, for_ms } => write!(
                 f,
                 "server {server} in hostgroup {} shunned for {for_ms} ms: {fault}",
+                server.hostgroup
+            ),
+            Self::StandsStill { server, for_ms } => write!(
+                f,
+                "server {server} in hostgroup {} stands still: nothing came of it for {for_ms} ms",
+                server.hostgroup
+            ),
+            Self::Answers { server, after_ms } => write!(
+                f,
+                "server {server} in hostgroup {} answers again after {after_ms} ms",
                 server.hostgroup
             ),
             Self::LaneLost { server, connection, retried } => {

@@ -1,11 +1,11 @@
 //! Servers that go away: what sessions see of it, and that traffic goes on.
 
 use std::io::Read;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, SplitOptions};
-use live::{Load, Proxy, Raw, client, eventually};
+use live::{Load, Proxy, Raw, Tap, client, eventually};
 use mysql::prelude::Queryable;
 
 /// A user whose transactions are on the replicas.
@@ -142,6 +142,94 @@ fn a_server_that_hangs_does_not_hold_up_the_others() {
         hanging.resume().expect("resumed");
     });
     assert_eq!(done.into_inner().expect("no panic"), 8);
+}
+
+/// A proxy before two relays in front of the same server: one hostgroup of two servers.
+fn behind_taps(taps: &[Tap], depth: u32) -> Proxy {
+    let server = |tap: &Tap| {
+        let port = tap.port;
+        format!("[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n")
+    };
+    let servers: String = taps.iter().map(server).collect();
+    let user = "[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n";
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             pipeline_depth = {depth}\n{servers}{user}"
+        )
+    });
+    proxy.expect("tidegate starts")
+}
+
+/// Clients that read rows and note how long that takes, in microseconds.
+fn timed_reads(count: usize, port: u16, took_us: &Arc<Mutex<Vec<u128>>>) -> Load {
+    let took_us = Arc::clone(took_us);
+    Load::start(count, &client::options(port), move |conn, turn| {
+        let (id, began) = (turn % 500 + 1, Instant::now());
+        let text = format!("SELECT id, c FROM test.still WHERE id = {id}");
+        let row: Option<(u64, String)> = conn.query_first(text).map_err(|e| e.to_string())?;
+        took_us.lock().expect("no panic").push(began.elapsed().as_micros());
+        match row {
+            Some((found, text)) if found == id && text == format!("row {id}") => Ok(()),
+            other => Err(format!("row {id} is {other:?}")),
+        }
+    })
+}
+
+#[test]
+fn a_server_that_stands_still_gets_no_further_queries() {
+    let Some(cluster) = live::cluster("standing still", Flavour::MariaDb, 0) else { return };
+    for text in [
+        "CREATE TABLE test.still (id INT PRIMARY KEY, c VARCHAR(20))",
+        "INSERT INTO test.still SELECT seq, CONCAT('row ', seq) FROM test.seq_1_to_500",
+    ] {
+        cluster.primary().sql(text).expect("filled");
+    }
+    let taps = [0, 1].map(|_| Tap::start(cluster.primary().port).expect("a tap starts"));
+    let [still, other] = &taps;
+    for depth in [16, 0] {
+        let proxy = behind_taps(&taps, depth);
+        let took_us = Arc::default();
+        let load = timed_reads(32, proxy.port, &took_us);
+        load.await_more(3000);
+        assert!(still.take().len() > 500 && other.take().len() > 500, "both serve");
+        let stalls = || proxy.statistics().expect("told")["counters"]["server_stalls"].clone();
+        let before = stalls();
+        drop(std::mem::take(&mut *took_us.lock().expect("no panic")));
+        still.stall();
+        eventually("it is found out", Duration::from_secs(5), || stalls() != before);
+        // what was sent before that arrives
+        load.await_more(500);
+        still.take();
+        let began = Instant::now();
+        let span = Duration::from_secs(if live::full() { 3 } else { 1 });
+        while began.elapsed() < span {
+            load.await_more(200);
+        }
+        let sent = still.take();
+        let mut took_us = std::mem::take(&mut *took_us.lock().expect("no panic"));
+        took_us.sort_unstable();
+        let (reads, most_us) = (took_us.len(), took_us[took_us.len() - 1]);
+        let p99_us = took_us[reads * 99 / 100];
+        println!(
+            "depth {depth}: {reads} reads, {} of them there, p99 {p99_us} us, {most_us} us at most",
+            sent.len()
+        );
+        // a byte that is late gives it another chance, of a moment
+        assert!(sent.len() * 50 < reads, "{} of {reads} were sent there", sent.len());
+        assert!(p99_us < 100_000 && most_us < 900_000, "{p99_us} {most_us}\n{}", proxy.log());
+        still.go_on();
+        eventually("it is used again", Duration::from_secs(10), || {
+            load.await_more(200);
+            still.take().len() > 50
+        });
+        let errors = load.stop();
+        assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
+        let told = proxy.log().matches("stands still").count();
+        assert_eq!(told, 1, "{}", proxy.log());
+        // the next proxy finds both relays quiet
+        taps.iter().for_each(|tap| drop(tap.take()));
+    }
 }
 
 /// Whether a new client is told to go, or not let in at all; one that is left waiting is not.

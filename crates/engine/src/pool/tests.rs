@@ -96,6 +96,32 @@ fn dials_follow_the_weights_and_weight_zero_is_never_picked() {
 }
 
 #[test]
+fn a_server_that_stands_still_is_spared_while_another_one_answers() {
+    let rows = [server(1, 1, 10, "ONLINE"), server(2, 1, 2, "ONLINE"), server(3, 0, 10, "ONLINE")];
+    let mut bench = Bench::new(&rows);
+    let signs = health::Signs { busy: 2, overdue: 2, ..Default::default() };
+    let still = bench.idle_lane(0, "test", Caps::NONE);
+    assert!(bench.pool.health.judge(0, &signs, 900_000, 30_000));
+    let servers = bench.topology.servers().to_vec();
+    assert!(bench.pool.health.spares(&servers[0], &bench.topology, 1_000_000));
+    for _ in 0..2 {
+        let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
+        assert_eq!(server.index, 1);
+    }
+    assert!(matches!(bench.checkout(None), Checkout::Wait), "one answers, though it is full");
+    // where all stand still, the last that was heard of is used
+    assert!(bench.pool.health.judge(1, &signs, 950_000, 30_000));
+    assert!(matches!(bench.checkout(None), Checkout::Wait));
+    bench.pool.health.lift(1);
+    assert!(bench.pool.health.judge(1, &signs, 900_000, 30_000));
+    assert!(!bench.pool.health.spares(&servers[0], &bench.topology, 1_000_000));
+    assert!(matches!(bench.checkout(None), Checkout::Lane(lane) if lane == still));
+    bench.pool.health.lift(0);
+    let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
+    assert_eq!(server.index, 0);
+}
+
+#[test]
 fn the_idle_lane_that_needs_the_least_is_taken_latest_used_first() {
     let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE")]);
     let older = bench.idle_lane(0, "test", Caps::NONE);

@@ -64,6 +64,7 @@ impl Proxy {
                 || self.lanes.values_mut().any(|lane| lane.server.index == server.index);
             if !is_known {
                 self.server_stats.forget(server.index);
+                self.pool.health.lift(server.index);
             }
         }
         // another server may not have them

@@ -180,6 +180,7 @@ impl Proxy {
 
     /// A timer of a lane: its login or its errand took too long, or its sharers wait.
     pub(crate) fn on_lane_deadline(&mut self, id: LaneId) {
+        self.check_server(id);
         let Some(lane) = self.lanes.get(id) else { return };
         if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
             self.fail_dial(id, LastFault::Timeout, None, true);

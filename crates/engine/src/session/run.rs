@@ -142,6 +142,10 @@ impl Proxy {
             lane.partial = job.upload.is_some();
             lane.enqueue(Owner::Session(id), job.reply);
             lane.traffic.note_query(bytes);
+            if self.pool.health.is_unwatched(lane.server.index, self.now_us) {
+                let (server, stall_us) = (lane.server.index, self.snapshot.vars.pipeline_stall_us);
+                self.watch_server(lane_id, server, self.now_us.saturating_add(stall_us));
+            }
         }
         self.stats.lane_executes += u64::from(matches!(job.what, What::Execute(_)));
         self.stats.lane_prepares += u64::from(matches!(job.what, What::Prepare(_)));

@@ -45,6 +45,8 @@ pub(crate) enum Sharing {
 pub(crate) enum Who {
     /// All behind the one whose reply comes next.
     Behind,
+    /// All who have got nothing of their replies.
+    Unanswered,
     /// All.
     All,
 }
@@ -199,7 +201,6 @@ impl Proxy {
             return;
         }
         if lane.in_flight() == 0 {
-            lane.heard_us = self.now_us;
             lane.turned_us = self.now_us;
         }
         self.stats.shared_batches += 1;
@@ -399,7 +400,16 @@ impl Proxy {
             return;
         }
         lane.closing = true;
-        let stays = |id| who == Who::Behind && lane.place_of(id) == Some(Place::Head);
+        let sessions = &self.sessions;
+        let has_begun = |id| match sessions.get(id).map(|session| &session.phase) {
+            Some(Phase::Running(running)) => running.delivered,
+            _ => false,
+        };
+        let stays = |id| match who {
+            Who::Behind => lane.place_of(id) == Some(Place::Head),
+            Who::Unanswered => has_begun(id),
+            Who::All => false,
+        };
         let sharers: Vec<_> = lane.sharers().map(|(id, _)| id).filter(|id| !stays(*id)).collect();
         for id in &sharers {
             lane.disown(*id);

@@ -42,6 +42,7 @@ impl Proxy {
             self.test_idle(server);
             self.warm(server);
             self.empty_shared(server);
+            self.tend_still(server);
         }
     }
 
@@ -112,15 +113,20 @@ impl Proxy {
                 due.push((id, Upkeep::Ping));
             }
         }
-        let limit_us = self.snapshot.vars.ping_timeout_server_ms * 1000;
         for (id, task) in due {
             if task == Upkeep::IdleMax {
                 server.gauge.note_asked_idle_max(now_us);
             }
-            self.stats.lane_pings += 1;
-            self.begin_upkeep(id, limit_us);
-            self.send_upkeep(id, task);
+            self.test_lane(id, task);
         }
+    }
+
+    /// Asks an idle lane something, to see that it is there.
+    pub(crate) fn test_lane(&mut self, id: LaneId, task: Upkeep) {
+        let limit_us = self.snapshot.vars.ping_timeout_server_ms * 1000;
+        self.stats.lane_pings += 1;
+        self.begin_upkeep(id, limit_us);
+        self.send_upkeep(id, task);
     }
 
     /// Opens lanes ahead of need, as those that there are.
@@ -128,35 +134,46 @@ impl Proxy {
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         if !hostgroups.connection_warming(server.hostgroup, vars)
             || !pool::is_usable(server, self.now_us)
+            || self.pool.health.is_still(server.index)
         {
             return;
         }
-        let limits = hostgroups.dial_limits(server.hostgroup, vars);
         let wanted = self.idle_max(server).min(server.max_connections);
         for _ in 0..WARM_AT_ONCE {
             let open = self.server_stats.of(server.index).map_or(0, |counters| counters.open);
-            let is_model = |lane: &&Lane| {
-                let used = matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared);
-                used && lane.server.index == server.index
-            };
-            let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
-            let Some(model) = model.filter(|_| open < wanted) else { return };
-            let dial = Dial {
-                server: server.clone(),
-                account: model.account.clone(),
-                class: model.class,
-                schema: model.state.schema.clone(),
-                collation: model.collation,
-                lease: Lease::Dialing(None),
-            };
-            if !server.may_dial(&limits, self.now_us)
-                || !server.gauge.take_permit(server.max_connections)
-            {
+            if open >= wanted || !self.dial_ahead(server) {
                 return;
             }
             self.stats.lanes_warmed += 1;
+        }
+    }
+
+    /// Opens a lane like those that there are, for nobody; `false` where there is none, or no more
+    /// may be.
+    pub(crate) fn dial_ahead(&mut self, server: &ServerRef) -> bool {
+        let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
+        let limits = hostgroups.dial_limits(server.hostgroup, vars);
+        let is_model = |lane: &&Lane| {
+            let used = matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared);
+            used && lane.server.index == server.index
+        };
+        let Some(model) = self.lanes.iter().map(|(_, lane)| lane).find(is_model) else {
+            return false;
+        };
+        let dial = Dial {
+            server: server.clone(),
+            account: model.account.clone(),
+            class: model.class,
+            schema: model.state.schema.clone(),
+            collation: model.collation,
+            lease: Lease::Dialing(None),
+        };
+        let may = server.may_dial(&limits, self.now_us)
+            && server.gauge.take_permit(server.max_connections);
+        if may {
             self.open_lane(dial);
         }
+        may
     }
 
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
@@ -224,6 +241,7 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.lease = Lease::Upkeep;
             lane.alarm_us = at;
+            lane.turned_us = self.now_us;
             self.pool.remove_idle(&lane.server, id);
             self.orders.push(Order::Deadline { end: End::Lane(id), at });
         }

@@ -149,6 +149,8 @@ counters! {
     pub server_faults: u64,
     /// Shunned servers.
     pub shuns: u64,
+    /// Servers that stood still: they said nothing to anybody, though answers were due.
+    pub server_stalls: u64,
     /// Slow receivers for whose sake a sender was paused.
     pub pauses: u64,
     /// Panics that cost one session each; any is a defect.

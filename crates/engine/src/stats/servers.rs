@@ -140,6 +140,11 @@ impl ServerStats {
         self.by_index.resize_with(index + 1, ServerCounters::default);
     }
 
+    /// Time that the last login at a server took, in microseconds; 0 when there was none.
+    pub fn login_us(&self, index: usize) -> u64 {
+        self.by_index.get(index).map_or(0, |counters| counters.login_us)
+    }
+
     /// The number is another server's from now on.
     pub fn forget(&mut self, index: usize) {
         if let Some(counters) = self.by_index.get_mut(index) {
