@@ -301,3 +301,19 @@ fn parameter_data_and_cursors_stay_with_their_session() {
         assert_eq!(other.execute(0, None, &two).len(), 4);
     }
 }
+
+#[test]
+fn a_closed_statement_is_gone_and_its_id_is_not_given_again() {
+    let Some(cluster) = live::cluster("prepared", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, 1, 20);
+    let mut stmt = Stmt::prepare(&proxy, "SELECT HEX(?)");
+    assert_eq!(stmt.execute(0, Some(STRING), &text("a")), [text("61")]);
+    stmt.send(0x19, &[]);
+    stmt.send(0x17, &[&[0, 1, 0, 0, 0, 0, 1, STRING, 0], &text("a")[..]].concat());
+    let (_, refused) = stmt.raw.receive().expect("an answer");
+    assert_eq!((refused[0], &refused[1..3]), (0xff, &1243_u16.to_le_bytes()[..]));
+    stmt.raw.send(0, b"\x16SELECT LENGTH(?)").expect("sent");
+    let (_, head) = stmt.raw.receive().expect("an answer");
+    assert_eq!(head[0], 0);
+    assert_ne!(head[1..5], stmt.id, "whoever uses the old one is told so");
+}

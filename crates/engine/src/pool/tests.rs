@@ -281,3 +281,30 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     assert!(joins(key, &[8, 0]));
     assert!(!joins(key, &[253, 0]) && !joins(other, &[8, 0]));
 }
+
+#[test]
+fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
+    let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
+    let [has_it, newer, newest] = [(); 3].map(|()| bench.idle_lane(0, "test", Caps::NONE));
+    let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
+    let stmts = &mut bench.lanes.get_mut(has_it).unwrap().stmts;
+    stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
+    for (key, expected) in [(other, newest), (key, has_it), (key, newer)] {
+        let need = Need {
+            asker: None,
+            hostgroup: READERS,
+            account: &bench.account,
+            class: Caps::NONE,
+            want: &bench.want,
+            avoid: None,
+            held: &[],
+            fresh: false,
+            untraced: false,
+            limits: LIMITS,
+            share: None,
+            stmt: Some(Wanted { key, types: &[8, 0] }),
+        };
+        let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
+        assert!(matches!(found, Checkout::Lane(lane) if lane == expected));
+    }
+}
