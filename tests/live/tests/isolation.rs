@@ -67,7 +67,7 @@ impl Slow {
                     asking.fetch_sub(1, Ordering::Relaxed);
                     match outcome {
                         Ok(()) => served.fetch_add(1, Ordering::Relaxed),
-                        Err(error) if error.contains("Max connect timeout") => {
+                        Err(error) if error.contains("has all 4 connections in use") => {
                             timed_out.fetch_add(1, Ordering::Relaxed)
                         }
                         Err(_) => return,
