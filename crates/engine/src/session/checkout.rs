@@ -248,13 +248,15 @@ impl Proxy {
 
     /// Gives a free lane to a session that runs its command on it.
     pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
+        let mut is_asked = false;
         if let Some(lane) = self.lanes.get(lane) {
+            is_asked = lane.tells_changes;
             let idle = self.pool.idle_of(&lane.server).len();
             if let Some(counters) = self.server_stats.of(lane.server.index) {
                 counters.note_used(idle);
             }
         }
-        if job.what != What::Relay {
+        if !is_asked && job.what != What::Relay {
             self.ask_for_changes(lane);
         }
         if self.opens_shared(id, lane, &job) {

@@ -138,17 +138,6 @@ impl Proxy {
         self.wake(id, next_us);
     }
 
-    /// Keeps a lane for a while after a reply, if so configured.
-    pub(crate) fn keep_for_a_while(&mut self, id: SessionId, lane_id: LaneId) {
-        let delay_us = self.snapshot.vars.connection_delay_multiplex_ms * 1000;
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
-        held.why.set(Holds::DELAY, delay_us > 0);
-        if delay_us > 0 {
-            self.wake(id, self.now_us.saturating_add(delay_us));
-        }
-    }
-
     /// Lanes that were kept for a while only are any session's again.
     fn end_delay(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -162,15 +151,20 @@ impl Proxy {
         }
     }
 
-    /// Notes when a transaction began or that there is none, and sees to its end in time.
+    /// Notes when a transaction began or that there is none, and sees to its end in time, and to
+    /// that of a lane's being kept for a while.
     pub(crate) fn note_transaction(&mut self, id: SessionId) {
-        let vars = &self.snapshot.vars;
-        let limit_us = vars.max_transaction_time_ms.min(vars.max_transaction_idle_time_ms) * 1000;
+        let delay_ms = self.snapshot.vars.connection_delay_multiplex_ms;
+        if delay_ms > 0 {
+            self.wake(id, self.now_us.saturating_add(delay_ms * 1000));
+        }
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !session.in_transaction() {
             session.transaction_since_us = 0;
             return;
         }
+        let vars = &self.snapshot.vars;
+        let limit_us = vars.max_transaction_time_ms.min(vars.max_transaction_idle_time_ms) * 1000;
         if session.transaction_since_us == 0 {
             session.transaction_since_us = self.now_us;
         }

@@ -425,6 +425,7 @@ impl Proxy {
             why.set(job.holds.without(undone(job, outcome)), true);
         }
         why.set(running.hidden_change(outcome), true);
+        why.set(Holds::DELAY, self.snapshot.vars.connection_delay_multiplex_ms > 0);
         let follows = done && !is_prepare(job) && why.intersects(ties::ENDING);
         if follows {
             self.follow_ties(id, lane_id, job);
@@ -444,7 +445,6 @@ impl Proxy {
             _ => {}
         }
         self.note_transaction(id);
-        self.keep_for_a_while(id, lane_id);
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
         }

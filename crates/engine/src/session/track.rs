@@ -114,13 +114,15 @@ impl Running {
     /// The reason to keep the lane when the server's session has changed and the text of the
     /// command does not say how.
     pub(crate) fn hidden_change(&self, outcome: &Outcome) -> Holds {
+        if !self.changed && !outcome.hints_at_changes() {
+            return Holds::NONE;
+        }
         let job = &self.job;
         let is_known = matches!(job.what, What::Set | What::Schema | What::LoginSchema)
             || job.holds.intersects(Holds::PINNING)
             || job.effects.intersects(TELLS)
             || job.multiplex == Some(Multiplex::IgnoreVariables);
-        let changed = self.changed || outcome.hints_at_changes();
-        if changed && !is_known { Holds::STATE_CHANGE } else { Holds::NONE }
+        if is_known { Holds::NONE } else { Holds::STATE_CHANGE }
     }
 }
 
