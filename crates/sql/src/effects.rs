@@ -28,9 +28,9 @@ impl Effects {
     pub const UNLOCKS_TABLES: Self = Self(1 << 6);
     /// `GET_LOCK()` and its family.
     pub const USER_LOCK: Self = Self(1 << 7);
-    /// `PREPARE x FROM …`.
+    /// `PREPARE x FROM …`, `DEALLOCATE PREPARE`, `DROP PREPARE`.
     pub const TEXT_PREPARE: Self = Self(1 << 8);
-    /// `EXECUTE x`, `EXECUTE IMMEDIATE`, `DEALLOCATE PREPARE`, `DROP PREPARE`.
+    /// `EXECUTE x`, `EXECUTE IMMEDIATE`.
     pub const TEXT_EXECUTE: Self = Self(1 << 9);
     /// `SQL_CALC_FOUND_ROWS`.
     pub const CALC_FOUND_ROWS: Self = Self(1 << 10);

@@ -49,8 +49,8 @@ pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
 pub use hints::{Hints, parse_hints};
 pub use known_facts::KnownFacts;
 pub use objects::{
-    LockCall, TableName, ends_xa, parse_create_temporary, parse_drop_schema, parse_drop_tables,
-    parse_lock_call,
+    LockCall, NamedStatement, TableName, ends_xa, parse_create_temporary, parse_drop_schema,
+    parse_drop_tables, parse_lock_call, parse_named_statement,
 };
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;

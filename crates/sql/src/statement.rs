@@ -67,7 +67,7 @@ impl Reader<'_> {
             | Keyword::Release => self.transaction(head),
             Keyword::Prepare => self.known(Verb::Prepare, Effects::TEXT_PREPARE),
             Keyword::Execute => self.execute(),
-            Keyword::Deallocate => self.known(Verb::Deallocate, Effects::TEXT_EXECUTE),
+            Keyword::Deallocate => self.known(Verb::Deallocate, Effects::TEXT_PREPARE),
             Keyword::Call => self.known(Verb::Call, Effects::CALLS_PROCEDURE),
             Keyword::Handler => self.known(Verb::Other, Effects::HANDLER),
             Keyword::Xa => self.known(Verb::Other, Effects::XA),
@@ -412,7 +412,7 @@ impl Reader<'_> {
     fn drop_object(&mut self) -> Verb {
         let (object, temporary) = self.object();
         if object == Keyword::Prepare {
-            return self.known(Verb::Deallocate, Effects::TEXT_EXECUTE);
+            return self.known(Verb::Deallocate, Effects::TEXT_PREPARE);
         }
         let after = if temporary { Effects::TEMPORARY_TABLE } else { Effects::IMPLICIT_COMMIT };
         self.note(after);

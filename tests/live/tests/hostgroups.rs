@@ -128,10 +128,12 @@ fn each_reason_to_keep_a_connection_is_counted_and_ends() {
     let transaction = ["BEGIN", "DO 1", "COMMIT"];
     let table = ["CREATE TEMPORARY TABLE x (a INT)", "DROP TEMPORARY TABLE x"];
     let lock = ["SELECT GET_LOCK('x', 1)", "SELECT RELEASE_LOCK('x')"];
-    for statement in transaction.iter().chain(&table).chain(&table).chain(&lock) {
+    let named = ["PREPARE s FROM 'SELECT 1'", "EXECUTE s", "DEALLOCATE PREPARE s"];
+    for statement in transaction.iter().chain(&table).chain(&table).chain(&lock).chain(&named) {
         conn.query_drop(statement).expect("it works");
     }
-    let expected = [("get_lock", 1), ("temporary_table", 2), ("transaction", 1)];
+    let expected =
+        [("get_lock", 1), ("temporary_table", 2), ("text_prepare", 1), ("transaction", 1)];
     let told = held_for(&proxy);
     assert_eq!(told, expected.map(|(name, count)| (name.to_owned(), count)));
     let mut admin = admin(&proxy);

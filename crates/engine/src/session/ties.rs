@@ -1,10 +1,10 @@
-//! What a session made on its connection that has an end: temporary tables, locks, distributed
-//! transactions. When the last of a kind has ended, so has the reason to keep the lane.
+//! What a session made on its connection that has an end: temporary tables, locks, statements with
+//! names, distributed transactions. When the last of a kind has ended, so has the reason to keep the lane.
 //!
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset.
 //! What a session may find of others' user variables is here too.
 
-use sql::{Effects, LockCall, TableName, Verb};
+use sql::{Effects, LockCall, NamedStatement, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 
@@ -22,6 +22,8 @@ pub(crate) struct Ties {
     locks: Names,
     /// More than tables are locked.
     locks_all: bool,
+    /// Statements with names, which leave nothing else behind.
+    statements: Names,
 }
 
 /// Names of what was made.
@@ -47,14 +49,21 @@ impl Names {
         }
     }
 
+    fn has(&self, name: &[u8]) -> bool {
+        self.list.iter().any(|known| **known == *name)
+    }
+
     fn is_empty(&self) -> bool {
         self.list.is_empty() && !self.more
     }
 }
 
 /// Reasons that end with what the session does.
-pub(crate) const ENDING: Holds =
-    Holds::TEMPORARY_TABLE.union(Holds::GET_LOCK).union(Holds::LOCK_TABLES).union(Holds::XA);
+pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
+    .union(Holds::GET_LOCK)
+    .union(Holds::LOCK_TABLES)
+    .union(Holds::TEXT_PREPARE)
+    .union(Holds::XA);
 
 impl Proxy {
     /// A statement has succeeded on a lane that is kept for a reason that may end: notes what it
@@ -67,6 +76,7 @@ impl Proxy {
         let schema = session.want.schema.as_deref().unwrap_or_default();
         ties.follow_tables(text, verb, schema, job.effects);
         ties.follow_locks(text, verb, job.effects);
+        ties.follow_statements(text, job.effects);
         let ends_xa = sql::ends_xa(text);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         if ties.tables.is_empty() {
@@ -74,6 +84,9 @@ impl Proxy {
         }
         if ties.locks.is_empty() {
             held.why.set(Holds::GET_LOCK, false);
+        }
+        if ties.statements.is_empty() {
+            held.why.set(Holds::TEXT_PREPARE, false);
         }
         let unlocks = job.effects.intersects(Effects::UNLOCKS_TABLES)
             || (job.effects.intersects(Effects::TRANSACTION_START) && !ties.locks_all);
@@ -135,6 +148,32 @@ impl Ties {
             None => self.locks.add(None),
         }
     }
+
+    fn follow_statements(&mut self, text: &[u8], effects: Effects) {
+        if !effects.intersects(Effects::TEXT_PREPARE.union(Effects::TEXT_EXECUTE)) {
+            return;
+        }
+        let statements = &mut self.statements;
+        match sql::parse_named_statement(text) {
+            Some(NamedStatement::Made { name, text }) if leaves_nothing(text) => {
+                let name = name.to_ascii_lowercase();
+                statements.remove(&name);
+                statements.add(Some(name));
+            }
+            Some(NamedStatement::Executed(name)) if statements.has(&name.to_ascii_lowercase()) => {}
+            Some(NamedStatement::Ended(name)) => statements.remove(&name.to_ascii_lowercase()),
+            _ => statements.more = true,
+        }
+    }
+}
+
+/// Whether a text that is prepared only reads or changes rows. What it calls may do more, but then
+/// the server tells.
+fn leaves_nothing(text: &[u8]) -> bool {
+    const OF_ROWS: [Verb; 5] =
+        [Verb::Select, Verb::Insert, Verb::Replace, Verb::Update, Verb::Delete];
+    let facts = sql::facts(text);
+    OF_ROWS.contains(&facts.verb) && facts.effects.is_empty()
 }
 
 /// The text of a command that its session still keeps, or of its prepared statement.

@@ -119,7 +119,7 @@ impl Running {
         }
         let job = &self.job;
         let is_known = matches!(job.what, What::Set | What::Schema | What::LoginSchema)
-            || job.holds.intersects(Holds::PINNING)
+            || job.holds.without(Holds::TEXT_PREPARE).intersects(Holds::PINNING)
             || job.effects.intersects(TELLS)
             || job.multiplex == Some(Multiplex::IgnoreVariables);
         if is_known { Holds::NONE } else { Holds::STATE_CHANGE }
@@ -138,7 +138,6 @@ impl Outcome {
 /// is kept for it.
 const TELLS: Effects = Effects::TEMPORARY_TABLE
     .union(Effects::TEXT_PREPARE)
-    .union(Effects::TEXT_EXECUTE)
     .union(Effects::SET_STATEMENT)
     .union(Effects::IMPLICIT_COMMIT)
     .union(Effects::SETS_USER_VARIABLE);
