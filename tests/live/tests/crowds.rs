@@ -31,7 +31,8 @@ fn proxy(port: u16, connections: u32, variables: &str) -> Proxy {
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
              max_connections = {connections}\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
-             [[mysql_users]]\nusername = \"ff\"\npassword = \"ff\"\n"
+             [[mysql_users]]\nusername = \"ff\"\npassword = \"ff\"\n\
+             [[mysql_users]]\nusername = \"relay\"\npassword = \"app\"\nfast_forward = 1\n"
         )
     });
     started.expect("tidegate starts")
@@ -159,6 +160,30 @@ fn a_storm_of_connects_finds_a_server_online_that_is_slow_to_greet() {
     let Some(cluster) = cluster() else { return };
     let tap = Tap::start_slow(cluster.primary().port, Duration::from_millis(200)).expect("it runs");
     storm("slow to greet", &proxy(tap.port, 200, ""));
+}
+
+#[test]
+fn clients_that_are_relayed_wait_for_leave_to_connect() {
+    let Some(cluster) = cluster() else { return };
+    let server = cluster.primary();
+    server.sql("CREATE USER IF NOT EXISTS relay IDENTIFIED BY 'app'").expect("made");
+    let tap = Tap::start_slow(server.port, Duration::from_millis(20)).expect("it runs");
+    let proxy = proxy(tap.port, 200, "max_connects_per_server = 1");
+    let began = Instant::now();
+    let served = std::thread::scope(|scope| {
+        let client = |_| {
+            scope.spawn(|| {
+                let opts = client::account(proxy.port, "relay", "app").db_name(None::<String>);
+                let mut conn = Conn::new(opts).expect("let in");
+                conn.query_first::<u32, _>("SELECT 7").expect("answered")
+            })
+        };
+        let clients: Vec<_> = (0..30).map(client).collect();
+        clients.into_iter().filter_map(|client| client.join().expect("no panic")).sum::<u32>()
+    });
+    assert_eq!(served, 30 * 7);
+    assert!(began.elapsed() >= 29 * Duration::from_millis(20), "{:?}", began.elapsed());
+    assert!(proxy.counter("dials_delayed").expect("counted") > 0);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Proxy {
     }
 
     /// How long a session may wait for a lane: a copy makes one attempt.
-    fn patience_us(&self, id: SessionId) -> u64 {
+    pub(crate) fn patience_us(&self, id: SessionId) -> u64 {
         let vars = &self.snapshot.vars;
         let mirror = self.sessions.get(id).is_some_and(Session::is_mirror);
         1000 * match mirror {

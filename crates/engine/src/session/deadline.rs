@@ -81,7 +81,11 @@ impl Proxy {
             Phase::Delayed(_) => self.check_delay(id),
             Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
             Phase::Running(_) => self.check_running_time(id),
-            Phase::Dialing { .. }
+            Phase::Dialing { lane: None } => {
+                let seq = session.login_seq;
+                self.begin_relay(id, seq);
+            }
+            Phase::Dialing { lane: Some(_) }
             | Phase::Collecting(_)
             | Phase::Skipping { .. }
             | Phase::Discarding { .. }

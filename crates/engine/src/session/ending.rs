@@ -22,6 +22,16 @@ use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
 use crate::topology::{LastFault, ServerRef};
 
+/// Where a connection can be opened that a session has to itself.
+pub(crate) enum Opening {
+    /// To this server.
+    At(ServerRef),
+    /// Nowhere at this moment: as many are being opened as may be.
+    Later,
+    /// Nowhere.
+    Nowhere,
+}
+
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
     pub(crate) fn fail_job(&mut self, id: SessionId, job: &Job, error: &SqlError) {
@@ -172,7 +182,7 @@ impl Proxy {
     pub(crate) fn release_all(&mut self, id: SessionId) {
         self.leave_shared(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Phase::Relaying(lane) | Phase::Dialing { lane } = session.phase {
+        if let Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } = session.phase {
             self.drop_lane(lane);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -356,36 +366,39 @@ impl Proxy {
     }
 
     /// A server to open a new connection to; its permit is taken.
-    pub(crate) fn checkout_new(
-        &mut self,
-        id: SessionId,
-        hostgroup: HostgroupId,
-    ) -> Option<ServerRef> {
+    pub(crate) fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
         if self.too_many_online(hostgroup).is_some() {
-            return None;
+            return Opening::Nowhere;
         }
-        let session = self.sessions.get(id)?;
-        let account = session.account.as_ref()?;
+        let Some(session) = self.sessions.get(id) else { return Opening::Nowhere };
+        let Some(account) = &session.account else { return Opening::Nowhere };
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay_avoid;
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
+        let delayed = self.pool.take_delayed();
+        self.stats.dials_delayed += delayed;
         let lane_id = match found {
-            Checkout::Dial(server) => return Some(server),
+            Checkout::Dial(server) => return Opening::At(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
+            Checkout::Wait if delayed > 0 => return Opening::Later,
             Checkout::Held(_) | Checkout::Shared(_) | Checkout::Wait | Checkout::Refuse => {
-                return None;
+                return Opening::Nowhere;
             }
         };
         // a pooled lane has a history: it stays there, or makes room for a fresh one
-        let server = self.lanes.get(lane_id)?.server.clone();
+        let Some(lane) = self.lanes.get(lane_id) else { return Opening::Nowhere };
+        let server = lane.server.clone();
         if server.gauge.take_permit(server.max_connections) {
             self.pool.put_idle(&server, lane_id);
-            return Some(server);
+            return Opening::At(server);
         }
         self.drop_lane(lane_id);
-        server.gauge.take_permit(server.max_connections).then_some(server)
+        match server.gauge.take_permit(server.max_connections) {
+            true => Opening::At(server),
+            false => Opening::Nowhere,
+        }
     }
 
     /// The lane of a fast-forward session stands.

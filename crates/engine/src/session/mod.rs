@@ -225,8 +225,8 @@ pub(crate) enum Phase {
     Waiting(Waiting),
     /// For a server.
     Running(Running),
-    /// For a lane that it will relay on.
-    Dialing { lane: LaneId },
+    /// For a lane that it will relay on; for leave to dial one where there is none yet.
+    Dialing { lane: Option<LaneId> },
     /// For either side, looking at nothing.
     Relaying(LaneId),
     /// For the rest of a long command that may have to be rewritten as a whole.

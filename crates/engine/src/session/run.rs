@@ -12,8 +12,13 @@ use crate::lane::{Lease, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
+use crate::session::ending::Opening;
 use crate::session::prepare::TOO_MANY;
 use crate::session::{Job, Phase, Running, Stage, What};
+
+/// How long a session that is to relay pauses before it asks again for leave to dial, and up to
+/// twice as long.
+const DIAL_AGAIN_US: u64 = 20_000;
 
 impl Proxy {
     /// Runs the kept command on a lane that the session holds.
@@ -287,15 +292,24 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(account) = session.account.clone() else { return };
         let hostgroup = account.default_hostgroup;
+        let until_us = session.idle_since_us.saturating_add(self.patience_us(id));
         match self.checkout_new(id, hostgroup) {
-            Some(server) => {
+            Opening::At(server) => {
                 let lane = self.dial(id, server, Lease::Relay(id));
                 if let (Some(session), Some(lane)) = (self.sessions.get_mut(id), lane) {
-                    session.phase = Phase::Dialing { lane };
+                    session.phase = Phase::Dialing { lane: Some(lane) };
                     session.login_seq = seq;
                 }
             }
-            None => {
+            Opening::Later if self.now_us < until_us => {
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.phase = Phase::Dialing { lane: None };
+                    session.login_seq = seq;
+                }
+                let pause_us = DIAL_AGAIN_US + self.pool.random() % DIAL_AGAIN_US;
+                self.wake(id, self.now_us + pause_us);
+            }
+            Opening::Later | Opening::Nowhere => {
                 let why = self.explain_servers(hostgroup);
                 self.send_error(id, seq, &error::no_server(hostgroup, &why));
                 self.close_session(id, None);

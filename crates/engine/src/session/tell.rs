@@ -149,7 +149,7 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
         _ => None,
     };
     let lane_id = match &session.phase {
-        Phase::Relaying(lane) | Phase::Dialing { lane } => Some(*lane),
+        Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } => Some(*lane),
         _ => running.map(|running| running.lane).or(session.held.first().map(|held| held.lane)),
     };
     let lane = lane_id.and_then(|lane| lanes.get(lane));
