@@ -1,5 +1,6 @@
 //! What a session made on its connection that has an end: temporary tables, locks, statements with
-//! names, distributed transactions. When the last of a kind has ended, so has the reason to keep the lane.
+//! names, distributed transactions. When the last of a kind has ended, so has the reason to keep
+//! the lane.
 //!
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset.
 //! What a session may find of others' user variables is here too.
