@@ -61,7 +61,7 @@ pub struct Need<'a> {
 }
 
 impl<'a> Need<'a> {
-    /// A lane of its own, on any server of the hostgroup, made at any pace.
+    /// A lane of its own that is there, on any server of the hostgroup: none is dialed for it.
     pub fn of(
         hostgroup: HostgroupId,
         account: &'a Arc<Account>,

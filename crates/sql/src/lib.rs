@@ -54,7 +54,7 @@ pub use objects::{
 };
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;
-pub use set::value::Read;
+pub use set::value::{Read, quote};
 pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};
 pub use user_variables::user_variables;
 pub use verb::Verb;

@@ -1,4 +1,5 @@
-//! The question marks of a text that is to be prepared.
+//! The question marks of a text that is to be prepared: where they are, and the text with something
+//! else in their places. What that is, and whether it means the same, is its caller's.
 
 use crate::Modes;
 use crate::lexer::{Lexer, Token, TokenKind};

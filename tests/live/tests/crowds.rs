@@ -46,6 +46,12 @@ fn crowd(words: &[String], seconds: u64) -> Finished {
     Program::new("/bin/sh").args(["-c", &command]).limit(limit).run()
 }
 
+/// Runs transactions of clients that keep their connections, for two seconds.
+fn crowd_that_stays(proxy: &Proxy, clients: u32) -> Finished {
+    let (port, clients) = (proxy.port.to_string(), clients.to_string());
+    crowd(&["stay", &port, "transactions", &clients, "2"].map(str::to_owned), 2)
+}
+
 /// A figure of what they tell at last.
 fn figure(told: &Finished, name: &str) -> u64 {
     let words = told.output.split_whitespace();
@@ -162,12 +168,17 @@ fn a_storm_of_connects_finds_a_server_online_that_is_slow_to_greet() {
     storm("slow to greet", &proxy(tap.port, 200, ""));
 }
 
+/// What is slow to greet, and lets the account in whose clients are relayed.
+fn slow_to_relay(cluster: &Cluster, delay: Duration) -> Tap {
+    let server = cluster.primary();
+    server.sql("CREATE USER IF NOT EXISTS relay IDENTIFIED BY 'app'").expect("made");
+    Tap::start_slow(server.port, delay).expect("it runs")
+}
+
 #[test]
 fn clients_that_are_relayed_wait_for_leave_to_connect() {
     let Some(cluster) = cluster() else { return };
-    let server = cluster.primary();
-    server.sql("CREATE USER IF NOT EXISTS relay IDENTIFIED BY 'app'").expect("made");
-    let tap = Tap::start_slow(server.port, Duration::from_millis(20)).expect("it runs");
+    let tap = slow_to_relay(&cluster, Duration::from_millis(20));
     let proxy = proxy(tap.port, 200, "max_connects_per_server = 1");
     let began = Instant::now();
     let served = std::thread::scope(|scope| {
@@ -187,13 +198,34 @@ fn clients_that_are_relayed_wait_for_leave_to_connect() {
 }
 
 #[test]
+fn clients_that_are_relayed_are_told_when_they_waited_for_too_long() {
+    let Some(cluster) = cluster() else { return };
+    let tap = slow_to_relay(&cluster, Duration::from_millis(800));
+    let variables = "max_connects_per_server = 1\nconnect_timeout_server_max = 300";
+    let proxy = proxy(tap.port, 200, variables);
+    let client = || {
+        let opts = client::account(proxy.port, "relay", "app").db_name(None::<String>);
+        let began = Instant::now();
+        (Conn::new(opts).map(drop).map_err(|error| error.to_string()), began.elapsed())
+    };
+    let (one, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(client);
+        (client(), other.join().expect("no panic"))
+    });
+    let (refused, served) = if one.0.is_err() { (one, other) } else { (other, one) };
+    assert_eq!(served.0, Ok(()));
+    let (said, waited) = (refused.0.expect_err("one connects at a time"), refused.1.as_millis());
+    assert!(said.contains("9001") && said.contains("hostgroup 0"), "{said}");
+    assert!((300..800).contains(&waited), "{waited} ms");
+}
+
+#[test]
 fn a_server_that_allows_fewer_connections_than_were_said_is_used_as_far_as_it_goes() {
     let Some(cluster) = cluster() else { return };
     let server = cluster.primary();
     server.sql("SET GLOBAL max_connections = 20").expect("set");
     let proxy = proxy(server.port, 200, "");
-    let words = ["stay", &proxy.port.to_string(), "transactions", "256", "2"].map(str::to_owned);
-    let told = crowd(&words, 2);
+    let told = crowd_that_stays(&proxy, 256);
     let refused = proxy.counter("lanes_failed").expect("counted");
     println!("20 of 200 connections: {}, {refused} refused", told.output.trim());
     assert_nothing_failed(&told, &proxy);
@@ -208,9 +240,8 @@ fn an_account_that_a_server_allows_few_connections_keeps_no_other_one_out() {
     let server = cluster.primary();
     server.sql("ALTER USER app WITH MAX_USER_CONNECTIONS 10").expect("altered");
     let proxy = proxy(server.port, 200, "");
-    let words = ["stay", &proxy.port.to_string(), "transactions", "128", "2"].map(str::to_owned);
     let told = std::thread::scope(|scope| {
-        let clients = scope.spawn(|| crowd(&words, 2));
+        let clients = scope.spawn(|| crowd_that_stays(&proxy, 128));
         let refused = || proxy.counter("lanes_failed").expect("counted") > 0;
         live::eventually("the account is at its limit", Duration::from_secs(10), refused);
         let mut other = client::connect(client::account(proxy.port, "ff", "ff"));

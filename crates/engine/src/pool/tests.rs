@@ -26,6 +26,11 @@ fn server(port: i64, weight: i64, max_connections: i64, status: &str) -> ServerR
     }
 }
 
+/// A lane of its own, dialed if need be.
+fn need<'a>(account: &'a Arc<Account>, want: &'a LinkState) -> Need<'a> {
+    Need { limits: LIMITS, ..Need::of(READERS, account, Caps::NONE, want) }
+}
+
 struct Bench {
     topology: Topology,
     lanes: Slab<LaneId, Lane>,
@@ -46,20 +51,7 @@ impl Bench {
     }
 
     fn checkout(&mut self, avoid: Option<usize>) -> Checkout {
-        let need = Need {
-            asker: None,
-            hostgroup: READERS,
-            account: &self.account,
-            class: Caps::NONE,
-            want: &self.want,
-            avoid,
-            held: &[],
-            fresh: false,
-            untraced: self.untraced,
-            limits: LIMITS,
-            share: None,
-            stmt: None,
-        };
+        let need = Need { avoid, untraced: self.untraced, ..need(&self.account, &self.want) };
         self.pool.checkout(&need, &self.topology, &self.lanes, 1_000_000)
     }
 
@@ -227,20 +219,8 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
     let mut first = 0_u32;
     for _ in 0..4_000 {
         let (account, class, want) = (&bench.account, Caps::NONE, &bench.want);
-        let need = Need {
-            asker: None,
-            hostgroup: READERS,
-            account,
-            class,
-            want,
-            avoid: None,
-            held: &held,
-            fresh: false,
-            untraced: false,
-            limits: LIMITS,
-            share: None,
-            stmt: None,
-        };
+        let any = Need::of(READERS, account, class, want);
+        let need = Need { held: &held, limits: LIMITS, ..any };
         match bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0) {
             Checkout::Held(lane) => first += u32::from(lane == held[0].lane),
             _ => panic!("it has a lane of each"),
@@ -262,18 +242,9 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let mut joins = |key, types: &[u8]| {
         let bounds = Bounds { depth: 16, latency_us: 1_000, reply_bytes: 1_000 };
         let need = Need {
-            asker: None,
-            hostgroup: READERS,
-            account: &bench.account,
-            class: Caps::NONE,
-            want: &bench.want,
-            avoid: None,
-            held: &[],
-            fresh: false,
-            untraced: false,
-            limits: LIMITS,
             share: Some((bounds, 100)),
             stmt: Some(Wanted { key, types }),
+            ..need(&bench.account, &bench.want)
         };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
         matches!(found, Checkout::Shared(lane) if lane == shared)
@@ -291,18 +262,8 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
     stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
     for (key, expected) in [(other, newest), (key, has_it), (key, newer)] {
         let need = Need {
-            asker: None,
-            hostgroup: READERS,
-            account: &bench.account,
-            class: Caps::NONE,
-            want: &bench.want,
-            avoid: None,
-            held: &[],
-            fresh: false,
-            untraced: false,
-            limits: LIMITS,
-            share: None,
             stmt: Some(Wanted { key, types: &[8, 0] }),
+            ..need(&bench.account, &bench.want)
         };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
         assert!(matches!(found, Checkout::Lane(lane) if lane == expected));

@@ -1,4 +1,7 @@
 //! An execution written out as the text that does the same.
+//!
+//! Decides which values have a literal that means the same. Whether the text may stand for the
+//! execution in its session is known to `session::execute`.
 
 use wire::command::Command;
 use wire::execute::{ParamType, Params, cursor};
@@ -41,14 +44,7 @@ fn quoted(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = Vec::with_capacity(bytes.len() + 2);
-    out.push(b'\'');
-    for byte in bytes {
-        out.push(*byte);
-        if *byte == b'\'' {
-            out.push(b'\'');
-        }
-    }
-    out.push(b'\'');
+    sql::quote(bytes, &mut out);
     Some(out)
 }
 

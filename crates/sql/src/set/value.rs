@@ -237,8 +237,8 @@ fn put_variable<'a, F: FnMut(Read<'a>, &mut Vec<u8>) -> bool>(
     }
 }
 
-/// Writes a string as all modes read it.
-fn quote(value: &[u8], out: &mut Vec<u8>) {
+/// Writes a string as all modes read it; of characters without a backslash among them.
+pub fn quote(value: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for byte in value {
         out.push(*byte);
