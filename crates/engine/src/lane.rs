@@ -168,6 +168,10 @@ pub struct Lane {
     pub partial: bool,
     /// While it is shared: no further command is put on it.
     pub closing: bool,
+    /// It is closing because somebody waits for a lane of his own.
+    pub yields: bool,
+    /// While it is shared: of those who wait to share a lane, it fits nobody up to this ticket.
+    pub passed: u64,
     /// The last time a byte came, in microseconds; 0 when none did.
     pub heard_us: u64,
     /// When the command at the head became the one that the server works on; while it is shared,
@@ -221,6 +225,8 @@ impl Lane {
             single_use: false,
             partial: false,
             closing: false,
+            yields: false,
+            passed: 0,
             heard_us: 0,
             turned_us: now_us,
             alarm_us: 0,

@@ -3,8 +3,7 @@
 //! The pool owns no connection; it knows which lanes are idle and which sessions wait. A lane
 //! changes hands only by being given: to the first waiter it fits, else to the idle ones.
 
-use std::collections::{HashMap, VecDeque};
-use std::fmt::Write as _;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use wire::Caps;
@@ -16,14 +15,19 @@ use crate::lane::{Held, Lane};
 use crate::link::LinkState;
 use crate::slab::Slab;
 use crate::stmt::Wanted;
-use crate::topology::{DialLimits, LastFault, Server, ServerRef, Status, Topology};
+use crate::topology::{DialLimits, Server, ServerRef, Topology};
 use crate::users::Account;
 
 pub mod health;
 mod lone;
+pub mod queue;
+mod usable;
 
 use health::Health;
 use lone::Lone;
+use queue::{Line, Queue, Ticket};
+use usable::may_recover;
+pub use usable::{explain, is_another_usable, is_any_usable, is_usable, online};
 
 /// How many idle lanes of a server are looked at for the one that fits best.
 const SCAN: usize = 16;
@@ -55,6 +59,8 @@ pub struct Need<'a> {
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
+    /// The last of those who wait to share a lane and came before: what may be theirs is left.
+    pub after: Ticket,
     /// What is executed: a connection that has it prepared is preferred, and one that others use
     /// must have it.
     pub stmt: Option<Wanted<'a>>,
@@ -80,9 +86,21 @@ impl<'a> Need<'a> {
             untraced: false,
             limits: DialLimits { at_once: 0, per_sec: 0 },
             share: None,
+            after: 0,
             stmt: None,
         }
     }
+}
+
+/// Whether a command may be put on a lane that others use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// There is room for it.
+    Now,
+    /// There will be when others have ended.
+    Later,
+    /// Not as long as the lane is shared: it is not as the command needs it.
+    Never,
 }
 
 /// What a checkout came to.
@@ -109,7 +127,7 @@ pub struct PoolShard {
     shared: Vec<Vec<LaneId>>,
     /// By server: how many commands its shared lanes carry.
     depths: Vec<Depth>,
-    waiters: HashMap<HostgroupId, VecDeque<SessionId>>,
+    waiters: HashMap<HostgroupId, Queue>,
     /// In all of these queues together.
     waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
@@ -344,11 +362,7 @@ impl PoolShard {
         lanes: &Slab<LaneId, Lane>,
     ) -> Option<LaneId> {
         let has_room = |lane: &Lane| {
-            !lane.closing
-                && lane.depth() < bounds.depth
-                && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
-                && fits(lane, need) == Some(0)
-                && need.stmt.is_none_or(|wanted| lane.stmts.has(wanted))
+            lane.passed >= need.after && has_place(lane, bounds, cost_us) && may_join(lane, need)
         };
         let ids = self.shared.get(server.index)?.iter().copied();
         let open = ids.filter_map(|id| Some((id, lanes.get(id)?)));
@@ -432,49 +446,82 @@ impl PoolShard {
         self.idle.get(server.index).map_or(&[], Vec::as_slice)
     }
 
-    /// Puts a session at the end of a hostgroup's queue.
-    pub fn enqueue(&mut self, hostgroup: HostgroupId, session: SessionId) {
-        self.waiters.entry(hostgroup).or_default().push_back(session);
+    /// Puts a session in a hostgroup's queue: at the end of a line, or where those are who have to
+    /// be served `again`.
+    pub fn enqueue(
+        &mut self,
+        hostgroup: HostgroupId,
+        line: Line,
+        session: SessionId,
+        again: bool,
+    ) -> Ticket {
         self.waiting += 1;
+        let queue = self.waiters.entry(hostgroup).or_default();
+        match again {
+            true => queue.push_again(line, session),
+            false => queue.push(line, session),
+        }
     }
 
-    /// Takes a session out of a hostgroup's queue; whoever leaves is mostly its first.
-    pub fn forget_waiter(&mut self, hostgroup: HostgroupId, session: SessionId) {
-        if let Some(queue) = self.waiters.get_mut(&hostgroup)
-            && let Some(at) = queue.iter().position(|waiting| *waiting == session)
-        {
-            queue.remove(at);
-            self.waiting -= 1;
-        }
+    /// Takes whoever has a ticket out of a hostgroup's queue.
+    pub fn forget_waiter(&mut self, hostgroup: HostgroupId, ticket: Ticket) {
+        let queue = self.waiters.get_mut(&hostgroup);
+        self.waiting -= usize::from(queue.is_some_and(|queue| queue.remove(ticket)));
     }
 
     /// Takes a session out of whichever queue it is in.
     pub fn forget_everywhere(&mut self, session: SessionId) {
         for queue in self.waiters.values_mut() {
-            let before = queue.len();
-            queue.retain(|waiting| *waiting != session);
-            self.waiting -= before - queue.len();
+            self.waiting -= queue.remove_session(session);
         }
     }
 
     /// Every session that waits; those of a hostgroup first come first.
     pub fn all_waiters(&self) -> Vec<SessionId> {
-        self.waiters.values().flatten().copied().collect()
+        self.waiters.values().flat_map(Queue::iter).collect()
     }
 
-    /// The sessions that wait for a hostgroup, first come first.
+    /// The sessions that wait for a hostgroup, first come first, copies last.
     pub fn waiters(&self, hostgroup: HostgroupId) -> impl Iterator<Item = SessionId> + '_ {
-        self.waiters.get(&hostgroup).into_iter().flatten().copied()
+        self.waiters.get(&hostgroup).into_iter().flat_map(Queue::iter)
+    }
+
+    /// Everybody who waits for a hostgroup; `None` where nobody does.
+    pub fn queue(&self, hostgroup: HostgroupId) -> Option<&Queue> {
+        if self.waiting == 0 {
+            return None;
+        }
+        self.waiters.get(&hostgroup).filter(|queue| !queue.is_empty())
     }
 
     /// How many sessions wait for a hostgroup.
     pub fn waiter_count(&self, hostgroup: HostgroupId) -> usize {
-        self.waiters.get(&hostgroup).map_or(0, VecDeque::len)
+        self.queue(hostgroup).map_or(0, Queue::len)
     }
 
     /// Whether no session waits for a hostgroup.
     pub fn has_no_waiters(&self, hostgroup: HostgroupId) -> bool {
-        self.waiting == 0 || self.waiters.get(&hostgroup).is_none_or(VecDeque::is_empty)
+        self.queue(hostgroup).is_none()
+    }
+}
+
+/// Whether a shared lane is as a command needs it.
+fn may_join(lane: &Lane, need: &Need<'_>) -> bool {
+    fits(lane, need) == Some(0) && need.stmt.is_none_or(|wanted| lane.stmts.has(wanted))
+}
+
+fn has_place(lane: &Lane, bounds: &Bounds, cost_us: u64) -> bool {
+    !lane.closing
+        && lane.depth() < bounds.depth
+        && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
+}
+
+/// Whether a shared lane has room for a command that takes the server so many microseconds.
+pub fn room(lane: &Lane, need: &Need<'_>, bounds: &Bounds, cost_us: u64) -> Room {
+    match (may_join(lane, need), has_place(lane, bounds, cost_us)) {
+        (false, _) => Room::Never,
+        (true, false) => Room::Later,
+        (true, true) => Room::Now,
     }
 }
 
@@ -501,85 +548,6 @@ fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
 /// The mark of a hostgroup's server by its place; the last mark stands for all from there on.
 fn bit(position: usize) -> u64 {
     1 << position.min(63)
-}
-
-/// Whether a server may be given a command now.
-pub fn is_usable(server: &Server, now_us: u64) -> bool {
-    may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
-}
-
-/// Whether any server of a hostgroup may be connected to now.
-pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
-    let mut servers = topology.hostgroup(hostgroup).iter();
-    servers.any(|server| is_usable(server, now_us))
-}
-
-/// How many servers of a hostgroup are online.
-pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
-    let servers = topology.hostgroup(hostgroup).iter();
-    let is_online = |server: &&ServerRef| {
-        server.status == Status::Online && server.gauge.shunned_until_us(now_us) == 0
-    };
-    servers.filter(is_online).count()
-}
-
-/// Whether any server of a hostgroup but this one may be connected to now.
-pub fn is_another_usable(
-    topology: &Topology,
-    hostgroup: HostgroupId,
-    index: usize,
-    now_us: u64,
-) -> bool {
-    let mut servers = topology.hostgroup(hostgroup).iter();
-    servers.any(|server| server.index != index && is_usable(server, now_us))
-}
-
-/// Whether time alone may make a server usable.
-fn may_recover(server: &Server) -> bool {
-    server.status == Status::Online && server.weight > 0 && server.max_connections > 0
-}
-
-/// What became of each server of a hostgroup, for whoever has to explain an error.
-pub fn explain(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> String {
-    let servers = topology.hostgroup(hostgroup);
-    if servers.is_empty() {
-        return "it has no servers".into();
-    }
-    let plural = if servers.len() == 1 { "" } else { "s" };
-    let mut text = format!("{} server{plural}: ", servers.len());
-    for (position, server) in servers.iter().enumerate() {
-        if position > 0 {
-            text.push_str("; ");
-        }
-        let _ = write!(text, "{server} {}", why_not(server, now_us));
-    }
-    text
-}
-
-fn why_not(server: &Server, now_us: u64) -> String {
-    let fault = server.gauge.last_fault();
-    let shunned = server.gauge.shunned_until_us(now_us);
-    if server.status != Status::Online {
-        return server.status.name().into();
-    }
-    if server.weight == 0 {
-        return "has weight 0".into();
-    }
-    if server.max_connections == 0 {
-        return "has max_connections 0".into();
-    }
-    if shunned != 0 {
-        let seconds = (shunned - now_us).div_ceil(1_000_000);
-        return format!("shunned for {seconds} s more: {fault}");
-    }
-    if fault != LastFault::None {
-        return format!("failed: {fault}");
-    }
-    let used = server.gauge.used();
-    if used >= server.max_connections {
-        return format!("has all {} connections in use", server.max_connections);
-    }
-    format!("online, {used} of {} connections in use", server.max_connections)
 }
 
 #[cfg(test)]

@@ -77,8 +77,12 @@ pub struct Hall {
 impl Hall {
     /// A hall whose network cuts bytes by the seed but loses nothing.
     pub fn new(seed: u64, simulator: &Simulator) -> Self {
-        let weather = Weather::cutting();
-        let stage = Stage::new(seed, simulator, &weather, None, &mut Dice::new(seed));
+        Self::in_weather(seed, simulator, &Weather::cutting())
+    }
+
+    /// A hall whose proxy, servers and network are of that kind.
+    pub fn in_weather(seed: u64, simulator: &Simulator, weather: &Weather) -> Self {
+        let stage = Stage::new(seed, simulator, weather, None, &mut Dice::new(seed));
         stage.board.borrow_mut().tolerant = true;
         let clients = Loop::new(stage.net.driver(), Raw::default(), Options::default());
         Self { stage, clients }
@@ -112,6 +116,16 @@ impl Hall {
     /// Closes a client's socket.
     pub fn close(&mut self, sock: Sock) {
         self.clients.parts_mut().1.close(sock);
+    }
+
+    /// Takes what has come on a client's socket, and waits for nothing.
+    pub fn take(&mut self, sock: Sock) -> Vec<u8> {
+        self.clients.service_mut().take(sock)
+    }
+
+    /// One step of everybody.
+    pub fn step(&mut self) {
+        self.stage.step(&mut self.clients);
     }
 
     /// Waits for the next packet; nothing when the connection ends or no packet comes.

@@ -8,6 +8,7 @@ use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
 use crate::slab::Key;
+use crate::topology::LastFault;
 use crate::users::Users;
 
 const READERS: HostgroupId = HostgroupId(1);
@@ -268,4 +269,24 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
         assert!(matches!(found, Checkout::Lane(lane) if lane == expected));
     }
+}
+
+#[test]
+fn room_on_a_shared_lane_is_left_to_those_who_waited_for_it() {
+    let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE")]);
+    let shared = bench.idle_lane(0, "test", Caps::NONE);
+    let server = bench.topology.servers()[0].clone();
+    bench.pool.remove_idle(&server, shared);
+    bench.pool.put_shared(&server, shared);
+    let bounds = Bounds { depth: 4, latency_us: 1000, reply_bytes: 1000 };
+    let mut joins = |after: u64, passed: u64| {
+        bench.lanes.get_mut(shared).unwrap().passed = passed;
+        let share = Some((bounds, 10));
+        let need = Need { share, after, ..need(&bench.account, &bench.want) };
+        let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
+        matches!(found, Checkout::Shared(_))
+    };
+    assert!(joins(0, 0), "nobody waits");
+    assert!(!joins(7, 0) && !joins(7, 6), "somebody waits whom it may serve");
+    assert!(joins(7, 7) && joins(7, 9), "it serves nobody who waits");
 }

@@ -17,12 +17,12 @@ use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
-use crate::topology::{Server, ServerRef, Status};
+use crate::topology::{Server, ServerRef};
 
 /// How long a session without a dial of its own waits before it looks at the pool again when it is
 /// the first that waits. Lanes that come free on this worker are given at once; this is for what
 /// other workers do.
-const LOOK_AGAIN_US: u64 = 100_000;
+pub(crate) const LOOK_AGAIN_US: u64 = 100_000;
 
 /// How many of the others look as often; the more there are, the less often each, so that those
 /// who wait for one hostgroup take no time from those of another.
@@ -33,9 +33,26 @@ impl Proxy {
     /// that just broke down under it.
     pub(crate) fn check_out(&mut self, id: SessionId, mut job: Job, avoid: Option<usize>) {
         self.ask_to_share(id, &mut job);
+        self.check_out_or_wait(id, job, avoid, false);
+    }
+
+    /// Does so for a command that had a lane before: should it have to wait, then in front of those
+    /// who had none.
+    pub(crate) fn check_out_again(&mut self, id: SessionId, mut job: Job, avoid: Option<usize>) {
+        self.ask_to_share(id, &mut job);
+        self.check_out_or_wait(id, job, avoid, true);
+    }
+
+    fn check_out_or_wait(&mut self, id: SessionId, job: Job, avoid: Option<usize>, again: bool) {
         match self.checkout(id, &job, avoid) {
             Checkout::Held(lane) => self.run(id, lane, job),
-            Checkout::Shared(lane) => self.run_shared(id, lane, job),
+            Checkout::Shared(lane) => {
+                debug_assert!(
+                    self.overtakes_nobody(lane),
+                    "I-QUEUE-1: room on a lane goes to those who waited for it"
+                );
+                self.run_shared(id, lane, job);
+            }
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
@@ -50,8 +67,10 @@ impl Proxy {
             }
             found => {
                 let wait_us = self.patience_us(id);
+                let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
                 let waiting = Waiting {
                     job,
+                    ticket,
                     since_us: self.now_us,
                     deadline_us: self.now_us.saturating_add(wait_us),
                     dialing: None,
@@ -61,7 +80,6 @@ impl Proxy {
                 };
                 self.stats.checkouts_waited += 1;
                 self.set_phase(id, Phase::Waiting(waiting));
-                self.pool.enqueue(job.hostgroup, id);
                 self.post_wait(job.hostgroup);
                 self.pursue(id, found);
             }
@@ -113,7 +131,11 @@ impl Proxy {
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let any = Need::of(hostgroup, account, class, want);
         let asker = Some(id);
-        let need = Need { asker, avoid, held, fresh, untraced, limits, share, stmt, ..any };
+        let after = self.pool.queue(hostgroup).map_or(0, |queue| {
+            let own = session.waiting().map(|waiting| waiting.ticket);
+            queue.last_to_share(own)
+        });
+        let need = Need { asker, avoid, held, fresh, untraced, limits, share, after, stmt, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         found
@@ -163,17 +185,6 @@ impl Proxy {
         self.wake(id, deadline_us.min(self.now_us + look_again_us(waiting)));
         if first {
             self.want(hostgroup);
-        }
-    }
-
-    /// Whoever is the first that waits now looks as often as the one before did.
-    fn watch_first(&mut self, hostgroup: HostgroupId) {
-        let first = self.pool.waiters(hostgroup).next();
-        if let Some(id) = first.filter(|first| self.has_no_dial(*first))
-            && let Some(session) = self.sessions.get(id)
-            && let Phase::Waiting(waiting) = &session.phase
-        {
-            self.wake(id, waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US));
         }
     }
 
@@ -260,7 +271,8 @@ impl Proxy {
             self.ask_for_changes(lane);
         }
         if self.opens_shared(id, lane, &job) {
-            return self.run_shared(id, lane, job);
+            self.run_shared(id, lane, job);
+            return self.fill(lane);
         }
         self.stats.checkouts += 1;
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -285,7 +297,7 @@ impl Proxy {
         };
         let hostgroup = waiting.job.hostgroup;
         let was_first = self.pool.waiters(hostgroup).next() == Some(id);
-        self.pool.forget_waiter(hostgroup, id);
+        self.pool.forget_waiter(hostgroup, waiting.ticket);
         self.post_wait(hostgroup);
         if was_first {
             self.watch_first(hostgroup);
@@ -303,100 +315,14 @@ impl Proxy {
         self.stop_waiting(id).is_some()
     }
 
-    /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
-    /// it becomes idle.
-    pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        let before = std::mem::replace(&mut lane.lease, Lease::Idle);
-        lane.closing = false;
-        if let Lease::Dialing(Some(dialer)) = before {
-            self.forget_dial(dialer, lane_id);
-        }
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.used_us = self.now_us;
-        let hostgroup = lane.server.hostgroup;
-        let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        let unwanted = surplus || lane.server.status != Status::Online;
-        // a kill under way would hit whoever had it next
-        if lane.kills > 0 || lane.struck || lane.single_use || unwanted {
-            self.stats.lanes_dropped += 1;
-            self.drop_lane(lane_id);
-            return self.wake_first(hostgroup);
-        }
-        self.stats.checkins += 1;
-        if self.pool.has_no_waiters(hostgroup) {
-            self.pool.put_idle(&lane.server, lane_id);
-            return;
-        }
-        let Some(lane) = self.lanes.get(lane_id) else { return };
-        let fitting = self.waiter_for(lane, before);
-        let server = lane.server.clone();
-        if let Some(waiter) = fitting
-            && let Some(waiting) = self.stop_waiting(waiter)
-        {
-            self.take(waiter, lane_id, waiting.job);
-            // where one more could be opened, the next may be
-            if matches!(before, Lease::Dialing(_)) {
-                self.wake_first(hostgroup);
-            }
-            return;
-        }
-        self.pool.put_idle(&server, lane_id);
-        // it fits nobody who waits: the first may replace it
-        self.wake_first(hostgroup);
-    }
-
-    /// Who gets a lane that is free: whoever dialed it for a query that wants a new one, else the
-    /// first client that it fits, else the first copy.
-    fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
-        let hostgroup = lane.server.hostgroup;
-        let fits = |waiter: SessionId, mirror: bool| {
-            let session = self.sessions.get(waiter)?;
-            let Phase::Waiting(waiting) = &session.phase else { return None };
-            let account = session.account.as_ref().filter(|_| session.is_mirror() == mirror)?;
-            let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
-            let untraced = session.reads_unset_variable(&waiting.job);
-            let any = Need::of(hostgroup, account, class, want);
-            let need = Need { fresh, untraced, ..any };
-            pool::fits(lane, &need).map(|_| (waiter, fresh))
-        };
-        if let Lease::Dialing(Some(dialer)) = before
-            && let Some((dialer, true)) = fits(dialer, false)
-        {
-            return Some(dialer);
-        }
-        let mut found = [false, true].into_iter().filter_map(|mirror| {
-            self.pool.waiters(hostgroup).find_map(|waiter| fits(waiter, mirror))
-        });
-        found.next().map(|(waiter, _)| waiter)
-    }
-
-    /// Whoever waits first without a dial under way looks again.
-    pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
-        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
-        if let Some(waiter) = first {
-            self.look_again(waiter);
-        }
-    }
-
     /// The lane that a session dialed stands, whoever gets it: should that be somebody else, the
     /// session looks again.
-    fn forget_dial(&mut self, id: SessionId, lane: LaneId) {
+    pub(crate) fn forget_dial(&mut self, id: SessionId, lane: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Phase::Waiting(waiting) = &mut session.phase else { return };
         if waiting.dialing == Some(lane) {
             waiting.dialing = None;
             self.look_again_later(id);
-        }
-    }
-
-    /// Whoever waits without a dial under way looks again: there may be servers that were not
-    /// there before.
-    pub(crate) fn wake_all(&mut self) {
-        for waiter in self.pool.all_waiters() {
-            if self.has_no_dial(waiter) {
-                self.look_again(waiter);
-            }
         }
     }
 
@@ -413,11 +339,6 @@ impl Proxy {
             waiting.dialing = None;
             self.look_again(id);
         }
-    }
-
-    pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
-        let phase = self.sessions.get(id).map(|session| &session.phase);
-        matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
     }
 
     /// A waiting session looks at the pool once more, or gives up when its time is over.

@@ -153,7 +153,7 @@ impl Proxy {
         if self.workers < 2 || !server.is_full() {
             return None;
         }
-        let (worker, since_us) = server.group.board.longest_waiting(self.number)?;
+        let (worker, since_us) = server.group.board.longest_waiting(self.workers, self.number)?;
         let own_us = self.first_waits_since(server.hostgroup).unwrap_or(unless_since_us);
         (since_us.saturating_add(FAIR_US) < own_us).then_some(worker)
     }

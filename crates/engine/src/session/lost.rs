@@ -40,7 +40,7 @@ impl Proxy {
         session.forget_lane(lane_id);
         session.phase = Phase::Idle;
         self.stats.retried += 1;
-        self.check_out(id, job, avoid);
+        self.check_out_again(id, job, avoid);
         true
     }
 

@@ -5,7 +5,8 @@
 //! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
 //! and `ending`. `tend` looks after lanes that no session has, `give` gives them to other workers,
-//! `share` runs commands on lanes that others use too, `recall` keeps what reads leave there,
+//! `turns` says who gets a lane that is free, or room on one, `share` runs commands on lanes that
+//! others use too, `recall` keeps what reads leave there,
 //! `track` follows what servers tell of their sessions, `adopt` is the change of the configuration,
 //! `asked` follows a query from its route to the statistics, `mirror` runs copies of queries in
 //! sessions without a client.
@@ -21,6 +22,7 @@ use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
 use crate::lane::Held;
 use crate::link::{Charset, LinkState};
+use crate::pool::queue::Ticket;
 use crate::proxy::Arrival;
 use crate::route::Route;
 use crate::rules::Multiplex;
@@ -56,6 +58,7 @@ mod tell;
 mod tend;
 mod ties;
 mod track;
+mod turns;
 
 pub use adopt::Replaced;
 pub use give::Parcel;
@@ -152,6 +155,7 @@ impl Job {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub job: Job,
+    pub ticket: Ticket,
     pub since_us: u64,
     pub deadline_us: u64,
     /// The lane being dialed on behalf of this session.

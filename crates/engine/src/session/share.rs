@@ -125,7 +125,7 @@ impl Proxy {
         let shares = shares && session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
-            lane.closing = false;
+            (lane.closing, lane.yields, lane.passed) = (false, false, 0);
             lane.fresh = false;
             lane.single_use = false;
             self.pool.put_shared(&lane.server, lane_id);
@@ -172,7 +172,7 @@ impl Proxy {
 
     /// Opens one more connection to a server whose shared lanes are full; nobody waits for it.
     fn add_lane(&mut self, id: SessionId, full: LaneId) {
-        let Some(lane) = self.lanes.get(full) else { return };
+        let Some(lane) = self.lanes.get(full).filter(|lane| !lane.server.is_full()) else { return };
         let (server, index) = (lane.server.clone(), lane.server.index);
         let under_way = |lane: &Lane| lane.server.index == index && lane.login.is_some();
         if self.lanes.iter().any(|(_, lane)| under_way(lane))
@@ -315,52 +315,6 @@ impl Proxy {
         self.after_command(id);
     }
 
-    /// A reply on a shared lane has ended: the lane comes to rest, or makes room for who waits.
-    pub(crate) fn after_shared(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        if lane.lease != Lease::Shared {
-            return;
-        }
-        lane.turned_us = self.now_us;
-        let hostgroup = lane.server.hostgroup;
-        if lane.depth() == 0 {
-            return self.rest(lane_id);
-        }
-        if self.pool.has_no_waiters(hostgroup) {
-            let server = lane.server.clone();
-            let others_wait = self.worker_in_need(&server, self.now_us).is_some();
-            if let Some(lane) = self.lanes.get_mut(lane_id) {
-                lane.closing |= others_wait;
-            }
-            return;
-        }
-        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
-        let Some(waiter) = first else { return };
-        if self.waits_to_share(waiter) {
-            self.look_again(waiter);
-        }
-        // whoever cannot share waits for a lane of its own
-        if self.has_no_dial(waiter)
-            && let Some(lane) = self.lanes.get_mut(lane_id)
-        {
-            lane.closing = true;
-        }
-    }
-
-    fn waits_to_share(&self, id: SessionId) -> bool {
-        match self.sessions.get(id).map(|session| &session.phase) {
-            Some(Phase::Waiting(waiting)) => matches!(waiting.job.sharing, Sharing::Does(_)),
-            _ => false,
-        }
-    }
-
-    /// Nothing is on a shared lane any more: it is any session's.
-    fn rest(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
-        self.pool.remove_shared(&lane.server, lane_id);
-        self.offer_lane(lane_id);
-    }
-
     /// Remembers how a read went.
     pub(crate) fn learn(
         &mut self,
@@ -399,7 +353,7 @@ impl Proxy {
         if lane.lease != Lease::Shared {
             return;
         }
-        lane.closing = true;
+        (lane.closing, lane.yields) = (true, false);
         let sessions = &self.sessions;
         let has_begun = |id| match sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Running(running)) => running.delivered,
@@ -429,7 +383,7 @@ impl Proxy {
         let job = Job { sharing: Sharing::Alone, ..running.job };
         session.phase = Phase::Idle;
         self.stats.shared_reissued += 1;
-        self.check_out(id, job, avoid);
+        self.check_out_again(id, job, avoid);
     }
 
     /// Closes a shared lane whose command at the head nobody waits for any more; the server is

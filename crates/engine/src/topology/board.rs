@@ -33,9 +33,10 @@ impl Board {
         own.is_some_and(|own| own.load(Ordering::Relaxed) != 0)
     }
 
-    /// The worker other than this one on which somebody waits for longest, and since when.
-    pub fn longest_waiting(&self, except: usize) -> Option<(usize, u64)> {
-        let all = self.since_us.get()?.iter().enumerate();
+    /// Of so many workers, the one other than this on which somebody waits for longest, and since
+    /// when.
+    pub fn longest_waiting(&self, workers: usize, except: usize) -> Option<(usize, u64)> {
+        let all = self.since_us.get()?.iter().take(workers).enumerate();
         let waits = all.map(|(worker, since_us)| (worker, since_us.load(Ordering::Relaxed)));
         let others = waits.filter(|(worker, since_us)| *worker != except && *since_us != 0);
         others.min_by_key(|(_, since_us)| *since_us)
@@ -49,16 +50,16 @@ mod tests {
     #[test]
     fn who_waits_for_longest_comes_first_and_nobody_is_told_of_himself() {
         let board = Board::default();
-        assert_eq!(board.longest_waiting(0), None);
+        assert_eq!(board.longest_waiting(4, 0), None);
         board.post(3, 0);
         board.post(1, 70);
         board.post(2, 50);
         assert_eq!(
-            (board.longest_waiting(0), board.longest_waiting(2)),
+            (board.longest_waiting(4, 0), board.longest_waiting(4, 2)),
             (Some((2, 50)), Some((1, 70)))
         );
         board.post(2, 0);
-        assert_eq!(board.longest_waiting(1), None);
+        assert_eq!(board.longest_waiting(4, 1), None);
         assert!(board.waits(1) && !board.waits(2) && !board.waits(usize::MAX));
     }
 }

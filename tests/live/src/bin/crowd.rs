@@ -1,9 +1,9 @@
 //! Thousands of clients, a thread each. A program of its own because the files it opens count
 //! against the limit of a process. It prints what was wrong, a line each, and at last its figures.
 //!
-//! Usage: `crowd stay PORT text|prepared|transactions CLIENTS SECONDS`: clients that connect again
-//! after every ten questions; `crowd storm PORT RATE SECONDS`: so many clients a second that
-//! connect, ask once and go.
+//! Usage: `crowd stay PORT text|prepared|transactions|mixed CLIENTS SECONDS`: clients that connect
+//! again after every ten questions, a third of each kind where they are mixed; `crowd storm PORT
+//! RATE SECONDS`: so many clients a second that connect, ask once and go.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use live::Asker;
 
 /// Questions on a connection.
@@ -41,13 +41,14 @@ enum Kind {
 }
 
 impl Kind {
-    fn named(name: &str) -> Result<Self> {
-        Ok(match name {
-            "text" => Self::Text,
-            "prepared" => Self::Prepared,
-            "transactions" => Self::Transactions,
-            _ => bail!("no kind is called {name}"),
-        })
+    const ALL: [(&str, Self); 3] =
+        [("text", Self::Text), ("prepared", Self::Prepared), ("transactions", Self::Transactions)];
+
+    fn named(name: &str) -> Result<Vec<(&'static str, Self)>> {
+        let named = |kind: &(&str, Self)| name == kind.0 || name == "mixed";
+        let kinds: Vec<_> = Self::ALL.into_iter().filter(named).collect();
+        ensure!(!kinds.is_empty(), "no kind is called {name}");
+        Ok(kinds)
     }
 
     fn ask(self, asker: &mut Asker, text: &str) -> Result<()> {
@@ -63,10 +64,11 @@ impl Kind {
     }
 }
 
-fn stay(port: u16, kind: Kind, clients: u64, time: Duration) -> Result<()> {
+fn stay(port: u16, kinds: Vec<(&str, Kind)>, clients: u64, time: Duration) -> Result<()> {
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let threads = (0..clients).map(|client| {
         let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
+        let kind = kinds[client as usize % kinds.len()].1;
         spawn(move || {
             let mut seen = Seen::default();
             while !stop.load(Ordering::Relaxed) && seen.wrong.len() < 3 {
@@ -80,9 +82,12 @@ fn stay(port: u16, kind: Kind, clients: u64, time: Duration) -> Result<()> {
     let threads = threads.collect::<Result<Vec<_>>>()?;
     thread::sleep(time);
     stop.store(true, Ordering::Relaxed);
-    let seen = Seen::of(threads);
+    let seen: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
     let answers = done.load(Ordering::Relaxed);
-    println!("answers={answers} {}", seen.figures());
+    for (at, (name, _)) in kinds.iter().enumerate() {
+        println!("{}", Seen::of(seen.iter().skip(at).step_by(kinds.len())).times(name));
+    }
+    println!("answers={answers} {}", Seen::of(&seen).figures());
     Ok(())
 }
 
@@ -114,7 +119,9 @@ fn storm(port: u16, rate: u64, seconds: u64) -> Result<()> {
             }
         })
     });
-    let seen = Seen::of(threads.collect::<Result<Vec<_>>>()?);
+    let threads = threads.collect::<Result<Vec<_>>>()?;
+    let seen: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    let seen = Seen::of(&seen);
     let reached = (rate * seconds) as f64 / began.elapsed().as_secs_f64();
     println!("rate={reached:.0} {}", seen.figures());
     Ok(())
@@ -138,12 +145,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(threads: Vec<JoinHandle<Seen>>) -> Self {
+    fn of<'s>(clients: impl IntoIterator<Item = &'s Seen>) -> Self {
         let mut all = Seen::default();
-        for thread in threads {
-            let seen = thread.join().expect("no panic");
-            all.times_us.extend(seen.times_us);
-            all.wrong.extend(seen.wrong);
+        for seen in clients {
+            all.times_us.extend_from_slice(&seen.times_us);
+            all.wrong.extend_from_slice(&seen.wrong);
         }
         all.times_us.sort_unstable();
         all
@@ -162,8 +168,17 @@ impl Seen {
             println!("wrong: {wrong}");
         }
         let (stays, wrong) = (self.times_us.len(), self.wrong.len());
+        format!("connects={stays} wrong={wrong} {}", self.times(""))
+    }
+
+    /// How long stays took, each figure by its name after that of the kind.
+    fn times(&self, kind: &str) -> String {
+        let stays = self.times_us.len();
         let at = |share: usize| self.times_us.get(stays * share / 1000).copied().unwrap_or(0);
         let (p50, p99, most) = (at(500), at(990), self.times_us.last().copied().unwrap_or(0));
-        format!("connects={stays} wrong={wrong} p50_us={p50} p99_us={p99} max_us={most}")
+        let mark = if kind.is_empty() { "" } else { "_" };
+        [("p50", p50), ("p99", p99), ("max", most)]
+            .map(|(name, time_us)| format!("{kind}{mark}{name}_us={time_us}"))
+            .join(" ")
     }
 }

@@ -1,0 +1,194 @@
+//! Who waits for a lane of a hostgroup, first come first served.
+//!
+//! Who needs a lane alone and who may share one stand in lines of their own, because room on a
+//! lane that others use serves only the latter; their tickets say who came first. Copies of queries
+//! come after all clients. It does not know what each needs of a lane.
+
+use std::collections::VecDeque;
+
+use crate::ids::SessionId;
+
+/// The place of whoever waits: less for those who came before, never 0.
+pub type Ticket = u64;
+
+/// Which lanes serve whoever waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    /// One of its own, or room on one that others use.
+    Shares,
+    /// One of its own.
+    Alone,
+    /// One of its own that no client wants.
+    Copies,
+}
+
+/// The tickets from here on are for those who come; those below, for those who were served and
+/// have to be served again.
+const FIRST: Ticket = 1 << 40;
+
+/// Everybody who waits for a hostgroup.
+#[derive(Debug)]
+pub struct Queue {
+    shares: VecDeque<(Ticket, SessionId)>,
+    alone: VecDeque<(Ticket, SessionId)>,
+    copies: VecDeque<(Ticket, SessionId)>,
+    next: Ticket,
+    next_again: Ticket,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let (shares, alone, copies) = Default::default();
+        Self { shares, alone, copies, next: FIRST, next_again: 1 }
+    }
+}
+
+impl Queue {
+    /// Puts a session at the end of a line.
+    pub fn push(&mut self, line: Line, session: SessionId) -> Ticket {
+        let ticket = self.next;
+        self.next += 1;
+        self.line(line).push_back((ticket, session));
+        ticket
+    }
+
+    /// Puts a session that was served before, and has to be again, in front of those who were not.
+    pub fn push_again(&mut self, line: Line, session: SessionId) -> Ticket {
+        let ticket = self.next_again;
+        self.next_again += 1;
+        // lanes have passed over who came to share before: such a ticket is not looked for there
+        let line = if line == Line::Shares { Line::Alone } else { line };
+        let line = self.line(line);
+        let at = line.partition_point(|(other, _)| *other < ticket);
+        line.insert(at, (ticket, session));
+        ticket
+    }
+
+    fn line(&mut self, line: Line) -> &mut VecDeque<(Ticket, SessionId)> {
+        match line {
+            Line::Shares => &mut self.shares,
+            Line::Alone => &mut self.alone,
+            Line::Copies => &mut self.copies,
+        }
+    }
+
+    /// Takes out whoever has a ticket; whether there was somebody.
+    pub fn remove(&mut self, ticket: Ticket) -> bool {
+        for line in [&mut self.shares, &mut self.alone, &mut self.copies] {
+            if let Ok(at) = line.binary_search_by_key(&ticket, |(other, _)| *other) {
+                line.remove(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a session out wherever it is; how often it was there.
+    pub fn remove_session(&mut self, session: SessionId) -> usize {
+        let before = self.len();
+        for line in [&mut self.shares, &mut self.alone, &mut self.copies] {
+            line.retain(|(_, other)| *other != session);
+        }
+        before - self.len()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.shares.len() + self.alone.len() + self.copies.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them, first come first; copies after all clients.
+    pub fn iter(&self) -> impl Iterator<Item = SessionId> + '_ {
+        let (mut shares, mut alone) = (self.shares.iter().peekable(), self.alone.iter().peekable());
+        let clients = std::iter::from_fn(move || match (shares.peek(), alone.peek()) {
+            (Some((one, _)), Some((other, _))) if one < other => shares.next(),
+            (_, Some(_)) => alone.next(),
+            (_, None) => shares.next(),
+        });
+        clients.chain(&self.copies).map(|(_, session)| *session)
+    }
+
+    /// Those whom only a lane of their own serves.
+    pub fn alone(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.alone.iter().chain(&self.copies).map(|(_, session)| *session)
+    }
+
+    /// Those who may share.
+    pub fn sharers(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.shares.iter().map(|(_, session)| *session)
+    }
+
+    /// The first of those who may share that came after a ticket.
+    pub fn next_to_share(&self, after: Ticket) -> Option<(Ticket, SessionId)> {
+        match self.shares.front() {
+            Some(first) if first.0 > after => Some(*first),
+            _ => {
+                let at = self.shares.partition_point(|(ticket, _)| *ticket <= after);
+                self.shares.get(at).copied()
+            }
+        }
+    }
+
+    /// The ticket of the last of those who may share that came before another one who may, or of
+    /// the last at all; 0 where there is none.
+    pub fn last_to_share(&self, before: Option<Ticket>) -> Ticket {
+        let at = match before {
+            None => self.shares.len(),
+            Some(before) => self.shares.partition_point(|(ticket, _)| *ticket < before),
+        };
+        at.checked_sub(1).and_then(|at| self.shares.get(at)).map_or(0, |(ticket, _)| *ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slab::Key;
+
+    fn session(number: u32) -> SessionId {
+        SessionId::new(number, 1)
+    }
+
+    fn order(queue: &Queue) -> Vec<SessionId> {
+        queue.iter().collect()
+    }
+
+    #[test]
+    fn who_comes_first_is_first_in_whichever_line() {
+        let mut queue = Queue::default();
+        let [a, b, c, d, e] = [1, 2, 3, 4, 5].map(session);
+        queue.push(Line::Copies, a);
+        let of_b = queue.push(Line::Alone, b);
+        let of_c = queue.push(Line::Shares, c);
+        queue.push(Line::Alone, d);
+        let of_e = queue.push(Line::Shares, e);
+        assert_eq!(order(&queue), [b, c, d, e, a]);
+        assert_eq!(queue.alone().collect::<Vec<_>>(), [b, d, a]);
+        assert_eq!(queue.next_to_share(0), Some((of_c, c)));
+        assert_eq!(queue.next_to_share(of_c), Some((of_e, e)));
+        assert_eq!(queue.next_to_share(of_e), None);
+        let last = [None, Some(of_e), Some(of_c)].map(|before| queue.last_to_share(before));
+        assert_eq!(last, [of_e, of_c, 0]);
+        assert!(queue.remove(of_c) && !queue.remove(of_c) && queue.remove(of_b));
+        assert_eq!((order(&queue), queue.next_to_share(0)), (vec![d, e, a], Some((of_e, e))));
+        assert_eq!((queue.remove_session(d), queue.remove_session(d), queue.len()), (1, 0, 2));
+    }
+
+    #[test]
+    fn who_has_to_be_served_again_comes_before_those_who_were_not() {
+        let mut queue = Queue::default();
+        let [a, b, c, d] = [1, 2, 3, 4].map(session);
+        queue.push(Line::Alone, a);
+        queue.push(Line::Shares, b);
+        queue.push_again(Line::Shares, c);
+        queue.push_again(Line::Alone, d);
+        assert_eq!(order(&queue), [c, d, a, b]);
+        // room where others are is not for who gave it up
+        assert_eq!(queue.next_to_share(0).map(|(_, session)| session), Some(b));
+    }
+}

@@ -1,0 +1,86 @@
+//! Which servers of a hostgroup may be given commands now, and why the others may not. It knows no
+//! lanes and nobody who waits.
+
+use std::fmt::Write as _;
+
+use crate::ids::HostgroupId;
+use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
+
+/// Whether a server may be given a command now.
+pub fn is_usable(server: &Server, now_us: u64) -> bool {
+    may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
+}
+
+/// Whether any server of a hostgroup may be connected to now.
+pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
+    let mut servers = topology.hostgroup(hostgroup).iter();
+    servers.any(|server| is_usable(server, now_us))
+}
+
+/// How many servers of a hostgroup are online.
+pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
+    let servers = topology.hostgroup(hostgroup).iter();
+    let is_online = |server: &&ServerRef| {
+        server.status == Status::Online && server.gauge.shunned_until_us(now_us) == 0
+    };
+    servers.filter(is_online).count()
+}
+
+/// Whether any server of a hostgroup but this one may be connected to now.
+pub fn is_another_usable(
+    topology: &Topology,
+    hostgroup: HostgroupId,
+    index: usize,
+    now_us: u64,
+) -> bool {
+    let mut servers = topology.hostgroup(hostgroup).iter();
+    servers.any(|server| server.index != index && is_usable(server, now_us))
+}
+
+/// Whether time alone may make a server usable.
+pub(super) fn may_recover(server: &Server) -> bool {
+    server.status == Status::Online && server.weight > 0 && server.max_connections > 0
+}
+
+/// What became of each server of a hostgroup, for whoever has to explain an error.
+pub fn explain(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> String {
+    let servers = topology.hostgroup(hostgroup);
+    if servers.is_empty() {
+        return "it has no servers".into();
+    }
+    let plural = if servers.len() == 1 { "" } else { "s" };
+    let mut text = format!("{} server{plural}: ", servers.len());
+    for (position, server) in servers.iter().enumerate() {
+        if position > 0 {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "{server} {}", why_not(server, now_us));
+    }
+    text
+}
+
+fn why_not(server: &Server, now_us: u64) -> String {
+    let fault = server.gauge.last_fault();
+    let shunned = server.gauge.shunned_until_us(now_us);
+    if server.status != Status::Online {
+        return server.status.name().into();
+    }
+    if server.weight == 0 {
+        return "has weight 0".into();
+    }
+    if server.max_connections == 0 {
+        return "has max_connections 0".into();
+    }
+    if shunned != 0 {
+        let seconds = (shunned - now_us).div_ceil(1_000_000);
+        return format!("shunned for {seconds} s more: {fault}");
+    }
+    if fault != LastFault::None {
+        return format!("failed: {fault}");
+    }
+    let used = server.gauge.used();
+    if used >= server.max_connections {
+        return format!("has all {} connections in use", server.max_connections);
+    }
+    format!("online, {used} of {} connections in use", server.max_connections)
+}

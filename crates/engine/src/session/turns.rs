@@ -1,0 +1,251 @@
+//! Whose turn it is: who of those that wait gets a lane that is free, or room on one that others
+//! use.
+//!
+//! Nobody is overtaken. A lane that is free goes to the first whom it fits. Room on a shared lane
+//! goes to the first who may share it; who has just come gets it only if it is of no use to any of
+//! those (`Lane::passed`). Who needs a lane alone cannot be starved by those who share: for each of
+//! them a shared lane takes no further commands until it is free. What a lane must be like for a
+//! command is `pool`.
+
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Lane, Lease};
+use crate::pool::queue::Line;
+use crate::pool::{self, Need, Room};
+use crate::proxy::Proxy;
+use crate::session::checkout::LOOK_AGAIN_US;
+use crate::session::share::Sharing;
+use crate::session::{Job, Phase, Session, Waiting};
+use crate::topology::Status;
+
+/// One of so many shared lanes at a time makes way for clients of other workers, where own ones
+/// wait too.
+const LANES_FOR_OTHERS: usize = 4;
+
+impl Proxy {
+    /// Where a session stands in line with its command.
+    pub(crate) fn line_of(&self, id: SessionId, job: &Job) -> Line {
+        match job.sharing {
+            _ if self.sessions.get(id).is_some_and(Session::is_mirror) => Line::Copies,
+            Sharing::Does(_) => Line::Shares,
+            Sharing::Never | Sharing::Alone | Sharing::May => Line::Alone,
+        }
+    }
+
+    /// A reply on a shared lane has ended: the lane comes to rest, or has room for who waits.
+    pub(crate) fn after_shared(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.lease != Lease::Shared {
+            return;
+        }
+        lane.turned_us = self.now_us;
+        if lane.depth() == 0 {
+            return self.rest(lane_id);
+        }
+        if lane.closing {
+            return;
+        }
+        self.fill(lane_id);
+        if self.is_wanted_free(lane_id)
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            (lane.closing, lane.yields) = (true, true);
+        }
+    }
+
+    /// Nothing is on a shared lane any more: it is any session's.
+    pub(crate) fn rest(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        self.pool.remove_shared(&lane.server, lane_id);
+        self.offer_lane(lane_id);
+    }
+
+    /// Those who wait and may share get the room on a shared lane, first come first served.
+    pub(crate) fn fill(&mut self, lane_id: LaneId) {
+        while let Some(lane) = self.lanes.get(lane_id)
+            && lane.lease == Lease::Shared
+            && !lane.closing
+            && let Some(queue) = self.pool.queue(lane.server.hostgroup)
+            && let Some((ticket, waiter)) = queue.next_to_share(lane.passed)
+        {
+            match self.room_on(lane, waiter) {
+                Room::Later => return,
+                Room::Now => {
+                    let Some(waiting) = self.stop_waiting(waiter) else { return };
+                    self.run_shared(waiter, lane_id, waiting.job);
+                }
+                Room::Never => {
+                    if let Some(lane) = self.lanes.get_mut(lane_id) {
+                        lane.passed = ticket;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a shared lane has room for the command of a session that waits.
+    fn room_on(&self, lane: &Lane, id: SessionId) -> Room {
+        let Some(session) = self.sessions.get(id) else { return Room::Never };
+        let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
+            return Room::Never;
+        };
+        let job = &waiting.job;
+        let Some((bounds, cost_us)) = self.share_of(job) else { return Room::Never };
+        let server = &lane.server;
+        if waiting.avoid == Some(server.index) {
+            return Room::Never;
+        }
+        if !pool::is_usable(server, self.now_us) || self.too_many_online(job.hostgroup).is_some() {
+            return Room::Later;
+        }
+        let any = Need::of(job.hostgroup, account, session.class, &session.want);
+        let (untraced, stmt) = (session.reads_unset_variable(job), session.wanted_by(job));
+        let need = Need { untraced, stmt, ..any };
+        pool::room(lane, &need, &bounds, cost_us)
+    }
+
+    /// Whether a shared lane is to take no further command until it is free, because somebody
+    /// waits whom it cannot serve before.
+    fn is_wanted_free(&self, lane_id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(lane_id) else { return false };
+        let server = &lane.server;
+        let Some(queue) = self.pool.queue(server.hostgroup) else {
+            return self.worker_in_need(server, self.now_us).is_some();
+        };
+        let alone = match queue.alone().any(|waiter| self.has_no_dial(waiter)) {
+            true => queue.alone().count(),
+            false => 0,
+        };
+        // of those who may share, the first has to, should no shared lane be as it needs it
+        let passed = queue.next_to_share(0).is_some_and(|(first, _)| first <= lane.passed);
+        let wanted = alone + usize::from(passed);
+        let shared = self.pool.shared_of(server);
+        let yield_already = |at_most: usize| {
+            let yields = |id: &&LaneId| self.lanes.get(**id).is_some_and(|lane| lane.yields);
+            shared.iter().filter(yields).take(at_most).count() == at_most
+        };
+        let for_others = shared.len() / LANES_FOR_OTHERS + 1;
+        wanted > 0 && !yield_already(wanted)
+            || self.worker_in_need(server, self.now_us).is_some() && !yield_already(for_others)
+    }
+
+    /// Whether the command of who has just come may be put on a shared lane: nobody waits whom it
+    /// serves.
+    pub(crate) fn overtakes_nobody(&self, lane_id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(lane_id) else { return true };
+        let Some(queue) = self.pool.queue(lane.server.hostgroup) else { return true };
+        let serves = |waiter: SessionId| {
+            let waiting = self.sessions.get(waiter).and_then(Session::waiting);
+            waiting.is_some_and(|waiting| waiting.avoid.is_none())
+                && self.room_on(lane, waiter) != Room::Never
+        };
+        !queue.sharers().any(serves)
+    }
+
+    /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
+    /// it becomes idle.
+    pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let before = std::mem::replace(&mut lane.lease, Lease::Idle);
+        (lane.closing, lane.yields) = (false, false);
+        if let Lease::Dialing(Some(dialer)) = before {
+            self.forget_dial(dialer, lane_id);
+        }
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        lane.used_us = self.now_us;
+        let hostgroup = lane.server.hostgroup;
+        let surplus = lane.server.gauge.used() > lane.server.max_connections;
+        let unwanted = surplus || lane.server.status != Status::Online;
+        // a kill under way would hit whoever had it next
+        if lane.kills > 0 || lane.struck || lane.single_use || unwanted {
+            self.stats.lanes_dropped += 1;
+            self.drop_lane(lane_id);
+            return self.wake_first(hostgroup);
+        }
+        self.stats.checkins += 1;
+        if self.pool.has_no_waiters(hostgroup) {
+            self.pool.put_idle(&lane.server, lane_id);
+            return;
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let fitting = self.waiter_for(lane, before);
+        let server = lane.server.clone();
+        if let Some(waiter) = fitting
+            && let Some(waiting) = self.stop_waiting(waiter)
+        {
+            self.take(waiter, lane_id, waiting.job);
+            // where one more could be opened, the next may be
+            if matches!(before, Lease::Dialing(_)) {
+                self.wake_first(hostgroup);
+            }
+            return;
+        }
+        self.pool.put_idle(&server, lane_id);
+        // it fits nobody who waits: the first may replace it
+        self.wake_first(hostgroup);
+    }
+
+    /// Who gets a lane that is free: whoever dialed it for a query that wants a new one, else the
+    /// first client that it fits, else the first copy.
+    fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
+        let hostgroup = lane.server.hostgroup;
+        let fits = |waiter: SessionId| {
+            let session = self.sessions.get(waiter)?;
+            let (waiting, account) = (session.waiting()?, session.account.as_ref()?);
+            let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
+            let untraced = session.reads_unset_variable(&waiting.job);
+            let any = Need::of(hostgroup, account, class, want);
+            let need = Need { fresh, untraced, ..any };
+            pool::fits(lane, &need).map(|_| (waiter, fresh))
+        };
+        if let Lease::Dialing(Some(dialer)) = before
+            && let Some((dialer, true)) = fits(dialer)
+        {
+            return Some(dialer);
+        }
+        self.pool.waiters(hostgroup).find_map(fits).map(|(waiter, _)| waiter)
+    }
+
+    /// Whoever waits first without a dial under way looks again.
+    pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
+        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
+        if let Some(waiter) = first {
+            self.look_again(waiter);
+        }
+    }
+
+    /// Whoever waits without a dial under way looks again: there may be servers that were not
+    /// there before.
+    pub(crate) fn wake_all(&mut self) {
+        for waiter in self.pool.all_waiters() {
+            if self.has_no_dial(waiter) {
+                self.look_again(waiter);
+            }
+        }
+    }
+
+    /// Whoever is the first that waits now looks as often as the one before did.
+    pub(crate) fn watch_first(&mut self, hostgroup: HostgroupId) {
+        let first = self.pool.waiters(hostgroup).next();
+        if let Some(id) = first.filter(|first| self.has_no_dial(*first))
+            && let Some(session) = self.sessions.get(id)
+            && let Phase::Waiting(waiting) = &session.phase
+        {
+            self.wake(id, waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US));
+        }
+    }
+
+    pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
+        let phase = self.sessions.get(id).map(|session| &session.phase);
+        matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
+    }
+}
+
+impl Session {
+    /// What it waits for, if it waits for a lane.
+    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+        match &self.phase {
+            Phase::Waiting(waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+}
