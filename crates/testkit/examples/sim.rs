@@ -1,14 +1,15 @@
 //! Runs the simulator over a range of seeds on all cores, or tells the story of one.
 //!
-//! `sim [--seeds N] [--from S] [--tally]`, `sim --tell SEED`. The exit code is 1 when a seed fails.
+//! `sim [--seeds N] [--from S] [--tally]`, `sim --tell SEED`. The exit code is 1 when a seed fails,
+//! or when something never happened in a thousand of them.
 //! The tally is what happened how often in all of them together, rarest first.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use testkit::coverage::{SEEDS_ENOUGH, Tally};
 use testkit::sim::Simulator;
 
 fn option(name: &str) -> Option<u64> {
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     let (from, count) = (option("--from").unwrap_or(0), option("--seeds").unwrap_or(10_000));
     let next = AtomicU64::new(from);
     let failures = Mutex::new(0_u64);
-    let tally = Mutex::new(BTreeMap::<&str, u64>::new());
+    let tally = Mutex::new(Tally::default());
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
@@ -44,12 +45,7 @@ fn main() -> ExitCode {
                     }
                     match simulator.run(seed, None) {
                         Ok(report) => {
-                            let mut tally = tally.lock().expect("no panic while it is held");
-                            for (what, times) in
-                                report.tally.into_iter().chain(report.counters.pairs())
-                            {
-                                *tally.entry(what).or_default() += times;
-                            }
+                            tally.lock().expect("no panic while it is held").add(&report);
                         }
                         Err(failure) => {
                             println!("FAILED {failure}");
@@ -60,12 +56,14 @@ fn main() -> ExitCode {
             });
         }
     });
+    let tally = tally.into_inner().unwrap_or_default();
     if std::env::args().any(|word| word == "--tally") {
-        let mut tally: Vec<_> = tally.into_inner().unwrap_or_default().into_iter().collect();
-        tally.sort_by_key(|(_, times)| *times);
-        tally.iter().for_each(|(what, times)| println!("{times:>10} {what}"));
+        let list = tally.rarest_first();
+        list.iter().for_each(|(what, times)| println!("{times:>10} {what}"));
     }
+    let missing = if count < SEEDS_ENOUGH { Vec::new() } else { tally.missing() };
+    missing.iter().for_each(|what| println!("NEVER HAPPENED {what}"));
     let failures = failures.into_inner().unwrap_or(u64::MAX);
     println!("{count} seeds from {from}: {failures} failed");
-    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failures == 0 && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

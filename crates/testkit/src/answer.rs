@@ -4,8 +4,10 @@
 //! Both the fake servers and the clients' shadow models take their bytes from here, so any
 //! difference on the way is seen. Knows no connection.
 
+use wire::frame::write_with;
 use wire::reply::{
-    ColumnDef, ColumnKind, ErrPacket, OkPacket, ResultWriter, write_err, write_infile, write_ok,
+    ColumnDef, ColumnKind, EofPacket, ErrPacket, OkPacket, ResultWriter, write_eof, write_err,
+    write_infile, write_ok,
 };
 use wire::value::Value;
 use wire::{Caps, Status};
@@ -137,8 +139,23 @@ fn results(out: &mut Vec<u8>, seq: &mut u8, meta: &Meta, voice: &Voice<'_>) {
             let err = ErrPacket { code: 1028, sqlstate: *b"HY000", message: message.as_bytes() };
             return writer.fail(&err);
         }
+        if last && voice.changed {
+            return end_changed(out, seq, voice, shape.warnings);
+        }
         writer.end(status, shape.warnings);
     }
+}
+
+/// The end of a result whose statement has changed its connection: told where there is room for
+/// it, and hinted at where there is none, as MariaDB does.
+fn end_changed(out: &mut Vec<u8>, seq: &mut u8, voice: &Voice<'_>, warnings: u16) {
+    let Voice { caps, status, .. } = *voice;
+    if caps.contains(Caps::DEPRECATE_EOF) {
+        let end = OkPacket { status, warnings, session_track: CHANGED, ..OkPacket::default() };
+        return write_with(out, seq, |out| end.encode_as_eof(caps, out));
+    }
+    let status = status | Status::SESSION_STATE_CHANGED;
+    write_eof(out, seq, caps, EofPacket { warnings, status });
 }
 
 /// The answer to a question for a number.

@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use io::Micros;
 
+use crate::sim::Limits;
+
 /// The shared notes of one run.
 #[derive(Default, Debug)]
 pub struct Board {
@@ -14,6 +16,8 @@ pub struct Board {
     pub trouble: Vec<String>,
     /// Connections, servers or listeners may fail in this run.
     pub losses: bool,
+    /// What there is little of: for its sake clients may be sent away.
+    pub limits: Limits,
     /// Clients may send anything: servers answer nonsense by errors and say no more of it.
     pub tolerant: bool,
     /// The tags of sessions by the connection ids they were told.

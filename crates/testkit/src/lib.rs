@@ -4,6 +4,7 @@
 //! * [`sim`]: whole runs on a network in memory; start here.
 //! * [`mysqld`] and [`client`]: the two ends. Both take every byte of an answer from [`answer`],
 //!   by the words ([`meta`]) that the client wrote into its statement.
+//! * [`coverage`]: what many runs have to bring about.
 //! * [`raw`]: a client that sends what a test tells it to.
 //! * [`planted`]: bugs put in on purpose, to see that they are found.
 #![forbid(unsafe_code)]
@@ -11,6 +12,7 @@
 pub mod answer;
 pub mod board;
 pub mod client;
+pub mod coverage;
 pub mod dice;
 pub mod meta;
 pub mod mysqld;

@@ -23,8 +23,22 @@ pub enum Planted {
     WrongStatement,
     /// A server changes its session's state and does not tell.
     ChangeNotTold,
+    /// As before, where rows are the answer.
+    ChangeInRowsNotTold,
     /// What a session set is taken to be so on a connection where it is not.
     StateNotReplayed,
+    /// An execution goes without parameter types to where it is the first.
+    TypesNotAdded,
+    /// An execution relies on the parameter types of one before it whose answer is not known.
+    TypesReliedOn,
+    /// Two connections that are given to another worker are taken for each other.
+    LanesMixedUp,
+    /// A connection that another worker gave is closed without its permit.
+    PermitLostOnTheWay,
+    /// An answer is taken for the next one, too.
+    AnsweredTwice,
+    /// A server ends a connection, and nobody notices.
+    EndUnnoticed,
 }
 
 /// The worker behind what was planted.
@@ -38,13 +52,15 @@ pub struct Crooked {
     prepared: Vec<(Sock, [u8; 4])>,
     /// Commands to be served once more.
     again: Vec<(Sock, Vec<u8>)>,
+    /// A lane on its way here that another one may be taken for.
+    held_back: Option<Mail>,
 }
 
 impl Crooked {
     /// The worker, with a bug or without.
     pub fn new(worker: Worker, planted: Option<Planted>, dice: Dice) -> Self {
         let (lanes, clients, prepared, again) = Default::default();
-        Self { worker, planted, dice, lanes, clients, prepared, again }
+        Self { worker, planted, dice, lanes, clients, prepared, again, held_back: None }
     }
 
     /// The worker itself.
@@ -74,7 +90,32 @@ impl Crooked {
         {
             return self.worker.on_bytes(io, sock, &mixed);
         }
+        if bytes.starts_with(&[7, 0, 0, 1, 0]) && self.strikes(Planted::AnsweredTwice, 3) {
+            let both = [bytes, bytes].concat();
+            return self.worker.on_bytes(io, sock, &both).min(bytes.len());
+        }
         self.worker.on_bytes(io, owner, bytes)
+    }
+
+    /// A lane comes from another worker.
+    fn given<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
+        let Mail::Given { socket, parcel } = mail else { return };
+        if self.strikes(Planted::PermitLostOnTheWay, 20) {
+            std::mem::forget(parcel);
+            let lost = io.attach(socket);
+            return lost.into_iter().for_each(|sock| io.close(sock));
+        }
+        if self.planted != Some(Planted::LanesMixedUp) {
+            return self.worker.on_mail(io, Mail::Given { socket, parcel });
+        }
+        match self.held_back.take() {
+            None => self.held_back = Some(Mail::Given { socket, parcel }),
+            Some(Mail::Given { socket: other, parcel: before }) => {
+                self.worker.on_mail(io, Mail::Given { socket, parcel: before });
+                self.worker.on_mail(io, Mail::Given { socket: other, parcel });
+            }
+            Some(other) => self.worker.on_mail(io, other),
+        }
     }
 
     /// The answer to a prepare with the id of the statement prepared before.
@@ -131,8 +172,12 @@ impl Service for Crooked {
     }
 
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
+        let is_lane = !self.clients.contains(&sock);
         self.clients.retain(|other| *other != sock);
         self.lanes.retain(|other| *other != sock);
+        if is_lane && why.is_none() && self.strikes(Planted::EndUnnoticed, 20) {
+            return;
+        }
         self.worker.on_gone(io, sock, why);
         if self.strikes(Planted::LostPermit, 10)
             && let Some((_, lane)) = self.worker.proxy().lanes().next()
@@ -146,11 +191,17 @@ impl Service for Crooked {
     }
 
     fn on_timer<D: Driver>(&mut self, io: &mut Edge<D>, key: u64) {
+        if let Some(mail) = self.held_back.take_if(|_| self.dice.percent(10)) {
+            self.worker.on_mail(io, mail);
+        }
         self.worker.on_timer(io, key);
     }
 
     fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
-        self.worker.on_mail(io, mail);
+        match mail {
+            Mail::Given { .. } => self.given(io, mail),
+            mail => self.worker.on_mail(io, mail),
+        }
     }
 
     fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>) {

@@ -2,10 +2,10 @@
 //!
 //! `TIDEGATE_SIM_SEEDS` says over how many seeds, `TIDEGATE_SIM_FROM` where to begin.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use testkit::coverage::{SEEDS_ENOUGH, Tally};
 use testkit::planted::Planted;
 use testkit::sim::{Failure, Report, Simulator, Weather};
 
@@ -37,42 +37,9 @@ fn run(from: u64, count: u64, each: impl Fn(Result<Report, Failure>) + Sync) {
 fn sim_keeps_its_promises_whatever_the_seed() {
     let (from, count) = (number("TIDEGATE_SIM_FROM", 0), number("TIDEGATE_SIM_SEEDS", 1000));
     let failures = std::sync::Mutex::new(Vec::new());
-    let tally = std::sync::Mutex::new(BTreeMap::<&str, u64>::new());
+    let tally = std::sync::Mutex::new(Tally::default());
     run(from, count, |result| match result {
-        Ok(report) => {
-            let mut tally = tally.lock().unwrap();
-            for (what, times) in report.tally {
-                *tally.entry(what).or_default() += times;
-            }
-            *tally.entry("queries").or_default() += report.counters.queries;
-            let counters = report.counters;
-            let counted = [
-                ("retried", counters.retried),
-                ("timed out", counters.timed_out),
-                ("delayed by a rule", counters.delayed),
-                ("mirrored", counters.mirrored),
-                ("mirror failed", counters.mirrors_failed),
-                ("mirror dropped", counters.mirrors_dropped),
-                ("lane given to another worker", counters.lanes_given),
-                ("lane reset", counters.lanes_reset),
-                ("server stood still", counters.server_stalls),
-                ("lane shared", counters.shared_queries),
-                ("lane shared: executed", counters.shared_executes),
-                ("lane shared: gathered", counters.shared_sent - counters.shared_batches),
-                ("lane shared: issued again", counters.shared_reissued),
-                ("lane shared: stalled", counters.shared_stalls),
-                ("lane shared: lost", counters.shared_losses),
-                ("lane shared: slow client", counters.shared_slow_clients),
-                ("lane shared: read again", counters.shared_recalls),
-                ("statement prepared by a client", counters.prepares),
-                ("statement prepared on a server", counters.lane_prepares),
-                ("statement executed on a server", counters.lane_executes),
-                ("statement closed on a server", counters.lane_closes),
-            ];
-            for (what, times) in counted.into_iter().filter(|(_, times)| *times > 0) {
-                *tally.entry(what).or_default() += times;
-            }
-        }
+        Ok(report) => tally.lock().unwrap().add(&report),
         Err(failure) => failures.lock().unwrap().push(failure),
     });
     let tally = tally.into_inner().unwrap();
@@ -84,111 +51,9 @@ fn sim_keeps_its_promises_whatever_the_seed() {
     }
     assert!(failures.is_empty(), "{} of {count} seeds failed", failures.len());
     // what never happened was never tried
-    let missing: Vec<_> =
-        HAPPENS.iter().filter(|what| !tally.contains_key(**what)).copied().collect();
-    assert!(count < 1000 || missing.is_empty(), "never happened: {missing:?}");
+    let missing = tally.missing();
+    assert!(count < SEEDS_ENOUGH || missing.is_empty(), "never happened: {missing:?}");
 }
-
-/// Seeds beyond the first thousand that found something, and what.
-const FOUND: &[(&[u64], &str)] = &[(
-    &[5855, 11002, 20600, 21606],
-    "a statement was prepared beyond its lane's limit for a read that runs again",
-)];
-
-#[test]
-fn sim_finds_no_more_what_it_found() {
-    let simulator = Simulator::new();
-    for (seeds, what) in FOUND {
-        for seed in *seeds {
-            let failure = simulator.run(*seed, None).err();
-            assert!(failure.is_none(), "{what}: {failure:?}");
-        }
-    }
-}
-
-/// What a thousand seeds have to bring about.
-const HAPPENS: &[&str] = &[
-    "answered by a rule",
-    "autocommit",
-    "begin",
-    "blow",
-    "brief",
-    "chained",
-    "change user",
-    "changed configuration",
-    "client: answered by an error",
-    "client: left in a command",
-    "client: left without a word",
-    "client: pipelined",
-    "client: refused",
-    "close statement",
-    "delayed",
-    "delayed by a rule",
-    "end",
-    "execute",
-    "execute with long data",
-    "failing",
-    "fetch",
-    "file",
-    "first of two",
-    "garbled command",
-    "garbled login",
-    "half",
-    "hinted",
-    "kill",
-    "lane given to another worker",
-    "lane reset",
-    "lane shared",
-    "lane shared: executed",
-    "lane shared: gathered",
-    "lane shared: issued again",
-    "lane shared: lost",
-    "lane shared: read again",
-    "lane shared: slow client",
-    "lane shared: stalled",
-    "last insert id",
-    "local",
-    "locking read",
-    "long read",
-    "long write",
-    "mirror dropped",
-    "mirror failed",
-    "mirrored",
-    "names",
-    "pin",
-    "ping",
-    "prepare",
-    "prepared by a rule",
-    "read",
-    "refused by a rule",
-    "refused set",
-    "reset",
-    "reset statement",
-    "retried",
-    "rewritten",
-    "schema",
-    "second of two",
-    "server: auth switch",
-    "server: cursor opened",
-    "server: died in an answer",
-    "server: file taken",
-    "server: kill query",
-    "server: left unasked",
-    "server: mirrored",
-    "server: query interrupted",
-    "server: settings",
-    "server: settings replayed",
-    "server stood still",
-    "set",
-    "shared",
-    "statement closed on a server",
-    "sticky",
-    "timed out",
-    "too long",
-    "twice",
-    "warnings",
-    "write",
-];
 
 /// The first seed that shows a planted bug.
 fn found(bug: Planted) -> Option<Failure> {
@@ -258,6 +123,37 @@ fn sim_finds_state_that_is_not_replayed() {
 fn sim_finds_a_change_that_the_server_does_not_tell() {
     let failure = found_as(Planted::ChangeNotTold, " found pin ").expect("within 1,000 seeds");
     println!("{failure}");
+}
+
+#[test]
+fn sim_finds_a_change_that_is_not_told_where_rows_end() {
+    let failure = found_as(Planted::ChangeInRowsNotTold, " found pin ");
+    println!("{}", failure.expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_finds_parameter_types_that_are_not_sent() {
+    for bug in [Planted::TypesNotAdded, Planted::TypesReliedOn] {
+        let failure = found_as(bug, "of types that it was never told");
+        println!("{bug:?}: {}", failure.expect("within 1,000 seeds"));
+    }
+}
+
+#[test]
+fn sim_finds_what_goes_wrong_where_workers_give_each_other_connections() {
+    println!("{}", found(Planted::LanesMixedUp).expect("within 1,000 seeds"));
+    let failure = found_as(Planted::PermitLostOnTheWay, "permits");
+    println!("{}", failure.expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_finds_an_answer_that_is_given_twice() {
+    println!("{}", found(Planted::AnsweredTwice).expect("within 1,000 seeds"));
+}
+
+#[test]
+fn sim_finds_the_end_of_a_connection_that_nobody_notices() {
+    println!("{}", found(Planted::EndUnnoticed).expect("within 1,000 seeds"));
 }
 
 #[test]

@@ -71,6 +71,17 @@ impl<D: Driver> Edge<D> {
         }
     }
 
+    /// Announces that nothing more will be sent, and goes on receiving; `false` where something
+    /// still has to be sent, or the socket is no open one.
+    pub fn end_sending(&mut self, sock: Sock) -> bool {
+        let Some(socket) = self.sockets.find(sock) else { return false };
+        let can = socket.phase == Phase::Open && socket.output.is_empty();
+        if can {
+            self.driver.shutdown_send(&socket.handle);
+        }
+        can
+    }
+
     /// The backlog of a draining socket is sent: close, unless that would destroy it.
     fn finish_draining(&mut self, sock: Sock) {
         let Some(socket) = self.sockets.find_mut(sock) else { return };

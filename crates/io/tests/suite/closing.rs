@@ -71,6 +71,23 @@ pub fn bytes_before_the_end_come_before_the_end<W: World>(world: &W) {
     assert_eq!(pair.server.stats().sockets, 0);
 }
 
+pub fn who_has_ended_sending_still_hears<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let farewell = noise(9, 300_000);
+    pair.server.service_mut().farewell.clone_from(&farewell);
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.client.parts_mut();
+    assert_eq!(io.send(sock, &[b"last"]), 0);
+    assert!(io.end_sending(sock));
+    world.until(&mut pair.server, &mut pair.client, "both closed", |server, client| {
+        server.stats().sockets + client.stats().sockets == 0
+    });
+    assert_eq!(pair.server.service().received(server_sock), b"last");
+    assert!(pair.client.service().received(sock) == farewell);
+    assert_eq!(pair.client.service().gone(sock), Some(None));
+    assert!(!pair.client.parts_mut().1.end_sending(sock), "there is nobody");
+}
+
 pub fn a_closed_socket_reports_nothing_more<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
     let (sock, server_sock) = pair.connect(world);

@@ -5,7 +5,9 @@ mod login;
 mod long;
 mod model;
 mod plan;
+mod reads;
 mod reply;
+mod rude;
 mod ruled;
 mod sets;
 mod statements;
@@ -37,6 +39,8 @@ pub struct Habits {
     pub ruled: bool,
     /// They are alike and mostly read.
     pub crowd: bool,
+    /// They prepare the same few statements and execute them over and over.
+    pub drills: bool,
     /// Most of their statements are prepared ones.
     pub prepares: bool,
     /// They set variables often.

@@ -19,6 +19,8 @@ pub(super) struct Handle {
     pub(super) home: Home,
     /// The parameter's type, if one was sent.
     pub(super) kind: Option<u8>,
+    /// Data was sent for it that no execution is to find.
+    pub(super) littered: bool,
 }
 
 /// How a command changes the session when it succeeds.
@@ -40,6 +42,8 @@ pub(super) enum Effect {
     Cursor(Option<(u32, Meta, u32)>),
     /// This type was sent for the parameter of a statement.
     Typed(u32, u8),
+    /// The data that was sent for a statement is gone.
+    Cleared(u32),
     /// The server has ended the transaction, which the proxy cannot know yet.
     Deadlock,
     Reset,
@@ -162,6 +166,17 @@ impl Model {
         }
     }
 
+    /// Data for a statement was sent, or is gone.
+    pub(super) fn litter(&mut self, id: Option<u32>, littered: bool) {
+        let of_id = self.handles.iter_mut().filter(|handle| Some(handle.id) == id);
+        of_id.for_each(|handle| handle.littered = littered);
+    }
+
+    /// Whether data was sent for a statement that no execution is to find.
+    pub(super) fn is_littered(&self) -> bool {
+        self.handles.iter().any(|handle| handle.littered)
+    }
+
     /// Whether any statement may come now.
     pub(super) fn is_at_ease(&self) -> bool {
         !self.must_roll_back && !self.flagged && self.cursor.is_none() && self.warned == 0
@@ -202,6 +217,7 @@ impl Model {
                 let of_id = self.handles.iter_mut().filter(|handle| handle.id == *id);
                 of_id.for_each(|handle| handle.kind = Some(*kind));
             }
+            Effect::Cleared(id) => self.litter(Some(*id), false),
             Effect::Prepared(handle) => self.handles.push(handle.clone()),
             Effect::Cursor(cursor) => self.cursor.clone_from(cursor),
             Effect::Flagged(on) => self.flagged = *on,

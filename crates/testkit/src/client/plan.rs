@@ -24,6 +24,8 @@ pub(super) struct Sending {
     pub(super) kills: Option<u32>,
     /// The statement that it closes.
     pub(super) closes: Option<u32>,
+    /// The statement for which it sends data.
+    pub(super) litters: Option<u32>,
     /// It may tie the session to a connection.
     pub(super) sticks: bool,
 }
@@ -43,6 +45,8 @@ pub(super) struct Setting<'a> {
     pub(super) ruled: bool,
     /// Most statements are prepared ones.
     pub(super) prepares: bool,
+    /// The same few are executed over and over.
+    pub(super) drills: bool,
     /// Variables are set often.
     pub(super) sets: bool,
 }
@@ -52,22 +56,6 @@ fn query(out: &mut Vec<u8>, text: &str) {
 }
 
 impl Setting<'_> {
-    /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
-    pub(super) fn read(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape { rows: dice.below(5) as u32, ..Shape::of(Kind::Rows) };
-        shape.width = dice.below(60) as u32;
-        if self.large && dice.percent(6) {
-            shape = Shape { rows: dice.below(40) as u32, width: dice.below(8000) as u32, ..shape };
-        } else if dice.percent(10) {
-            shape.rows = dice.below(300) as u32;
-        }
-        if self.model.caps.contains(Caps::MULTI_RESULTS) && dice.percent(10) {
-            shape.results = 1 + dice.below(3) as u32;
-        }
-        let meta = self.opening(self.model.meta(self.number, shape));
-        self.text("read", "SELECT", "v FROM t", meta, Vec::new())
-    }
-
     /// With autocommit off every statement opens a transaction when there is none.
     pub(super) fn opening(&self, mut meta: Meta) -> Meta {
         if !self.model.autocommit && self.model.transaction == 0 {
@@ -184,8 +172,9 @@ impl Setting<'_> {
             93 if !model.relayed => self.reset(),
             94 if !model.relayed => self.change_user(dice),
             95 if !model.relayed => self.local(dice),
-            96 => self.locking(dice),
+            96 | 99 => self.locking(dice),
             97 => self.half(),
+            98 => self.odd_read(dice),
             _ => self.read(dice),
         }
     }
@@ -218,13 +207,6 @@ impl Setting<'_> {
         self.text("half", "BEGIN; SELECT", "v FROM nowhere", meta, Vec::new())
     }
 
-    fn locking(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape::of(Kind::Rows);
-        shape.rows = dice.below(3) as u32;
-        let meta = self.opening(self.model.meta(self.number, shape));
-        self.text("locking read", "SELECT", "v FROM t FOR UPDATE", meta, Vec::new())
-    }
-
     fn begin(&self, dice: &mut Dice) -> Sending {
         let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
         meta.bearing.transaction = self.number;
@@ -244,22 +226,6 @@ impl Setting<'_> {
             expect.candidates.extend(local.expect.into_iter().flat_map(|local| local.candidates));
         }
         sending
-    }
-
-    fn failing(&self, dice: &mut Dice) -> Sending {
-        let in_transaction = self.model.transaction != 0;
-        let kind = match dice.below(3) {
-            0 if in_transaction => Kind::Deadlock,
-            0 | 1 => Kind::Break,
-            _ => Kind::Refuse,
-        };
-        let shape = Shape { rows: dice.below(5) as u32, width: 30, ..Shape::of(kind) };
-        let meta = self.opening(self.model.meta(self.number, shape));
-        let effects = match kind {
-            Kind::Deadlock => vec![Effect::Deadlock],
-            _ => Vec::new(),
-        };
-        self.text("failing", "SELECT", "v FROM t", meta, effects)
     }
 
     fn schema(&self, dice: &mut Dice) -> Sending {
@@ -282,6 +248,9 @@ impl Setting<'_> {
     }
 
     fn pin(&self, dice: &mut Dice) -> Sending {
+        if dice.percent(25) {
+            return self.pin_by_rows(dice);
+        }
         let mut meta = self.model.meta(self.number, Shape::of(Kind::Plain));
         // with autocommit off it need not open a transaction; the words leave that alone
         meta.bearing.pin = self.number;
@@ -297,23 +266,6 @@ impl Setting<'_> {
         ]);
         let pin = Effect::Pin(self.number);
         self.text("pin", verb, rest, meta, vec![pin])
-    }
-
-    fn warn(&self, dice: &mut Dice) -> Sending {
-        let mut shape = Shape::of(Kind::Rows);
-        shape.rows = dice.below(3) as u32;
-        shape.warnings = 2;
-        let meta = self.opening(self.model.meta(self.number, shape));
-        self.text("warn", "SELECT", "v FROM t", meta, vec![Effect::Warned(self.number)])
-    }
-
-    fn insert_id(&self) -> Sending {
-        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
-        let mut meta = self.opening(self.model.meta(self.number, shape));
-        if !self.model.relayed {
-            meta.insert_id = Some(self.model.insert_id);
-        }
-        self.text("last insert id", "SELECT", "LAST_INSERT_ID()", meta, Vec::new())
     }
 
     /// An OK of a connection that has no part in the open transaction.

@@ -13,7 +13,7 @@ use super::reply::Expect;
 use crate::answer;
 use crate::dice::Dice;
 use crate::meta::{Kind, Meta, Shape};
-use crate::mysqld::execute::{executed, fetched};
+use crate::mysqld::execute::{UNTYPED, executed, fetched};
 
 /// A text that many sessions prepare.
 fn common(number: u32, shape: Shape) -> Meta {
@@ -23,7 +23,11 @@ fn common(number: u32, shape: Shape) -> Meta {
 
 impl Setting<'_> {
     pub(super) fn prepare(&self, dice: &mut Dice) -> Sending {
-        let (reads, texts) = if self.prepares { (85, 2) } else { (70, 4) };
+        let (reads, texts) = match (self.drills, self.prepares) {
+            (true, _) => (85, 2),
+            (false, true) => (85, 2),
+            (false, false) => (70, 4),
+        };
         let reads = dice.percent(reads);
         let mut shape = Shape::of(Kind::Prepare);
         shape.rows = u32::from(reads);
@@ -46,7 +50,8 @@ impl Setting<'_> {
         let column = [answer::column()];
         let columns: &[ColumnDef<'_>] = if reads { &column } else { &[] };
         let caps = self.model.caps;
-        let handle = Handle { id: 0, reads, text: meta, home: self.model.home(), kind: None };
+        let home = self.model.home();
+        let handle = Handle { id: 0, reads, text: meta, home, kind: None, littered: false };
         // after an error nobody has told the proxy whether a transaction is open, and other
         // connections have no part in the one that is
         let mut candidates = Vec::new();
@@ -74,8 +79,29 @@ impl Setting<'_> {
             0..=69 if !self.model.handles.is_empty() => self.execute(dice),
             0..=6 => self.close_statement(dice),
             7..=9 => self.reset_statement(dice),
+            10..=13 => self.litter(dice),
             _ => self.prepare(dice),
         }
+    }
+
+    /// What is done over and over with the same statements.
+    pub(super) fn drill(&self, dice: &mut Dice) -> Sending {
+        match dice.below(100) {
+            _ if self.model.handles.is_empty() => self.prepare(dice),
+            0..=4 => self.prepare(dice),
+            5..=6 => self.close_statement(dice),
+            7..=10 => self.litter(dice),
+            _ => self.execute(dice),
+        }
+    }
+
+    /// Data for a statement, and nothing that uses it.
+    fn litter(&self, dice: &mut Dice) -> Sending {
+        let writing = self.model.handles.iter().filter(|handle| !handle.reads);
+        let Some(id) = writing.map(|handle| handle.id).next() else { return self.prepare(dice) };
+        let body = [id.to_le_bytes().as_slice(), &[0, 0], b"litter"].concat();
+        let bytes = packet(code::STMT_SEND_LONG_DATA, &body);
+        Sending { bytes, name: "long data", litters: Some(id), ..Sending::default() }
     }
 
     pub(super) fn execute(&self, dice: &mut Dice) -> Sending {
@@ -85,20 +111,19 @@ impl Setting<'_> {
     pub(super) fn execute_padded(&self, dice: &mut Dice, padding: &str) -> Sending {
         let at = dice.index(self.model.handles.len());
         let handle = &self.model.handles[at];
-        let rows = dice.below(4) as u32;
-        let mut shape = match handle.reads {
-            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
-            false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
-        };
-        if handle.reads && dice.percent(10) {
-            shape.kind = Kind::Break;
+        if handle.littered {
+            return self.reset_of(handle.id);
         }
-        let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(20);
-        let warns = shape.kind == Kind::Rows && !scrolls && dice.percent(8);
-        shape.warnings = if warns { 2 } else { 0 };
-        let meta = self.opening(self.model.meta(self.number, shape));
+        let plainly = if self.drills { 4 } else { 20 };
+        let (shape, scrolls) = self.shape_of(handle, plainly, dice);
+        let mut meta = self.opening(self.model.meta(self.number, shape));
         let mut effects = Vec::new();
-        if warns {
+        if shape.kind == Kind::Write && dice.percent(3) {
+            // what it calls changes the connection
+            (meta.bearing.pin, meta.pins) = (self.number, true);
+            effects.push(Effect::Pin(self.number));
+        }
+        if shape.warnings > 0 {
             effects.push(Effect::Warned(self.number));
         }
         if meta.opens {
@@ -108,12 +133,15 @@ impl Setting<'_> {
             effects.push(Effect::InsertId(answer::insert_id(&meta)));
         }
         let kind = match handle.kind {
-            Some(kind) if dice.percent(70) => kind,
+            Some(kind) if self.drills || dice.percent(70) => kind,
+            _ if self.drills && dice.percent(50) => answer::PARAMETER_KINDS[0],
             _ => *dice.pick(&answer::PARAMETER_KINDS),
         };
         let this = executed(&handle.text, &handle.home, kind);
-        let words = format!("{meta} {this} {padding}");
-        let long = dice.percent(20);
+        let retypes = handle.kind != Some(kind) || dice.percent(plainly);
+        let untyped = if retypes { "" } else { UNTYPED };
+        let words = format!("{meta} {this}{untyped} {padding}");
+        let long = dice.percent(plainly);
         let mut bytes = Vec::new();
         if long {
             let cut = dice.index(words.len());
@@ -125,9 +153,8 @@ impl Setting<'_> {
             }
         }
         let value = if long { None } else { Some(words.as_bytes()) };
-        let retypes = (handle.kind != Some(kind) || dice.percent(30)).then_some(kind);
         let flags = if scrolls { cursor::READ_ONLY } else { cursor::NONE };
-        execute_packet(&mut bytes, handle.id, flags, retypes, value);
+        execute_packet(&mut bytes, handle.id, flags, retypes.then_some(kind), value);
         let mut expect = self.expect(&meta, handle.reads, true, effects);
         if scrolls {
             expect.effects.push(Effect::Cursor(Some((handle.id, meta.clone(), 0))));
@@ -141,6 +168,25 @@ impl Setting<'_> {
         expect.effects.push(Effect::Typed(handle.id, kind));
         let name = if long { "execute with long data" } else { "execute" };
         Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+    }
+
+    /// What an execution is to be answered with, and whether by a cursor.
+    fn shape_of(&self, handle: &Handle, plainly: u64, dice: &mut Dice) -> (Shape, bool) {
+        let rows = dice.below(4) as u32;
+        let mut shape = match handle.reads {
+            true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
+            false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
+        };
+        if handle.reads && dice.percent(if self.drills { 75 } else { 12 }) {
+            // who is relayed has to know by itself what becomes of its types
+            let refused = !self.model.relayed && dice.percent(if self.drills { 90 } else { 50 });
+            shape.kind = if refused { Kind::Refuse } else { Kind::Break };
+        }
+        let scrolls = shape.kind == Kind::Rows && shape.rows > 0 && dice.percent(plainly);
+        // what warned once shares no lane any more
+        let warns = shape.kind == Kind::Rows && !scrolls && !self.drills && dice.percent(8);
+        shape.warnings = if warns { 2 } else { 0 };
+        (shape, scrolls)
     }
 
     pub(super) fn fetch(&self, dice: &mut Dice) -> Sending {
@@ -178,9 +224,12 @@ impl Setting<'_> {
         if self.model.handles.is_empty() {
             return self.read(dice);
         }
-        let handle = dice.pick(&self.model.handles);
-        let bytes = packet(code::STMT_RESET, &handle.id.to_le_bytes());
-        let mut sending = self.plain("reset statement", bytes, Vec::new());
+        self.reset_of(dice.pick(&self.model.handles).id)
+    }
+
+    fn reset_of(&self, id: u32) -> Sending {
+        let bytes = packet(code::STMT_RESET, &id.to_le_bytes());
+        let mut sending = self.plain("reset statement", bytes, vec![Effect::Cleared(id)]);
         if let Some(expect) = &mut sending.expect {
             expect.candidates.extend(self.other_lane_s_ok());
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use io::{Driver, Edge, Micros, Sock};
 use wire::Caps;
 use wire::command::code;
-use wire::connect::{AuthSwitch, Greeting};
+use wire::connect::Greeting;
 use wire::frame::{self, Framed};
 
 use super::login::{self, Persona, Step};
@@ -35,7 +35,7 @@ pub(super) struct Around<'a, D: Driver> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+pub(super) enum Phase {
     Greeting,
     Login,
     Ready,
@@ -50,23 +50,26 @@ pub(super) struct Stay {
     pub(super) tag: u32,
     pub(super) sock: Sock,
     persona: Persona,
-    phase: Phase,
+    pub(super) phase: Phase,
     caps: Caps,
     connection: u32,
     model: Model,
     input: Vec<u8>,
-    expects: VecDeque<Expect>,
+    pub(super) expects: VecDeque<Expect>,
+    /// It has ended its side.
+    pub(super) shut: bool,
     commands_left: u64,
     number: u32,
 }
 
 impl Stay {
     pub(super) fn new(tag: u32, sock: Sock, dice: &mut Dice, habits: &Habits) -> Self {
-        let mut persona = match habits.crowd && dice.percent(90) {
+        let mut persona = match habits.crowd && (habits.drills || dice.percent(90)) {
             true => Persona::of_crowd(dice),
             false => Persona::new(dice),
         };
         persona.garbled &= habits.rude;
+        let commands = dice.within(1..=habits.commands);
         Self {
             tag,
             sock,
@@ -77,7 +80,8 @@ impl Stay {
             connection: 0,
             input: Vec::new(),
             expects: VecDeque::new(),
-            commands_left: dice.within(1..=habits.commands),
+            shut: false,
+            commands_left: if habits.drills { habits.commands } else { commands },
             number: 0,
         }
     }
@@ -114,14 +118,14 @@ impl Stay {
         }
     }
 
-    fn wrong<D: Driver>(&mut self, around: &Around<'_, D>, what: &str) {
+    pub(super) fn wrong<D: Driver>(&mut self, around: &Around<'_, D>, what: &str) {
         let doing = self.doing();
         around.board.borrow_mut().wrong(format!("{doing}: {what}"));
         self.input.clear();
     }
 
     /// The packet at the front of the input, taken out of it.
-    fn packet(&mut self) -> Option<(Vec<u8>, u8)> {
+    pub(super) fn packet(&mut self) -> Option<(Vec<u8>, u8)> {
         let Framed::Packet(packet) = frame::next_packet(&self.input) else { return None };
         let found = (packet.payload.to_vec(), packet.seq);
         let len = packet.len;
@@ -131,6 +135,9 @@ impl Stay {
 
     fn on_greeting<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
         let (payload, _) = self.packet()?;
+        if self.is_turned_away(&payload, &mut around.board.borrow_mut()) {
+            return Some(Goes::On);
+        }
         let Ok(greeting) = Greeting::parse(&payload) else {
             self.wrong(around, "the greeting cannot be read");
             return None;
@@ -138,9 +145,7 @@ impl Stay {
         self.connection = greeting.connection_id;
         self.caps = self.persona.caps.intersect(greeting.caps);
         if self.persona.garbled {
-            let garbage = garbage(around.dice, 1);
-            around.io.send(self.sock, &[&garbage]);
-            return Some(self.garble(around, "garbled login"));
+            return Some(self.garble(around, 1, "garbled login"));
         }
         around.io.send(self.sock, &[&self.persona.respond(&greeting)]);
         self.phase = Phase::Login;
@@ -185,10 +190,11 @@ impl Stay {
                 Some(self.on_act(around))
             }
             Step::Refused(code) => {
-                let losses = around.board.borrow().losses;
+                let Board { losses, limits, .. } = *around.board.borrow();
                 let right = match code {
                     1045 => persona.impostor,
                     1049 => persona.lost,
+                    1226 => limits.of_account.is_some(),
                     9001 => losses,
                     _ => false,
                 };
@@ -208,7 +214,7 @@ impl Stay {
 
     /// Time to send something.
     pub(super) fn on_act<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
-        if self.phase != Phase::Ready || !self.expects.is_empty() {
+        if self.phase != Phase::Ready || !self.expects.is_empty() || self.shut {
             return Goes::On;
         }
         if self.commands_left == 0 {
@@ -216,9 +222,7 @@ impl Stay {
         }
         self.commands_left -= 1;
         if around.habits.rude && !self.model.relayed && around.dice.percent(2) {
-            let garbage = garbage(around.dice, 0);
-            around.io.send(self.sock, &[&garbage]);
-            return self.garble(around, "garbled command");
+            return self.garble(around, 0, "garbled command");
         }
         let mut bytes = Vec::new();
         self.send(around, &mut bytes, false);
@@ -231,17 +235,12 @@ impl Stay {
                 self.send(around, &mut bytes, true);
             }
         }
-        if around.habits.rude && around.dice.percent(2) {
-            let end = around.dice.index(bytes.len());
-            around.io.send(self.sock, &[&bytes[..end]]);
-            around.board.borrow_mut().count("client: left in a command");
-            return Goes::Away;
+        if around.habits.rude
+            && let Some(goes) = self.sends_and_leaves(around, &bytes)
+        {
+            return goes;
         }
         around.io.send(self.sock, &[&bytes]);
-        if around.habits.rude && around.dice.percent(2) {
-            around.board.borrow_mut().count("client: left without a word");
-            return Goes::Away;
-        }
         if around.dice.percent(10) {
             around.io.pause(self.sock);
             self.alarm(around, Alarm::Resume, 50_000);
@@ -249,7 +248,12 @@ impl Stay {
         if self.expects.is_empty() { self.later(around) } else { Goes::On }
     }
 
-    fn alarm<D: Driver>(&self, around: &mut Around<'_, D>, alarm: Alarm, at_most_us: u64) {
+    pub(super) fn alarm<D: Driver>(
+        &self,
+        around: &mut Around<'_, D>,
+        alarm: Alarm,
+        at_most_us: u64,
+    ) {
         let after = 1 + around.dice.below(at_most_us);
         let at = Micros(around.io.now().0 + after);
         around.io.set_timer(key(around.client, self.tag, alarm), at);
@@ -258,6 +262,8 @@ impl Stay {
     /// Acts again, at once or after a while.
     fn later<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
         let at_most_us = match around.dice.below(100) {
+            // they have few connections to share
+            _ if around.habits.drills => 1,
             0 => 15_000_000,
             1..=30 => 10_000,
             _ => 1,
@@ -279,17 +285,25 @@ impl Stay {
             long: around.habits.long && !self.model.relayed,
             ruled: around.habits.ruled && !self.model.relayed,
             prepares: around.habits.prepares,
+            drills: around.habits.drills,
             sets: around.habits.sets,
         };
-        let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(80);
+        let often = if setting.drills { 95 } else { 80 };
+        let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(often);
         let sending = match (read, crowds) {
+            // while data for a statement waits on a connection, others are free to share theirs
+            (false, true) if self.model.is_littered() && around.dice.percent(50) => {
+                setting.read(around.dice)
+            }
+            (false, true) if setting.drills => setting.drill(around.dice),
             (false, true) if setting.prepares && around.dice.percent(60) => {
                 setting.of_statement(around.dice)
             }
+            (false, true) if around.dice.percent(5) => setting.odd_read(around.dice),
             (false, false) => setting.any(around.dice),
             _ => setting.read(around.dice),
         };
-        let Sending { bytes: more, expect, name, kills, closes, sticks } = sending;
+        let Sending { bytes: more, expect, name, kills, closes, litters, sticks } = sending;
         self.model.stuck |= sticks;
         bytes.extend_from_slice(&more);
         let mut board = around.board.borrow_mut();
@@ -303,6 +317,7 @@ impl Stay {
         if let Some(closed) = closes {
             self.model.handles.retain(|handle| handle.id != closed);
         }
+        self.model.litter(litters, true);
         self.expects.extend(expect);
     }
 
@@ -310,25 +325,6 @@ impl Stay {
         around.io.send(self.sock, &[&packet(code::QUIT, &[])]);
         self.phase = Phase::Leaving;
         Goes::On
-    }
-
-    fn garble<D: Driver>(&mut self, around: &mut Around<'_, D>, name: &'static str) -> Goes {
-        around.board.borrow_mut().count(name);
-        self.phase = Phase::Garbled;
-        self.alarm(around, Alarm::Leave, 50_000);
-        Goes::On
-    }
-
-    /// After nonsense only errors are right, and then the end; but bytes that happen to be a login
-    /// or a change of user are asked for a password.
-    fn on_garbled<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
-        let (payload, _) = self.packet()?;
-        let asks =
-            AuthSwitch::parse(&payload).is_ok_and(|switch| switch.plugin.ends_with(b"_password"));
-        if payload.first() != Some(&0xff) && !asks {
-            self.wrong(around, &format!("nonsense was answered by {payload:?}"));
-        }
-        Some(Goes::On)
     }
 
     fn on_reply<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Option<Goes> {
@@ -454,6 +450,10 @@ impl Stay {
                 }
                 return Some(self.next(around));
             }
+            Step::Refused(1226) if around.board.borrow().limits.of_account.is_some() => {
+                self.expects.clear();
+                self.phase = Phase::Garbled;
+            }
             other => self.wrong(around, &format!("a change of user led to {other:?}")),
         }
         Some(Goes::On)
@@ -462,7 +462,7 @@ impl Stay {
     /// The proxy closed the connection.
     pub(super) fn on_gone(&self, board: &mut Board) {
         board.tell(|| format!("s{} sees the end", self.tag));
-        let expected = matches!(self.phase, Phase::Leaving | Phase::Garbled);
+        let expected = self.expects_the_end(board);
         let killed = board.kills_asked.contains(&self.tag);
         if !(expected || killed || board.losses) {
             board.wrong(format!("{}: the connection was closed", self.doing()));
@@ -472,26 +472,5 @@ impl Stay {
             board.wrong(format!("{}: wrong bytes, then the end", self.doing()));
         }
         board.connections.remove(&self.connection);
-    }
-}
-
-/// Bytes that are no packet that anybody may send now.
-fn garbage(dice: &mut Dice, seq: u8) -> Vec<u8> {
-    let len = dice.within(1..=60) as usize;
-    let mut bytes: Vec<u8> = (0..len).map(|_| dice.below(256) as u8).collect();
-    match dice.below(5) {
-        // out of order
-        0 => [vec![len as u8, 0, 0, 7], bytes].concat(),
-        // cut short
-        1 => [vec![0xff, 0xff, 0x7f, seq], bytes].concat(),
-        // too long by far
-        2 => [vec![0xff, 0xff, 0xff, seq], bytes].concat(),
-        // an unknown command
-        3 => {
-            bytes[0] = 0x20 | bytes[0] & 0x4f;
-            [vec![len as u8, 0, 0, seq], bytes].concat()
-        }
-        // fields cut short
-        _ => vec![3, 0, 0, seq, code::STMT_EXECUTE, 1, 2],
     }
 }

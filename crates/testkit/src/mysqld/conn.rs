@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use io::Micros;
 use wire::execute::ParamType;
 use wire::{Caps, Status};
 
@@ -34,6 +35,8 @@ pub(super) struct Stmt {
     pub(super) long: Vec<u8>,
     /// Rows that wait behind a cursor.
     pub(super) cursor: Option<(Meta, u32)>,
+    /// When it was refused last, before its types were looked at.
+    pub(super) refused_at: Micros,
 }
 
 /// A file under way.
@@ -52,8 +55,12 @@ pub(super) struct Conn {
     pub(super) scramble: [u8; 20],
     pub(super) login: Option<Login>,
     pub(super) busy: Option<Busy>,
+    /// It has ended its side and hears nothing any more.
+    pub(super) mute: bool,
     /// What runs now is a client's statement, not a step of the proxy's.
     pub(super) killable: bool,
+    /// When something was received last.
+    pub(super) now: Micros,
     pub(super) infile: Option<Infile>,
     pub(super) caps: Caps,
     pub(super) user: String,
@@ -68,8 +75,8 @@ pub(super) struct Conn {
     forgetful: Option<Dice>,
     /// It was asked to tell of changes in its session.
     pub(super) tells_changes: bool,
-    /// And does not, which is a bug that is looked for.
-    silent: bool,
+    /// A bug that is looked for and shows in what it does.
+    pub(super) bug: Option<Planted>,
     pub(super) warned: Option<(u32, u32)>,
     pub(super) stmts: BTreeMap<u32, Stmt>,
     pub(super) next_stmt: u32,
@@ -88,7 +95,9 @@ impl Conn {
             scramble: dice.bytes20().map(|byte| byte % 90 + 37),
             login: Some(Login::new(of.sha2, dice.percent(10))),
             busy: None,
+            mute: false,
             killable: false,
+            now: Micros(0),
             infile: None,
             caps: Caps::NONE,
             user: String::new(),
@@ -101,7 +110,7 @@ impl Conn {
             pin: None,
             insert_id: 0,
             tells_changes: false,
-            silent: of.bug == Some(Planted::ChangeNotTold),
+            bug: of.bug,
             warned: None,
             stmts: BTreeMap::new(),
             next_stmt: dice.below(1000) as u32,
@@ -216,8 +225,17 @@ impl Conn {
         if meta.shape.kind == Kind::File {
             self.infile = Some(Infile { meta: meta.clone(), bytes: Vec::new() });
         }
-        let changed = meta.pins && self.tells_changes && !self.silent;
+        let changed = meta.pins && self.tells_changes && !self.keeps_quiet(meta);
         Reaction::Reply(answer::answer(meta, &Voice { changed, ..self.voice(binary) }))
+    }
+
+    /// A bug that is looked for: what a statement changed is not told.
+    fn keeps_quiet(&self, meta: &Meta) -> bool {
+        match self.bug {
+            Some(Planted::ChangeNotTold) => true,
+            Some(Planted::ChangeInRowsNotTold) => meta.shape.kind == Kind::Rows,
+            _ => false,
+        }
     }
 
     /// A packet of a file.

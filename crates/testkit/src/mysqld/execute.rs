@@ -1,5 +1,6 @@
 //! The commands of a fake server.
 
+use io::Micros;
 use wire::Status;
 use wire::command::{self, Command};
 use wire::execute::{Params, cursor};
@@ -12,11 +13,30 @@ use super::{Mysqld, Reaction};
 use crate::answer;
 use crate::board::Board;
 use crate::meta::{Home, Kind, Meta};
+use crate::planted::Planted;
 use crate::settings::Settings;
 use crate::sim::rules::NEVER_SEEN;
 
 /// `mysql-max_stmts_per_connection`.
 pub(crate) const STATEMENTS_MAX: usize = 3;
+
+/// What the words of an execution say whose client sent no types.
+pub(crate) const UNTYPED: &str = " untyped";
+
+/// So long after an answer was sent it may not have arrived.
+const UNHEARD_US: u64 = 500;
+
+impl Stmt {
+    /// Bugs that are looked for: the types of an execution get lost which the client did not send.
+    fn loses_types(&self, bug: Option<Planted>, now: Micros) -> bool {
+        self.types.is_empty()
+            && match bug {
+                Some(Planted::TypesNotAdded) => true,
+                Some(Planted::TypesReliedOn) => now.0 < self.refused_at.0 + UNHEARD_US,
+                _ => false,
+            }
+    }
+}
 
 /// The thread that a `KILL QUERY` names.
 pub(super) fn killed_thread(payload: &[u8]) -> Option<u32> {
@@ -165,7 +185,8 @@ impl Conn {
         let params = [answer::column()];
         write_prepare_ok(&mut out, &mut 1, self.caps, id, &params, columns, self.status());
         let home = self.home();
-        let stmt = Stmt { meta, home, types: Vec::new(), long: Vec::new(), cursor: None };
+        let (types, long) = (Vec::new(), Vec::new());
+        let stmt = Stmt { meta, home, types, long, cursor: None, refused_at: Micros(0) };
         self.stmts.insert(id, stmt);
         let relayed = self.user == "fay";
         if self.stmts.len() > STATEMENTS_MAX && !relayed {
@@ -202,9 +223,8 @@ impl Conn {
             Some(Value::Bytes(words)) => words.to_vec(),
             _ => Vec::new(),
         };
-        stmt.types = params.types;
         stmt.cursor = None;
-        let kind = stmt.types.first().map_or(0, |of| of.kind.0);
+        let kind = params.types.first().map_or(0, |of| of.kind.0);
         let this = executed(&stmt.meta, &stmt.home, kind);
         // names that were looked up without a schema mean the same in all of them
         let anywhere = Home { schema: String::new(), ..stmt.home.clone() };
@@ -214,6 +234,19 @@ impl Conn {
             return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
         };
         let meant = String::from_utf8_lossy(&words);
+        let untyped = meant.contains(UNTYPED);
+        if untyped && stmt.loses_types(self.bug, self.now) {
+            self.complain(board, "parameters of types that it was never told");
+            return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
+        }
+        match meta.shape.kind {
+            // it did not come so far
+            Kind::Refuse => stmt.refused_at = self.now,
+            _ => stmt.types = params.types,
+        }
+        if untyped {
+            board.count("server: executed by types told before");
+        }
         if !meant.contains(&this) && !meant.contains(&anywhere) {
             self.complain(board, &format!("an execution of {this} by mistake: {meant}"));
         }

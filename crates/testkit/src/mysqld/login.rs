@@ -4,7 +4,7 @@
 use wire::auth::{native, sha2};
 use wire::connect::{AuthMore, AuthSwitch, Greeting, HandshakeResponse};
 use wire::frame;
-use wire::reply::{OkPacket, write_auth_more, write_auth_switch, write_err, write_ok};
+use wire::reply::{ErrPacket, OkPacket, write_auth_more, write_auth_switch, write_err, write_ok};
 use wire::{Caps, Status};
 
 use super::Reaction;
@@ -41,6 +41,17 @@ impl Login {
     pub(super) fn new(sha2: bool, switches: bool) -> Self {
         Self { sha2, switches, response: None }
     }
+}
+
+/// What somebody gets in place of a greeting where there is no room.
+pub(super) fn too_many() -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_with(&mut out, &mut 0, |payload| {
+        payload.push(ErrPacket::MARKER);
+        payload.extend_from_slice(&1040_u16.to_le_bytes());
+        payload.extend_from_slice(b"Too many connections");
+    });
+    out
 }
 
 /// What fake servers can do.
@@ -120,11 +131,7 @@ impl Conn {
         }
         if !response.schema.is_empty() && !SCHEMAS.contains(&response.schema.as_str()) {
             let message = format!("Unknown database '{}'", response.schema);
-            let err = wire::reply::ErrPacket {
-                code: 1049,
-                sqlstate: *b"42000",
-                message: message.as_bytes(),
-            };
+            let err = ErrPacket { code: 1049, sqlstate: *b"42000", message: message.as_bytes() };
             write_err(&mut out, &mut seq, &err);
             // the connection is of no use; whoever made it closes it
             self.login = Some(Login::new(false, false));

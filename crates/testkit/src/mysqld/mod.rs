@@ -22,7 +22,8 @@ use conn::{Busy, Conn};
 pub fn three(mut sha2: impl FnMut() -> bool) -> Vec<Mysqld> {
     let names = crate::client::PRIMARY.into_iter().chain(crate::client::READERS);
     let writable = |name| name == crate::client::PRIMARY[0];
-    let server = |name| Mysqld { name, writable: writable(name), sha2: sha2(), bug: None };
+    let server =
+        |name| Mysqld { name, writable: writable(name), sha2: sha2(), seats: None, bug: None };
     names.map(server).collect()
 }
 
@@ -35,6 +36,8 @@ pub struct Mysqld {
     pub writable: bool,
     /// It begins with `caching_sha2_password`.
     pub sha2: bool,
+    /// How many connections it lets in, if that is less than anybody asks for.
+    pub seats: Option<usize>,
     /// A planted bug that shows in what it does.
     pub bug: Option<Planted>,
 }
@@ -175,6 +178,18 @@ impl Mysqlds {
             && self.dice.percent(10)
     }
 
+    /// A connection ends unasked: at once, or by saying nothing more while it still listens.
+    fn leave<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
+        let falls_silent = self.dice.percent(50) && io.end_sending(sock);
+        match self.conns.get_mut(&sock.to_raw()).filter(|_| falls_silent) {
+            Some(conn) => {
+                conn.mute = true;
+                self.board.borrow_mut().count("server: says no more");
+            }
+            None => self.drop_conn(io, sock),
+        }
+    }
+
     fn drop_conn<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
         self.conns.remove(&sock.to_raw());
         io.close(sock);
@@ -193,6 +208,12 @@ impl Service for Mysqlds {
     ) {
         self.made += 1;
         let server = listener.0 as usize;
+        let seated = self.conns.values().filter(|conn| conn.server == server).count();
+        if self.servers[server].seats.is_some_and(|seats| seated >= seats) {
+            self.board.borrow_mut().count("server: full");
+            io.send(sock, &[&login::too_many()]);
+            return io.close_drained(sock);
+        }
         let conn = Conn::new(server, self.made, &self.servers[server], &mut self.dice);
         io.send(sock, &[&conn.greeting()]);
         self.conns.insert(sock.to_raw(), conn);
@@ -202,8 +223,14 @@ impl Service for Mysqlds {
 
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
         let mut taken = 0;
+        if let Some(conn) = self.conns.get_mut(&sock.to_raw()) {
+            conn.now = io.now();
+        }
         loop {
             let Some(conn) = self.conns.get(&sock.to_raw()) else { return bytes.len() };
+            if conn.mute {
+                return bytes.len();
+            }
             if conn.busy.is_some() {
                 return taken;
             }
@@ -248,7 +275,7 @@ impl Service for Mysqlds {
         let Some(busy) = conn.busy.take_if(|busy| busy.key == key) else { return };
         if busy.dies {
             self.board.borrow_mut().count("server: died in an answer");
-            return self.drop_conn(io, sock);
+            return self.leave(io, sock);
         }
         io.send(sock, &[&busy.reply[busy.sent..]]);
         io.redeliver(sock);
@@ -263,13 +290,13 @@ impl Service for Mysqlds {
         let idle: Vec<u64> = self
             .conns
             .iter()
-            .filter(|(_, conn)| conn.login.is_none() && conn.busy.is_none())
+            .filter(|(_, conn)| conn.login.is_none() && conn.busy.is_none() && !conn.mute)
             .map(|(raw, _)| *raw)
             .collect();
         if !idle.is_empty() {
             let raw = *self.dice.pick(&idle);
             self.board.borrow_mut().count("server: left unasked");
-            self.drop_conn(io, Sock::from_raw(raw));
+            self.leave(io, Sock::from_raw(raw));
         }
     }
 }

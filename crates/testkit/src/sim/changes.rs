@@ -19,10 +19,12 @@ pub fn snapshot(weather: &Weather) -> Snapshot {
 }
 
 pub(super) fn draft(weather: &Weather) -> Draft {
+    let of_account = weather.limits.of_account.map_or(10_000, i64::from);
     let users = ACCOUNTS.iter().map(|(name, password)| UserRow {
         username: (*name).into(),
         password: password.as_bytes().to_vec(),
         fast_forward: i64::from(*name == "fay"),
+        max_connections: of_account,
         ..UserRow::default()
     });
     let max_connections = weather.max_connections;
@@ -53,12 +55,13 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
         ("mysql-pipeline_depth", weather.depth.to_string()),
         ("mysql-pipeline_stall_us", weather.stall_us.to_string()),
         ("mysql-pipeline_min_runs", "1".into()),
-        ("mysql-pipeline_max_latency_us", "100000".into()),
+        ("mysql-pipeline_max_latency_us", weather.latency_us.to_string()),
     ]);
     if weather.habits.long {
         pairs.push(("mysql-threshold_query_length", "1024".into()));
         pairs.push(("mysql-max_allowed_packet", "8192".into()));
     }
+    pairs.extend(weather.limits.variables());
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
@@ -103,7 +106,7 @@ fn other(weather: &Weather, dice: &mut Dice) -> Draft {
         draft.rules.push(RuleRow { rule_id, active: 1, match_pattern, ..RuleRow::default() });
     }
     for user in &mut draft.users {
-        user.max_connections -= dice.below(2) as i64;
+        user.max_connections += dice.below(2) as i64;
     }
     let mut vary = |name: &str, values: &[&str]| {
         if dice.percent(30) {

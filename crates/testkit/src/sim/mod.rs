@@ -22,6 +22,7 @@
 mod changes;
 mod configurations;
 mod ending;
+mod limits;
 pub(crate) mod rules;
 mod trio;
 mod weather;
@@ -38,6 +39,7 @@ use crate::mysqld::login::server_caps;
 use crate::planted::Planted;
 pub use changes::snapshot;
 use configurations::Configurations;
+pub use limits::Limits;
 pub use trio::{Stage, Trio};
 pub use weather::Weather;
 

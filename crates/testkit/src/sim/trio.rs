@@ -76,12 +76,13 @@ impl Stage {
     ) -> Self {
         let net = SimNet::new(seed, weather.faults.clone());
         let losses = weather.losses;
-        let board: SharedBoard = Rc::new(RefCell::new(Board { losses, ..Board::default() }));
+        let limits = weather.limits;
+        let board = Rc::new(RefCell::new(Board { losses, limits, ..Board::default() }));
         let (servers, server_addrs) = servers(&net, weather, bug, dice, &board);
         let configurations = simulator.configurations();
         let snapshot = Arc::new(configurations.compile(&draft(weather), None));
         let log = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::new(Shared::new(1000));
+        let shared = Arc::new(Shared::new(limits.clients.unwrap_or(1000)));
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let places = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let places = Arc::new(Places::new(places));
@@ -301,7 +302,9 @@ fn servers(
     board: &SharedBoard,
 ) -> (Loop<SimDriver, Mysqlds>, Vec<Addr>) {
     let mut list = three(|| dice.percent(30));
-    list.iter_mut().for_each(|server| server.bug = bug);
+    list.iter_mut().for_each(|server| {
+        (server.bug, server.seats) = (bug, weather.limits.seats);
+    });
     let count = list.len();
     let service = Mysqlds::new(list, weather.manners, dice.split(), board.clone());
     let mut servers = Loop::new(net.driver(), service, Options::default());

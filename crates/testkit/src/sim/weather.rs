@@ -3,6 +3,7 @@
 
 use io::Faults;
 
+use super::Limits;
 use crate::client::Habits;
 use crate::dice::Dice;
 use crate::mysqld::Manners;
@@ -28,6 +29,10 @@ pub struct Weather {
     pub depth: u64,
     /// Microseconds without a byte after which those behind the first go elsewhere.
     pub stall_us: u64,
+    /// Microseconds that a command may take to share a backend connection.
+    pub latency_us: u64,
+    /// What there is little of.
+    pub limits: Limits,
     /// How the servers behave.
     pub manners: Manners,
     /// How the clients behave.
@@ -45,6 +50,7 @@ impl Weather {
             long: false,
             ruled: true,
             crowd: false,
+            drills: false,
             prepares: false,
             sets: false,
             rude: false,
@@ -59,6 +65,8 @@ impl Weather {
             backlog_max: 64 * 1024,
             depth: 0,
             stall_us: 30_000,
+            latency_us: 100_000,
+            limits: Limits::default(),
             manners: Manners::default(),
             habits,
         }
@@ -76,6 +84,7 @@ impl Weather {
             long: dice.percent(30),
             ruled: dice.percent(60),
             crowd: false,
+            drills: false,
             prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(40),
             sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
             rude: dice.percent(60),
@@ -85,23 +94,19 @@ impl Weather {
         let changes_per_mille = if changes.percent(50) { changes.within(1..=40) } else { 0 };
         let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
         let workers = if many.percent(40) { many.within(2..=3) as usize } else { 1 };
-        let mut sharing = Dice::new(seed ^ 0x7368_6172_696e_6700);
-        let depth = if sharing.percent(60) { *sharing.pick(&[2, 4, 16]) } else { 0 };
-        let stall_us = *sharing.pick(&[1_000, 5_000, 30_000]);
-        if depth > 0 && sharing.percent(40) {
-            let clients = sharing.within(6..=16) as usize;
-            habits = Habits { crowd: true, clients, stays: 1, ..habits };
-        }
+        let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
         let calm = Self {
             faults: Faults::none(),
             losses: false,
             blows_per_mille: 0,
             workers,
             changes_per_mille,
-            max_connections: 50,
+            max_connections: if habits.drills { 3 } else { 50 },
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
             depth,
             stall_us,
+            latency_us,
+            limits: Limits::of(seed, false),
             manners,
             habits,
         };
@@ -125,9 +130,30 @@ impl Weather {
                 max_connections: dice.within(2..=8) as i64,
                 depth,
                 stall_us,
+                latency_us,
+                limits: Limits::of(seed, true),
                 manners: Manners { dying: 3, leaving: 5, ..manners },
                 habits,
             },
         }
     }
+}
+
+/// How many commands of several sessions share a connection, after how long in silence they go
+/// elsewhere, and how long they may take; and clients who bring that about.
+fn sharing(seed: u64, habits: &mut Habits) -> (u64, u64, u64) {
+    let mut dice = Dice::new(seed ^ 0x7368_6172_696e_6700);
+    let depth = if dice.percent(60) { *dice.pick(&[2, 4, 16]) } else { 0 };
+    let stall_us = *dice.pick(&[1_000, 5_000, 30_000]);
+    let latency_us = *dice.pick(&[3_000, 100_000, 100_000, 100_000]);
+    if depth > 0 && dice.percent(40) {
+        let clients = dice.within(6..=16) as usize;
+        *habits = Habits { crowd: true, clients, stays: 1, ..*habits };
+        if dice.percent(40) {
+            let commands = dice.within(12..=24);
+            let calm = Habits { rude: false, prepares: true, ..*habits };
+            *habits = Habits { drills: true, commands, ..calm };
+        }
+    }
+    (depth, stall_us, latency_us)
 }

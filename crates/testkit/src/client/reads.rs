@@ -1,0 +1,102 @@
+//! The reads of a simulated client, and what they leave behind.
+
+use wire::Caps;
+
+use super::model::{Effect, PRIMARY};
+use super::plan::{Sending, Setting};
+use crate::answer::{self, Voice};
+use crate::dice::Dice;
+use crate::meta::{Kind, Shape};
+
+impl Setting<'_> {
+    /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
+    pub(super) fn read(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape { rows: dice.below(5) as u32, ..Shape::of(Kind::Rows) };
+        shape.width = dice.below(60) as u32;
+        if self.large && dice.percent(6) {
+            shape = Shape { rows: dice.below(40) as u32, width: dice.below(8000) as u32, ..shape };
+        } else if dice.percent(10) {
+            shape.rows = dice.below(300) as u32;
+        }
+        if self.model.caps.contains(Caps::MULTI_RESULTS) && dice.percent(10) {
+            shape.results = 1 + dice.below(3) as u32;
+        }
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("read", "SELECT", "v FROM t", meta, Vec::new())
+    }
+
+    /// A read that is told apart from others, since lanes are not shared for all of them.
+    pub(super) fn odd_read(&self, dice: &mut Dice) -> Sending {
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        if self.long || self.model.relayed || dice.percent(60) {
+            return self.text("call", "SELECT", "v, f(v) FROM t", meta, Vec::new());
+        }
+        // longer than what waits for others
+        let rest = format!("v FROM t WHERE v='{}'", "y".repeat(17_000));
+        self.text("wordy read", "SELECT", &rest, meta, Vec::new())
+    }
+
+    pub(super) fn locking(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape::of(Kind::Rows);
+        shape.rows = dice.below(3) as u32;
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("locking read", "SELECT", "v FROM t FOR UPDATE", meta, Vec::new())
+    }
+
+    pub(super) fn failing(&self, dice: &mut Dice) -> Sending {
+        let in_transaction = self.model.transaction != 0;
+        let kind = match dice.below(3) {
+            0 if in_transaction => Kind::Deadlock,
+            0 | 1 => Kind::Break,
+            _ => Kind::Refuse,
+        };
+        let shape = Shape { rows: dice.below(5) as u32, width: 30, ..Shape::of(kind) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let effects = match kind {
+            Kind::Deadlock => vec![Effect::Deadlock],
+            _ => Vec::new(),
+        };
+        self.text("failing", "SELECT", "v FROM t", meta, effects)
+    }
+
+    pub(super) fn warn(&self, dice: &mut Dice) -> Sending {
+        let mut shape = Shape::of(Kind::Rows);
+        shape.rows = dice.below(3) as u32;
+        shape.warnings = 2;
+        let meta = self.opening(self.model.meta(self.number, shape));
+        self.text("warn", "SELECT", "v FROM t", meta, vec![Effect::Warned(self.number)])
+    }
+
+    pub(super) fn insert_id(&self) -> Sending {
+        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
+        let mut meta = self.opening(self.model.meta(self.number, shape));
+        if !self.model.relayed {
+            meta.insert_id = Some(self.model.insert_id);
+        }
+        self.text("last insert id", "SELECT", "LAST_INSERT_ID()", meta, Vec::new())
+    }
+
+    /// Rows, at whose end the server tells that its session has changed.
+    pub(super) fn pin_by_rows(&self, dice: &mut Dice) -> Sending {
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let mut meta = self.opening(self.model.meta(self.number, shape));
+        (meta.bearing.pin, meta.pins) = (self.number, true);
+        let pin = Effect::Pin(self.number);
+        let rest = "f() FROM t FOR UPDATE";
+        let mut sending = self.text("pin by rows", "SELECT", rest, meta.clone(), vec![pin]);
+        if let Some(expect) = &mut sending.expect
+            && !self.model.caps.contains(Caps::DEPRECATE_EOF)
+        {
+            // no more than a hint fits in, and that is passed on
+            let status = self.model.after(&expect.effects).status();
+            let (caps, binary) = (self.model.caps, false);
+            let hint = PRIMARY.map(|server| {
+                let voice = Voice { server, caps, binary, status, changed: true };
+                answer::answer(&meta, &voice)
+            });
+            expect.candidates.extend(hint);
+        }
+        sending
+    }
+}

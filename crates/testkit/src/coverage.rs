@@ -1,0 +1,130 @@
+//! What many seeds have to bring about: what never happens is never tried.
+
+use std::collections::BTreeMap;
+
+use crate::sim::Report;
+
+/// How often what happened in many runs.
+#[derive(Clone, Default, Debug)]
+pub struct Tally {
+    times: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    /// Adds what happened in a run.
+    pub fn add(&mut self, report: &Report) {
+        let counters = &report.counters;
+        let gathered = counters.shared_sent.saturating_sub(counters.shared_batches);
+        let of_run = report.tally.iter().map(|(what, times)| (*what, *times));
+        for (what, times) in of_run.chain(counters.pairs()).chain([(GATHERED, gathered)]) {
+            *self.times.entry(what).or_default() += times;
+        }
+    }
+
+    /// What happened, rarest first.
+    pub fn rarest_first(&self) -> Vec<(&'static str, u64)> {
+        let mut list: Vec<_> = self.times.iter().map(|(what, times)| (*what, *times)).collect();
+        list.sort_by_key(|(_, times)| *times);
+        list
+    }
+
+    /// What has to happen and did not: everything that is counted in a worker, and what servers
+    /// and clients do.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let times = |what: &str| self.times.get(what).copied().unwrap_or(0);
+        let counted = self.times.keys().copied().filter(|what| !NEVER.contains(what));
+        counted.chain(HAPPENS).filter(|what| times(what) == 0).collect()
+    }
+}
+
+/// So many seeds bring about everything.
+pub const SEEDS_ENOUGH: u64 = 1000;
+
+/// Counters of what must not happen, and of what nobody asked to be summed up.
+const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
+
+/// Commands that went out together with one in front of them.
+const GATHERED: &str = "lane shared: gathered";
+
+/// What servers and clients do.
+const HAPPENS: [&str; 79] = [
+    "answered by a rule",
+    "autocommit",
+    "begin",
+    "blow",
+    "brief",
+    "call",
+    "chained",
+    "change user",
+    "changed configuration",
+    "client: answered",
+    "client: answered by an error",
+    "client: left in a command",
+    "client: left without a word",
+    "client: login",
+    "client: pipelined",
+    "client: refused",
+    "client: says no more",
+    "client: turned away",
+    "close statement",
+    "delayed",
+    "end",
+    "execute",
+    "execute with long data",
+    "failing",
+    "fetch",
+    "file",
+    "first of two",
+    "garbled command",
+    "garbled login",
+    "half",
+    "hinted",
+    "kill",
+    "lane shared: gathered",
+    "last insert id",
+    "local",
+    "locking read",
+    "long data",
+    "long read",
+    "long write",
+    "names",
+    "pin",
+    "pin by rows",
+    "ping",
+    "prepare",
+    "prepared by a rule",
+    "read",
+    "refused by a rule",
+    "refused set",
+    "reset",
+    "reset statement",
+    "rewritten",
+    "schema",
+    "second of two",
+    "server: auth switch",
+    "server: cursor opened",
+    "server: died in an answer",
+    "server: executed",
+    "server: executed by types told before",
+    "server: file taken",
+    "server: full",
+    "server: kill query",
+    "server: left unasked",
+    "server: login",
+    "server: mirrored",
+    "server: prepared",
+    "server: query interrupted",
+    "server: reset",
+    "server: says no more",
+    "server: settings",
+    "server: settings replayed",
+    "set",
+    "shared",
+    "sticky",
+    "too long",
+    "twice",
+    "warn",
+    "warnings",
+    "wordy read",
+    "write",
+];
