@@ -93,7 +93,8 @@ fn stay(kind: &str, seconds: u64) {
         told.output.trim()
     );
     assert_nothing_failed(&told, &proxy);
-    assert!(figure(&told, "answers") > 10 * clients, "{}", told.output);
+    // however slow the machine is, each client ends the stay that it began
+    assert!(figure(&told, "answers") >= 10 * clients, "{}", told.output);
     // one that was just closed may still count when the next comes, which then is refused
     let failed = proxy.counter("lanes_failed").expect("counted");
     assert!(most <= 202 && failed < 200, "{most} connections, {failed} refused");
@@ -214,9 +215,10 @@ fn clients_that_are_relayed_are_told_when_they_waited_for_too_long() {
     });
     let (refused, served) = if one.0.is_err() { (one, other) } else { (other, one) };
     assert_eq!(served.0, Ok(()));
-    let (said, waited) = (refused.0.expect_err("one connects at a time"), refused.1.as_millis());
+    let (said, waited) = (refused.0.expect_err("one connects at a time"), refused.1);
     assert!(said.contains("9001") && said.contains("hostgroup 0"), "{said}");
-    assert!((300..800).contains(&waited), "{waited} ms");
+    // told after its time, and before the other one's connection stood
+    assert!(waited >= Duration::from_millis(300) && waited < served.1, "{waited:?}, {served:?}");
 }
 
 #[test]
@@ -248,7 +250,7 @@ fn an_account_that_a_server_allows_few_connections_keeps_no_other_one_out() {
         let began = Instant::now();
         assert_eq!(other.query_first("SELECT 7").expect("answered"), Some(7));
         println!("another account is served in {:?}", began.elapsed());
-        assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+        assert!(!clients.is_finished(), "served after everybody else");
         clients.join().expect("no panic")
     });
     println!("10 connections of an account: {}", told.output.trim());
