@@ -118,6 +118,11 @@ impl Queue {
         self.alone.iter().chain(&self.copies).map(|(_, session)| *session)
     }
 
+    /// How many those are whom only a lane of their own serves.
+    pub fn alone_len(&self) -> usize {
+        self.alone.len() + self.copies.len()
+    }
+
     /// Those who may share.
     pub fn sharers(&self) -> impl Iterator<Item = SessionId> + '_ {
         self.shares.iter().map(|(_, session)| *session)
@@ -168,7 +173,7 @@ mod tests {
         queue.push(Line::Alone, d);
         let of_e = queue.push(Line::Shares, e);
         assert_eq!(order(&queue), [b, c, d, e, a]);
-        assert_eq!(queue.alone().collect::<Vec<_>>(), [b, d, a]);
+        assert_eq!((queue.alone().collect::<Vec<_>>(), queue.alone_len()), (vec![b, d, a], 3));
         assert_eq!(queue.next_to_share(0), Some((of_c, c)));
         assert_eq!(queue.next_to_share(of_c), Some((of_e, e)));
         assert_eq!(queue.next_to_share(of_e), None);

@@ -112,7 +112,7 @@ impl Proxy {
             return self.worker_in_need(server, self.now_us).is_some();
         };
         let alone = match queue.alone().any(|waiter| self.has_no_dial(waiter)) {
-            true => queue.alone().count(),
+            true => queue.alone_len(),
             false => 0,
         };
         // of those who may share, the first has to, should no shared lane be as it needs it
