@@ -128,6 +128,8 @@ pub struct PoolShard {
     /// By server: how many commands its shared lanes carry.
     depths: Vec<Depth>,
     waiters: HashMap<HostgroupId, Queue>,
+    /// Where the tickets of a new queue begin: lanes remember those of queues that are gone.
+    first_ticket: Ticket,
     /// In all of these queues together.
     waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
@@ -164,6 +166,7 @@ impl PoolShard {
             shared: lists(),
             depths,
             waiters,
+            first_ticket: queue::FIRST,
             waiting,
             credit,
             lone: Lone::default(),
@@ -194,7 +197,11 @@ impl PoolShard {
                 }
             }
         }
-        self.waiters.retain(|_, queue| !queue.is_empty());
+        let first_ticket = &mut self.first_ticket;
+        self.waiters.retain(|_, queue| {
+            *first_ticket = queue.next_ticket().max(*first_ticket);
+            !queue.is_empty()
+        });
     }
 
     /// Finds a lane for a command.
@@ -456,7 +463,8 @@ impl PoolShard {
         again: bool,
     ) -> Ticket {
         self.waiting += 1;
-        let queue = self.waiters.entry(hostgroup).or_default();
+        let new = || Queue::from_ticket(self.first_ticket);
+        let queue = self.waiters.entry(hostgroup).or_insert_with(new);
         match again {
             true => queue.push_again(line, session),
             false => queue.push(line, session),

@@ -24,7 +24,7 @@ pub enum Line {
 
 /// The tickets from here on are for those who come; those below, for those who were served and
 /// have to be served again.
-const FIRST: Ticket = 1 << 40;
+pub const FIRST: Ticket = 1 << 40;
 
 /// Everybody who waits for a hostgroup.
 #[derive(Debug)]
@@ -36,14 +36,18 @@ pub struct Queue {
     next_again: Ticket,
 }
 
-impl Default for Queue {
-    fn default() -> Self {
-        let (shares, alone, copies) = Default::default();
-        Self { shares, alone, copies, next: FIRST, next_again: 1 }
-    }
-}
-
 impl Queue {
+    /// Nobody waits; tickets begin with this one.
+    pub fn from_ticket(next: Ticket) -> Self {
+        let (shares, alone, copies) = Default::default();
+        Self { shares, alone, copies, next, next_again: 1 }
+    }
+
+    /// The ticket of who comes next.
+    pub fn next_ticket(&self) -> Ticket {
+        self.next
+    }
+
     /// Puts a session at the end of a line.
     pub fn push(&mut self, line: Line, session: SessionId) -> Ticket {
         let ticket = self.next;
@@ -165,7 +169,7 @@ mod tests {
 
     #[test]
     fn who_comes_first_is_first_in_whichever_line() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::from_ticket(FIRST);
         let [a, b, c, d, e] = [1, 2, 3, 4, 5].map(session);
         queue.push(Line::Copies, a);
         let of_b = queue.push(Line::Alone, b);
@@ -186,7 +190,7 @@ mod tests {
 
     #[test]
     fn who_has_to_be_served_again_comes_before_those_who_were_not() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::from_ticket(FIRST);
         let [a, b, c, d] = [1, 2, 3, 4].map(session);
         queue.push(Line::Alone, a);
         queue.push(Line::Shares, b);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::backend::BackendLogin;
 use crate::holds::Holds;
-use crate::ids::{ServerStmtId, StmtKey};
+use crate::ids::{ServerStmtId, SessionId, StmtKey};
 use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
@@ -289,4 +289,18 @@ fn room_on_a_shared_lane_is_left_to_those_who_waited_for_it() {
     assert!(joins(0, 0), "nobody waits");
     assert!(!joins(7, 0) && !joins(7, 6), "somebody waits whom it may serve");
     assert!(joins(7, 7) && joins(7, 9), "it serves nobody who waits");
+}
+
+#[test]
+fn tickets_are_not_given_twice_when_the_servers_change() {
+    let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE")]);
+    let (group, session) = (HostgroupId(1), SessionId::new(1, 1));
+    let mut last = 0;
+    for _ in 0..3 {
+        let ticket = bench.pool.enqueue(group, Line::Shares, session, false);
+        assert!(ticket > last, "a lane that passed over {last} would pass over {ticket}");
+        last = ticket;
+        bench.pool.forget_waiter(group, ticket);
+        bench.pool.adopt(&bench.topology, &bench.topology);
+    }
 }
