@@ -1,6 +1,6 @@
 //! One in sixty-four clients is slow, or a server is: what the others feel of it where reads share
 //! connections, beside what they feel where each read has one to itself. Every answer is held
-//! against its question.
+//! against its question, asked as text or by a prepared statement.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +55,19 @@ fn start(cluster: &Cluster, variables: &str) -> Proxy {
     .expect("tidegate starts")
 }
 
+/// How reads are asked for.
+#[derive(Clone, Copy, Debug)]
+enum As {
+    Text,
+    /// A statement that is prepared once by its connection.
+    Prepared,
+}
+
+/// The ways in which a case runs: the short form takes one of them.
+fn ways(short: As) -> Vec<As> {
+    if live::full() { vec![As::Text, As::Prepared] } else { vec![short] }
+}
+
 /// Sixty-three clients that read rows, never two of them the same at a time.
 struct Readers {
     load: Load,
@@ -75,13 +88,13 @@ impl fmt::Display for Felt {
 }
 
 impl Readers {
-    fn start(options: &OptsBuilder) -> Self {
+    fn start(options: &OptsBuilder, way: As) -> Self {
         let took_us = Arc::new(Mutex::new(Vec::new()));
         let (notes, next) = (Arc::clone(&took_us), AtomicU64::new(0));
         let load = Load::start(63, options, move |conn, _| {
             let id = (next.fetch_add(1, Ordering::Relaxed) * 7919) % ROWS + 1;
             let began = Instant::now();
-            read(conn, "SELECT id, c, slept", id, &format!("row {id}"))?;
+            read(conn, way, "SELECT id, c, slept", (id, &format!("row {id}")))?;
             let took_us = u64::try_from(began.elapsed().as_micros()).expect("short");
             notes.lock().expect("no panic under the lock").push(took_us);
             Ok(())
@@ -114,10 +127,13 @@ impl Readers {
 }
 
 /// Reads a row of the view and checks it; other columns make another digest.
-fn read(conn: &mut Conn, columns: &str, id: u64, expected: &str) -> Result<(), String> {
-    let text = format!("{columns} FROM test.v WHERE id = {id}");
-    let row: Option<(u64, String, u64)> = conn.query_first(text).map_err(|e| e.to_string())?;
-    match row {
+fn read(conn: &mut Conn, way: As, columns: &str, row: (u64, &str)) -> Result<(), String> {
+    let (id, expected) = row;
+    let found: Result<Option<(u64, String, u64)>, _> = match way {
+        As::Text => conn.query_first(format!("{columns} FROM test.v WHERE id = {id}")),
+        As::Prepared => conn.exec_first(format!("{columns} FROM test.v WHERE id = ?"), (id,)),
+    };
+    match found.map_err(|error| error.to_string())? {
         Some((found, text, 0)) if found == id && text == expected => Ok(()),
         Some((found, text, slept)) => Err(format!("{id} is {found}, {text:.40}, {slept}")),
         None => Err(format!("no row {id}")),
@@ -167,83 +183,134 @@ fn compare(proxy: &Proxy, readers: &Readers, (what, told): (&str, &[&str]), mean
 }
 
 /// Repeats slow reads while the others are watched.
-fn slow_reads(options: &OptsBuilder, columns: &str) {
+fn slow_reads(options: &OptsBuilder, way: As, columns: &str) {
     let mut conn = client::connect(options.clone());
     let began = Instant::now();
     while began.elapsed() < watched() {
-        read(&mut conn, columns, SLOW, "slow").expect("the slow one is answered too");
+        read(&mut conn, way, columns, (SLOW, "slow")).expect("the slow one is answered too");
     }
 }
 
 /// Reads that are quick many times and slow then.
-fn reads_that_turn(cluster: &Cluster, options: &OptsBuilder) {
+fn reads_that_turn(cluster: &Cluster, options: &OptsBuilder, way: As) {
     let set = |takes: u64| {
         let text = format!("UPDATE test.t SET takes = {takes} WHERE id = {TURNING}");
         cluster.primary().sql(&text).expect("changed");
         cluster.wait_replicated().expect("replicated");
     };
     let mut conn = client::connect(options.clone());
-    let mut turn = || read(&mut conn, "SELECT id + 0, c, slept", TURNING, "turning");
-    (0..100).for_each(|_| turn().expect("answered"));
+    let mut turn = || {
+        read(&mut conn, way, "SELECT id + 0, c, slept", (TURNING, "turning")).expect("answered");
+    };
+    (0..100).for_each(|_| turn());
     set(slow_s());
-    (0..2).for_each(|_| turn().expect("answered"));
+    (0..2).for_each(|_| turn());
     set(0);
 }
 
 /// A client that does not read what it asked for.
-fn unread_reply(options: &OptsBuilder) {
+fn unread_reply(options: &OptsBuilder, way: As) {
     let mut conn = client::connect(options.clone());
+    let text = "SELECT id, c, slept FROM test.v WHERE id = ";
     // the driver reads rows only when they are asked for
-    let text = format!("SELECT id, c, slept FROM test.v WHERE id = {LARGE}");
-    let held = conn.query_iter(text).expect("asked");
-    thread::sleep(watched());
-    let rows: Vec<(u64, String, u64)> =
-        held.map(|row| mysql::from_row(row.expect("read"))).collect();
+    let rows = match way {
+        As::Text => {
+            let held = conn.query_iter(format!("{text}{LARGE}")).expect("asked");
+            thread::sleep(watched());
+            held.map(|row| mysql::from_row(row.expect("read"))).collect::<Vec<_>>()
+        }
+        As::Prepared => {
+            let held = conn.exec_iter(format!("{text}?"), (LARGE,)).expect("asked");
+            thread::sleep(watched());
+            held.map(|row| mysql::from_row(row.expect("read"))).collect()
+        }
+    };
+    let rows: Vec<(u64, String, u64)> = rows;
     assert_eq!((rows.len(), rows[0].0, rows[0].1.len()), (1, LARGE, LARGE_BYTES));
+}
+
+/// The clients of a case, among sixty-three that ask in the same way.
+struct Case<'a> {
+    cluster: &'a Cluster,
+    proxy: &'a Proxy,
+    options: OptsBuilder,
+    way: As,
+    readers: Readers,
+}
+
+impl<'a> Case<'a> {
+    fn start(cluster: &'a Cluster, proxy: &'a Proxy, way: As) -> Self {
+        let options = client::options(proxy.port);
+        let readers = Readers::start(&options, way);
+        Case { cluster, proxy, options, way, readers }
+    }
+
+    /// Compares what the others feel of something that is done in this case's way.
+    fn run(self, (what, told): (&str, &[&str]), meanwhile: impl Fn(&Self)) {
+        let what = format!("{what}, {:?}", self.way);
+        compare(self.proxy, &self.readers, (&what, told), || meanwhile(&self));
+        self.readers.stop(self.proxy);
+    }
 }
 
 #[test]
 fn one_slow_client_in_sixty_four_is_not_felt_by_the_others() {
     let Some(cluster) = live::cluster("slow clients", Flavour::MariaDb, 2) else { return };
-    let proxy = start(&cluster, "threshold_resultset_size = 65536\n");
-    let options = client::options(proxy.port);
-    let readers = Readers::start(&options);
+    let proxy = start(&cluster, "");
+    let start = |way| Case::start(&cluster, &proxy, way);
     let held_up: &[&str] = &["shared_stalls", "shared_reissued"];
-    compare(&proxy, &readers, ("slow, the same digest", held_up), || {
-        slow_reads(&options, "SELECT id, c, slept");
-    });
+    for case in ways(As::Text).into_iter().map(start) {
+        case.run(("slow, the same digest", held_up), |case| {
+            slow_reads(&case.options, case.way, "SELECT id, c, slept");
+        });
+    }
     let refused = if live::full() { "unshared_slow" } else { "unshared_unknown" };
-    compare(&proxy, &readers, ("slow, another digest", &[refused]), || {
-        slow_reads(&options, "SELECT id * 1, c, slept");
-    });
-    compare(&proxy, &readers, ("a digest that turns slow", &["shared_stalls"]), || {
-        reads_that_turn(&cluster, &options);
-    });
-    compare(&proxy, &readers, ("a client that does not read", &["shared_slow_clients"]), || {
-        unread_reply(&options);
-    });
-    readers.stop(&proxy);
+    for case in ways(As::Prepared).into_iter().map(start) {
+        case.run(("slow, another digest", &[refused]), |case| {
+            slow_reads(&case.options, case.way, "SELECT id * 1, c, slept");
+        });
+    }
+    for case in ways(As::Prepared).into_iter().map(start) {
+        case.run(("a digest that turns slow", &["shared_stalls"]), |case| {
+            reads_that_turn(case.cluster, &case.options, case.way);
+        });
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_felt_by_the_others() {
+    let Some(cluster) = live::cluster("slow readers", Flavour::MariaDb, 2) else { return };
+    let proxy = start(&cluster, "threshold_resultset_size = 65536\n");
+    let start = |way| Case::start(&cluster, &proxy, way);
+    for case in ways(As::Text).into_iter().map(start) {
+        case.run(("a client that does not read", &["shared_slow_clients"]), |case| {
+            unread_reply(&case.options, case.way);
+        });
+    }
 }
 
 #[test]
 fn a_server_that_stalls_or_dies_is_not_felt_more_than_without_sharing() {
     let Some(cluster) = live::cluster("servers in trouble", Flavour::MariaDb, 2) else { return };
     let proxy = start(&cluster, "shun_recovery_time_sec = 1\n");
-    let readers = Readers::start(&client::options(proxy.port));
+    let start = |way| Case::start(&cluster, &proxy, way);
     let victim = &cluster.replicas()[0];
     let held_up: &[&str] = &["shared_stalls", "shared_reissued"];
-    compare(&proxy, &readers, ("a server that stalls", held_up), || {
-        victim.pause().expect("paused");
-        thread::sleep(Duration::from_secs(if live::full() { 3 } else { 1 }));
-        victim.resume().expect("resumed");
-    });
+    for case in ways(As::Text).into_iter().map(start) {
+        case.run(("a server that stalls", held_up), |_| {
+            victim.pause().expect("paused");
+            thread::sleep(Duration::from_secs(if live::full() { 3 } else { 1 }));
+            victim.resume().expect("resumed");
+        });
+    }
     let lost: &[&str] = &["shared_losses", "shared_reissued", "retried"];
-    compare(&proxy, &readers, ("a server that dies", lost), || {
-        victim.kill9().expect("killed");
-        thread::sleep(watched() / 2);
-        victim.restart().expect("restarted");
-        let served = || victim.status("Questions").is_ok_and(|questions| questions > 100);
-        live::eventually("it is used again", Duration::from_secs(20), served);
-    });
-    readers.stop(&proxy);
+    for case in ways(As::Prepared).into_iter().map(start) {
+        case.run(("a server that dies", lost), |_| {
+            victim.kill9().expect("killed");
+            thread::sleep(watched() / 2);
+            victim.restart().expect("restarted");
+            let served = || victim.status("Questions").is_ok_and(|questions| questions > 100);
+            live::eventually("it is used again", Duration::from_secs(20), served);
+        });
+    }
 }
