@@ -33,14 +33,20 @@ pub struct Shared {
     slow: AtomicU64,
     /// Client addresses that failed to log in.
     pub hosts: ClientHosts,
-    turn_us_max: AtomicU64,
+    turn_us_max: OwnLine<AtomicU64>,
 }
+
+/// Lies in a line of the cache by itself: what all workers look at in every turn must not be
+/// carried about because something beside it is written.
+#[repr(align(128))]
+struct OwnLine<T>(T);
 
 impl Shared {
     /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
     pub fn new(clients_max: u32) -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
         let [queries, slow, turn_us_max] = [0, 0, 0].map(AtomicU64::new);
+        let turn_us_max = OwnLine(turn_us_max);
         let (clients_max, hosts) = (AtomicU32::new(clients_max), ClientHosts::default());
         Self { clients, clients_max, next_connection, queries, slow, hosts, turn_us_max }
     }
@@ -74,13 +80,13 @@ impl Shared {
     /// The longest turn of any worker since this was asked the last time, in microseconds: for so
     /// long its other clients waited.
     pub fn take_longest_turn(&self) -> u64 {
-        self.turn_us_max.swap(0, Ordering::Relaxed)
+        self.turn_us_max.0.swap(0, Ordering::Relaxed)
     }
 
     fn note_turn(&self, turn_us: u64) {
         // hardly ever written, so that workers may all read it
-        if turn_us > self.turn_us_max.load(Ordering::Relaxed) {
-            self.turn_us_max.fetch_max(turn_us, Ordering::Relaxed);
+        if turn_us > self.turn_us_max.0.load(Ordering::Relaxed) {
+            self.turn_us_max.0.fetch_max(turn_us, Ordering::Relaxed);
         }
     }
 

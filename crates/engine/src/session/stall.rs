@@ -64,10 +64,10 @@ impl Proxy {
     /// The time has come to look at a server, if this timer of one of its lanes is for that.
     pub(crate) fn check_server(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
-        let server = lane.server.clone();
-        if !self.pool.health.is_due(server.index, self.now_us) {
+        if !self.pool.health.is_due(lane.server.index, self.now_us) {
             return;
         }
+        let server = lane.server.clone();
         let signs = self.look_at_server(&server);
         let stall_us = self.snapshot.vars.pipeline_stall_us;
         let silent = signs.is_silent(self.now_us, stall_us);

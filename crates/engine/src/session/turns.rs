@@ -168,7 +168,6 @@ impl Proxy {
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let fitting = self.waiter_for(lane, before);
-        let server = lane.server.clone();
         if let Some(waiter) = fitting
             && let Some(waiting) = self.stop_waiting(waiter)
         {
@@ -179,7 +178,10 @@ impl Proxy {
             }
             return;
         }
-        self.pool.put_idle(&server, lane_id);
+        // counted references would be written for each lane that comes back, where all workers look
+        if let Some(lane) = self.lanes.get(lane_id) {
+            self.pool.put_idle(&lane.server, lane_id);
+        }
         // it fits nobody who waits: the first may replace it
         self.wake_first(hostgroup);
     }
