@@ -72,6 +72,10 @@ impl Work {
             }
             self.transaction.set_autocommit(on);
         }
+        if matches!(definition.name, "identity" | "last_insert_id") {
+            self.facts.last_insert_id = text.and_then(|id| id.parse().ok()).unwrap_or(0);
+            return Ok(());
+        }
         match text {
             Some(text) => self.facts.variables.insert(definition.name, text),
             None => self.facts.variables.remove(definition.name),

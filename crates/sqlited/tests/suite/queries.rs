@@ -60,6 +60,9 @@ fn last_insert_id_of_an_expression_is_remembered_and_told() {
     assert_eq!(conn.last_insert_id(), 42);
     let id: u8 = conn.query_first("SELECT LAST_INSERT_ID()").unwrap().unwrap();
     assert_eq!(id, 42);
+    conn.query_drop("SET last_insert_id = 7").unwrap();
+    let ids: (u8, u8) = conn.query_first("SELECT LAST_INSERT_ID(), @@identity").unwrap().unwrap();
+    assert_eq!(ids, (7, 7));
 }
 
 #[test]
