@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::gate::{Outcome, Report};
 use crate::step::{cargo, step};
-use crate::{dependencies, icount, licences, menu, reference, tidy};
+use crate::{dependencies, icount, licences, memory_lines, menu, reference, tidy};
 
 /// Seeds of the simulator in every run of the gates.
 const SIM_SEEDS: u64 = 1_000;
@@ -31,6 +31,7 @@ pub(crate) fn run(fast: bool) -> Result<()> {
         report.run("configurations shown", |_| menu::shown_configurations())?;
         report.run("live: servers and drivers", menu::live)?;
         report.run("M13 instruction counts", |_| icount::check())?;
+        report.run("M14 memory of two workers", |_| memory_lines::check())?;
     }
     report.close()
 }

@@ -96,20 +96,21 @@ fn change(was: u64, now: u64) -> String {
 }
 
 fn count() -> Result<BTreeMap<String, u64>> {
-    let binary = build()?;
+    let binary = build()?.join("icount");
     let names = Command::new(&binary).arg("--list").output().context("icount --list")?;
     let names = String::from_utf8(names.stdout)?;
     let count = |name: &str| Ok((name.to_owned(), instructions(&binary, name)? / PASSES));
     names.lines().map(count).collect()
 }
 
-fn build() -> Result<PathBuf> {
+/// Builds the programs of `bench/icount`; gives where they are.
+pub(crate) fn build() -> Result<PathBuf> {
     let arguments = ["build", "--locked", "--release", "-p", "tidegate-icount"];
     let built = step("icount-build", 15, cargo(&arguments)).run()?;
     if !built.success {
         bail!("{}", built.lines.join("\n"));
     }
-    Ok(target().join("release/icount"))
+    Ok(target().join("release"))
 }
 
 fn instructions(binary: &PathBuf, scenario: &str) -> Result<u64> {

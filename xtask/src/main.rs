@@ -10,6 +10,7 @@ mod gate;
 mod icount;
 mod licences;
 mod manifests;
+mod memory_lines;
 mod menu;
 mod packages;
 mod reference;
@@ -33,6 +34,7 @@ cargo xtask COMMAND
   sim [SEEDS]       the simulator over so many seeds (100000)
   fuzz [SECONDS [TARGET…]]   every fuzz target, or those named, for so long (60)
   icount [--bless]  instructions per query against bench/icount/baseline.txt
+  lines             memory lines that two workers share and write, which are none
   bench [OPTIONS]   the benchmark beside HAProxy; --help lists its options
   lab [OPTIONS]     real servers to play with (tidegate sandbox)
   docs [--check]    the generated reference pages
@@ -65,6 +67,7 @@ fn run(command: &str, rest: &[String]) -> Result<()> {
         "sim" => menu::sim(rest),
         "fuzz" => menu::fuzz(rest),
         "icount" => icount::run(rest),
+        "lines" => memory_lines::run(),
         "bench" => menu::bench(rest),
         "lab" => menu::lab(rest),
         "docs" => menu::docs(rest),

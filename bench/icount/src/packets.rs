@@ -2,9 +2,11 @@
 //!
 //! Decides their sizes, which are those of sysbench's point selects and range selects.
 
+use std::io::Read;
+
 use wire::command::write_query;
 use wire::frame::{write_packet, write_with};
-use wire::reply::{ColumnDef, OkPacket, write_ok, write_text_result};
+use wire::reply::{ColumnDef, OkPacket, write_ok, write_prepare_ok, write_text_result};
 use wire::{Caps, Status};
 
 /// What both sides of the scenarios agree on: a current client and MariaDB 10.11.
@@ -63,12 +65,42 @@ pub fn result(rows: usize) -> Vec<u8> {
     out
 }
 
+/// A server's reply to preparing a statement of one parameter and one column.
+pub fn prepared() -> Vec<u8> {
+    let (params, columns) = ([ColumnDef::integer(b"?")], [ColumnDef::text(b"c")]);
+    let mut out = Vec::new();
+    write_prepare_ok(&mut out, &mut 1, CAPS, 3, &params, &columns, Status::AUTOCOMMIT);
+    out
+}
+
+/// The first execution, with a number, of what was prepared by such a reply, and those after it:
+/// the first tells the types, the others do not, as client libraries do.
+pub fn executions(prepared: &[u8]) -> [Vec<u8>; 2] {
+    let id = &prepared[5..9];
+    let head = [&[0x17], id, &[0, 1, 0, 0, 0, 0]].concat();
+    [&[1, 3, 0, 7, 0, 0, 0][..], &[0, 7, 0, 0, 0]].map(|rest| packet(&[&head, rest].concat()))
+}
+
 /// A server's OK to anything.
 pub fn ok(mut seq: u8) -> Vec<u8> {
     let mut out = Vec::new();
     let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
     write_ok(&mut out, &mut seq, CAPS, &ok);
     out
+}
+
+/// The payload of the next packet that comes.
+///
+/// # Panics
+///
+/// When it does not come.
+pub fn receive(from: &mut impl Read) -> Vec<u8> {
+    let mut header = [0; 4];
+    from.read_exact(&mut header).expect("a header");
+    let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    let mut payload = vec![0; len as usize];
+    from.read_exact(&mut payload).expect("a payload");
+    payload
 }
 
 /// A payload framed with this sequence number.

@@ -15,9 +15,12 @@ use wire::auth::native;
 use wire::auth::rsa::ServerKey;
 use wire::connect::{Greeting, HandshakeResponse};
 use wire::frame::{Framed, Packet, next_packet};
-use wire::reply::{ColumnDef, write_prepare_ok};
 
 use crate::packets::{self, CAPS};
+
+/// The key pair of every scenario's proxy: making one takes far longer than what is measured, above
+/// all where instructions are counted.
+const KEY: &[u8] = include_bytes!("key.pk8");
 
 /// The engine and what lies in its sockets.
 pub struct World {
@@ -52,7 +55,8 @@ impl World {
     }
 
     fn configured(rules: Vec<RuleRow>, shares: bool) -> Self {
-        let (snapshot, offer) = configured_with(rules, shares);
+        let depth = if shares { "16" } else { "0" };
+        let (snapshot, offer) = configured_with(rules, &[("mysql-pipeline_depth", depth)]);
         Self {
             proxy: Proxy::new(snapshot, offer, 1, [7; 32]),
             lane: None,
@@ -110,19 +114,10 @@ impl World {
     pub fn prepare(&mut self, session: SessionId, text: &[u8]) -> Vec<u8> {
         let mut payload = vec![0x16];
         payload.extend_from_slice(text);
-        let columns = [ColumnDef::text(b"c")];
-        let params = [ColumnDef::integer(b"?")];
-        let mut reply = Vec::new();
-        write_prepare_ok(&mut reply, &mut 1, CAPS, 3, &params, &columns, Status::AUTOCOMMIT);
-        self.exchange(session, &packets::packet(&payload), &reply);
-        let told = first_packet(&self.to_client);
-        let id: Vec<u8> = told.payload[1..5].to_vec();
-        // The first execution tells the types, those after it do not, as client libraries do.
-        let mut execute = [&[0x17], &id[..], &[0, 1, 0, 0, 0, 0, 1, 3, 0, 7, 0, 0, 0]].concat();
-        self.exchange(session, &packets::packet(&execute), &packets::result(1));
-        execute.truncate(execute.len() - 7);
-        execute.extend_from_slice(&[0, 7, 0, 0, 0]);
-        packets::packet(&execute)
+        self.exchange(session, &packets::packet(&payload), &packets::prepared());
+        let [first, others] = packets::executions(&self.to_client);
+        self.exchange(session, &first, &packets::result(1));
+        others
     }
 
     fn client_says(&mut self, session: SessionId, bytes: &[u8]) {
@@ -198,14 +193,14 @@ impl World {
 }
 
 /// A read/write split over one writer and one reader, and what clients are offered.
-pub fn configured() -> (Arc<Snapshot>, Arc<Offer>) {
-    configured_with(split(), false)
+pub fn configured(variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
+    configured_with(split(), variables)
 }
 
-fn configured_with(rules: Vec<RuleRow>, shares: bool) -> (Arc<Snapshot>, Arc<Offer>) {
+fn configured_with(rules: Vec<RuleRow>, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
     let mut draft = draft(rules);
-    let depth = if shares { "16" } else { "0" };
-    draft.variables.push(("mysql-pipeline_depth".into(), depth.into()));
+    let variables = variables.iter().map(|&(name, value)| (name.into(), value.into()));
+    draft.variables.extend(variables);
     let Ok(snapshot) = Snapshot::compile(&draft) else {
         unreachable!("the scenario's configuration is valid")
     };
@@ -213,7 +208,7 @@ fn configured_with(rules: Vec<RuleRow>, shares: bool) -> (Arc<Snapshot>, Arc<Off
         server_version: b"10.11.0-tidegate".to_vec(),
         caps: CAPS,
         collation_after_reset: None,
-        key: ServerKey::generate().expect("the system has random bytes"),
+        key: ServerKey::from_pkcs8(KEY).expect("it is a key"),
         stmts: engine::stmt::StmtsOfAll::default(),
     };
     (Arc::new(snapshot), Arc::new(offer))

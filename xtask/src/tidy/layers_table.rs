@@ -63,7 +63,7 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
     row("xtask", &[], &["anyhow", "serde_json"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow"], &[]),
-    row("bench/icount", &["wire", "sql", "engine"], &[], &["worker", "io"]),
+    row("bench/icount", &["wire", "sql", "engine", "io", "worker"], &[], &[]),
     row(
         "tests/live",
         &["wire", "sql", "engine", "io", "worker", "sqlited", "lab", "testkit"],

@@ -16,7 +16,6 @@ use icount::packets::{self, POINT_SELECT};
 use icount::world;
 use io::{Addr, EpollDriver, Loop, LoopStats, Micros, Options};
 use wire::connect::Greeting;
-use wire::frame::{Framed, next_packet};
 use worker::{Outside, Places, Shared, Worker};
 
 use super::allocations;
@@ -49,7 +48,7 @@ fn a_worker_relays_a_query_with_four_calls_and_no_allocation() {
 }
 
 fn start(server: SocketAddr) -> (Loop<EpollDriver, Worker>, SocketAddr) {
-    let (snapshot, offer) = world::configured();
+    let (snapshot, offer) = world::configured(&[("mysql-pipeline_depth", "0")]);
     let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
     let outside = Outside {
         shared: Arc::new(Shared::new(100)),
@@ -88,16 +87,16 @@ fn client_and_server(
     going: &Receiver<()>,
 ) {
     let mut client = TcpStream::connect(proxy).expect("the worker listens");
-    let greeting = read_packet(&mut client);
+    let greeting = packets::receive(&mut client);
     let greeting = Greeting::parse(&greeting).expect("the proxy greets");
     client.write_all(&world::response(&greeting.scramble)).expect("sent");
-    read_packet(&mut client);
+    packets::receive(&mut client);
     let command = packets::query(POINT_SELECT);
     let reply = packets::result(1);
     client.write_all(&command).expect("sent");
     let (mut server, _) = listener.accept().expect("the proxy dials");
     server.write_all(&world::greeting()).expect("sent");
-    read_packet(&mut server);
+    packets::receive(&mut server);
     server.write_all(&packets::ok(2)).expect("sent");
     answer(&mut server, &mut client, &reply);
     // Closing costs something: not before everything is counted.
@@ -113,21 +112,11 @@ fn client_and_server(
 
 /// Answers what comes to the server until it is the query, whose reply then reaches the client.
 fn answer(server: &mut TcpStream, client: &mut TcpStream, reply: &[u8]) {
-    while !world::is_for_reply(&read_packet(server)) {
+    while !world::is_for_reply(&packets::receive(server)) {
         server.write_all(&packets::ok(1)).expect("sent");
     }
     server.write_all(reply).expect("sent");
     let mut relayed = vec![0; reply.len()];
     client.read_exact(&mut relayed).expect("the whole reply");
     assert_eq!(relayed, reply);
-}
-
-fn read_packet(from: &mut TcpStream) -> Vec<u8> {
-    let mut bytes = vec![0; 4];
-    from.read_exact(&mut bytes).expect("a header");
-    let len = usize::from(bytes[0]) | usize::from(bytes[1]) << 8;
-    bytes.resize(4 + len, 0);
-    from.read_exact(&mut bytes[4..]).expect("a payload");
-    let Framed::Packet(packet) = next_packet(&bytes) else { unreachable!("a whole packet") };
-    packet.payload.to_vec()
 }

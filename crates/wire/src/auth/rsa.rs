@@ -23,7 +23,15 @@ impl ServerKey {
     /// A new key pair of 2048 bits, or `None` when no randomness is to be had. Takes a fraction
     /// of a second.
     pub fn generate() -> Option<Self> {
-        let pair = PrivateDecryptingKey::generate(KeySize::Rsa2048).ok()?;
+        Self::of(PrivateDecryptingKey::generate(KeySize::Rsa2048).ok()?)
+    }
+
+    /// A key pair that was made before, of any size that RSA allows, as PKCS #8.
+    pub fn from_pkcs8(der: &[u8]) -> Option<Self> {
+        Self::of(PrivateDecryptingKey::from_pkcs8(der).ok()?)
+    }
+
+    fn of(pair: PrivateDecryptingKey) -> Option<Self> {
         let der: PublicKeyX509Der<'_> = pair.public_key().as_der().ok()?;
         let pem = pem::encode(der.as_ref());
         Some(Self { key: OaepPrivateDecryptingKey::new(pair).ok()?, pem })
@@ -73,6 +81,17 @@ mod tests {
     use super::*;
 
     const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
+
+    #[test]
+    fn a_key_pair_made_before_is_used_as_it_is() {
+        let made = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
+        let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = made.as_der().unwrap();
+        let key = ServerKey::from_pkcs8(der.as_ref()).unwrap();
+        let packet = encrypt_password(key.public_pem(), b"secret", &NONCE).unwrap();
+        let again = ServerKey::of(made).unwrap();
+        assert_eq!(again.decrypt(&packet, &NONCE).as_deref(), Some(&b"secret"[..]));
+        assert!(ServerKey::from_pkcs8(&der.as_ref()[1..]).is_none());
+    }
 
     #[test]
     fn the_server_reads_what_a_client_encrypts() {

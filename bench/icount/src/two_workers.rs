@@ -1,0 +1,193 @@
+//! Two workers that relay queries side by side, for `cargo xtask lines` to see which memory each
+//! of them uses.
+//!
+//! Decides what is watched: text queries and prepared executions of two clients a worker, after
+//! so many that everything was seen before. The workers are the first threads; clients and servers
+//! are on others. Then the same is watched while the workers count their turns together, so that a
+//! measurement can show that it sees such a thing.
+#![forbid(unsafe_code)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use engine::proxy::{Offer, Proxy};
+use engine::snapshot::Snapshot;
+use icount::packets::{self, POINT_SELECT};
+use icount::world;
+use io::{Addr, EpollDriver, Loop, Mailbox, Options};
+use wire::connect::Greeting;
+use worker::{Mail, Outside, Places, Shared, Worker};
+
+const CLIENTS: usize = 2;
+/// Rounds in which each client asks once as text and once by a prepared statement.
+const WARM_UP: usize = 8;
+const WATCHED: usize = 8;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [depth] = words[..] else {
+        eprintln!("two-workers DEPTH");
+        return ExitCode::FAILURE;
+    };
+    let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let plan = Plan::new(depth, server.local_addr().expect("bound"));
+    let (tell, told) = sync_channel(2);
+    let workers = [1, 2].map(|seed| {
+        let (plan, tell) = (plan.clone(), tell.clone());
+        let worker = thread::spawn(move || work(seed, &plan, &tell));
+        let (address, mailbox) = told.recv().expect("the worker starts");
+        (worker, address, mailbox)
+    });
+    thread::spawn(move || serve(&server));
+    let addresses = workers.iter().flat_map(|worker| [worker.1; CLIENTS]);
+    let mut clients: Vec<Client> = addresses.map(Client::log_in).collect();
+    (0..WARM_UP).for_each(|_| ask(&mut clients));
+    for is_planted in [false, true] {
+        plan.planted.is_on.store(is_planted, Ordering::Relaxed);
+        println!("begin {}", 2 * WATCHED * clients.len());
+        (0..WATCHED).for_each(|_| ask(&mut clients));
+        println!("end");
+    }
+    for (worker, _, mailbox) in workers {
+        assert!(mailbox.post(Mail::Stop).is_ok(), "there is room for one");
+        println!("shared {}", worker.join().expect("no panic"));
+    }
+    ExitCode::SUCCESS
+}
+
+/// What both workers are made from.
+#[derive(Clone)]
+struct Plan {
+    snapshot: Arc<Snapshot>,
+    offer: Arc<Offer>,
+    shared: Arc<Shared>,
+    places: Arc<Places>,
+    planted: Arc<Planted>,
+}
+
+/// What no worker should do.
+#[derive(Default)]
+struct Planted {
+    is_on: AtomicBool,
+    turns: AtomicU64,
+}
+
+impl Plan {
+    fn new(depth: &str, server: SocketAddr) -> Self {
+        let (snapshot, offer) = world::configured(&[
+            ("mysql-pipeline_depth", depth),
+            // who is watched is slow
+            ("mysql-pipeline_max_latency_us", "60000000"),
+            ("mysql-pipeline_stall_us", "60000000"),
+        ]);
+        let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
+        let (shared, places) = (Arc::new(Shared::new(100)), Arc::new(Places::new(places)));
+        Self { snapshot, offer, shared, places, planted: Arc::default() }
+    }
+}
+
+/// A worker until it is told to stop; says where it listens, and at last how many queries shared a
+/// connection.
+fn work(seed: u64, plan: &Plan, tell: &SyncSender<(SocketAddr, Mailbox<Mail>)>) -> u64 {
+    let proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, [7; 32]);
+    let outside = Outside {
+        shared: plan.shared.clone(),
+        places: plan.places.clone(),
+        random: Box::new(|| *b"abcdefghijklmnopqrst"),
+        log: Box::new(|_| {}),
+    };
+    let worker = Worker::new(proxy, outside, 256 << 10);
+    let driver = EpollDriver::new().expect("epoll is everywhere");
+    let mut events = Loop::new(driver, worker, Options::default());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    listener.set_nonblocking(true).expect("a socket can be");
+    let address = listener.local_addr().expect("bound");
+    events.add_listener(OwnedFd::from(listener));
+    let (worker, edge) = events.parts_mut();
+    worker.start(edge);
+    tell.send((address, events.mailbox())).expect("it is waited for");
+    while events.turn(None) {
+        if plan.planted.is_on.load(Ordering::Relaxed) {
+            plan.planted.turns.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    events.service().proxy().stats.shared_queries
+}
+
+/// Takes connections and answers on each.
+fn serve(server: &TcpListener) {
+    while let Ok((mut lane, _)) = server.accept() {
+        thread::spawn(move || {
+            let mut first = [0];
+            lane.set_nodelay(true).expect("a socket can be");
+            lane.write_all(&world::greeting()).expect("sent");
+            packets::receive(&mut lane);
+            lane.write_all(&packets::ok(2)).expect("sent");
+            // a worker that ends closes
+            while lane.peek(&mut first).is_ok_and(|len| len > 0) {
+                let asked = packets::receive(&mut lane);
+                let reply = match asked.first() {
+                    Some(0x16) => packets::prepared(),
+                    Some(0x17) => packets::result(1),
+                    Some(3) if asked[1..] == *POINT_SELECT => packets::result(1),
+                    _ => packets::ok(1),
+                };
+                lane.write_all(&reply).expect("sent");
+            }
+        });
+    }
+}
+
+/// A client that is logged in and has prepared a statement.
+struct Client {
+    stream: TcpStream,
+    execute: Vec<u8>,
+}
+
+impl Client {
+    fn log_in(worker: SocketAddr) -> Self {
+        let mut stream = TcpStream::connect(worker).expect("the worker listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
+        let greeting = packets::receive(&mut stream);
+        let greeting = Greeting::parse(&greeting).expect("the proxy greets");
+        stream.write_all(&world::response(&greeting.scramble)).expect("sent");
+        packets::receive(&mut stream);
+        let mut client = Self { stream, execute: Vec::new() };
+        client.send(&packets::packet(b"\x16SELECT c FROM sbtest1 WHERE id=?"));
+        let told = client.take(packets::prepared().len());
+        let [first, others] = packets::executions(&told);
+        client.send(&first);
+        client.take(packets::result(1).len());
+        client.execute = others;
+        client
+    }
+
+    fn send(&mut self, command: &[u8]) {
+        self.stream.write_all(command).expect("sent");
+    }
+
+    fn take(&mut self, len: usize) -> Vec<u8> {
+        let mut reply = vec![0; len];
+        self.stream.read_exact(&mut reply).expect("the whole reply");
+        reply
+    }
+}
+
+/// All clients ask at a time, as text and then by what they prepared: two steps.
+fn ask(clients: &mut [Client]) {
+    let (query, reply) = (packets::query(POINT_SELECT), packets::result(1));
+    println!("step");
+    clients.iter_mut().for_each(|client| client.send(&query));
+    clients.iter_mut().for_each(|client| assert_eq!(client.take(reply.len()), reply));
+    println!("step");
+    clients.iter_mut().for_each(|client| client.send(&client.execute.clone()));
+    clients.iter_mut().for_each(|client| assert_eq!(client.take(reply.len()), reply));
+}
