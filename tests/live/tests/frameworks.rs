@@ -24,21 +24,37 @@ fn proxy(cluster: &Cluster) -> Proxy {
     .expect("tidegate starts")
 }
 
-/// A framework, what runs it, and every reason for which it keeps connections: none of them
-/// outlasts a transaction. Warnings, which are kept until the next statement, are not listed.
+/// A way to use a framework, what runs it, and every reason for which it keeps connections: none
+/// of them outlasts a transaction or a migration. Warnings, which are kept until the next
+/// statement, are not listed.
 struct Framework {
     name: &'static str,
+    /// What its program is told besides.
+    way: &'static str,
     /// What `setup.sh` has to be ready with.
     kit: &'static str,
     held_for: &'static [&'static str],
 }
 
-const FRAMEWORKS: [Framework; 5] = [
-    Framework { name: "sqlalchemy", kit: "python", held_for: &["transaction"] },
-    Framework { name: "django", kit: "python", held_for: &["transaction"] },
-    Framework { name: "sequelize", kit: "node", held_for: &["next_transaction", "transaction"] },
-    Framework { name: "go", kit: "go", held_for: &["next_transaction", "transaction"] },
-    Framework { name: "hibernate", kit: "java", held_for: &["transaction"] },
+impl Framework {
+    const fn new([name, way, kit]: [&'static str; 3], held_for: &'static [&'static str]) -> Self {
+        Self { name, way, kit, held_for }
+    }
+}
+
+/// The ways of one follow each other.
+const FRAMEWORKS: [Framework; 11] = [
+    Framework::new(["sqlalchemy", "", "python"], &["transaction"]),
+    Framework::new(["django", "", "python"], &["transaction"]),
+    Framework::new(["sequelize", "", "node"], &["next_transaction", "transaction"]),
+    Framework::new(["go", "", "go"], &["next_transaction", "transaction"]),
+    Framework::new(["hibernate", "", "java"], &["transaction"]),
+    Framework::new(["laravel", "native", "php"], &["transaction"]),
+    Framework::new(["laravel", "emulated", "php"], &["transaction"]),
+    Framework::new(["doctrine", "native", "php"], &["transaction"]),
+    Framework::new(["doctrine", "emulated", "php"], &["transaction"]),
+    Framework::new(["activerecord", "native", "ruby"], &["get_lock", "transaction"]),
+    Framework::new(["activerecord", "text", "ruby"], &["get_lock", "transaction"]),
 ];
 
 impl Framework {
@@ -51,9 +67,29 @@ impl Framework {
                 .args([self.name]),
             "node" => Program::new("node").args([fetched.join("node/frameworks.js")]),
             "go" => Program::new(fetched.join("go-suite")).args(["frameworks"]),
+            "php" => Program::new("php")
+                .args([drivers.join("php/frameworks.php")])
+                .args([self.name, self.way]),
+            "ruby" => {
+                Program::new("ruby").args([drivers.join("ruby/frameworks.rb")]).args([self.way])
+            }
             _ => Program::new("java").args(["-Xmx512m", "-cp", &java, "Frameworks"]),
         }
     }
+
+    /// Its row in the documentation.
+    fn row(&self) -> String {
+        let reasons: Vec<_> = self.held_for.iter().map(|reason| format!("`{reason}`")).collect();
+        let way = if self.way.is_empty() { String::new() } else { format!(", {}", self.way) };
+        format!("| {}{way} | {} |\n", self.name, reasons.join(", "))
+    }
+}
+
+#[test]
+fn what_frameworks_keep_connections_for_is_documented() {
+    let document = include_str!("../../../docs/connections.md");
+    let rows: String = FRAMEWORKS.iter().map(Framework::row).collect();
+    assert!(document.contains(&format!("|---|---|\n{rows}\n")), "not in the document:\n{rows}");
 }
 
 #[test]
@@ -81,7 +117,8 @@ fn frameworks_share(flavour: Flavour, what: &str) {
         if !live::full() && at > 0 && FRAMEWORKS[at - 1].name == framework.name {
             continue;
         }
-        let (name, kit) = (framework.name, framework.kit);
+        let kit = framework.kit;
+        let name = format!("{} {}", framework.name, framework.way);
         if !said.lines().any(|line| line == format!("ready {kit}")) {
             let why = said.lines().find(|line| line.starts_with(&format!("missing {kit}")));
             skip(&format!("{what}: {name}"), why.unwrap_or("it is not there"));
