@@ -484,9 +484,11 @@ impl PoolShard {
         }
     }
 
-    /// Every session that waits; those of a hostgroup first come first.
+    /// Every session that waits, by hostgroup; those of one first come first.
     pub fn all_waiters(&self) -> Vec<SessionId> {
-        self.waiters.values().flat_map(Queue::iter).collect()
+        let mut queues: Vec<_> = self.waiters.iter().collect();
+        queues.sort_unstable_by_key(|(hostgroup, _)| **hostgroup);
+        queues.into_iter().flat_map(|(_, queue)| queue.iter()).collect()
     }
 
     /// The sessions that wait for a hostgroup, first come first, copies last.
