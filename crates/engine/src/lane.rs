@@ -162,6 +162,9 @@ pub struct Lane {
     pub traced: bool,
     /// Its server was asked to tell whenever anything changes in its session.
     pub tells_changes: bool,
+    /// A `SET` failed on it of which a part may have been done: it is reset when its session lets
+    /// go of it.
+    pub unsure: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
     /// A command's end is still with the client.
@@ -222,6 +225,7 @@ impl Lane {
             fresh: true,
             traced: false,
             tells_changes: false,
+            unsure: false,
             single_use: false,
             partial: false,
             closing: false,

@@ -26,6 +26,8 @@ pub struct Board {
     pub kills_asked: BTreeSet<u32>,
     /// How often each write was executed.
     pub writes: BTreeMap<(u32, u32), u32>,
+    /// Executions whose statement the server did not have any more.
+    pub refused: BTreeSet<(u32, u32)>,
     /// When a client last got or did something.
     pub progress: Micros,
     /// How often what happened.

@@ -47,7 +47,7 @@ const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 79] = [
+const HAPPENS: [&str; 81] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -110,6 +110,7 @@ const HAPPENS: [&str; 79] = [
     "server: full",
     "server: kill query",
     "server: left unasked",
+    "server: lost a statement",
     "server: login",
     "server: mirrored",
     "server: prepared",
@@ -118,6 +119,7 @@ const HAPPENS: [&str; 79] = [
     "server: says no more",
     "server: settings",
     "server: settings replayed",
+    "server: wants a statement prepared anew",
     "set",
     "shared",
     "sticky",

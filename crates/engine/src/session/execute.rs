@@ -178,7 +178,7 @@ impl Proxy {
     pub(crate) fn mends(&mut self, id: SessionId, lane_id: LaneId, code: u16) -> bool {
         let Some(running) = self.running(id) else { return false };
         let (job, step_error) = (running.job, running.step_error.as_ref().map(|said| said.code));
-        let again = job.retries_left > 0
+        let again = job.mends_left > 0
             && job.upload.is_none()
             && !running.delivered
             && running.killed.is_none();
@@ -195,7 +195,7 @@ impl Proxy {
             && mended
         {
             running.step_error = None;
-            running.job.retries_left -= 1;
+            running.job.mends_left -= 1;
         }
         mended
     }
@@ -237,6 +237,8 @@ impl Proxy {
         let lost = self.lanes.get_mut(lane_id).and_then(|lane| lane.stmts.take_out(wanted));
         let key = *key;
         if let (true, Some(server_id)) = (close, lost) {
+            // what was gathered on a shared lane names it
+            self.send_batch(lane_id);
             self.send_close(lane_id, server_id);
         }
         self.texts.forget_answer(key);

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::{Lane, Lease};
 use crate::orders::Order;
@@ -47,10 +48,14 @@ impl Proxy {
     /// first waiter that it fits, else it becomes idle.
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
+        if lane.unsure && self.reset_lane(lane_id, Holds::NONE) {
+            return;
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
         let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
         let may_stay = lane.server.status == Status::Online
             && lane.kills == 0
-            && !(lane.struck || lane.single_use);
+            && !(lane.struck || lane.single_use || lane.unsure);
         let need = match is_ours || !may_stay {
             true => None,
             false => self.worker_in_need(&lane.server, u64::MAX),

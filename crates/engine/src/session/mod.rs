@@ -103,6 +103,8 @@ pub(crate) struct Job {
     /// Reasons to hold the lane if it succeeds.
     pub holds: Holds,
     pub retries_left: u32,
+    /// How often it may run again because a statement was not there, or had no room.
+    pub mends_left: u8,
     /// The session's last insert id is set in front of it: it asks for that, or for warnings,
     /// which the `SET` clears of what others left.
     pub needs_insert_id: bool,
@@ -121,6 +123,9 @@ pub(crate) struct Job {
     pub sharing: share::Sharing,
 }
 
+/// A mend may be in vain where somebody else's reply about the statement was not waited for.
+const MENDS_MAX: u8 = 2;
+
 impl Job {
     /// A command that goes as its route says; it does nothing that is known of yet.
     pub(crate) fn routed(what: What, reply: wire::result::ReplyKind, route: &Route) -> Self {
@@ -132,6 +137,7 @@ impl Job {
             effects: Effects::NONE,
             holds: Holds::NONE,
             retries_left: route.retries,
+            mends_left: MENDS_MAX,
             needs_insert_id: false,
             upload: None,
             timeout_us: match route.timeout_ms {

@@ -392,8 +392,7 @@ impl Proxy {
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         if job.what == What::Set && matches!(outcome, Outcome::Failed) {
-            // a part of it may have been done
-            (lane.traced, lane.single_use) = (true, true);
+            (lane.traced, lane.unsure) = (true, true);
         }
         let why = &mut held.why;
         let before = *why;

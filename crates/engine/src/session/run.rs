@@ -217,6 +217,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let Phase::Running(running) = &mut session.phase else { return };
+        lane.unsure |= result.is_err() && step == Step::Settings;
         if result.is_ok() {
             let toward = match &running.stage {
                 Stage::Aligning { toward: Some(toward), .. } => toward,
@@ -253,8 +254,8 @@ impl Proxy {
         match failed.take() {
             None if killed.is_some() => self.fail_aligned(id, &job, &error::query_interrupted()),
             None => self.run(id, lane_id, job),
-            Some(error) if error.code == TOO_MANY && job.retries_left > 0 => {
-                let job = Job { retries_left: job.retries_left - 1, ..job };
+            Some(error) if error.code == TOO_MANY && job.mends_left > 0 => {
+                let job = Job { mends_left: job.mends_left - 1, ..job };
                 match self.close_some(lane_id) {
                     true => self.run(id, lane_id, job),
                     false => self.fail_aligned(id, &job, &error),

@@ -188,7 +188,7 @@ impl Proxy {
             return false;
         }
         lane.stmts.clear();
-        (lane.traced, lane.tells_changes) = (false, false);
+        (lane.traced, lane.unsure, lane.tells_changes) = (false, false, false);
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.begin_upkeep(lane_id, limit_us);

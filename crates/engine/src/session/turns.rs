@@ -156,7 +156,7 @@ impl Proxy {
         let surplus = lane.server.gauge.used() > lane.server.max_connections;
         let unwanted = surplus || lane.server.status != Status::Online;
         // a kill under way would hit whoever had it next
-        if lane.kills > 0 || lane.struck || lane.single_use || unwanted {
+        if lane.kills > 0 || lane.struck || lane.single_use || lane.unsure || unwanted {
             self.stats.lanes_dropped += 1;
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);

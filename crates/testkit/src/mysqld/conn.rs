@@ -37,6 +37,8 @@ pub(super) struct Stmt {
     pub(super) cursor: Option<(Meta, u32)>,
     /// When it was refused last, before its types were looked at.
     pub(super) refused_at: Micros,
+    /// The error by which the server tells that it does not execute it any more.
+    pub(super) gone: Option<u16>,
 }
 
 /// A file under way.

@@ -20,6 +20,18 @@ use crate::sim::rules::NEVER_SEEN;
 /// `mysql-max_stmts_per_connection`.
 pub(crate) const STATEMENTS_MAX: usize = 3;
 
+/// Longest parameter of an execution that the proxy keeps whole.
+const WORDS_MAX: usize = 1000;
+
+/// The server does not know the statement.
+const LOST: u16 = 1243;
+
+/// The server could not prepare the statement anew by itself.
+const OUT_OF_DATE: u16 = 1615;
+
+/// The account whose bytes are relayed.
+const RELAYED: &str = "fay";
+
 /// What the words of an execution say whose client sent no types.
 pub(crate) const UNTYPED: &str = " untyped";
 
@@ -186,11 +198,13 @@ impl Conn {
         write_prepare_ok(&mut out, &mut 1, self.caps, id, &params, columns, self.status());
         let home = self.home();
         let (types, long) = (Vec::new(), Vec::new());
-        let stmt = Stmt { meta, home, types, long, cursor: None, refused_at: Micros(0) };
+        let stmt =
+            Stmt { meta, home, types, long, cursor: None, refused_at: Micros(0), gone: None };
         self.stmts.insert(id, stmt);
-        let relayed = self.user == "fay";
-        if self.stmts.len() > STATEMENTS_MAX && !relayed {
-            self.complain(board, &format!("{} statements", self.stmts.len()));
+        let lost = |stmt: &&Stmt| stmt.gone == Some(LOST);
+        let there = self.stmts.len() - self.stmts.values().filter(lost).count();
+        if there > STATEMENTS_MAX && self.user != RELAYED {
+            self.complain(board, &format!("{there} statements"));
         }
         board.count("server: prepared");
         Reaction::Reply(out)
@@ -214,6 +228,7 @@ impl Conn {
         };
         let Some(stmt) = self.stmts.get_mut(&id) else { return self.no_statement(id, board) };
         let long = std::mem::take(&mut stmt.long);
+        let plain = long.is_empty() && stmt.cursor.is_none();
         let Ok(params) = Params::parse(rest, 1, &stmt.types, |_| !long.is_empty()) else {
             self.complain(board, "parameters that cannot be read");
             return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
@@ -250,12 +265,41 @@ impl Conn {
         if !meant.contains(&this) && !meant.contains(&anywhere) {
             self.complain(board, &format!("an execution of {this} by mistake: {meant}"));
         }
+        if let Some(code) = self.refusal(id, &meta, plain && words.len() < WORDS_MAX, board) {
+            return Reaction::Reply(answer::error(code, "The statement is not there any more"));
+        }
         self.check(&meta, of, board);
         board.count("server: executed");
         if flags == cursor::READ_ONLY && meta.shape.kind == Kind::Rows {
             return self.open_cursor(id, meta, board);
         }
         self.run(&meta, true, board)
+    }
+
+    /// The error of a server that does not have a statement any more, or cannot prepare it anew for
+    /// tables that have changed. Some executions meet it, each once. Nobody can do anything about
+    /// it where parameter data or a cursor are lost, too, or where the proxy does not keep the
+    /// execution; and where connections may break, more happens than is done about.
+    fn refusal(&mut self, id: u32, meta: &Meta, mended: bool, board: &mut Board) -> Option<u16> {
+        if board.losses || board.tolerant || self.user == RELAYED || !mended {
+            return None;
+        }
+        let stmt = self.stmts.get_mut(&id)?;
+        let strikes = match (meta.tag + meta.number) % 12 {
+            0 => Some(LOST),
+            6 => Some(OUT_OF_DATE),
+            _ => None,
+        };
+        if stmt.gone.is_none() && strikes.is_some() {
+            // but what is prepared anew does
+            let is_first = board.refused.insert((meta.tag, meta.number));
+            stmt.gone = strikes.filter(|_| is_first);
+        }
+        match stmt.gone? {
+            LOST => board.count("server: lost a statement"),
+            _ => board.count("server: wants a statement prepared anew"),
+        }
+        stmt.gone
     }
 
     fn open_cursor(&mut self, id: u32, meta: Meta, board: &mut Board) -> Reaction {
