@@ -984,3 +984,84 @@ PREPARE s FROM 'SELECT f()'
 EXECUTE s
 DEALLOCATE PREPARE s
 SELECT @in_f
+# ansi_names_everywhere
+SET sql_mode = 'ANSI,TRADITIONAL'
+CREATE TEMPORARY TABLE "m t" ("a b" INT)
+INSERT INTO "m t" VALUES (1), (2)
+SELECT "a b" FROM "m t" WHERE "a b" > 1
+SELECT ROW_COUNT(), "a b" FROM "m t"
+SELECT FOUND_ROWS()
+DROP TEMPORARY TABLE "m t"
+SELECT "m t"."a b" FROM "m t"
+SELECT @@sql_mode
+SELECT '"' AS "q"
+# ansi_schema
+SET sql_mode = 'ANSI_QUOTES'
+USE "other"
+SELECT DATABASE()
+USE "test"
+SELECT DATABASE()
+USE 'other'
+SELECT DATABASE()
+# ansi_locks
+SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')
+SELECT GET_LOCK("l", 1)
+SELECT GET_LOCK('l', 1) AS "RELEASE_LOCK('l')"
+SELECT IS_FREE_LOCK('l')
+SELECT RELEASE_LOCK('l') AS "GET_LOCK('l', 1)"
+SELECT IS_FREE_LOCK('l')
+# ansi_variables
+SET sql_mode = 'ANSI_QUOTES'
+SET @"v w" = 5
+SELECT @"v w"
+SELECT @n := id AS "@a" FROM t
+SELECT @a
+SET @s = 'it is "so"'
+SELECT @s, @S = 'it is "so"'
+SET @s = "so"
+SELECT @s
+# ansi_prepared
+SET sql_mode = 'ANSI_QUOTES'
+INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')
+EXEC [1]: SELECT "b" FROM "t" WHERE "a" = ?
+SET sql_mode = ''
+EXEC [2]: SELECT "b" FROM "t" WHERE "a" = ?
+EXEC [2]: SELECT "b", a FROM t WHERE a = ?
+SET sql_mode = 'ANSI_QUOTES'
+EXEC [2]: SELECT "b", a FROM t WHERE a = ?
+EXEC: SET @p = "t"
+PREPARE "s s" FROM 'SELECT 7'
+EXECUTE "s s"
+DEALLOCATE PREPARE "s s"
+EXECUTE "s s"
+# backslash_is_itself
+SET sql_mode = 'NO_BACKSLASH_ESCAPES'
+SELECT '\', SLEEP(0), GET_LOCK('b\', 1), '\'
+SELECT IS_FREE_LOCK('b\')
+SELECT RELEASE_LOCK('b\')
+INSERT INTO t (b) VALUES ('\'), ('\n')
+SELECT b, LENGTH(b), ROW_COUNT() FROM t WHERE b LIKE '%\%' ORDER BY id
+SET @b = 'x\', @c = 1
+SELECT @b, @c
+SET sql_mode = DEFAULT
+SELECT LENGTH('\''), @b
+# both_modes_and_back
+SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'
+SELECT '\' AS "\", "id" FROM t
+SET @old = @@sql_mode, sql_mode = ''
+SELECT "id\"" FROM t
+SET sql_mode = @old
+SELECT '\' AS "\", "id" FROM t
+SET sql_mode = REPLACE(@@sql_mode, 'ANSI_QUOTES', '')
+SELECT "id", '\' FROM t
+RESET:
+SELECT "x\""
+# oracle_mode
+MARIADB: SET sql_mode = 'ORACLE'
+MARIADB: BEGIN SELECT 5; END
+MARIADB: SELECT "id" FROM t
+SELECT @@sql_mode
+# mode_by_number
+SET sql_mode = 4
+SELECT "id" FROM t
+SELECT @@sql_mode

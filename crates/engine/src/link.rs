@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use sql::Modes;
 use wire::collation_table as collation;
 
 pub use settings::Settings;
@@ -100,6 +101,11 @@ impl LinkState {
         self.charset == other.charset && alone(self) && alone(other)
     }
 
+    /// How texts are read in it.
+    pub fn modes(&self) -> Modes {
+        self.settings.as_deref().map_or(Modes::default(), Settings::modes)
+    }
+
     /// How to bring a connection in state `have` into this state; `None` when there is no way.
     pub fn plan(&self, have: &Self) -> Option<Plan> {
         let mut plan = Plan::default();
@@ -169,6 +175,7 @@ impl LinkState {
 }
 
 pub mod assign;
+mod reading;
 pub mod settings;
 mod tracked_table;
 

@@ -14,8 +14,8 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
-        let mut lexer = Lexer::new(text, Modes::default());
+    pub(crate) fn new(text: &'a [u8], modes: Modes) -> Self {
+        let mut lexer = Lexer::new(text, modes);
         let token = lexer.next_token();
         Self { lexer, token }
     }

@@ -46,7 +46,12 @@ pub fn is_read_only(facts: &Facts) -> bool {
 
 /// The schema of a text that is one `USE x` and nothing else.
 pub fn parse_use(text: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let mut lexer = Lexer::new(text, Modes::default());
+    parse_use_in(text, Modes::default())
+}
+
+/// The same of a text that is read as `modes` say.
+pub fn parse_use_in(text: &[u8], modes: Modes) -> Option<Cow<'_, [u8]>> {
+    let mut lexer = Lexer::new(text, modes);
     let verb = lexer.next_token()?;
     if verb.kind != TokenKind::Word || !lexer.slice(verb).eq_ignore_ascii_case(b"USE") {
         return None;
@@ -64,7 +69,10 @@ pub fn parse_use(text: &[u8]) -> Option<Cow<'_, [u8]>> {
 fn schema_name<'a>(lexer: &Lexer<'a>, name: Token) -> Option<Cow<'a, [u8]>> {
     match name.kind {
         TokenKind::Word => Some(Cow::Borrowed(lexer.slice(name))),
-        TokenKind::Quoted if lexer.is_closed(name) => Some(undoubled(lexer.unquoted(name), b'`')),
+        TokenKind::Quoted if lexer.is_closed(name) => {
+            let quote = lexer.slice(name).first()?;
+            Some(undoubled(lexer.unquoted(name), *quote))
+        }
         _ => None,
     }
 }

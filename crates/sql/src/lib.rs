@@ -45,7 +45,7 @@ pub use calls::only_computes;
 pub use command_class::{CommandClass, command_class};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
-pub use facts::{Facts, facts, facts_in, is_read_only, parse_use};
+pub use facts::{Facts, facts, facts_in, is_read_only, parse_use, parse_use_in};
 pub use hints::{Hints, parse_hints};
 pub use known_facts::KnownFacts;
 pub use objects::{
@@ -55,7 +55,9 @@ pub use objects::{
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;
 pub use set::value::{Read, quote};
-pub use set::{Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set};
+pub use set::{
+    Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set, parse_set_in,
+};
 pub use user_variables::user_variables;
 pub use verb::Verb;
 
@@ -69,4 +71,13 @@ pub struct Modes {
     /// The client's character set has characters whose second byte is ASCII (`big5`, `cp932`,
     /// `gb18030`, `gbk`, `sjis`), so that a quote or backslash may be half a character.
     pub wide: bool,
+}
+
+impl Modes {
+    /// Whether a text is read as by a server's default modes.
+    pub fn read_as_default(self, text: &[u8]) -> bool {
+        let names = self.ansi_quotes && text.contains(&b'"');
+        let itself = self.no_backslash_escapes && text.contains(&b'\\');
+        !(names || itself || self.wide)
+    }
 }

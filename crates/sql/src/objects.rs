@@ -3,6 +3,7 @@
 //!
 //! What is not understood gives `None`, and then nothing is taken to have ended.
 
+use crate::Modes;
 use crate::cursor::Cursor;
 use crate::keyword::{Keyword, keyword};
 use crate::lexer::TokenKind;
@@ -46,8 +47,8 @@ pub enum NamedStatement<'a> {
 }
 
 /// The table that a `CREATE TEMPORARY TABLE` makes.
-pub fn parse_create_temporary(text: &[u8]) -> Option<TableName<'_>> {
-    let mut words = Cursor::new(text);
+pub fn parse_create_temporary(text: &[u8], modes: Modes) -> Option<TableName<'_>> {
+    let mut words = Cursor::new(text, modes);
     words.expect(b"CREATE")?;
     if words.takes(b"OR") {
         words.expect(b"REPLACE")?;
@@ -63,8 +64,8 @@ pub fn parse_create_temporary(text: &[u8]) -> Option<TableName<'_>> {
 }
 
 /// The tables that a `DROP [TEMPORARY] TABLE` drops.
-pub fn parse_drop_tables(text: &[u8]) -> Option<Vec<TableName<'_>>> {
-    let mut words = Cursor::new(text);
+pub fn parse_drop_tables(text: &[u8], modes: Modes) -> Option<Vec<TableName<'_>>> {
+    let mut words = Cursor::new(text, modes);
     words.expect(b"DROP")?;
     words.takes(b"TEMPORARY");
     if !words.takes(b"TABLES") {
@@ -84,8 +85,8 @@ pub fn parse_drop_tables(text: &[u8]) -> Option<Vec<TableName<'_>>> {
 }
 
 /// The schema that a `DROP DATABASE` drops.
-pub fn parse_drop_schema(text: &[u8]) -> Option<&[u8]> {
-    let mut words = Cursor::new(text);
+pub fn parse_drop_schema(text: &[u8], modes: Modes) -> Option<&[u8]> {
+    let mut words = Cursor::new(text, modes);
     words.expect(b"DROP")?;
     if !words.takes(b"DATABASE") {
         words.expect(b"SCHEMA")?;
@@ -98,8 +99,8 @@ pub fn parse_drop_schema(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What a `SELECT` or `DO` of one function about named locks calls.
-pub fn parse_lock_call(text: &[u8]) -> Option<LockCall<'_>> {
-    let mut words = Cursor::new(text);
+pub fn parse_lock_call(text: &[u8], modes: Modes) -> Option<LockCall<'_>> {
+    let mut words = Cursor::new(text, modes);
     if !words.takes(b"DO") {
         words.expect(b"SELECT")?;
     }
@@ -129,8 +130,8 @@ pub fn parse_lock_call(text: &[u8]) -> Option<LockCall<'_>> {
 
 /// What a statement makes, executes or ends that has a name. A text that is not written out as a
 /// plain string is not understood.
-pub fn parse_named_statement(text: &[u8]) -> Option<NamedStatement<'_>> {
-    let mut words = Cursor::new(text);
+pub fn parse_named_statement(text: &[u8], modes: Modes) -> Option<NamedStatement<'_>> {
+    let mut words = Cursor::new(text, modes);
     if words.takes(b"PREPARE") {
         let name = words.object_name()?;
         words.expect(b"FROM")?;
@@ -150,8 +151,8 @@ pub fn parse_named_statement(text: &[u8]) -> Option<NamedStatement<'_>> {
 }
 
 /// Whether the text is one `XA COMMIT` or `XA ROLLBACK`.
-pub fn ends_xa(text: &[u8]) -> bool {
-    let mut words = Cursor::new(text);
+pub fn ends_xa(text: &[u8], modes: Modes) -> bool {
+    let mut words = Cursor::new(text, modes);
     let ends = words.takes(b"XA") && (words.takes(b"COMMIT") || words.takes(b"ROLLBACK"));
     ends && words.is_clear_to_the_end()
 }
@@ -169,7 +170,8 @@ impl<'a> Cursor<'a> {
             _ => return None,
         };
         self.advance();
-        (!name.contains(&b'`')).then_some(name)
+        let is_doubled = name.iter().any(|byte| matches!(byte, b'`' | b'"'));
+        (!is_doubled).then_some(name)
     }
 
     fn table(&mut self) -> Option<TableName<'a>> {
@@ -219,7 +221,11 @@ mod tests {
             ("CREATE TEMPORARY TABLE t (a INT); SELECT 1", None),
             ("CREATE TEMPORARY TABLE `t``u` (a INT)", None),
         ] {
-            assert_eq!(parse_create_temporary(text.as_bytes()), expected, "{text}");
+            assert_eq!(
+                parse_create_temporary(text.as_bytes(), Modes::default()),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -234,10 +240,19 @@ mod tests {
             ("DROP VIEW t", None),
             ("DROP TABLE t; DROP TABLE u", None),
         ] {
-            assert_eq!(parse_drop_tables(text.as_bytes()), expected, "{text}");
+            assert_eq!(parse_drop_tables(text.as_bytes(), Modes::default()), expected, "{text}");
         }
-        assert_eq!(parse_drop_schema(b"drop schema if exists `s`"), Some(b"s".as_slice()));
-        assert_eq!(parse_drop_schema(b"DROP TABLE s"), None);
+        assert_eq!(
+            parse_drop_schema(b"drop schema if exists `s`", Modes::default()),
+            Some(b"s".as_slice())
+        );
+        assert_eq!(parse_drop_schema(b"DROP TABLE s", Modes::default()), None);
+        let ansi = Modes { ansi_quotes: true, ..Modes::default() };
+        let text = b"DROP TABLE \"s t\", `u`";
+        assert_eq!(parse_drop_tables(text, Modes::default()), None);
+        let expected = vec![name(None, "s t"), name(None, "u")];
+        assert_eq!(parse_drop_tables(text, ansi), Some(expected));
+        assert_eq!(parse_drop_tables(b"DROP TABLE \"s\"\"t\"", ansi), None);
     }
 
     #[test]
@@ -253,7 +268,7 @@ mod tests {
             ("SELECT GET_LOCK('a', 1) FROM t", None),
             ("SELECT GET_LOCK('a\\'b', 1)", None),
         ] {
-            assert_eq!(parse_lock_call(text.as_bytes()), expected, "{text}");
+            assert_eq!(parse_lock_call(text.as_bytes(), Modes::default()), expected, "{text}");
         }
     }
 
@@ -277,7 +292,11 @@ mod tests {
             ("DROP TABLE s", None),
             ("XA PREPARE 's'", None),
         ] {
-            assert_eq!(parse_named_statement(text.as_bytes()), expected, "{text}");
+            assert_eq!(
+                parse_named_statement(text.as_bytes(), Modes::default()),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -290,7 +309,7 @@ mod tests {
             ("XA PREPARE 'a'", false),
             ("XA COMMIT 'a'; XA START 'b'", false),
         ] {
-            assert_eq!(ends_xa(text.as_bytes()), ends, "{text}");
+            assert_eq!(ends_xa(text.as_bytes(), Modes::default()), ends, "{text}");
         }
     }
 }

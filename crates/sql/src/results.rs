@@ -17,13 +17,13 @@ impl Results {
     /// The text of one statement with the results in the places of the functions that give them,
     /// so that it means the same on any connection and its columns have the same names and types.
     /// `None` where there are none, or where that cannot be had.
-    pub fn put_into(&self, text: &[u8], verb: Verb) -> Option<Vec<u8>> {
+    pub fn put_into(&self, text: &[u8], verb: Verb, modes: Modes) -> Option<Vec<u8>> {
         let selects = match verb {
             Verb::Select => true,
             Verb::Set | Verb::Insert | Verb::Replace | Verb::Update | Verb::Delete => false,
             _ => return None,
         };
-        let mut lexer = Lexer::new(text, Modes::default());
+        let mut lexer = Lexer::new(text, modes);
         let mut tokens = Vec::new();
         while let Some(token) = lexer.next_token() {
             tokens.push(token);
@@ -121,7 +121,9 @@ mod tests {
     fn put(text: &str) -> Option<String> {
         let verb = crate::facts(text.as_bytes()).verb;
         let results = Results { row_count: -1, found_rows: Some(7) };
-        results.put_into(text.as_bytes(), verb).map(|text| String::from_utf8(text).unwrap())
+        results
+            .put_into(text.as_bytes(), verb, Modes::default())
+            .map(|text| String::from_utf8(text).unwrap())
     }
 
     #[test]
@@ -160,6 +162,6 @@ mod tests {
             assert_eq!(put(text), None, "{text}");
         }
         let results = Results { row_count: 0, found_rows: None };
-        assert_eq!(results.put_into(b"SET @f = FOUND_ROWS()", Verb::Set), None);
+        assert_eq!(results.put_into(b"SET @f = FOUND_ROWS()", Verb::Set, Modes::default()), None);
     }
 }

@@ -3,6 +3,7 @@
 //! A value is a literal, or an expression that depends on nothing but variables; [`value`] reads
 //! it. Whether a variable exists, is tracked, or takes that value is not known here.
 
+use crate::Modes;
 use crate::cursor::Cursor;
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
@@ -87,7 +88,12 @@ impl IsolationLevel {
 /// Every assignment of `text`, or `None` when any part of it is not understood: expressions that
 /// depend on more than variables, names whose assignment has other effects, and the rest.
 pub fn parse_set(text: &[u8]) -> Option<SetStatement<'_>> {
-    let mut cursor = Cursor::new(text);
+    parse_set_in(text, Modes::default())
+}
+
+/// The same of a text that is read as `modes` say.
+pub fn parse_set_in(text: &[u8], modes: Modes) -> Option<SetStatement<'_>> {
+    let mut cursor = Cursor::new(text, modes);
     if cursor.take_keyword() != Keyword::Set {
         return None;
     }

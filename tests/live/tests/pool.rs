@@ -15,24 +15,28 @@ static MYSQL: Shared = Shared::new("the pool with MySQL", Flavour::MySql, 0);
 
 /// A proxy in front of one server, which is there in hostgroups 0 and 1.
 fn proxy(cluster: &Cluster, connections: u32, variables: &str) -> Proxy {
-    let port = cluster.primary().port;
-    Proxy::start(|interfaces| {
-        let server = |hostgroup: u32| {
-            format!(
-                "[[mysql_servers]]\nhostgroup_id = {hostgroup}\nhostname = \"127.0.0.1\"\n\
-                 port = {port}\nmax_connections = {connections}\n"
-            )
-        };
+    let ports = [cluster.primary().port; 2];
+    Proxy::start(|interfaces| configuration(ports, connections, &interfaces, variables))
+        .expect("tidegate starts")
+}
+
+/// The server of hostgroup 0 and the one of hostgroup 1.
+fn configuration(ports: [u16; 2], connections: u32, interfaces: &str, variables: &str) -> String {
+    let server = |hostgroup: usize| {
         format!(
-            "[mysql_variables]\ninterfaces = \"{interfaces}\"\n{variables}\n{}{}\
-             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
-             [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_digest = 'SLEEP'\n\
-             destination_hostgroup = 1\napply = 1\n",
-            server(0),
-            server(1)
+            "[[mysql_servers]]\nhostgroup_id = {hostgroup}\nhostname = \"127.0.0.1\"\n\
+             port = {}\nmax_connections = {connections}\n",
+            ports[hostgroup]
         )
-    })
-    .expect("tidegate starts")
+    };
+    format!(
+        "[mysql_variables]\ninterfaces = \"{interfaces}\"\n{variables}\n{}{}\
+         [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+         [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_digest = 'SLEEP'\n\
+         destination_hostgroup = 1\napply = 1\n",
+        server(0),
+        server(1)
+    )
 }
 
 fn counter(proxy: &Proxy, name: &str) -> u64 {
@@ -117,6 +121,78 @@ fn what_a_session_leaves_behind_is_reset_and_the_connection_used_again() {
         assert_eq!(charset.as_deref(), Some("utf8mb4"));
         assert_eq!(number(&mut second, "SELECT CONNECTION_ID() + 0"), id, "the same connection");
         assert_eq!(counter(&proxy, "lanes_created"), 1);
+    }
+}
+
+#[test]
+fn a_connection_on_which_a_set_failed_is_reset_and_used_again() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy(&cluster, 1, "threads = 1");
+        let options = client::options(proxy.port);
+        let (mut conn, mut other) = (client::connect(options.clone()), client::connect(options));
+        conn.query_drop("SET @a = 'mine'").expect("set");
+        let id = number(&mut other, "SELECT CONNECTION_ID() + 0");
+        for round in 1..=3 {
+            let refused = conn.query_drop("SET @b = 1, sql_mode = 'NONSENSE'");
+            let refused = client::refusal(&refused.expect_err("no such mode"));
+            let said = "Variable 'sql_mode' can't be set to the value of 'NONSENSE'";
+            assert_eq!(refused, (1231, "42000".into(), said.into()));
+            // until then it may ask for the warnings
+            let mine: Option<String> = conn.query_first("SELECT @a").expect("answered");
+            assert_eq!(mine.as_deref(), Some("mine"));
+            assert_eq!(number(&mut other, "SELECT @a"), None);
+            assert_eq!(number(&mut other, "SELECT @b"), None);
+            assert_eq!(number(&mut other, "SELECT CONNECTION_ID() + 0"), id, "the same one");
+            assert_eq!(counter(&proxy, "lanes_reset"), round);
+        }
+        assert_eq!(counter(&proxy, "lanes_created"), 1);
+    }
+}
+
+#[test]
+fn a_server_that_refuses_what_another_one_took_keeps_its_connection() {
+    let (Some(mariadb), Some(mysql)) = (MARIADB.cluster(), MYSQL.cluster()) else { return };
+    let ports = [mariadb.primary().port, mysql.primary().port];
+    let proxy = Proxy::start(|interfaces| configuration(ports, 1, &interfaces, "threads = 1"));
+    let proxy = proxy.expect("tidegate starts");
+    let options = client::options(proxy.port);
+    let (mut conn, mut other) = (client::connect(options.clone()), client::connect(options));
+    let id = number(&mut other, "SELECT SLEEP(0) + CONNECTION_ID()");
+    conn.query_drop("SET @a = 5, analyze_sample_percentage = 50").expect("MariaDB has it");
+    for _ in 0..3 {
+        let refused = conn.query_drop("SELECT SLEEP(0), @a").expect_err("MySQL has not");
+        let said = "Unknown system variable 'analyze_sample_percentage'";
+        assert_eq!(client::refusal(&refused), (1193, "HY000".into(), said.into()));
+        assert_eq!(number(&mut other, "SELECT SLEEP(0) + CONNECTION_ID()"), id, "the same one");
+        assert_eq!(number(&mut other, "SELECT IF(SLEEP(0) = 0, @a, 1)"), None);
+    }
+    assert_eq!(number(&mut conn, "SELECT @@analyze_sample_percentage = 50"), Some(1));
+    assert_eq!((counter(&proxy, "lanes_created"), counter(&proxy, "lanes_reset")), (2, 3));
+}
+
+#[test]
+fn sessions_that_read_texts_otherwise_share_connections() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        cluster.primary().sql("CREATE TABLE IF NOT EXISTS test.said (a INT)").expect("created");
+        let proxy = proxy(&cluster, 1, "threads = 1");
+        let options = client::options(proxy.port);
+        let (mut ansi, mut plain) = (client::connect(options.clone()), client::connect(options));
+        ansi.query_drop("SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES'").expect("set");
+        for _ in 0..20 {
+            ansi.query_drop(r#"CREATE TEMPORARY TABLE "m" ("a" INT)"#).expect("created");
+            assert_eq!(
+                number(&mut ansi, r#"SELECT LENGTH('\') FROM "m" RIGHT JOIN (SELECT 1) x ON 1"#),
+                Some(1)
+            );
+            ansi.query_drop(r#"DROP TEMPORARY TABLE "m""#).expect("dropped");
+            assert_eq!(number(&mut ansi, r#"SELECT COUNT("a") FROM "said""#), Some(0));
+            assert_eq!(number(&mut plain, r#"SELECT LENGTH("\'")"#), Some(1));
+        }
+        assert_eq!(counter(&proxy, "lanes_created"), 1);
+        let held = proxy.statistics().expect("told")["held_for"]["set"].as_u64();
+        assert_eq!(held, Some(0), "{}", proxy.log());
     }
 }
 

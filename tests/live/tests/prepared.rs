@@ -66,28 +66,37 @@ fn sixty_four_clients_prepare_each_statement_once_on_each_of_eight_connections()
     sysbench(&proxy, "oltp_read_only", 1, "prepare");
     cluster.wait_replicated().expect("replicated");
     for load in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
-        sysbench(&proxy, load, 2, "run");
         let counters = || ["Com_stmt_prepare", "Com_stmt_execute"].map(|n| status(&cluster, n));
-        let before = counters();
-        let most = std::thread::scope(|scope| {
-            let run = scope.spawn(|| sysbench(&proxy, load, 3, "run"));
-            let mut most = 0;
-            while !run.is_finished() {
-                let standing = |server: &lab::Server| server.status("Prepared_stmt_count");
-                let each = cluster.servers().iter().map(|server| standing(server).expect("told"));
-                most = each.fold(most, u64::max);
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            run.join().expect("sysbench ends");
-            most
+        // a machine that does other things takes longer until each connection has them
+        let mut told = String::new();
+        let settles = (0..6).any(|round| {
+            let before = counters();
+            let most = most_standing(&cluster, || sysbench(&proxy, load, 2, "run"));
+            assert!(most > 0 && most <= 8 * 20, "{load}: {most} statements on a server");
+            let after = counters();
+            let (prepared, executed) = (after[0] - before[0], after[1] - before[1]);
+            let said = format!("{load}: {prepared} prepared, {executed} executed, {most} there");
+            println!("{said}");
+            told = format!("{told}{said}\n");
+            round > 0 && executed > 1000 && prepared * 1000 < executed
         });
-        let after = counters();
-        let (prepared, executed) = (after[0] - before[0], after[1] - before[1]);
-        println!("{load}: {prepared} prepared, {executed} executed, {most} on a server");
-        assert!(executed > 1000, "{executed}");
-        assert!(prepared * 1000 < executed, "{prepared} prepared, {executed} executed");
-        assert!(most > 0 && most <= 8 * 20, "{load}: {most} statements on a server");
+        assert!(settles, "{told}{}", proxy.log());
     }
+}
+
+/// The most statements that stood on a server at a time while something ran.
+fn most_standing(cluster: &Cluster, run: impl FnOnce() + Send) -> u64 {
+    let standing = |server: &lab::Server| server.status("Prepared_stmt_count").expect("told");
+    std::thread::scope(|scope| {
+        let run = scope.spawn(run);
+        let mut most = 0;
+        while !run.is_finished() {
+            most = cluster.servers().iter().map(standing).fold(most, u64::max);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        run.join().expect("it ends");
+        most
+    })
 }
 
 fn number(conn: &mut Conn, text: &str, param: u64) -> u64 {
@@ -156,6 +165,31 @@ fn definitions_that_change_between_executions_are_seen_by_everybody() {
         let mut last = client::connect(client::options(proxy.port));
         let gone = last.prep(text).expect_err("the table is gone");
         assert_eq!(client::refusal(&gone).0, 1146, "{gone}");
+    }
+}
+
+#[test]
+fn definitions_that_somebody_else_changes_are_seen_after_an_execution() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 1, 20);
+        let change = |text: &str| drop(cluster.primary().sql(text).expect(text));
+        change("CREATE TABLE test.e (a INT); INSERT INTO test.e VALUES (7)");
+        let text = "SELECT * FROM e WHERE 1 = ?";
+        let mut early = client::connect(client::options(proxy.port));
+        let statement = early.prep(text).expect("prepared");
+        // a lane of its own in the beginning, one that is shared later on
+        for columns in 2..4 {
+            change(&format!("ALTER TABLE test.e ADD COLUMN b{columns} INT"));
+            for _ in 0..30 {
+                let row: mysql::Row =
+                    early.exec_first(&statement, (1,)).expect("executed").expect("a row");
+                assert_eq!(row.len(), columns, "{}", flavour.name());
+            }
+            let mut late = client::connect(client::options(proxy.port));
+            let told = late.prep(text).expect("prepared").columns().len();
+            assert_eq!(told, columns, "a client that comes later, {}", flavour.name());
+        }
     }
 }
 

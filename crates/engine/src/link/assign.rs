@@ -4,6 +4,7 @@ use wire::collation_table as collation;
 
 use sql::{Assignment, Read, SetStatement, Value, ValueKind};
 
+use super::reading::modes_of;
 use super::settings::{self, Settings};
 use super::tracked_table::{Form, Tracked};
 use super::{Charset, LinkState};
@@ -103,7 +104,7 @@ impl Work<'_> {
             return is_what_it_says.then(|| self.put(name, None))?;
         }
         let mut text = self.resolved(value)?;
-        if name == b"sql_mode" && changes_reading(&text) {
+        if name == b"sql_mode" && modes_of(&text).is_none() {
             return None;
         }
         match form {
@@ -229,15 +230,6 @@ const READ_GLOBALLY: [&[u8]; 8] = [
     b"unique_checks",
     b"wait_timeout",
 ];
-
-/// Modes that change how texts are read. This proxy reads them as servers do by default.
-fn changes_reading(text: &[u8]) -> bool {
-    const WORDS: [&[u8]; 7] =
-        [b"ANSI", b"NO_BACKSLASH", b"DB2", b"MAXDB", b"MSSQL", b"ORACLE", b"POSTGRES"];
-    let upper = text.to_ascii_uppercase();
-    let is_number = !upper.is_empty() && upper.iter().all(u8::is_ascii_digit) && upper != b"0";
-    is_number || WORDS.iter().any(|word| upper.windows(word.len()).any(|part| part == *word))
-}
 
 fn flag(text: Vec<u8>) -> Vec<u8> {
     let is = |words: [&[u8]; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));

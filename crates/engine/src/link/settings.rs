@@ -7,6 +7,9 @@ use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use sql::Modes;
+
+use super::reading::modes_of;
 use super::tracked_table::{Form, Place, Tracked};
 
 /// A variable that was set.
@@ -26,6 +29,7 @@ pub struct Settings {
     /// Of all of them: what differs is known without a look at the values.
     hash: u64,
     bytes: usize,
+    modes: Modes,
 }
 
 /// How many variables are kept of a session, and how many bytes of names and values.
@@ -51,6 +55,11 @@ impl Settings {
     pub fn has_user_variable(&self, name: &[u8]) -> bool {
         let mut known = self.list.iter().filter_map(|setting| setting.name.strip_prefix(b"@"));
         known.any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// How texts are read where these are set.
+    pub fn modes(&self) -> Modes {
+        self.modes
     }
 
     /// Whether any of the character sets was set alone.
@@ -87,6 +96,7 @@ impl Settings {
         let mut hasher = DefaultHasher::new();
         self.list.hash(&mut hasher);
         self.hash = hasher.finish();
+        self.modes = self.get(b"sql_mode").and_then(modes_of).unwrap_or_default();
         Some(Arc::new(self))
     }
 

@@ -91,7 +91,9 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let Handle { text, params, types, .. } = session.handle(stmt).filter(|h| h.is_free())?;
         // what else a session is held for may change how texts are read
+        let modes = [text.state.modes(), session.want.modes()];
         let reads_alike = session.held_for(Holds::PINNING.without(ENDING)).is_none()
+            && modes.iter().all(|modes| modes.read_as_default(&text.text))
             && (text.state.has_charsets_of(&session.want) || !saves_strings(&text.text));
         let execute = raw.get(HEADER_BYTES..).filter(|_| reads_alike)?;
         spelled(&text.text, execute, *params, types)

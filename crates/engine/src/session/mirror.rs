@@ -246,7 +246,7 @@ impl Proxy {
     fn run_copy(&mut self, id: SessionId, text: &[u8], route: &Route) {
         let Some(account) = self.sessions.get(id).and_then(|s| s.account.as_ref()) else { return };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
-        let facts = sql::facts(text);
+        let facts = sql::facts_in(text, self.modes(id));
         let job = Job {
             hostgroup,
             effects: facts.effects,

@@ -121,7 +121,7 @@ impl Proxy {
         let (key, text) = match found {
             Some(found) => found,
             None => {
-                let facts = self.facts_of(text, is_cut);
+                let facts = self.facts_of(id, text, is_cut);
                 let text = Arc::new(Text {
                     number: self.offer.stmts.next_number(),
                     class: session.class,
@@ -131,7 +131,8 @@ impl Proxy {
                     effects: facts.effects,
                     holds: holds::of_statement(facts.verb, facts.effects, false),
                     repeatable: is_read_only(&facts),
-                    shareable: is_shareable(facts.verb, facts.effects),
+                    shareable: is_shareable(facts.verb, facts.effects)
+                        && session.want.modes().read_as_default(text),
                     command: sql::command_class(&facts),
                     user,
                 });

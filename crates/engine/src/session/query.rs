@@ -1,6 +1,6 @@
 //! `COM_QUERY` and the other commands with a reply that are not about prepared statements.
 
-use sql::{Assignment, Effects, Facts, SetStatement, Verb};
+use sql::{Assignment, Effects, Facts, Modes, SetStatement, Verb};
 use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
@@ -38,7 +38,7 @@ impl Proxy {
     ) {
         let route = self.route(id, text);
         if route.answer.is_some() {
-            let facts = self.facts_of(text, upload.is_some());
+            let facts = self.facts_of(id, text, upload.is_some());
             self.note_class(id, sql::command_class(&facts));
             return self.answer_by_rule(id, &route, upload);
         }
@@ -67,7 +67,7 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let facts = self.facts_of_routed(text, upload.is_some());
+        let facts = self.facts_of_routed(id, text, upload.is_some());
         self.note_class(id, sql::command_class(&facts));
         self.count_verb(id, facts.verb);
         if self.answered_locally(id, text, &facts) {
@@ -94,7 +94,8 @@ impl Proxy {
         } else if facts.schema.is_some() {
             what = What::Schema;
         }
-        if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text) {
+        let modes = self.modes(id);
+        if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text, modes) {
             holds.set(Holds::GET_LOCK, false);
         }
         if facts.verb == Verb::DropDatabase && self.drops_another_schema(id, text) {
@@ -106,7 +107,11 @@ impl Proxy {
             holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID),
             upload,
-            sharing: Self::sharing_of(is_shareable(facts.verb, facts.effects), route),
+            // what is a name to the server counts as a value in the digest
+            sharing: Self::sharing_of(
+                is_shareable(facts.verb, facts.effects) && modes.read_as_default(text),
+                route,
+            ),
             ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {
@@ -134,7 +139,7 @@ impl Proxy {
         let found_rows = Some(session.found_rows).filter(|_| is_told);
         let results = sql::Results { row_count: session.row_count, found_rows };
         let is_free = session.held_for(Holds::PINNING).is_none();
-        results.put_into(text, facts.verb).filter(|_| is_free)
+        results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_free)
     }
 
     /// Counts a statement that has a counter of its own.
@@ -155,8 +160,9 @@ impl Proxy {
 
     /// Whether a `DROP DATABASE` leaves the session the schema that it has.
     fn drops_another_schema(&self, id: SessionId, text: &[u8]) -> bool {
-        let own = self.sessions.get(id).and_then(|session| session.want.schema.as_deref());
-        sql::parse_drop_schema(text).is_some_and(|dropped| match own {
+        let Some(want) = self.sessions.get(id).map(|session| &session.want) else { return false };
+        let own = want.schema.as_deref();
+        sql::parse_drop_schema(text, want.modes()).is_some_and(|dropped| match own {
             Some(own) => !own.eq_ignore_ascii_case(dropped),
             None => true,
         })
@@ -164,20 +170,31 @@ impl Proxy {
 
     /// The facts of a text, of which only the beginning may be there; the rest of one that is
     /// longer than what is usually kept is not looked at either.
-    pub(crate) fn facts_of(&self, text: &[u8], is_cut: bool) -> Facts {
-        self.long_facts_of(text, is_cut).unwrap_or_else(|| sql::facts(text))
+    pub(crate) fn facts_of(&self, id: SessionId, text: &[u8], is_cut: bool) -> Facts {
+        let modes = self.modes(id);
+        self.long_facts_of(text, is_cut, modes).unwrap_or_else(|| sql::facts_in(text, modes))
     }
 
     /// The same for the text that was routed last, as rewritten.
-    pub(crate) fn facts_of_routed(&mut self, text: &[u8], is_cut: bool) -> Facts {
-        self.long_facts_of(text, is_cut).unwrap_or_else(|| self.processor.facts(text))
+    pub(crate) fn facts_of_routed(&mut self, id: SessionId, text: &[u8], is_cut: bool) -> Facts {
+        let modes = self.modes(id);
+        let long = self.long_facts_of(text, is_cut, modes);
+        long.unwrap_or_else(|| match modes.read_as_default(text) {
+            true => self.processor.facts(text),
+            false => sql::facts_in(text, modes),
+        })
     }
 
-    fn long_facts_of(&self, text: &[u8], is_cut: bool) -> Option<Facts> {
+    /// How a session's texts are read.
+    pub(crate) fn modes(&self, id: SessionId) -> Modes {
+        self.sessions.get(id).map_or(Modes::default(), |session| session.want.modes())
+    }
+
+    fn long_facts_of(&self, text: &[u8], is_cut: bool, modes: Modes) -> Option<Facts> {
         let longest = self.snapshot.vars.threshold_query_length as usize;
         match text.get(..longest) {
-            Some(beginning) if text.len() > longest => Some(long_facts(beginning)),
-            _ if is_cut => Some(long_facts(text)),
+            Some(beginning) if text.len() > longest => Some(long_facts(beginning, modes)),
+            _ if is_cut => Some(long_facts(text, modes)),
             _ => None,
         }
     }
@@ -227,7 +244,7 @@ impl Proxy {
         if !facts.effects.without(KNOWN).is_empty() {
             return SetPlan::Sent;
         }
-        let Some(set) = sql::parse_set(text) else { return SetPlan::Sent };
+        let Some(set) = sql::parse_set_in(text, session.want.modes()) else { return SetPlan::Sent };
         let Some(assigned) = assigned(&session.want, &set) else {
             session.told_any_change |= sets_tracking(&set);
             return SetPlan::Sent;
@@ -257,7 +274,8 @@ impl Proxy {
     /// What the kept command, a `SET` that its server has accepted, makes of the session.
     pub(crate) fn assigned_by_kept(&mut self, id: SessionId) -> Option<LinkState> {
         let text = self.kept(id).get(HEADER_BYTES + 1..)?;
-        let assigned = assigned(&self.sessions.get(id)?.want, &sql::parse_set(text)?)?;
+        let want = &self.sessions.get(id)?.want;
+        let assigned = assigned(want, &sql::parse_set_in(text, want.modes())?)?;
         if let (Some(session), Some(insert_id)) = (self.sessions.get_mut(id), assigned.insert_id) {
             session.last_insert_id = insert_id;
         }
@@ -361,8 +379,8 @@ pub(crate) fn without_ignored(mut holds: Holds, route: &Route) -> Holds {
 
 /// The facts of a text that is longer than what is kept: its rest is not seen, so whatever its
 /// beginning does not rule out is assumed where data does not follow by nature.
-fn long_facts(text: &[u8]) -> Facts {
-    let mut facts = sql::facts(text);
+fn long_facts(text: &[u8], modes: Modes) -> Facts {
+    let mut facts = sql::facts_in(text, modes);
     let data = matches!(facts.verb, Verb::Insert | Verb::Replace | Verb::Update);
     if !data {
         facts.effects.insert(Effects::UNCLEAR);

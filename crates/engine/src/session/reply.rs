@@ -472,7 +472,7 @@ impl Proxy {
         let (code, body) = kept.split_first()?;
         match *code {
             wire::command::code::INIT_DB => Some(body.into()),
-            _ => sql::parse_use(body).map(|schema| schema.as_ref().into()),
+            _ => sql::parse_use_in(body, self.modes(id)).map(|schema| schema.as_ref().into()),
         }
     }
 

@@ -5,13 +5,14 @@
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset.
 //! What a session may find of others' user variables is here too.
 
-use sql::{Effects, LockCall, NamedStatement, TableName, Verb};
+use sql::{Effects, LockCall, Modes, NamedStatement, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
 use crate::proxy::Proxy;
+use crate::session::stmt::Handle;
 use crate::session::{Job, Session, What};
 
 /// What a session made that has not ended.
@@ -25,6 +26,15 @@ pub(crate) struct Ties {
     locks_all: bool,
     /// Statements with names, which leave nothing else behind.
     statements: Names,
+}
+
+/// A statement that has succeeded.
+#[derive(Clone, Copy)]
+struct Statement<'a> {
+    text: &'a [u8],
+    modes: Modes,
+    verb: Verb,
+    effects: Effects,
 }
 
 /// Names of what was made.
@@ -72,13 +82,14 @@ impl Proxy {
     pub(crate) fn follow_ties(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut ties = session.ties.take().unwrap_or_default();
-        let text = text_of(session, job);
-        let verb = sql::facts(text).verb;
+        let (text, modes) = text_of(session, job);
+        let verb = sql::facts_in(text, modes).verb;
         let schema = session.want.schema.as_deref().unwrap_or_default();
-        ties.follow_tables(text, verb, schema, job.effects);
-        ties.follow_locks(text, verb, job.effects);
-        ties.follow_statements(text, job.effects);
-        let ends_xa = sql::ends_xa(text);
+        let of = Statement { text, modes, verb, effects: job.effects };
+        ties.follow_tables(&of, schema);
+        ties.follow_locks(&of);
+        ties.follow_statements(&of);
+        let ends_xa = sql::ends_xa(text, modes);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         if ties.tables.is_empty() {
             held.why.set(Holds::TEMPORARY_TABLE, false);
@@ -113,19 +124,21 @@ impl Session {
         }
         let settings = self.want.settings.as_deref();
         let is_set = |name| settings.is_some_and(|settings| settings.has_user_variable(name));
-        !sql::user_variables(text_of(self, job)).all(is_set)
+        let (text, modes) = text_of(self, job);
+        !sql::user_variables(text, modes).all(is_set)
     }
 }
 
 impl Ties {
-    fn follow_tables(&mut self, text: &[u8], verb: Verb, schema: &[u8], effects: Effects) {
+    fn follow_tables(&mut self, of: &Statement<'_>, schema: &[u8]) {
+        let Statement { text, modes, verb, effects } = *of;
         match verb {
             Verb::CreateTemporary => {
-                let name = sql::parse_create_temporary(text).map(|name| full(&name, schema));
+                let name = sql::parse_create_temporary(text, modes).map(|name| full(&name, schema));
                 self.tables.add(name);
             }
             Verb::DropTable => {
-                for name in sql::parse_drop_tables(text).unwrap_or_default() {
+                for name in sql::parse_drop_tables(text, modes).unwrap_or_default() {
                     self.tables.remove(&full(&name, schema));
                 }
             }
@@ -134,14 +147,15 @@ impl Ties {
         }
     }
 
-    fn follow_locks(&mut self, text: &[u8], verb: Verb, effects: Effects) {
+    fn follow_locks(&mut self, of: &Statement<'_>) {
+        let Statement { text, modes, verb, effects } = *of;
         if effects.intersects(Effects::LOCKS_TABLES) {
             self.locks_all |= verb != Verb::LockTable;
         }
         if !effects.intersects(Effects::USER_LOCK) {
             return;
         }
-        match sql::parse_lock_call(text) {
+        match sql::parse_lock_call(text, modes) {
             Some(LockCall::Get(name)) => self.locks.add(Some(name.to_ascii_lowercase())),
             Some(LockCall::Release(name)) => self.locks.remove(&name.to_ascii_lowercase()),
             Some(LockCall::ReleaseAll) => self.locks = Names::default(),
@@ -150,12 +164,13 @@ impl Ties {
         }
     }
 
-    fn follow_statements(&mut self, text: &[u8], effects: Effects) {
+    fn follow_statements(&mut self, of: &Statement<'_>) {
+        let Statement { text, modes, effects, .. } = *of;
         if !effects.intersects(Effects::TEXT_PREPARE.union(Effects::TEXT_EXECUTE)) {
             return;
         }
         let statements = &mut self.statements;
-        match sql::parse_named_statement(text) {
+        match sql::parse_named_statement(text, modes) {
             Some(NamedStatement::Made { name, text }) if leaves_nothing(text) => {
                 let name = name.to_ascii_lowercase();
                 statements.remove(&name);
@@ -177,14 +192,17 @@ fn leaves_nothing(text: &[u8]) -> bool {
     OF_ROWS.contains(&facts.verb) && facts.effects.is_empty()
 }
 
-/// The text of a command that its session still keeps, or of its prepared statement.
-fn text_of<'a>(session: &'a Session, job: &Job) -> &'a [u8] {
-    if let What::Execute(stmt) = job.what {
-        return session.handle(stmt).map_or(&[], |handle| &handle.text.text);
+/// The text of a command that its session still keeps, or of its prepared statement, and how it is
+/// read.
+fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) {
+    if let What::Execute(stmt) = job.what
+        && let Some(Handle { text, .. }) = session.handle(stmt)
+    {
+        return (&text.text, text.state.modes());
     }
     match session.kept.get(HEADER_BYTES..) {
-        Some([code::QUERY, text @ ..]) if job.upload.is_none() => text,
-        _ => &[],
+        Some([code::QUERY, text @ ..]) if job.upload.is_none() => (text, session.want.modes()),
+        _ => (&[], Modes::default()),
     }
 }
 
@@ -194,6 +212,6 @@ fn full(name: &TableName<'_>, schema: &[u8]) -> Vec<u8> {
 }
 
 /// Whether a text that mentions named locks leaves none behind.
-pub(crate) fn takes_no_lock(text: &[u8]) -> bool {
-    !matches!(sql::parse_lock_call(text), None | Some(LockCall::Get(_)))
+pub(crate) fn takes_no_lock(text: &[u8], modes: Modes) -> bool {
+    !matches!(sql::parse_lock_call(text, modes), None | Some(LockCall::Get(_)))
 }

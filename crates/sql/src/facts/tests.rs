@@ -72,6 +72,15 @@ fn parses_a_lone_use_only() {
 }
 
 #[test]
+fn a_schema_may_stand_in_double_quotes_where_the_modes_say_so() {
+    let modes = Modes { ansi_quotes: true, ..Modes::default() };
+    let text = br#"USE "a""b";"#;
+    assert_eq!(parse_use_in(text, modes).as_deref(), Some(&br#"a"b"#[..]));
+    assert!(facts_in(text, modes).schema.is_some());
+    assert_eq!(parse_use(text), None);
+}
+
+#[test]
 fn reads_a_backslash_as_the_modes_say() {
     let text = br"SELECT '\', GET_LOCK('a', 1), '";
     assert_eq!(facts(text).effects, Effects::NONE);

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::Modes;
 use crate::cursor::Cursor;
 use crate::facts::undoubled;
 use crate::keyword::{Keyword, keyword};
@@ -62,7 +63,7 @@ impl<'a> Value<'a> {
         match self.kind {
             ValueKind::Text => quote(&self.unquoted(), &mut out),
             ValueKind::Expression => {
-                let mut cursor = Cursor::new(self.raw);
+                let mut cursor = Cursor::new(self.raw, Modes::default());
                 cursor.expression(&mut Some((&mut out, known)), DEPTH)?;
                 if !cursor.is_over() {
                     return None;

@@ -96,11 +96,25 @@ fn the_same_settings_are_equal_however_they_were_made() {
 }
 
 #[test]
+fn a_mode_says_how_the_statements_behind_it_are_read() {
+    let ansi = after(&["SET sql_mode='ANSI_QUOTES'"]).unwrap();
+    assert!(ansi.modes().ansi_quotes && !ansi.modes().no_backslash_escapes);
+    let text = b"SET @x=\"y\"";
+    assert!(sql::parse_set_in(text, fresh().modes()).is_some());
+    assert_eq!(sql::parse_set_in(text, ansi.modes()), None, "no string");
+    assert_eq!(fresh().modes(), sql::Modes::default());
+    assert_eq!(
+        after(&["SET sql_mode='ANSI'", "SET sql_mode=''"]).unwrap().modes(),
+        fresh().modes()
+    );
+}
+
+#[test]
 fn what_reads_or_depends_on_more_is_not_replayed() {
     for texts in [
-        &["SET sql_mode='ANSI_QUOTES'"][..],
+        &["SET sql_mode='ORACLE'"][..],
         &["SET sql_mode=4"],
-        &["SET sql_mode='ANSI'"],
+        &["SET sql_mode='ANSI'", "SET sql_mode=REPLACE(@@sql_mode, 'ANSI', '')"],
         &["SET CHARACTER SET latin1"],
         &["SET NAMES klingon"],
         &["SET NAMES latin1, @a='text'"],
