@@ -68,10 +68,12 @@ impl Proxy {
             found => {
                 let wait_us = self.patience_us(id);
                 let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
+                // whoever was served before has waited since it asked
+                let asked_us = self.sessions.get(id).and_then(|session| session.asked.since_us());
                 let waiting = Waiting {
                     job,
                     ticket,
-                    since_us: self.now_us,
+                    since_us: asked_us.filter(|_| again).unwrap_or(self.now_us),
                     deadline_us: self.now_us.saturating_add(wait_us),
                     dialing: None,
                     attempts: 0,
