@@ -334,7 +334,12 @@ impl Proxy {
                     let sends = types_in(kept, handle.params).is_some()
                         || insert_types(kept, handle.params, &handle.types);
                     if let Some(on_lane) = on_lane.as_mut().filter(|_| sends) {
+                        let told = on_lane.has_types(&handle.types);
                         on_lane.set_types(&handle.types);
+                        // should it be taken off the lane, nobody sees whether it fails
+                        if shares && !told {
+                            on_lane.forget_types();
+                        }
                     }
                 }
             }
