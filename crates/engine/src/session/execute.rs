@@ -8,7 +8,7 @@ use wire::result::ReplyKind;
 
 use crate::error;
 use crate::holds::Holds;
-use crate::ids::{ClientStmtId, LaneId, SessionId};
+use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
@@ -16,14 +16,14 @@ use crate::session::query::without_ignored;
 use crate::session::stmt::Handle;
 use crate::session::ties::ENDING;
 use crate::session::{Job, What};
-use crate::stmt::{Wanted, spelled, types_in};
+use crate::stmt::{spelled, types_in};
 use sql::{Effects, Verb};
 
 /// MySQL 1243: the server does not know the statement.
-const UNKNOWN: u16 = 1243;
+pub(crate) const UNKNOWN: u16 = 1243;
 
 /// MySQL 1615: the server could not prepare the statement again after its tables had changed.
-const NEEDS_PREPARE: u16 = 1615;
+pub(crate) const NEEDS_PREPARE: u16 = 1615;
 
 impl Proxy {
     pub(crate) fn on_execute(
@@ -228,17 +228,24 @@ impl Proxy {
         stmt: ClientStmtId,
         close: bool,
     ) -> bool {
-        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
-            return false;
-        };
+        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(handle) = session.handle(stmt) else { return false };
         let Handle { key, types, .. } = handle;
         if handle.owner_on(lane_id).is_some() {
             return false;
         }
-        let wanted = Wanted { key: *key, types };
-        let lost = self.lanes.get_mut(lane_id).and_then(|lane| lane.stmts.take_out(wanted));
         let key = *key;
-        if let (true, Some(server_id)) = (close, lost) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
+        // others that serve it may have come since
+        let sent = session.kept.get(HEADER_BYTES + command::STMT_ID.start..);
+        let sent = sent.and_then(<[u8]>::first_chunk).map(|id| u32::from_le_bytes(*id));
+        let server_id = match sent {
+            Some(command::LAST_PREPARED) => lane.stmts.find(key, None, types).map(|found| found.id),
+            named => named.map(ServerStmtId),
+        };
+        if let Some(server_id) = server_id.filter(|server_id| lane.stmts.take_out(*server_id))
+            && close
+        {
             // what was gathered on a shared lane names it
             self.send_batch(lane_id);
             self.send_close(lane_id, server_id);

@@ -13,7 +13,9 @@ use crate::lane::{Lane, Lease, Owner};
 use crate::orders::{End, KillRequest, Order};
 use crate::proxy::Proxy;
 use crate::session::checkout::Dial;
-use crate::session::{Phase, Running, Session};
+use crate::session::execute::{NEEDS_PREPARE, UNKNOWN};
+use crate::session::prepare::TOO_MANY;
+use crate::session::{Phase, Running, Session, What};
 
 /// Why a running query is being ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,10 +203,18 @@ impl Proxy {
     }
 
     /// The error that a client gets in place of the one its server gave for a query that was
-    /// killed because of its time; `None` for any other.
-    pub(crate) fn timed_out(running: &Running, code: u16) -> Option<SqlError> {
-        let timed_out = running.killed == Some(Killed::TimedOut);
-        (code == INTERRUPTED && timed_out)
-            .then(|| error::query_timeout(running.job.timeout_us / 1000))
+    /// killed because of its time, or that would have been run again; `None` for any other.
+    pub(crate) fn said_of_killed(running: &Running, code: u16) -> Option<SqlError> {
+        let killed = running.killed?;
+        let code = running.step_error.as_ref().map_or(code, |said| said.code);
+        let would_run_again = matches!(running.job.what, What::Prepare(_) | What::Execute(_))
+            && matches!(code, UNKNOWN | NEEDS_PREPARE | TOO_MANY);
+        match killed {
+            Killed::TimedOut if code == INTERRUPTED || would_run_again => {
+                Some(error::query_timeout(running.job.timeout_us / 1000))
+            }
+            Killed::Asked if would_run_again => Some(error::query_interrupted()),
+            _ => None,
+        }
     }
 }

@@ -220,7 +220,7 @@ impl Proxy {
         let prepares = is_prepare(&running.job);
         let mut instead = None;
         if let Event::Err { code, .. } = event {
-            instead = Self::timed_out(running, code);
+            instead = Self::said_of_killed(running, code);
             if self.runs_again(id, lane_id, code) {
                 return;
             }

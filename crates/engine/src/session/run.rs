@@ -270,8 +270,9 @@ impl Proxy {
 
     /// A step failed, so the command was never sent: its client gets the step's error.
     fn fail_aligned(&mut self, id: SessionId, job: &Job, error: &SqlError) {
-        let timed_out = self.running(id).and_then(|running| Self::timed_out(running, error.code));
-        self.fail_job(id, job, timed_out.as_ref().unwrap_or(error));
+        let running = self.running(id);
+        let instead = running.and_then(|running| Self::said_of_killed(running, error.code));
+        self.fail_job(id, job, instead.as_ref().unwrap_or(error));
     }
 
     /// The lane becomes the session's own wire: replication.

@@ -253,7 +253,8 @@ impl Proxy {
                 self.after_shared(lane_id);
             }
             Event::Err { at, code, .. } => {
-                let overdue = self.running(id).and_then(|running| Self::timed_out(running, code));
+                let overdue =
+                    self.running(id).and_then(|running| Self::said_of_killed(running, code));
                 let end = match &overdue {
                     None => range.end,
                     Some(_) => range.start + at.start.saturating_sub(HEADER_BYTES),

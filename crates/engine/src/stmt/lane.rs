@@ -121,10 +121,10 @@ impl OnLane {
         Some(self.list.swap_remove(at).id)
     }
 
-    /// Takes out the free statement that serves an execution.
-    pub fn take_out(&mut self, wanted: Wanted<'_>) -> Option<ServerStmtId> {
-        let at = self.list.iter().position(|stmt| stmt.serves(wanted.key, None, wanted.types))?;
-        Some(self.list.swap_remove(at).id)
+    /// Takes out the statement that its server calls so; whether it was there.
+    pub fn take_out(&mut self, id: ServerStmtId) -> bool {
+        let at = self.list.iter().position(|stmt| stmt.id == id);
+        at.map(|at| self.list.swap_remove(at)).is_some()
     }
 
     /// How many there are.

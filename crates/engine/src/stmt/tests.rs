@@ -72,6 +72,15 @@ fn a_server_reads_with_the_types_that_were_sent_last() {
     assert!(!stmt.has_types(&[253, 0]));
 }
 
+#[test]
+fn what_a_server_has_lost_is_taken_out_and_nothing_else_that_serves() {
+    let mut on_lane = OnLane::default();
+    on_lane.insert(key(1), ServerStmtId(7), None, Some(&[8, 0]));
+    on_lane.insert(key(1), ServerStmtId(9), None, None);
+    assert!(on_lane.take_out(ServerStmtId(7)) && !on_lane.take_out(ServerStmtId(7)));
+    assert_eq!(on_lane.find(key(1), None, &[8, 0]).map(|found| found.id), Some(ServerStmtId(9)));
+}
+
 fn state(schema: &str, autocommit: bool) -> LinkState {
     let schema = Some(schema.as_bytes().into());
     let settings = Default::default();
