@@ -225,8 +225,9 @@ fn a_server_that_stands_still_gets_no_further_queries() {
         });
         let errors = load.stop();
         assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
-        let told = proxy.log().matches("stands still").count();
-        assert_eq!(told, 1, "{}", proxy.log());
+        // the other one may be kept waiting too by a busy machine
+        let of = format!(":{} in hostgroup 0 stands still", still.port);
+        assert_eq!(proxy.log().matches(&of).count(), 1, "{}", proxy.log());
         // the next proxy finds both relays quiet
         taps.iter().for_each(|tap| drop(tap.take()));
     }

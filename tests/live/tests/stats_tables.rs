@@ -366,11 +366,16 @@ fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
     let mut admin = admin(&proxy);
     let tables: Vec<String> = admin.query("SHOW TABLES FROM stats").expect("listed");
     assert!(tables.len() > 20, "{tables:?}");
-    // whatever else the machine does makes a query dearer, never cheaper: of each kind the
-    // cheapest counts, both kinds take turns, and it goes on while the machine is busy
-    let (mut alone, mut read, mut rounds) = (u64::MAX, u64::MAX, 0);
+    // what else the machine does changes what a query costs by more than that: both kinds take
+    // turns, the middle of what the one costs beside the other counts, and it goes on while the
+    // machine is busy
+    let (mut per_mille, mut rounds) = (Vec::new(), 0);
+    let middle = |per_mille: &mut Vec<u64>| {
+        per_mille.sort_unstable();
+        per_mille[per_mille.len() / 2]
+    };
     for turn in 0..30 {
-        if turn >= 5 && read * 100 <= alone * 102 {
+        if turn >= 5 && middle(&mut per_mille) <= 1020 {
             break;
         }
         let cost = |during: &mut dyn FnMut()| {
@@ -379,8 +384,8 @@ fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
             load.await_more(100);
             (proxy.worker_cpu_ns() - spent) / (load.done() - done)
         };
-        alone = alone.min(cost(&mut || thread::sleep(Duration::from_secs(1))));
-        read = read.min(cost(&mut || {
+        let alone = cost(&mut || thread::sleep(Duration::from_secs(1)));
+        let read = cost(&mut || {
             let began = std::time::Instant::now();
             while began.elapsed() < Duration::from_secs(1) {
                 for table in &tables {
@@ -390,10 +395,11 @@ fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
                 rounds += 1;
                 thread::sleep(PAUSE);
             }
-        }));
+        });
+        per_mille.push(read * 1000 / alone);
     }
     let wrong = load.stop();
     assert!(wrong.is_empty(), "{wrong:?}");
-    println!("{alone} ns of workers' time a query, {read} ns with {rounds} readings of all tables");
-    assert!(read * 100 <= alone * 102, "{read} is more than 2 % above {alone}");
+    println!("{} per mille of a query alone, {rounds} readings", middle(&mut per_mille));
+    assert!(middle(&mut per_mille) <= 1020, "more than 2 % above: {per_mille:?}");
 }
