@@ -9,7 +9,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,13 +16,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use engine::proxy::{Offer, Proxy};
-use engine::snapshot::Snapshot;
 use icount::packets::{self, POINT_SELECT};
-use icount::world;
-use io::{Addr, EpollDriver, Loop, Mailbox, Options};
-use wire::connect::Greeting;
-use worker::{Mail, Outside, Places, Shared, Worker};
+use icount::whole::{self, Plan};
+use io::Mailbox;
+use worker::Mail;
 
 const CLIENTS: usize = 2;
 /// Rounds in which each client asks once as text and once by a prepared statement.
@@ -33,16 +29,23 @@ const WATCHED: usize = 8;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [depth] = words[..] else {
+    let [depth] = &words[..] else {
         eprintln!("two-workers DEPTH");
         return ExitCode::FAILURE;
     };
     let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
-    let plan = Plan::new(depth, server.local_addr().expect("bound"));
+    let variables = [
+        ("mysql-pipeline_depth", *depth),
+        // who is watched is slow
+        ("mysql-pipeline_max_latency_us", "60000000"),
+        ("mysql-pipeline_stall_us", "60000000"),
+    ];
+    let plan = Plan::new(server.local_addr().expect("bound"), &variables);
+    let planted = Arc::<Planted>::default();
     let (tell, told) = sync_channel(2);
     let workers = [1, 2].map(|seed| {
-        let (plan, tell) = (plan.clone(), tell.clone());
-        let worker = thread::spawn(move || work(seed, &plan, &tell));
+        let (plan, planted, tell) = (plan.clone(), planted.clone(), tell.clone());
+        let worker = thread::spawn(move || work(seed, &plan, &planted, &tell));
         let (address, mailbox) = told.recv().expect("the worker starts");
         (worker, address, mailbox)
     });
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     let mut clients: Vec<Client> = addresses.map(Client::log_in).collect();
     (0..WARM_UP).for_each(|_| ask(&mut clients));
     for is_planted in [false, true] {
-        plan.planted.is_on.store(is_planted, Ordering::Relaxed);
+        planted.is_on.store(is_planted, Ordering::Relaxed);
         println!("begin {}", 2 * WATCHED * clients.len());
         (0..WATCHED).for_each(|_| ask(&mut clients));
         println!("end");
@@ -63,16 +66,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What both workers are made from.
-#[derive(Clone)]
-struct Plan {
-    snapshot: Arc<Snapshot>,
-    offer: Arc<Offer>,
-    shared: Arc<Shared>,
-    places: Arc<Places>,
-    planted: Arc<Planted>,
-}
-
 /// What no worker should do.
 #[derive(Default)]
 struct Planted {
@@ -80,43 +73,19 @@ struct Planted {
     turns: AtomicU64,
 }
 
-impl Plan {
-    fn new(depth: &str, server: SocketAddr) -> Self {
-        let (snapshot, offer) = world::configured(&[
-            ("mysql-pipeline_depth", depth),
-            // who is watched is slow
-            ("mysql-pipeline_max_latency_us", "60000000"),
-            ("mysql-pipeline_stall_us", "60000000"),
-        ]);
-        let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
-        let (shared, places) = (Arc::new(Shared::new(100)), Arc::new(Places::new(places)));
-        Self { snapshot, offer, shared, places, planted: Arc::default() }
-    }
-}
-
 /// A worker until it is told to stop; says where it listens, and at last how many queries shared a
 /// connection.
-fn work(seed: u64, plan: &Plan, tell: &SyncSender<(SocketAddr, Mailbox<Mail>)>) -> u64 {
-    let proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, [7; 32]);
-    let outside = Outside {
-        shared: plan.shared.clone(),
-        places: plan.places.clone(),
-        random: Box::new(|| *b"abcdefghijklmnopqrst"),
-        log: Box::new(|_| {}),
-    };
-    let worker = Worker::new(proxy, outside, 256 << 10);
-    let driver = EpollDriver::new().expect("epoll is everywhere");
-    let mut events = Loop::new(driver, worker, Options::default());
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
-    listener.set_nonblocking(true).expect("a socket can be");
-    let address = listener.local_addr().expect("bound");
-    events.add_listener(OwnedFd::from(listener));
-    let (worker, edge) = events.parts_mut();
-    worker.start(edge);
+fn work(
+    seed: u64,
+    plan: &Plan,
+    planted: &Planted,
+    tell: &SyncSender<(SocketAddr, Mailbox<Mail>)>,
+) -> u64 {
+    let (mut events, address) = plan.start(seed);
     tell.send((address, events.mailbox())).expect("it is waited for");
     while events.turn(None) {
-        if plan.planted.is_on.load(Ordering::Relaxed) {
-            plan.planted.turns.fetch_add(1, Ordering::Relaxed);
+        if planted.is_on.load(Ordering::Relaxed) {
+            planted.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
     events.service().proxy().stats.shared_queries
@@ -128,9 +97,7 @@ fn serve(server: &TcpListener) {
         thread::spawn(move || {
             let mut first = [0];
             lane.set_nodelay(true).expect("a socket can be");
-            lane.write_all(&world::greeting()).expect("sent");
-            packets::receive(&mut lane);
-            lane.write_all(&packets::ok(2)).expect("sent");
+            whole::let_in(&mut lane);
             // a worker that ends closes
             while lane.peek(&mut first).is_ok_and(|len| len > 0) {
                 let asked = packets::receive(&mut lane);
@@ -154,12 +121,8 @@ struct Client {
 
 impl Client {
     fn log_in(worker: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(worker).expect("the worker listens");
+        let stream = whole::log_in(worker);
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
-        let greeting = packets::receive(&mut stream);
-        let greeting = Greeting::parse(&greeting).expect("the proxy greets");
-        stream.write_all(&world::response(&greeting.scramble)).expect("sent");
-        packets::receive(&mut stream);
         let mut client = Self { stream, execute: Vec::new() };
         client.send(&packets::packet(b"\x16SELECT c FROM sbtest1 WHERE id=?"));
         let told = client.take(packets::prepared().len());

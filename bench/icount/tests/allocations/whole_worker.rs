@@ -6,17 +6,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
-use engine::proxy::Proxy;
 use icount::packets::{self, POINT_SELECT};
+use icount::whole::{self, Plan};
 use icount::world;
-use io::{Addr, EpollDriver, Loop, LoopStats, Micros, Options};
-use wire::connect::Greeting;
-use worker::{Outside, Places, Shared, Worker};
+use io::{EpollDriver, Loop, LoopStats, Micros};
+use worker::Worker;
 
 use super::allocations;
 
@@ -28,7 +25,8 @@ const QUERIES: usize = 512;
 #[test]
 fn a_worker_relays_a_query_with_four_calls_and_no_allocation() {
     let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
-    let (mut events, proxy) = start(server.local_addr().expect("bound"));
+    let server_at = server.local_addr().expect("bound");
+    let (mut events, proxy) = Plan::new(server_at, &[("mysql-pipeline_depth", "0")]).start(1);
     let (tell, told) = sync_channel(1);
     let (go, going) = sync_channel(1);
     let outside = thread::spawn(move || client_and_server(proxy, &server, &tell, &going));
@@ -45,28 +43,6 @@ fn a_worker_relays_a_query_with_four_calls_and_no_allocation() {
     for (before, after) in rounds {
         assert_eq!(calls(&after.1) - calls(&before.1), 4 * QUERIES as u64);
     }
-}
-
-fn start(server: SocketAddr) -> (Loop<EpollDriver, Worker>, SocketAddr) {
-    let (snapshot, offer) = world::configured(&[("mysql-pipeline_depth", "0")]);
-    let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
-    let outside = Outside {
-        shared: Arc::new(Shared::new(100)),
-        places: Arc::new(Places::new(places)),
-        random: Box::new(|| *b"abcdefghijklmnopqrst"),
-        log: Box::new(|_| {}),
-    };
-    let proxy = Proxy::new(snapshot, offer, 1, [7; 32]);
-    let worker = Worker::new(proxy, outside, 256 << 10);
-    let driver = EpollDriver::new().expect("epoll is everywhere");
-    let mut events = Loop::new(driver, worker, Options::default());
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
-    listener.set_nonblocking(true).expect("a socket can be");
-    let address = listener.local_addr().expect("bound");
-    events.add_listener(OwnedFd::from(listener));
-    let (worker, edge) = events.parts_mut();
-    worker.start(edge);
-    (events, address)
 }
 
 fn turn_until_told(
@@ -86,18 +62,12 @@ fn client_and_server(
     tell: &SyncSender<()>,
     going: &Receiver<()>,
 ) {
-    let mut client = TcpStream::connect(proxy).expect("the worker listens");
-    let greeting = packets::receive(&mut client);
-    let greeting = Greeting::parse(&greeting).expect("the proxy greets");
-    client.write_all(&world::response(&greeting.scramble)).expect("sent");
-    packets::receive(&mut client);
+    let mut client = whole::log_in(proxy);
     let command = packets::query(POINT_SELECT);
     let reply = packets::result(1);
     client.write_all(&command).expect("sent");
     let (mut server, _) = listener.accept().expect("the proxy dials");
-    server.write_all(&world::greeting()).expect("sent");
-    packets::receive(&mut server);
-    server.write_all(&packets::ok(2)).expect("sent");
+    whole::let_in(&mut server);
     answer(&mut server, &mut client, &reply);
     // Closing costs something: not before everything is counted.
     for _ in 0..ROUNDS {

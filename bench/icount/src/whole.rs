@@ -1,0 +1,90 @@
+//! A whole worker on a real loop, and the other ends of its sockets.
+//!
+//! Decides how a worker is put together and how its client and its server log in. What is asked of
+//! it, on which threads, and what is measured, is its users'.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use engine::proxy::{Offer, Proxy};
+use engine::snapshot::Snapshot;
+use io::{Addr, EpollDriver, Loop, Options};
+use wire::connect::Greeting;
+use worker::{Outside, Places, Shared, Worker};
+
+use crate::{packets, world};
+
+/// What every worker is made from.
+#[derive(Clone)]
+pub struct Plan {
+    snapshot: Arc<Snapshot>,
+    offer: Arc<Offer>,
+    shared: Arc<Shared>,
+    places: Arc<Places>,
+}
+
+impl Plan {
+    /// Workers whose servers are all this one, with variables that are not as by default.
+    ///
+    /// # Panics
+    ///
+    /// When a variable cannot be so.
+    pub fn new(server: SocketAddr, variables: &[(&str, &str)]) -> Self {
+        let (snapshot, offer) = world::configured(variables);
+        let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
+        let (shared, places) = (Arc::new(Shared::new(100)), Arc::new(Places::new(places)));
+        Self { snapshot, offer, shared, places }
+    }
+
+    /// A worker that has begun, and where it listens.
+    ///
+    /// # Panics
+    ///
+    /// When the system has no epoll or no port.
+    pub fn start(&self, seed: u64) -> (Loop<EpollDriver, Worker>, SocketAddr) {
+        let outside = Outside {
+            shared: self.shared.clone(),
+            places: self.places.clone(),
+            random: Box::new(|| *b"abcdefghijklmnopqrst"),
+            log: Box::new(|_| {}),
+        };
+        let proxy = Proxy::new(self.snapshot.clone(), self.offer.clone(), seed, [7; 32]);
+        let worker = Worker::new(proxy, outside, 256 << 10);
+        let driver = EpollDriver::new().expect("epoll is everywhere");
+        let mut events = Loop::new(driver, worker, Options::default());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        listener.set_nonblocking(true).expect("a socket can be");
+        let address = listener.local_addr().expect("bound");
+        events.add_listener(OwnedFd::from(listener));
+        let (worker, edge) = events.parts_mut();
+        worker.start(edge);
+        (events, address)
+    }
+}
+
+/// A client that has logged in to a worker.
+///
+/// # Panics
+///
+/// When it is not let in.
+pub fn log_in(worker: SocketAddr) -> TcpStream {
+    let mut client = TcpStream::connect(worker).expect("the worker listens");
+    let greeting = packets::receive(&mut client);
+    let greeting = Greeting::parse(&greeting).expect("the proxy greets");
+    client.write_all(&world::response(&greeting.scramble)).expect("sent");
+    assert_eq!(packets::receive(&mut client).first(), Some(&0), "it is let in");
+    client
+}
+
+/// The server's side of a connection: lets the worker in.
+///
+/// # Panics
+///
+/// When it goes.
+pub fn let_in(lane: &mut TcpStream) {
+    lane.write_all(&world::greeting()).expect("sent");
+    packets::receive(lane);
+    lane.write_all(&packets::ok(2)).expect("sent");
+}
