@@ -67,6 +67,15 @@ impl Bench {
         self.pool.put_idle(&server, id);
         id
     }
+
+    /// The same, and shared.
+    fn shared_lane(&mut self, server: usize, schema: &str) -> LaneId {
+        let id = self.idle_lane(server, schema, Caps::NONE);
+        let server = &self.topology.servers()[server];
+        self.pool.remove_idle(server, id);
+        self.pool.put_shared(server, id);
+        id
+    }
 }
 
 #[test]
@@ -233,10 +242,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
 #[test]
 fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE")]);
-    let shared = bench.idle_lane(0, "test", Caps::NONE);
-    let server = bench.topology.servers()[0].clone();
-    bench.pool.remove_idle(&server, shared);
-    bench.pool.put_shared(&server, shared);
+    let shared = bench.shared_lane(0, "test");
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(shared).unwrap().stmts;
     stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
@@ -274,10 +280,7 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
 #[test]
 fn room_on_a_shared_lane_is_left_to_those_who_waited_for_it() {
     let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE")]);
-    let shared = bench.idle_lane(0, "test", Caps::NONE);
-    let server = bench.topology.servers()[0].clone();
-    bench.pool.remove_idle(&server, shared);
-    bench.pool.put_shared(&server, shared);
+    let shared = bench.shared_lane(0, "test");
     let bounds = Bounds { depth: 4, latency_us: 1000, reply_bytes: 1000 };
     let mut joins = |after: u64, passed: u64| {
         bench.lanes.get_mut(shared).unwrap().passed = passed;

@@ -31,19 +31,24 @@ const LOOKERS: usize = 8;
 impl Proxy {
     /// Gets a lane of the job's hostgroup and runs the kept command on it. `avoid` is the server
     /// that just broke down under it.
-    pub(crate) fn check_out(&mut self, id: SessionId, mut job: Job, avoid: Option<usize>) {
-        self.ask_to_share(id, &mut job);
+    pub(crate) fn check_out(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
         self.check_out_or_wait(id, job, avoid, false);
     }
 
     /// Does so for a command that had a lane before: should it have to wait, then in front of those
     /// who had none.
-    pub(crate) fn check_out_again(&mut self, id: SessionId, mut job: Job, avoid: Option<usize>) {
-        self.ask_to_share(id, &mut job);
+    pub(crate) fn check_out_again(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
         self.check_out_or_wait(id, job, avoid, true);
     }
 
-    fn check_out_or_wait(&mut self, id: SessionId, job: Job, avoid: Option<usize>, again: bool) {
+    fn check_out_or_wait(
+        &mut self,
+        id: SessionId,
+        mut job: Job,
+        avoid: Option<usize>,
+        again: bool,
+    ) {
+        self.ask_to_share(id, &mut job);
         match self.checkout(id, &job, avoid) {
             Checkout::Held(lane) => self.run(id, lane, job),
             Checkout::Shared(lane) => {
