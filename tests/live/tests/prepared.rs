@@ -67,24 +67,18 @@ fn sixty_four_clients_prepare_each_statement_once_on_each_of_eight_connections()
     cluster.wait_replicated().expect("replicated");
     for load in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
         let counters = || ["Com_stmt_prepare", "Com_stmt_execute"].map(|n| status(&cluster, n));
-        // a machine that does other things takes longer until each connection has them
+        // the first rounds warm up, as many as a busy machine takes
         let mut told = String::new();
         let settles = (0..6).any(|round| {
-            let (before, opened_before) = (counters(), proxy.counter("lanes_created"));
+            let before = counters();
             let most = most_standing(&cluster, || sysbench(&proxy, load, 2, "run"));
             assert!(most > 0 && most <= 8 * 20, "{load}: {most} statements on a server");
             let after = counters();
             let (prepared, executed) = (after[0] - before[0], after[1] - before[1]);
-            // connections are opened anew where a server got no time to answer
-            let opened = proxy.counter("lanes_created").ok().zip(opened_before.ok());
-            let opened = opened.map_or(0, |(after, before)| after - before);
-            let said = format!(
-                "{load}: {prepared} prepared, {executed} executed, {most} there, {opened} opened"
-            );
+            let said = format!("{load}: {prepared} prepared, {executed} executed, {most} there");
             println!("{said}");
             told = format!("{told}{said}\n");
-            let again = prepared.saturating_sub(opened * 20);
-            round > 0 && executed > 1000 && again * 1000 < executed
+            round > 0 && executed > 1000 && prepared * 1000 < executed
         });
         assert!(settles, "{told}{}", proxy.log());
     }
