@@ -6,6 +6,7 @@
 use anyhow::Result;
 
 use crate::gate::{Outcome, Report};
+use crate::selection::{self, Part};
 use crate::step::{cargo, step};
 use crate::{dependencies, icount, licences, memory_lines, menu, reference, tidy};
 
@@ -25,6 +26,7 @@ pub(crate) fn run(fast: bool) -> Result<()> {
     report.run("G8 clippy", |_| clippy())?;
     report.run("G5 documentation builds", |_| documentation())?;
     report.run("G9 unit and property tests", unit_tests)?;
+    report.run("G9 examples in documentation", documented_examples)?;
     report.run("G10 simulator", |report| menu::sim_gate(report, SIM_SEEDS))?;
     report.run("G11 generated reference", |_| reference::check())?;
     if !fast {
@@ -50,11 +52,15 @@ fn documentation() -> Result<Outcome> {
 /// Everything but the simulator, whose gate is the next, and the live tests, which need servers and
 /// the other profile.
 fn unit_tests(report: &mut Report) -> Result<Outcome> {
-    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    command.args(["--exclude", "tidegate-testkit", "--exclude", menu::LIVE_PACKAGE]);
+    let mut command = selection::integration(Part::Unit)?;
     // Tests that could not run here say so on their output.
-    command.args(["--", "--show-output"]);
+    command.args(["--lib", "--bins", "--", "--show-output"]);
     let ran = step("test", 20, command).run()?;
     let split = ran.lines.iter().filter(|l| l.starts_with("test ") && l.contains("split")).count();
     Ok(ran.tests(report, &format!("tests, {split} of them cut streams anywhere")))
+}
+
+fn documented_examples(report: &mut Report) -> Result<Outcome> {
+    let command = cargo(&["test", "--workspace", "--locked", "--doc"]);
+    Ok(step("doctest", 5, command).run()?.tests(report, "tests"))
 }

@@ -97,7 +97,7 @@ fn change(was: u64, now: u64) -> String {
 }
 
 fn count() -> Result<BTreeMap<String, u64>> {
-    let binary = build("icount", "release")?;
+    let binary = build("icount", "counted")?;
     let names = Command::new(&binary).arg("--list").output().context("icount --list")?;
     let names = String::from_utf8(names.stdout)?;
     let names: Vec<&str> = names.lines().collect();

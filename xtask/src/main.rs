@@ -15,6 +15,7 @@ mod menu;
 mod packages;
 mod reference;
 mod rust_text;
+mod selection;
 mod step;
 mod tidy;
 mod tree;

@@ -44,6 +44,24 @@ impl Manifest {
         self.lib.clone().or_else(|| self.package.strip_prefix("tidegate-").map(str::to_owned))
     }
 
+    /// The names of its integration tests, sorted.
+    pub(crate) fn tests(&self, root: &Path) -> Result<Vec<String>> {
+        let Ok(entries) = fs::read_dir(root.join(&self.folder).join("tests")) else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            let is_test =
+                path.extension().is_some_and(|e| e == "rs") || path.join("main.rs").exists();
+            if let Some(name) = path.file_stem().filter(|_| is_test) {
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
     fn parse(folder: &str, text: &str) -> Self {
         let mut manifest = Self {
             folder: folder.to_owned(),

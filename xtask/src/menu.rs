@@ -7,11 +7,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::gate::{Outcome, Report};
+use crate::selection::{self, Part};
 use crate::step::{Ran, cargo, step, target};
 use crate::{reference, tree};
-
-/// The package of the live tests.
-pub(crate) const LIVE_PACKAGE: &str = "tidegate-live";
 
 /// Builds the binary that live tests run: optimised, and quick to build.
 fn build_fast() -> Result<Ran> {
@@ -20,9 +18,10 @@ fn build_fast() -> Result<Ran> {
 }
 
 fn simulate(profile: &str, seeds: u64) -> Result<Ran> {
-    let arguments = ["test", "--locked", "--profile", profile, "-p", "tidegate-testkit"];
-    let mut command = cargo(&arguments);
-    command.args(["--", "--nocapture"]).env("TIDEGATE_SIM_SEEDS", seeds.to_string());
+    let mut command = selection::integration(Part::Simulator)?;
+    command
+        .args(["--profile", profile, "--", "--nocapture"])
+        .env("TIDEGATE_SIM_SEEDS", seeds.to_string());
     step("sim", 120, command).run()
 }
 
@@ -70,7 +69,7 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
     if !built.success {
         return Ok(built.outcome("built"));
     }
-    let mut command = cargo(&["test", "--locked", "-p", LIVE_PACKAGE, "--no-fail-fast"]);
+    let mut command = selection::integration(Part::Live)?;
     command
         .args(["--", "--nocapture", "--test-threads=1"])
         .env("TIDEGATE_BIN", target().join("fastbuild/tidegate"));

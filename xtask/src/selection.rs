@@ -1,0 +1,80 @@
+//! Which integration tests a gate runs.
+//!
+//! Every gate selects the whole workspace and names its tests. With `-p` or `--exclude` a
+//! dependency would get other features, and be built anew with everything that stands on it.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::step::cargo;
+use crate::{manifests, tree};
+
+/// The package of the live tests.
+const LIVE_PACKAGE: &str = "tidegate-live";
+/// The integration test that is the simulator.
+const SIMULATOR: &str = "simulator";
+
+/// What a gate runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// Needs nothing but this repository.
+    Unit,
+    /// Many seeds of one test.
+    Simulator,
+    /// Needs servers, drivers and the built binary.
+    Live,
+}
+
+impl Part {
+    fn of(package: &str, test: &str) -> Self {
+        match (package, test) {
+            (LIVE_PACKAGE, _) => Self::Live,
+            (_, SIMULATOR) => Self::Simulator,
+            _ => Self::Unit,
+        }
+    }
+}
+
+/// `cargo test` of a part; an error when its tests have names that tests of other parts have too,
+/// since cargo knows them by their names only.
+pub(crate) fn integration(part: Part) -> Result<Command> {
+    let root = tree::root();
+    let (mut wanted, mut others) = (Vec::new(), Vec::new());
+    for member in manifests::members(&root)? {
+        for test in member.tests(&root)? {
+            let list =
+                if Part::of(&member.package, &test) == part { &mut wanted } else { &mut others };
+            list.push(test);
+        }
+    }
+    if let Some(name) = wanted.iter().find(|name| others.contains(name)) {
+        bail!("two integration tests of different gates are called {name}: rename one");
+    }
+    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    for name in &wanted {
+        command.args(["--test", name]);
+    }
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tests_of(part: Part) -> Vec<String> {
+        let command = integration(part).expect("no name twice");
+        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        words.skip_while(|word| word != "--test").filter(|word| word != "--test").collect()
+    }
+
+    #[test]
+    fn every_part_has_its_tests() {
+        assert_eq!(tests_of(Part::Simulator), [SIMULATOR]);
+        assert!(tests_of(Part::Live).contains(&"drivers".to_owned()));
+        let unit = tests_of(Part::Unit);
+        // files, and folders with a `main.rs`
+        assert!(unit.contains(&"layers".to_owned()) && unit.contains(&"allocations".to_owned()));
+        assert!(!unit.contains(&SIMULATOR.to_owned()) && !unit.contains(&"drivers".to_owned()));
+    }
+}
