@@ -17,7 +17,7 @@ use crate::proxy::Proxy;
 use crate::session::recall::Executed;
 use crate::session::{Job, Session, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Text, Wanted, insert_types, types_in};
+use crate::stmt::{Text, Wanted, tell_types};
 use sql::Effects;
 use wire::Status;
 use wire::command;
@@ -315,7 +315,7 @@ impl Proxy {
         };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let (kept, shares) = (&mut session.kept, lane.lease == Lease::Shared);
-        let mut on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
+        let on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
         // what is being prepared right in front of it has no id yet
         let server_id = on_lane.as_ref().map_or(command::LAST_PREPARED, |on_lane| on_lane.id.0);
         let at = HEADER_BYTES + command::STMT_ID.start;
@@ -327,21 +327,7 @@ impl Proxy {
                 if handle.params == 0 {
                     return;
                 }
-                // an execution on a shared lane cannot rely on those before it to succeed
-                let knows = !shares
-                    && on_lane.as_ref().is_some_and(|on_lane| on_lane.has_types(&handle.types));
-                if !knows && !handle.types.is_empty() {
-                    let sends = types_in(kept, handle.params).is_some()
-                        || insert_types(kept, handle.params, &handle.types);
-                    if let Some(on_lane) = on_lane.as_mut().filter(|_| sends) {
-                        let told = on_lane.has_types(&handle.types);
-                        on_lane.set_types(&handle.types);
-                        // should it be taken off the lane, nobody sees whether it fails
-                        if shares && !told {
-                            on_lane.forget_types();
-                        }
-                    }
-                }
+                tell_types(kept, (handle.params, &handle.types), on_lane, shares);
             }
             What::LongData(_) => {
                 if let Some(on_lane) = on_lane {

@@ -26,7 +26,7 @@ pub use answer::KeptAnswer;
 pub use lane::{LaneStmt, OnLane, Wanted};
 pub use registry::{Registry, Sought, StmtsOfAll};
 pub(crate) use spelled::spelled;
-pub(crate) use types::{insert_types, types_in};
+pub(crate) use types::{tell_types, types_in};
 
 /// A digest that is kept.
 pub struct KeptDigest {

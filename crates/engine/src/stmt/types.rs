@@ -5,6 +5,8 @@ use std::ops::Range;
 use wire::command::code;
 use wire::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 
+use crate::stmt::LaneStmt;
+
 /// Where a command says whether types follow: the byte, and the bit in it that says so. They follow
 /// right after the range.
 struct Flag {
@@ -41,8 +43,32 @@ pub(crate) fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
     kept.get(flag.at.end..flag.at.end + 2 * usize::from(params))
 }
 
+/// Adds the parameter types to a kept execution, where the server would read it with others or with
+/// none, and notes what the server knows then.
+pub(crate) fn tell_types(
+    kept: &mut Vec<u8>,
+    (params, types): (u16, &[u8]),
+    on_lane: Option<&mut LaneStmt>,
+    shares: bool,
+) {
+    let told = on_lane.as_ref().is_some_and(|on_lane| on_lane.has_types(types));
+    // an execution on a shared lane cannot rely on those before it to succeed
+    let relies = told && !shares;
+    if relies || types.is_empty() {
+        return;
+    }
+    let sends = types_in(kept, params).is_some() || insert_types(kept, params, types);
+    if let Some(on_lane) = on_lane.filter(|_| sends) {
+        on_lane.set_types(types);
+        // should it be taken off the lane, nobody sees whether it fails
+        if shares && !told {
+            on_lane.forget_types();
+        }
+    }
+}
+
 /// Adds parameter types to a kept command that has none; `false` when it has no place for them.
-pub(crate) fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
+fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
     let Some(flag) = flag_in(kept, params) else { return false };
     let Some(header) = Header::parse(kept) else { return false };
     // the header counts what is still to come of a long command, too
@@ -64,6 +90,9 @@ pub(crate) fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{ServerStmtId, StmtKey};
+    use crate::slab::Key;
+    use crate::stmt::OnLane;
 
     fn execute(flag: u8, rest: &[u8]) -> Vec<u8> {
         framed(vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, flag], rest)
@@ -87,6 +116,28 @@ mod tests {
         let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
         assert!(insert_types(&mut kept, 2, &[3, 0, 253, 0]));
         assert_eq!(kept, execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']));
+    }
+
+    /// What is sent of an execution without types, alone or shared, on a lane with the statement.
+    fn sent(lane: &mut OnLane, shares: bool) -> Vec<u8> {
+        let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
+        let on_lane = lane.take(StmtKey::new(1, 0), None, &[3, 0, 253, 0]);
+        tell_types(&mut kept, (2, &[3, 0, 253, 0]), on_lane, shares);
+        kept
+    }
+
+    #[test]
+    fn types_of_a_shared_execution_are_told_again_by_the_next() {
+        let bare = execute(0, &[7, 0, 0, 0, 1, b'x']);
+        let typed = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
+        let mut lane = OnLane::default();
+        lane.insert(StmtKey::new(1, 0), ServerStmtId(1), None, None);
+        // it may have been taken off its lane, and nobody knows what came of it
+        assert_eq!(sent(&mut lane, true), typed);
+        assert_eq!(sent(&mut lane, false), typed, "nobody has told them for certain");
+        assert_eq!(sent(&mut lane, false), bare, "the one before has");
+        assert_eq!(sent(&mut lane, true), typed, "among others it relies on none before it");
+        assert_eq!(sent(&mut lane, false), bare, "they are what they were");
     }
 
     #[test]
