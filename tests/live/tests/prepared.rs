@@ -7,6 +7,7 @@ use std::time::Duration;
 use lab::{Cluster, Flavour, SplitOptions};
 use live::{Program, Proxy, Raw, client, skip};
 use mysql::Conn;
+use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 
 const FLAVOURS: [Flavour; 2] = [Flavour::MariaDb, Flavour::MySql];
@@ -189,6 +190,15 @@ fn definitions_that_somebody_else_changes_are_seen_after_an_execution() {
             let mut late = client::connect(client::options(proxy.port));
             let told = late.prep(text).expect("prepared").columns().len();
             assert_eq!(told, columns, "a client that comes later, {}", flavour.name());
+        }
+        if live::full() {
+            // as many columns as before, and nobody executes
+            change("ALTER TABLE test.e MODIFY a BIGINT");
+            live::eventually("the new type is told", Duration::from_secs(15), || {
+                let mut late = client::connect(client::options(proxy.port));
+                let told = late.prep(text).expect("prepared").columns()[0].column_type();
+                told == ColumnType::MYSQL_TYPE_LONGLONG
+            });
         }
     }
 }

@@ -166,7 +166,9 @@ impl Proxy {
     /// Answers a prepare as a server did before; `false` when that is not known.
     fn known(&mut self, id: SessionId, stmt: ClientStmtId, key: StmtKey) -> bool {
         let definitions = self.offer.stmts.definitions();
-        let Some((answer, params)) = self.texts.answer(key, definitions) else { return false };
+        let Some((answer, params)) = self.texts.answer(key, definitions, self.now_us) else {
+            return false;
+        };
         let Some(session) = self.sessions.get_mut(id) else { return false };
         let status = status_of(session);
         self.orders.send(End::Client(id), |out| answer.write(out, stmt.0, status));
@@ -252,7 +254,7 @@ impl Proxy {
         let Some(stmts) = &mut session.stmts else { return };
         let answer = std::mem::take(&mut stmts.answer);
         let Some(handle) = stmts.get(stmt) else { return };
-        self.texts.keep_answer(handle.key, &answer, stmts.definitions);
+        self.texts.keep_answer(handle.key, &answer, stmts.definitions, self.now_us);
     }
 
     /// A statement could not be prepared: the client's id is not used.

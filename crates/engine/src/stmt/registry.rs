@@ -16,6 +16,10 @@ use crate::slab::Slab;
 use crate::stats::StmtRow;
 use crate::stmt::{KeptAnswer, Text};
 
+/// How long a server's answer to a prepare is given again. Longer than clients take to come one
+/// after the other, so that few of many ask a server.
+const ANSWER_US: u64 = 10_000_000;
+
 /// What the workers of a process share about statements: nothing that an execution looks at.
 #[derive(Debug, Default)]
 pub struct StmtsOfAll {
@@ -94,6 +98,7 @@ struct Entry {
     answer: Option<KeptAnswer>,
     /// [`StmtsOfAll::definitions`] when the answer was given.
     definitions: u64,
+    kept_us: u64,
     used_us: u64,
 }
 
@@ -133,6 +138,7 @@ impl Registry {
             counts: None,
             answer: None,
             definitions: 0,
+            kept_us: 0,
             used_us: now_us,
         };
         let key = self.entries.insert_with(|_| entry);
@@ -165,18 +171,26 @@ impl Registry {
 
     /// Keeps a server's answer for others, if it may be kept; `definitions` is what
     /// [`StmtsOfAll::definitions`] was when it was given.
-    pub fn keep_answer(&mut self, key: StmtKey, answer: &[u8], definitions: u64) {
+    pub fn keep_answer(&mut self, key: StmtKey, answer: &[u8], definitions: u64, now_us: u64) {
         if let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.found) {
             entry.answer = KeptAnswer::of(answer);
-            entry.definitions = definitions;
+            (entry.definitions, entry.kept_us) = (definitions, now_us);
         }
     }
 
     /// The answer kept for a text and its number of parameters, unless definitions changed since.
-    pub fn answer(&self, key: StmtKey, definitions: u64) -> Option<(&KeptAnswer, u16)> {
+    /// Nobody tells of those that change past the proxy: a server is asked again after a while.
+    pub fn answer(
+        &self,
+        key: StmtKey,
+        definitions: u64,
+        now_us: u64,
+    ) -> Option<(&KeptAnswer, u16)> {
         let entry = self.entries.get(key)?;
         let (_, params) = entry.counts?;
-        let answer = entry.answer.as_ref().filter(|_| entry.definitions == definitions)?;
+        let is_fresh = now_us.saturating_sub(entry.kept_us) < ANSWER_US;
+        let is_true = entry.definitions == definitions && is_fresh;
+        let answer = entry.answer.as_ref().filter(|_| is_true)?;
         Some((answer, params))
     }
 

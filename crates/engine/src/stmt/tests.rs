@@ -139,13 +139,27 @@ fn an_answer_is_given_again_until_definitions_change() {
     let key = texts.add(&known, false, 0);
     let bytes = answer(Caps::NONE, 1, Status::NONE);
     texts.learn(key, (1, 2));
-    texts.keep_answer(key, &bytes, 5);
-    assert_eq!(texts.answer(key, 5).map(|(_, params)| params), Some(2));
-    assert!(texts.answer(key, 6).is_none());
+    texts.keep_answer(key, &bytes, 5, 7);
+    assert_eq!(texts.answer(key, 5, 7).map(|(_, params)| params), Some(2));
+    assert!(texts.answer(key, 6, 7).is_none());
     texts.learn(key, (1, 2));
-    assert!(texts.answer(key, 5).is_some());
+    assert!(texts.answer(key, 5, 7).is_some());
     texts.learn(key, (2, 2));
-    assert!(texts.answer(key, 5).is_none());
+    assert!(texts.answer(key, 5, 7).is_none());
+}
+
+#[test]
+fn an_answer_is_given_again_for_ten_seconds_and_then_asked_for_anew() {
+    let mut texts = Registry::default();
+    let known = text("SELECT ?");
+    let key = texts.add(&known, false, 0);
+    let bytes = answer(Caps::NONE, 1, Status::NONE);
+    texts.learn(key, (1, 2));
+    texts.keep_answer(key, &bytes, 5, 3_000_000);
+    assert!(texts.answer(key, 5, 12_999_999).is_some());
+    assert!(texts.answer(key, 5, 13_000_000).is_none());
+    texts.keep_answer(key, &bytes, 5, 14_000_000);
+    assert!(texts.answer(key, 5, 23_000_000).is_some());
 }
 
 #[test]
