@@ -49,7 +49,7 @@ pub enum LogEvent {
         /// What was wrong.
         fault: String,
     },
-    /// A connect to a server failed.
+    /// A connect to a server failed. Told now and then while it fails for the same reason.
     ConnectFailed {
         /// Which server.
         server: ServerRef,
@@ -133,10 +133,12 @@ impl fmt::Display for LogEvent {
                 connection.0
             ),
             Self::ServerFault { server, fault } => {
-                write!(f, "server {server} broke the protocol: {fault}")
+                let hostgroup = server.hostgroup;
+                write!(f, "server {server} in hostgroup {hostgroup} broke the protocol: {fault}")
             }
             Self::ConnectFailed { server, fault, said } => {
-                write!(f, "connect to server {server} failed: {fault}")?;
+                let hostgroup = server.hostgroup;
+                write!(f, "connect to server {server} in hostgroup {hostgroup} failed: {fault}")?;
                 if !said.is_empty() {
                     write!(f, ": {said}")?;
                 }
@@ -161,8 +163,9 @@ impl fmt::Display for LogEvent {
                 let then = if *retried { "retried elsewhere" } else { "not retried" };
                 write!(
                     f,
-                    "connection to server {server} lost under connection {}, {then}",
-                    connection.0
+                    "connection to server {server} in hostgroup {} \
+                     lost under connection {}, {then}",
+                    server.hostgroup, connection.0
                 )
             }
             Self::NoConnection { hostgroup, connection, error } => {

@@ -215,6 +215,13 @@ fn whether_to_wait_or_to_refuse_depends_on_what_time_can_change() {
         explain(&shunned.topology, READERS, 1_000_000),
         "1 server: 127.0.0.1:1 shunned for 5 s more: connection refused (errno 111)"
     );
+    for (max, told) in [(1, "has its only connection in use"), (2, "has all 2 connections in use")]
+    {
+        let full = Bench::new(&[server(1, 1, max, "ONLINE")]);
+        let gauge = &full.topology.servers()[0].gauge;
+        assert!((0..max).all(|_| gauge.take_permit(u32::MAX)));
+        assert_eq!(explain(&full.topology, READERS, 0), format!("1 server: 127.0.0.1:1 {told}"));
+    }
 }
 
 #[test]

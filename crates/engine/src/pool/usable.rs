@@ -78,9 +78,9 @@ fn why_not(server: &Server, now_us: u64) -> String {
     if fault != LastFault::None {
         return format!("failed: {fault}");
     }
-    let used = server.gauge.used();
-    if used >= server.max_connections {
-        return format!("has all {} connections in use", server.max_connections);
+    match (server.gauge.used(), server.max_connections) {
+        (1.., 1) => "has its only connection in use".into(),
+        (used, max) if used >= max => format!("has all {max} connections in use"),
+        (used, max) => format!("online, {used} of {max} connections in use"),
     }
-    format!("online, {used} of {} connections in use", server.max_connections)
 }

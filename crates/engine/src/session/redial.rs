@@ -85,13 +85,16 @@ impl Proxy {
         // a server that waits shunned for longer than queries wait would never be tried again
         let longest_us = (vars.connect_timeout_server_max_ms * 1000).max(1_000_000);
         let recovery_us = recovery_us.min(longest_us);
+        let tells = server.gauge.tells(fault, self.now_us);
         let shunned = server.gauge.on_fault(fault, self.now_us, limit, recovery_us);
-        let (to, said) = (server.clone(), said.map(|s| s.message.clone()).unwrap_or_default());
-        self.orders.report(LogEvent::ConnectFailed { server: to, fault, said });
         if shunned {
             self.stats.shuns += 1;
             let (server, for_ms) = (server.clone(), recovery_us / 1000);
             self.orders.report(LogEvent::Shunned { server, fault, for_ms });
+        } else if tells {
+            let (server, said) = (server.clone(), said.map(|s| s.message.clone()));
+            let said = said.unwrap_or_default();
+            self.orders.report(LogEvent::ConnectFailed { server, fault, said });
         }
     }
 

@@ -136,6 +136,8 @@ pub struct Gauge {
     window_us: AtomicU64,
     window_faults: AtomicU32,
     last_fault: AtomicU64,
+    /// When a failure was last told.
+    told_us: AtomicU64,
     /// Until when it is not asked for more connections, because it allows no more.
     full_until_us: AtomicU64,
     /// Connections that are being opened.
@@ -243,6 +245,18 @@ impl Gauge {
         true
     }
 
+    /// Whether a failed connect is worth a line in the log, asked before [`Gauge::on_fault`] notes
+    /// it: one that repeats itself is told now and then. Those of accounts are each another's.
+    pub fn tells(&self, fault: LastFault, now_us: u64) -> bool {
+        let told_us = self.told_us.load(Ordering::Relaxed);
+        let lately = told_us != 0 && now_us.saturating_sub(told_us) < TELL_AGAIN_US;
+        if lately && !fault.is_final() && fault == self.last_fault() {
+            return false;
+        }
+        self.told_us.store(now_us.max(1), Ordering::Relaxed);
+        true
+    }
+
     /// Whether the server has just said that it lets no more clients in.
     pub fn is_full(&self, now_us: u64) -> bool {
         self.full_until_us.load(Ordering::Relaxed) > now_us
@@ -260,6 +274,9 @@ pub const FULL_PAUSE_US: u64 = 200_000;
 
 /// How long before its server a connection is closed that is idle.
 const IDLE_MARGIN_US: u64 = 5_000_000;
+
+/// How often a failure is told that repeats itself.
+const TELL_AGAIN_US: u64 = 10_000_000;
 
 /// How often a server is asked how long connections may be idle.
 const ASK_AGAIN_US: u64 = 60_000_000;
@@ -311,6 +328,22 @@ mod tests {
         assert_eq!(gauge.shunned_until_us(2_000_002), 2_001_001);
         assert_eq!(gauge.shunned_until_us(2_001_001), 0);
         assert_eq!(gauge.last_fault(), refused);
+    }
+
+    #[test]
+    fn a_failure_that_repeats_itself_is_told_now_and_then() {
+        let gauge = Gauge::default();
+        let told = |fault, now_us| {
+            let tells = gauge.tells(fault, now_us);
+            gauge.on_fault(fault, now_us, 3, 1_000);
+            tells
+        };
+        let (refused, denied) = (LastFault::Os(111), LastFault::Server(1045));
+        assert!(told(refused, 10) && !told(refused, 11) && !told(refused, 10_000_009));
+        assert!(told(refused, 10_000_010) && told(LastFault::Timeout, 10_000_011));
+        assert!(told(denied, 10_000_012) && told(denied, 10_000_013), "another account, perhaps");
+        gauge.on_success();
+        assert!(told(refused, 10_000_014), "it had worked in between");
     }
 
     #[test]
