@@ -257,6 +257,13 @@ impl Proxy {
         }
     }
 
+    /// A client ended what it sends, and everything was offered that came before. Returns whether
+    /// its socket is still of use, for answers; otherwise [`Proxy::on_client_gone`] is to follow.
+    /// To be asked again whenever its bytes would be offered again.
+    pub fn on_client_end(&mut self, id: SessionId) -> bool {
+        self.hear_end(id)
+    }
+
     /// A client closed, or its socket failed. Nothing more is sent to it.
     pub fn on_client_gone(&mut self, id: SessionId) {
         self.end_session(id, false);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Service  (sessions, admin, probes, test servers: knows MySQL, knows no socket)
-//!      ▲ on_accepted on_connected on_bytes on_gone on_drained on_timer on_mail on_turn_end
+//!      ▲ on_accepted on_connected on_bytes on_end on_gone on_drained on_timer on_mail on_turn_end
 //!      │                                                     │ send queue connect pause …
 //!   Loop  ──────────────── owns ──────────────────────────► Edge
 //!      ▲ events                                               │ sends, interest

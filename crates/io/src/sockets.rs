@@ -79,7 +79,8 @@ pub(crate) struct Socket<H> {
     pub(crate) dirty: bool,
     /// Listed for another offer of its unconsumed bytes.
     pub(crate) offered: bool,
-    /// The driver reported the end (0) or a failure while the socket was paused.
+    /// The end (0) or a failure, where it came while the socket was paused, or where the service
+    /// has still something to say.
     pub(crate) ended: Option<i32>,
     /// Received, not consumed.
     pub(crate) input: Buffer,

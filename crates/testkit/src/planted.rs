@@ -171,6 +171,10 @@ impl Service for Crooked {
         }
     }
 
+    fn on_end<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
+        self.worker.on_end(io, sock)
+    }
+
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         let is_lane = !self.clients.contains(&sock);
         self.clients.retain(|other| *other != sock);

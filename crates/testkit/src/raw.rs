@@ -118,6 +118,15 @@ impl Hall {
         self.clients.parts_mut().1.close(sock);
     }
 
+    /// Ends what a client sends when all of it is out; it still listens.
+    pub fn end_sending(&mut self, sock: Sock) {
+        let mut ends = false;
+        while !ends {
+            ends = self.clients.parts_mut().1.end_sending(sock);
+            self.step();
+        }
+    }
+
     /// Takes what has come on a client's socket, and waits for nothing.
     pub fn take(&mut self, sock: Sock) -> Vec<u8> {
         self.clients.service_mut().take(sock)

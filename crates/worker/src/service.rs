@@ -102,6 +102,14 @@ impl Service for Worker {
         taken
     }
 
+    fn on_end<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
+        self.at(io);
+        let Some(end @ End::Client(id)) = self.end(sock) else { return false };
+        let stays = self.tell(end, true, |proxy| proxy.on_client_end(id));
+        self.obey(io, &[]);
+        stays
+    }
+
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         self.at(io);
         let Some(end) = self.end(sock) else { return };

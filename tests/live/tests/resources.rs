@@ -93,6 +93,7 @@ fn a_client_gone_in_mid_result_leaves_nothing_running_and_spoils_nobodys_reply()
     load.await_more(500);
     let errors = load.stop();
     assert!(errors.is_empty(), "{errors:?}");
+    half_closed_clients_are_answered(&proxy);
     for server in cluster.servers() {
         eventually("nothing runs for those who left", Duration::from_secs(20), || {
             running(server) == 0
@@ -101,6 +102,30 @@ fn a_client_gone_in_mid_result_leaves_nothing_running_and_spoils_nobodys_reply()
     let mut session = client::connect(client::options(proxy.port));
     let value: Option<String> = session.query_first("SELECT 'mine'").expect("answered");
     assert_eq!(value.as_deref(), Some("mine"));
+}
+
+/// Those who end what they send, and still read, get the answers to what they asked, and then the
+/// end; what runs for them longer than a second is killed as if they had left.
+fn half_closed_clients_are_answered(proxy: &Proxy) {
+    let asked = |texts: &[&str]| {
+        let mut raw = Raw::login(proxy.port, "app", "app").expect("logged in");
+        for text in texts {
+            raw.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+        }
+        raw.finish();
+        String::from_utf8_lossy(&raw.rest().expect("the end comes")).into_owned()
+    };
+    let said = asked(&["SELECT 'one'", "SELECT SLEEP(0.2), 'two'", "SELECT 'three'"]);
+    let places = ["\u{3}one", "\u{3}two", "\u{5}three"].map(|word| said.find(word));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {said:?}");
+    let big = asked(&["SELECT REPEAT('x', 1000000) FROM test.seq_1_to_20"]);
+    assert!(big.len() > 20_000_000, "{} bytes", big.len());
+
+    let begun = Instant::now();
+    let said = asked(&["BEGIN", "SELECT SLEEP(600)"]);
+    let took = begun.elapsed().as_secs_f64();
+    assert!((1.0..8.0).contains(&took), "the end after {took} s");
+    assert_eq!(said.len(), 11, "more than the answer to BEGIN: {said:?}");
 }
 
 #[test]

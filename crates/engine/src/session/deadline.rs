@@ -72,9 +72,10 @@ impl Proxy {
     pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.alarms.fire(now_us) {
+        if !session.alarms.fire(now_us) || self.end_if_parted(id) {
             return;
         }
+        let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
             Phase::Waiting(_) => self.look_again(id),
@@ -91,6 +92,7 @@ impl Proxy {
             | Phase::Discarding { .. }
             | Phase::Closing => {}
         }
+        self.watch_parting(id);
         let unwatched =
             self.sessions.get(id).is_some_and(|session| session.alarms.next().is_none());
         if unwatched {

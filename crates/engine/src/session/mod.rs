@@ -4,7 +4,8 @@
 //! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
 //! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
 //! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
-//! and `ending`. `tend` looks after lanes that no session has, `give` gives them to other workers,
+//! and `ending`, with `parting` for clients that send nothing more. `tend` looks after lanes that
+//! no session has, `give` gives them to other workers,
 //! `turns` says who gets a lane that is free, or room on one, `share` runs commands on lanes that
 //! others use too, `recall` keeps what reads leave there,
 //! `track` follows what servers tell of their sessions, `adopt` is the change of the configuration,
@@ -44,6 +45,7 @@ mod login;
 mod long;
 mod lost;
 mod mirror;
+mod parting;
 mod place;
 mod prepare;
 mod query;
@@ -322,6 +324,8 @@ pub struct Session {
     pub(crate) input_waits: bool,
     /// The client is not read from.
     pub(crate) paused: bool,
+    /// When its client ended what it sends; it still reads, or it left.
+    pub(crate) ended_us: Option<u64>,
     /// The last time it became idle or began to log in.
     pub(crate) idle_since_us: u64,
     /// When its transaction began; 0 when there is none.
@@ -371,6 +375,7 @@ impl Session {
             alarms: deadline::Alarms::default(),
             input_waits: false,
             paused: false,
+            ended_us: None,
             idle_since_us: now_us,
             transaction_since_us: 0,
             lost: None,

@@ -201,7 +201,7 @@ impl Proxy {
         if session.paused {
             session.paused = false;
             self.orders.push(Order::Resume(End::Client(id)));
-        } else if session.input_waits {
+        } else if session.input_waits || session.ended_us.is_some() {
             self.orders.push(Order::Redeliver(End::Client(id)));
         }
     }

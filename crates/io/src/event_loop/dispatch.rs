@@ -278,6 +278,17 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
+    /// Nothing more will come, and the service has still something to say: the end is reported
+    /// again when bytes would be offered, and not by the system, over and over.
+    fn note_end(&mut self, sock: Sock) {
+        if let Some(socket) = self.edge.sockets.find_mut(sock)
+            && socket.phase == Phase::Open
+        {
+            socket.ended = Some(0);
+            self.edge.mute(sock);
+        }
+    }
+
     /// Calls `on_gone` and closes, unless the service closed or drains the socket itself.
     fn report_end(&mut self, sock: Sock, why: Option<Failure>) {
         let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
@@ -290,6 +301,10 @@ impl<D: Driver, S: Service> Loop<D, S> {
             return;
         }
         let orderly = why.is_none() && socket.phase == Phase::Open;
+        if orderly && self.service.on_end(&mut self.edge, sock) {
+            return self.note_end(sock);
+        }
+        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
         socket.phase = if orderly { Phase::Ending } else { Phase::Failed };
         socket.input.clear(&mut self.edge.pool);
         self.service.on_gone(&mut self.edge, sock, why);

@@ -35,6 +35,13 @@ pub trait Service {
     /// pauses the socket.
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize;
 
+    /// The other side will send nothing more, and all bytes before that were offered. Returns
+    /// whether the socket is still of use, for answers: then it stays open, and this is asked again
+    /// whenever bytes would be offered. Otherwise [`Service::on_gone`] follows.
+    fn on_end<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock) -> bool {
+        false
+    }
+
     /// The other side ended the stream (`None`) or the socket failed. Called once, never after
     /// [`Edge::close`], and after all bytes that arrived before the end. The socket is closed when
     /// this returns; after an orderly end a service that still has something to say may send and

@@ -88,6 +88,30 @@ pub fn who_has_ended_sending_still_hears<W: World>(world: &W) {
     assert!(!pair.client.parts_mut().1.end_sending(sock), "there is nobody");
 }
 
+pub fn who_has_ended_sending_is_answered_all_it_asked<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Leave);
+    pair.server.service_mut().stays_until = 9;
+    pair.server.service_mut().farewell = b"!".into();
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.client.parts_mut();
+    assert_eq!(io.send(sock, &[b"what?"]), 0);
+    assert!(io.end_sending(sock));
+    world.settle(&mut pair.server, &mut pair.client);
+    let before = pair.server.stats().events;
+    world.settle(&mut pair.server, &mut pair.client);
+    assert_eq!(pair.server.stats().events, before, "an end that is known is told again");
+    assert_eq!(pair.server.service().gone(server_sock), None);
+
+    pair.server.service_mut().habit = Habit::Echo;
+    pair.server.service_mut().stays_until = 5;
+    pair.server.parts_mut().1.redeliver(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "both closed", |server, client| {
+        server.stats().sockets + client.stats().sockets == 0
+    });
+    assert_eq!(pair.client.service().received(sock), b"what?!");
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
+}
+
 pub fn a_closed_socket_reports_nothing_more<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
     let (sock, server_sock) = pair.connect(world);

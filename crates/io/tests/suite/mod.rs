@@ -40,6 +40,7 @@ macro_rules! every_scenario {
             closing::a_refused_connect_is_reported_once,
             closing::bytes_before_the_end_come_before_the_end,
             closing::who_has_ended_sending_still_hears,
+            closing::who_has_ended_sending_is_answered_all_it_asked,
             closing::a_closed_socket_reports_nothing_more,
             closing::the_end_of_a_paused_socket_waits_for_its_bytes,
             closing::a_socket_that_fails_to_send_is_reported_gone_once,

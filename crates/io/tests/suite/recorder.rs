@@ -32,6 +32,8 @@ pub struct Recorder {
     pub habit: Habit,
     /// Pauses sockets as they are accepted.
     pub pauses_accepted: bool,
+    /// How many bytes it takes before it has no use for a socket whose other side has ended.
+    pub stays_until: usize,
     /// What to send when the other side has ended.
     pub farewell: Vec<u8>,
     pub seen: Vec<Seen>,
@@ -47,6 +49,7 @@ impl Recorder {
         Recorder {
             habit,
             pauses_accepted: false,
+            stays_until: 0,
             farewell: Vec::new(),
             seen: Vec::new(),
             received: HashMap::new(),
@@ -133,6 +136,11 @@ impl Service for Recorder {
         }
         self.received.entry(sock).or_default().extend_from_slice(&bytes[..taken]);
         taken
+    }
+
+    fn on_end<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock) -> bool {
+        self.live(sock);
+        self.received(sock).len() < self.stays_until
     }
 
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {

@@ -189,7 +189,7 @@ impl Service for Clients {
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
         let Some((at, _)) = self.stay_of(sock) else { return };
         if let Some(stay) = &self.list[at].stay {
-            stay.on_gone(&mut self.board.borrow_mut());
+            stay.on_gone(io.now(), &mut self.board.borrow_mut());
         }
         self.board.borrow_mut().progress = io.now();
         self.gone(io, at);

@@ -50,6 +50,11 @@ impl Expect {
         self.effects.is_empty() && self.file.is_none()
     }
 
+    /// Whether the client has to send something in the middle of it.
+    pub(super) fn asks_for_more(&self) -> bool {
+        self.file.is_some() || self.change_user.is_some()
+    }
+
     /// Takes whole packets until something has come of them; returns how many bytes it took.
     pub(super) fn take(&mut self, input: &[u8]) -> (usize, Outcome) {
         let mut taken = 0;

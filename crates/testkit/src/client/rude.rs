@@ -1,12 +1,13 @@
 //! Simulated clients that leave in mid-word, send nonsense, or end their side and still listen, and
 //! clients that are turned away.
 
-use io::Driver;
+use io::{Driver, Micros};
 use wire::command::code;
 use wire::connect::AuthSwitch;
 use wire::reply::ErrPacket;
 
 use super::Alarm;
+use super::reply::Expect;
 use super::stay::{Around, Goes, Phase, Stay};
 use crate::board::Board;
 use crate::dice::Dice;
@@ -47,15 +48,16 @@ impl Stay {
         let left = match around.dice.below(100) {
             0 | 1 => "client: left in a command",
             2 | 3 => "client: left without a word",
-            4 | 5 if !self.expects.is_empty() => "client: says no more",
+            4 | 5 if self.awaits_only() => "client: says no more",
             _ => return None,
         };
         let whole = left != "client: left in a command";
         let end = if whole { bytes.len() } else { around.dice.index(bytes.len()) };
         around.io.send(self.sock, &[&bytes[..end]]);
-        self.shut = left == "client: says no more" && around.io.end_sending(self.sock);
+        let shuts = left == "client: says no more" && around.io.end_sending(self.sock);
+        self.shut = shuts.then(|| around.io.now());
         around.board.borrow_mut().count(left);
-        Some(if self.shut { Goes::On } else { Goes::Away })
+        Some(if shuts { Goes::On } else { Goes::Away })
     }
 
     /// An error in place of the greeting; false for anything else.
@@ -77,8 +79,21 @@ impl Stay {
             Phase::Leaving | Phase::Garbled => true,
             // an address of which too many logins failed is not even greeted
             Phase::Greeting => board.limits.failed_logins.is_some(),
-            Phase::Login | Phase::Ready => self.shut,
+            Phase::Login | Phase::Ready => self.shut.is_some(),
         }
+    }
+
+    /// Whether it has ended its side, and not long ago, and waits for answers that need not another
+    /// byte of it.
+    pub(super) fn is_owed_answers(&self, now: Micros) -> bool {
+        let lately = |at: Micros| now.since(at) < Micros::from_ms(900);
+        self.phase == Phase::Ready && !self.expects.is_empty() && self.shut.is_some_and(lately)
+    }
+
+    /// Whether it waits for answers, and not for being asked for more.
+    fn awaits_only(&self) -> bool {
+        let asked = self.expects.iter().any(Expect::asks_for_more);
+        !self.expects.is_empty() && !asked && !self.model.relayed
     }
 }
 

@@ -53,11 +53,11 @@ pub(super) struct Stay {
     pub(super) phase: Phase,
     caps: Caps,
     connection: u32,
-    model: Model,
+    pub(super) model: Model,
     input: Vec<u8>,
     pub(super) expects: VecDeque<Expect>,
-    /// It has ended its side.
-    pub(super) shut: bool,
+    /// When it ended its side.
+    pub(super) shut: Option<Micros>,
     commands_left: u64,
     number: u32,
 }
@@ -80,7 +80,7 @@ impl Stay {
             connection: 0,
             input: Vec::new(),
             expects: VecDeque::new(),
-            shut: false,
+            shut: None,
             commands_left: if habits.drills { habits.commands } else { commands },
             number: 0,
         }
@@ -214,7 +214,7 @@ impl Stay {
 
     /// Time to send something.
     pub(super) fn on_act<D: Driver>(&mut self, around: &mut Around<'_, D>) -> Goes {
-        if self.phase != Phase::Ready || !self.expects.is_empty() || self.shut {
+        if self.phase != Phase::Ready || !self.expects.is_empty() || self.shut.is_some() {
             return Goes::On;
         }
         if self.commands_left == 0 {
@@ -460,12 +460,15 @@ impl Stay {
     }
 
     /// The proxy closed the connection.
-    pub(super) fn on_gone(&self, board: &mut Board) {
+    pub(super) fn on_gone(&self, now: Micros, board: &mut Board) {
         board.tell(|| format!("s{} sees the end", self.tag));
         let expected = self.expects_the_end(board);
         let killed = board.kills_asked.contains(&self.tag);
         if !(expected || killed || board.losses) {
             board.wrong(format!("{}: the connection was closed", self.doing()));
+        }
+        if self.is_owed_answers(now) && !(killed || board.losses) {
+            board.wrong(format!("{}: the end in place of an answer", self.doing()));
         }
         let begun = self.expects.front().is_none_or(|expect| expect.may_begin(&self.input));
         if self.phase == Phase::Ready && !begun {

@@ -1,0 +1,80 @@
+//! A client that will send nothing more, and may still read: what it sent before is answered.
+//!
+//! One that left looks the same until it is sent something. So its commands have a moment, and then
+//! it has gone: `mysql-kill_backend_connection_when_disconnect` promises that nothing runs on for
+//! nobody.
+
+use crate::ids::SessionId;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::session::{Phase, Session, Stage};
+
+/// How long the commands of a client may take that sends nothing more, all of them together.
+const PARTING_US: u64 = 1_000_000;
+
+impl Proxy {
+    /// The client sends nothing more, and everything was offered that it sent. Returns whether its
+    /// socket is still of use.
+    pub(crate) fn hear_end(&mut self, id: SessionId) -> bool {
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        if !session.goes_on_alone() {
+            let is_idle = matches!(session.phase, Phase::Idle);
+            if is_idle {
+                // its answers may not all be out
+                self.part(id);
+            }
+            return is_idle;
+        }
+        if session.ended_us.is_none() {
+            session.ended_us = Some(self.now_us);
+            self.watch_parting(id);
+        }
+        true
+    }
+
+    /// Ends a session whose client has sent nothing for too long, because it cannot; returns
+    /// whether it did.
+    pub(crate) fn end_if_parted(&mut self, id: SessionId) -> bool {
+        let is_over = self.parting_due_us(id).is_some_and(|due_us| due_us <= self.now_us);
+        if is_over {
+            self.part(id);
+        }
+        is_over
+    }
+
+    /// Sees to it that the time of a client that sends nothing more is noticed.
+    pub(crate) fn watch_parting(&mut self, id: SessionId) {
+        if let Some(due_us) = self.parting_due_us(id) {
+            self.wake(id, due_us);
+        }
+    }
+
+    /// When a client that sends nothing more is taken for one that left; `None` for one that may
+    /// send, and where commands run to their ends for nobody.
+    fn parting_due_us(&self, id: SessionId) -> Option<u64> {
+        let limited = self.snapshot.vars.kill_backend_connection_when_disconnect;
+        let ended_us = self.sessions.get(id).filter(|_| limited)?.ended_us?;
+        Some(ended_us.saturating_add(PARTING_US))
+    }
+
+    fn part(&mut self, id: SessionId) {
+        self.orders.push(Order::Close(End::Client(id)));
+        self.end_session(id, false);
+    }
+}
+
+impl Session {
+    /// Whether what it does comes to an end without another byte of its client.
+    fn goes_on_alone(&self) -> bool {
+        match &self.phase {
+            Phase::Delayed(_) | Phase::Waiting(_) => true,
+            Phase::Running(running) => match running.stage {
+                Stage::Aligning { .. } => true,
+                Stage::Sent => running.job.upload.is_none(),
+                Stage::Infile(_) => false,
+            },
+            Phase::Idle => self.awaits_kill,
+            _ => false,
+        }
+    }
+}

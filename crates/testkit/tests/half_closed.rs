@@ -1,0 +1,74 @@
+//! Clients that end what they send and still read: what they asked is answered, as long as it does
+//! not take as if nobody were there.
+
+use io::Sock;
+use testkit::mysqld::Manners;
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::{Caps, command};
+
+/// Answers come after up to that many microseconds.
+fn hall(seed: u64, delay_us: u64) -> Hall {
+    let manners = Manners { late: 100, delay_us, ..Manners::default() };
+    Hall::in_weather(seed, &Simulator::new(), &Weather { manners, ..Weather::cutting() })
+}
+
+/// The text of a write.
+fn write(number: u32) -> String {
+    format!(
+        "DELETE /*s1 q{number} u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 \
+         k=write r=1 w=0 n=1 wa=0*/ FROM t"
+    )
+}
+
+/// Sends these writes at once, behind them a command that is cut short, and then the end.
+fn ask_and_end(hall: &mut Hall, sock: Sock, numbers: std::ops::RangeInclusive<u32>) {
+    let mut bytes = Vec::new();
+    for number in numbers {
+        command::write_query(&mut bytes, write(number).as_bytes());
+    }
+    bytes.extend([9, 0, 0, 0, 3]);
+    hall.send(sock, &bytes);
+    hall.end_sending(sock);
+}
+
+/// What came before the end, by first bytes.
+fn answers(hall: &mut Hall, sock: Sock) -> Vec<u8> {
+    let mut firsts = Vec::new();
+    while let Some((payload, seq)) = hall.packet(sock) {
+        assert_eq!(seq, 1);
+        firsts.extend(payload.first());
+    }
+    firsts
+}
+
+#[test]
+fn all_that_was_asked_before_the_end_is_answered_in_order() {
+    for seed in 0..20 {
+        let mut hall = hall(seed, 20_000);
+        let sock = hall.login(Caps::DEPRECATE_EOF);
+        let began = hall.stage.net.now();
+        ask_and_end(&mut hall, sock, 1..=5);
+        assert_eq!(answers(&mut hall, sock), [0; 5], "seed {seed}");
+        assert!(hall.ends(sock), "seed {seed}: the session goes on");
+        let took = hall.stage.net.now().since(began);
+        assert!(took.as_ms() < 900, "seed {seed}: the end comes {} ms later", took.as_ms());
+        let counters = hall.counters();
+        assert_eq!((counters.clients_aborted, counters.kills_sent), (1, 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn what_takes_long_is_ended_as_that_of_a_client_that_left() {
+    let mut hall = hall(1, 9_000_000);
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    // it opens a connection
+    assert_eq!(hall.ask(sock, &write(1)).first(), Some(&0));
+    let began = hall.stage.net.now();
+    ask_and_end(&mut hall, sock, 2..=2);
+    assert_eq!(answers(&mut hall, sock), []);
+    assert!(hall.ends(sock), "the session goes on");
+    let took = hall.stage.net.now().since(began).as_ms();
+    assert!((1000..1500).contains(&took), "ended after {took} ms");
+    assert_eq!(hall.counters().kills_sent, 1);
+}
