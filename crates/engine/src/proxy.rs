@@ -181,6 +181,7 @@ impl Proxy {
         self.stats.client_bytes_received += taken as u64;
         if let Some(session) = self.sessions.get_mut(id) {
             session.input_waits = taken < bytes.len();
+            session.heard_us = self.now_us;
         }
         self.check_invariants(id);
         taken

@@ -72,3 +72,21 @@ fn what_takes_long_is_ended_as_that_of_a_client_that_left() {
     assert!((1000..1500).contains(&took), "ended after {took} ms");
     assert_eq!(hall.counters().kills_sent, 1);
 }
+
+#[test]
+fn who_ends_long_after_asking_has_left() {
+    let mut hall = hall(1, 9_000_000);
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    assert_eq!(hall.ask(sock, &write(1)).first(), Some(&0));
+    let mut bytes = Vec::new();
+    command::write_query(&mut bytes, write(2).as_bytes());
+    hall.send(sock, &bytes);
+    let asked = hall.stage.net.now();
+    hall.until(|hall| hall.stage.net.now().since(asked).as_ms() >= 200);
+    hall.end_sending(sock);
+    let ended = hall.stage.net.now();
+    assert!(hall.ends(sock), "the session goes on");
+    let took = hall.stage.net.now().since(ended).as_ms();
+    assert!(took < 100, "it ends {took} ms later");
+    assert_eq!(hall.counters().kills_sent, 1);
+}

@@ -324,6 +324,8 @@ pub struct Session {
     pub(crate) input_waits: bool,
     /// The client is not read from.
     pub(crate) paused: bool,
+    /// When bytes of its client were last offered.
+    pub(crate) heard_us: u64,
     /// When its client ended what it sends; it still reads, or it left.
     pub(crate) ended_us: Option<u64>,
     /// The last time it became idle or began to log in.
@@ -375,6 +377,7 @@ impl Session {
             alarms: deadline::Alarms::default(),
             input_waits: false,
             paused: false,
+            heard_us: now_us,
             ended_us: None,
             idle_since_us: now_us,
             transaction_since_us: 0,

@@ -1,13 +1,18 @@
 //! A client that will send nothing more, and may still read: what it sent before is answered.
 //!
-//! One that left looks the same until it is sent something. So its commands have a moment, and then
-//! it has gone: `mysql-kill_backend_connection_when_disconnect` promises that nothing runs on for
-//! nobody.
+//! One that left looks the same until it is sent something. But who still reads ends right behind
+//! what it asked, and who leaves has mostly lost patience. And commands have a moment, then their
+//! client has gone: `mysql-kill_backend_connection_when_disconnect` promises that nothing runs on
+//! for nobody.
 
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::session::{Phase, Session, Stage};
+
+/// How soon the end comes behind the last bytes of a client that still reads. Whoever waits in vain
+/// under load leaves later, and must not be served in place of those who are there.
+const PROMPT_US: u64 = 100_000;
 
 /// How long the commands of a client may take that sends nothing more, all of them together.
 const PARTING_US: u64 = 1_000_000;
@@ -17,8 +22,10 @@ impl Proxy {
     /// socket is still of use.
     pub(crate) fn hear_end(&mut self, id: SessionId) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        if !session.goes_on_alone() {
-            let is_idle = matches!(session.phase, Phase::Idle);
+        let is_prompt = self.now_us.saturating_sub(session.heard_us) < PROMPT_US;
+        let reads = session.ended_us.is_some() || is_prompt;
+        if !reads || !session.goes_on_alone() {
+            let is_idle = matches!(session.phase, Phase::Idle) && !session.awaits_kill;
             if is_idle {
                 // its answers may not all be out
                 self.part(id);
