@@ -89,9 +89,10 @@ ruby_step() {
     ruby -e 'require "active_record"; require "mysql2"'
 }
 
-step python "$here/python/requirements.txt" -- python_step
-step node "$here"/node/*.js* -- node_step
-step go "$here"/go/*.go "$here/go/go.mod" -- go_step
-step java "$here"/java/pom.xml "$here"/java/src/main/java/*.java -- java_step
-step php "$here"/php/*.php -- php_step
-step ruby "$here"/ruby/*.rb -- ruby_step
+step python "$here/python/requirements.txt" -- python_step &
+step node "$here"/node/*.js* -- node_step &
+step go "$here"/go/*.go "$here/go/go.mod" -- go_step &
+step java "$here"/java/pom.xml "$here"/java/src/main/java/*.java -- java_step &
+step php "$here"/php/*.php -- php_step &
+step ruby "$here"/ruby/*.rb -- ruby_step &
+wait
