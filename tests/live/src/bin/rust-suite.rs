@@ -171,6 +171,7 @@ fn infile(conn: &mut Conn, lines: u64) -> Result<Json> {
     Ok(text(conn, &format!("LOAD DATA LOCAL INFILE '{path}' INTO TABLE loaded"))?)
 }
 
+/// Takes one step, whose first key in alphabetical order says what it is.
 fn step(conn: &mut Conn, other: &mut Option<Conn>, step: &Json) -> Result<Json> {
     let (kind, argument) = step.as_object().and_then(|step| step.iter().next()).context("step")?;
     let words = argument.as_str().unwrap_or_default();
