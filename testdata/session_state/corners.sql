@@ -481,7 +481,7 @@ SELECT @@time_zone
 SET autocommit = 0, nothing = 1
 SELECT @@autocommit
 SET @z = 1, @y = (SELECT a FROM t UNION SELECT 1 UNION SELECT 2)
-SELECT @z, @y
+SELECT @z IS NULL, @y IS NULL
 # autocommit_off_everything
 SET autocommit = 0
 INSERT INTO t (a) VALUES (1)

@@ -26,7 +26,7 @@ impl Holds {
     pub const TEXT_PREPARE: Self = Self(1 << 5);
     /// The next statement may ask for the rows found.
     pub const FOUND_ROWS: Self = Self(1 << 7);
-    /// The next statement may ask for the warnings.
+    /// The next statement may ask for the warnings; ends when somebody else waits, too.
     pub const WARNINGS: Self = Self(1 << 8);
     /// A `SET` that is not replayed was executed.
     pub const SET: Self = Self(1 << 9);

@@ -70,6 +70,8 @@ pub enum Step {
     Prepare(StmtKey),
     /// A read once more, for the warnings it leaves behind.
     Again,
+    /// What is left of the last statement, so that the lane can be somebody else's.
+    Diagnostics,
 }
 
 /// A command of the proxy's own on a lane that no session has.

@@ -18,7 +18,7 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
 use crate::route::QueryProcessor;
-use crate::session::{Mirrors, Phase, Session};
+use crate::session::{Mirrors, Phase, Session, Warned};
 pub use crate::session::{Parcel, Replaced};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
@@ -73,6 +73,8 @@ pub struct Proxy {
     pub(crate) mirrors: Mirrors,
     /// What reads came to before.
     pub(crate) history: History,
+    /// Lanes that sessions keep because of warnings or an error.
+    pub(crate) warned: Warned,
     /// Shared lanes with commands that were not sent.
     pub(crate) gathering: Vec<LaneId>,
     pub(crate) now_us: u64,
@@ -118,6 +120,7 @@ impl Proxy {
             processor: QueryProcessor::new(&snapshot, seed),
             mirrors: Mirrors::new(&snapshot.vars),
             history: History::default(),
+            warned: Warned::default(),
             gathering: Vec::new(),
             snapshot,
             offer,

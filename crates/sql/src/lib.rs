@@ -23,6 +23,7 @@ mod calls;
 mod calls_table;
 mod command_class;
 mod cursor;
+mod diagnostics;
 mod digest;
 mod effects;
 mod facts;
@@ -43,6 +44,7 @@ mod verb;
 
 pub use calls::only_computes;
 pub use command_class::{CommandClass, command_class};
+pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{Facts, facts, facts_in, is_read_only, parse_use, parse_use_in};

@@ -63,8 +63,32 @@ pub fn answer(meta: &Meta, voice: &Voice<'_>) -> Vec<u8> {
         Kind::Refuse => refuse(&mut out, &mut seq, meta, server, 1064),
         Kind::Deadlock => refuse(&mut out, &mut seq, meta, server, 1213),
         Kind::File => write_infile(&mut out, &mut seq, file_name(meta).as_bytes()),
+        Kind::Diagnostics => return diagnostics(Some((meta.tag, meta.warned)), voice),
     }
     out
+}
+
+/// What a connection tells of the warnings and errors of a statement: of that session, with that
+/// number.
+pub fn diagnostics(of: Option<(u32, u32)>, voice: &Voice<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut seq = 1;
+    let columns = [b"Level".as_slice(), b"Code", b"Message"].map(ColumnDef::text);
+    let mut writer = ResultWriter::begin(&mut out, &mut seq, voice.caps, &columns, voice.status);
+    if let Some((tag, number)) = of {
+        let message = condition(tag, number);
+        for (level, code) in [("Warning", "1292"), ("Error", "1064")] {
+            let row = [level, code, &message];
+            writer.text_row(row.map(|cell| Some(cell.as_bytes())));
+        }
+    }
+    writer.end(voice.status, 0);
+    out
+}
+
+/// What a condition says that a statement left.
+pub(crate) fn condition(tag: u32, number: u32) -> String {
+    format!("s{tag} q{number}")
 }
 
 /// The answer to the last packet of a file, which had the sequence number before `seq`.

@@ -47,7 +47,7 @@ const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 81] = [
+const HAPPENS: [&str; 83] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -119,6 +119,7 @@ const HAPPENS: [&str; 81] = [
     "server: says no more",
     "server: settings",
     "server: settings replayed",
+    "server: tells of warnings",
     "server: wants a statement prepared anew",
     "set",
     "shared",
@@ -126,6 +127,7 @@ const HAPPENS: [&str; 81] = [
     "too long",
     "twice",
     "warn",
+    "warned?",
     "warnings",
     "wordy read",
     "write",

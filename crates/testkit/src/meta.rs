@@ -29,9 +29,11 @@ pub enum Kind {
     File,
     /// A prepared statement's text: what its executions say counts.
     Prepare,
+    /// The warnings of the statement before.
+    Diagnostics,
 }
 
-const KINDS: [(Kind, &str); 10] = [
+const KINDS: [(Kind, &str); 11] = [
     (Kind::Rows, "rows"),
     (Kind::Break, "break"),
     (Kind::Write, "write"),
@@ -42,6 +44,7 @@ const KINDS: [(Kind, &str); 10] = [
     (Kind::Deadlock, "deadlock"),
     (Kind::File, "file"),
     (Kind::Prepare, "prepare"),
+    (Kind::Diagnostics, "diagnostics"),
 ];
 
 /// What is to be answered.

@@ -39,6 +39,10 @@ pub enum Planted {
     AnsweredTwice,
     /// A server ends a connection, and nobody notices.
     EndUnnoticed,
+    /// What a server tells of a session's warnings is taken for what it tells of another one's.
+    WarningsMixedUp,
+    /// What a server tells of a session's warnings gets lost.
+    WarningsForgotten,
 }
 
 /// The worker behind what was planted.
@@ -54,13 +58,16 @@ pub struct Crooked {
     again: Vec<(Sock, Vec<u8>)>,
     /// A lane on its way here that another one may be taken for.
     held_back: Option<Mail>,
+    /// What a server told of warnings last.
+    told: Option<Vec<u8>>,
 }
 
 impl Crooked {
     /// The worker, with a bug or without.
     pub fn new(worker: Worker, planted: Option<Planted>, dice: Dice) -> Self {
         let (lanes, clients, prepared, again) = Default::default();
-        Self { worker, planted, dice, lanes, clients, prepared, again, held_back: None }
+        let (held_back, told) = (None, None);
+        Self { worker, planted, dice, lanes, clients, prepared, again, held_back, told }
     }
 
     /// The worker itself.
@@ -89,6 +96,12 @@ impl Crooked {
             && let Some(mixed) = self.mixed_up(sock, bytes)
         {
             return self.worker.on_bytes(io, sock, &mixed);
+        }
+        if self.planted == Some(Planted::WarningsMixedUp) && tells_of_warnings(bytes) {
+            let before = self.told.replace(bytes.to_vec());
+            if let Some(before) = before.filter(|before| before.len() == bytes.len()) {
+                return self.worker.on_bytes(io, sock, &before);
+            }
         }
         if bytes.starts_with(&[7, 0, 0, 1, 0]) && self.strikes(Planted::AnsweredTwice, 3) {
             let both = [bytes, bytes].concat();
@@ -142,6 +155,12 @@ impl Crooked {
         }
         taken
     }
+}
+
+/// Whether it is the beginning of a result of three columns, the first of which is the level.
+fn tells_of_warnings(bytes: &[u8]) -> bool {
+    let level = |bytes: &[u8]| bytes.windows(5).any(|name| name == b"Level");
+    bytes.starts_with(&[1, 0, 0, 1, 3]) && bytes.get(..64).is_some_and(level)
 }
 
 impl Service for Crooked {

@@ -157,6 +157,13 @@ fn sim_finds_the_end_of_a_connection_that_nobody_notices() {
 }
 
 #[test]
+fn sim_finds_warnings_that_are_mixed_up_or_forgotten() {
+    for bug in [Planted::WarningsMixedUp, Planted::WarningsForgotten] {
+        println!("{bug:?}: {}", found_as(bug, "got \"").expect("within 1,000 seeds"));
+    }
+}
+
+#[test]
 fn sim_repeats_a_seed_exactly() {
     let simulator = Simulator::new();
     for seed in [3, 17, 58] {

@@ -151,6 +151,41 @@ fn a_connection_on_which_a_set_failed_is_reset_and_used_again() {
 }
 
 #[test]
+fn sessions_that_idle_after_an_error_keep_nobody_waiting() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let rows: Vec<String> = (1..=50).map(|a| format!("({a})")).collect();
+        let table = format!(
+            "CREATE TABLE test.taken (a INT PRIMARY KEY); INSERT INTO test.taken VALUES {}",
+            rows.join(",")
+        );
+        cluster.primary().sql(&table).expect("made");
+        let proxy = proxy(&cluster, 5, "threads = 1");
+        let mut conns: Vec<_> =
+            (0..50).map(|_| client::connect(client::options(proxy.port))).collect();
+        let began = Instant::now();
+        for (at, conn) in conns.iter_mut().enumerate() {
+            let text = format!("INSERT INTO taken VALUES ({})", at + 1);
+            let refused = conn.query_drop(text).expect_err("it is there already");
+            assert_eq!(client::refusal(&refused).0, 1062);
+        }
+        let took = began.elapsed();
+        println!("fifty errors over five connections took {took:?}");
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert_eq!((counter(&proxy, "lanes_created"), counter(&proxy, "lanes_reset")), (5, 0));
+        // whoever asks later is told of its own
+        for (at, conn) in conns.iter_mut().enumerate() {
+            let said: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS").expect("told");
+            let [(level, 1062, message)] = said.as_slice() else { panic!("{said:?}") };
+            assert_eq!(level, "Error");
+            assert!(message.contains(&format!("'{}'", at + 1)), "{message}");
+        }
+        assert!(counter(&proxy, "diagnostics_kept") >= 45);
+        assert_eq!(counter(&proxy, "connect_timeouts"), 0);
+    }
+}
+
+#[test]
 fn a_server_that_refuses_what_another_one_took_keeps_its_connection() {
     let (Some(mariadb), Some(mysql)) = (MARIADB.cluster(), MYSQL.cluster()) else { return };
     let ports = [mariadb.primary().port, mysql.primary().port];

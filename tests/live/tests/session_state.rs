@@ -23,6 +23,8 @@ enum Kind {
     Plain,
     /// Of `corners.sql`.
     Corner,
+    /// Of `diagnostics.sql`: nothing in it keeps a connection that somebody else waits for.
+    Diagnostics,
     /// Of a table, not of a file.
     Spelling,
 }
@@ -35,8 +37,11 @@ fn scripts() -> Vec<Script> {
     let mut scripts = Vec::new();
     for file in files.iter().filter(|file| file.path().extension().is_some_and(|e| e == "sql")) {
         let text = std::fs::read_to_string(file.path()).expect("readable");
-        let is_corner = file.file_name() == "corners.sql";
-        let kind = if is_corner { Kind::Corner } else { Kind::Plain };
+        let kind = match file.file_name().to_str() {
+            Some("corners.sql") => Kind::Corner,
+            Some("diagnostics.sql") => Kind::Diagnostics,
+            _ => Kind::Plain,
+        };
         for line in text.lines() {
             match line.strip_prefix("# ") {
                 Some(name) => scripts.push(Script { name: name.into(), kind, lines: Vec::new() }),
@@ -217,8 +222,9 @@ fn disturb(neighbour: &mut Conn, script: &Script) {
     assert_eq!(seen, Some(expected), "the neighbour keeps its own");
 }
 
-/// A proxy that knows one server by three addresses, so that it picks another with each statement.
-fn proxy(cluster: &Cluster) -> Proxy {
+/// A proxy that knows one server by some addresses. With three it picks another one with each
+/// statement; with one, everybody has to have the same connection.
+fn proxy(cluster: &Cluster, addresses: &[&str], connections: u32) -> Proxy {
     let version = live::greeting_of(cluster.primary().port).expect("the server greets");
     let port = cluster.primary().port;
     Proxy::start(|interfaces| {
@@ -228,9 +234,10 @@ fn proxy(cluster: &Cluster) -> Proxy {
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n"
         );
-        for address in ADDRESSES {
+        for address in addresses {
             text += &format!(
-                "[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"{address}\"\nport = {port}\n\n"
+                "[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"{address}\"\nport = {port}\n\
+                 max_connections = {connections}\n\n"
             );
         }
         text
@@ -256,28 +263,43 @@ fn scripts_agree(flavour: Flavour, what: &str) {
     let others = "CREATE DATABASE other; \
         CREATE TABLE other.n (a INT AUTO_INCREMENT PRIMARY KEY, b INT) AUTO_INCREMENT = 1000";
     cluster.primary().sql(others).expect("created");
-    let proxy = proxy(&cluster);
-    let mut neighbour = neighbour(proxy.port);
-    let mut wrong = Vec::new();
     let scripts = scripts();
+    let count = scripts.len();
+    assert!(count >= 300, "{count} scripts");
     let chosen = scripts.iter().enumerate().filter(|(number, script)| {
         // the short form leaves out most spellings, and runs every corner with one server
         let turn = number + usize::from(flavour == Flavour::MySql);
         let (is_turn, is_chosen) = (turn.is_multiple_of(2), number.is_multiple_of(8));
         live::full()
             || match script.kind {
-                Kind::Plain => true,
+                Kind::Plain | Kind::Diagnostics => true,
                 Kind::Corner => is_turn,
                 Kind::Spelling => is_chosen,
             }
     });
-    for (_, script) in chosen {
+    let chosen: Vec<&Script> = chosen.map(|(_, script)| script).collect();
+    compare(flavour, what, &cluster, &proxy(&cluster, &ADDRESSES, 1000), &chosen);
+    let of_diagnostics = scripts.iter().filter(|script| matches!(script.kind, Kind::Diagnostics));
+    let one = proxy(&cluster, &ADDRESSES[..1], 1);
+    compare(flavour, what, &cluster, &one, &of_diagnostics.collect::<Vec<_>>());
+    let counter = |name| one.counter(name).expect("counted");
+    assert_eq!(counter("connect_timeouts"), 0);
+    for name in ["diagnostics_kept", "diagnostics_told", "diagnostics_raised"] {
+        assert!(counter(name) > 0, "{name}");
+    }
+}
+
+/// Runs scripts directly and through a proxy, with somebody else in between.
+fn compare(flavour: Flavour, what: &str, cluster: &Cluster, proxy: &Proxy, scripts: &[&Script]) {
+    let mut neighbour = neighbour(proxy.port);
+    let mut wrong = Vec::new();
+    for script in scripts {
         let here: Vec<&str> = script.lines.iter().filter_map(|line| of(flavour, line)).collect();
-        clean(&cluster);
+        clean(cluster);
         let mut direct = Runner::new(cluster.primary().port);
         let expected: Vec<String> = here.iter().map(|line| direct.run(line)).collect();
         drop(direct);
-        clean(&cluster);
+        clean(cluster);
         let mut through = Runner::new(proxy.port);
         for (line, expected) in here.iter().zip(expected) {
             disturb(&mut neighbour, script);
@@ -290,8 +312,6 @@ fn scripts_agree(flavour: Flavour, what: &str) {
             }
         }
     }
-    let count = scripts.len();
-    assert!(count >= 300, "{count} scripts");
     assert!(
         wrong.is_empty(),
         "{what}: {} differ\n{}",

@@ -179,7 +179,13 @@ impl Proxy {
                     self.look_again_later(id);
                 }
             }
-            _ => self.look_again_later(id),
+            _ => {
+                self.look_again_later(id);
+                let waiting = self.sessions.get(id).and_then(Session::waiting);
+                if let Some(hostgroup) = waiting.map(|waiting| waiting.job.hostgroup) {
+                    self.relieve_first(hostgroup);
+                }
+            }
         }
     }
 

@@ -32,8 +32,9 @@ impl Proxy {
                 return taken;
             }
             let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
+            let waits = session.awaits_kill || session.awaits_diagnostics();
             let step = match &mut session.phase {
-                Phase::Idle if session.awaits_kill => self.hold_input(id, rest),
+                Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
                 Phase::Greeting { .. } | Phase::Login(_) => self.next_login_packet(id, rest),
                 Phase::Running(running) => {

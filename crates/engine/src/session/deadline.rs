@@ -191,6 +191,7 @@ impl Proxy {
         } else if lane.lease == Lease::Upkeep {
             self.check_upkeep(id);
         } else {
+            self.check_diagnostics(id);
             self.check_progress(id);
         }
     }

@@ -224,6 +224,7 @@ impl Proxy {
     /// Takes a backend connection out of the books.
     pub(crate) fn end_lane(&mut self, lane_id: LaneId) -> Option<Lane> {
         let lane = self.lanes.remove(lane_id)?;
+        self.warned.remove(lane.server.index, lane_id);
         lane.server.gauge.give_permit();
         if lane.login.is_some() {
             lane.server.gauge.end_dial();

@@ -82,8 +82,9 @@ impl Proxy {
             let gives = pool::is_usable(server, self.now_us) && server.group.board.waits(worker);
             self.pool.idle_of(server).first().copied().filter(|_| gives)
         });
-        if let Some(lane) = idle {
-            self.give_lane(lane, worker);
+        match idle {
+            Some(lane) => self.give_lane(lane, worker),
+            None => self.relieve_first(hostgroup),
         }
     }
 
@@ -173,6 +174,7 @@ impl Proxy {
         }
         self.pool.remove_idle(&lane.server, lane_id);
         let Some(mut lane) = self.lanes.remove(lane_id) else { return };
+        self.warned.remove(lane.server.index, lane_id);
         let traffic = std::mem::take(&mut lane.traffic);
         if let Some(counters) = self.server_stats.of(lane.server.index) {
             counters.open = counters.open.saturating_sub(1);

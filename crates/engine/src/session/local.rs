@@ -162,6 +162,9 @@ impl Proxy {
         if facts.verb == Verb::Kill {
             return self.answer_kill_text(id, text);
         }
+        if facts.effects.intersects(Effects::SHOW_WARNINGS) && self.answer_diagnostics(id, text) {
+            return true;
+        }
         if !facts.effects.intersects(ASKS) {
             return false;
         }

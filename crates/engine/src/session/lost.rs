@@ -119,6 +119,7 @@ impl Proxy {
             return self.stop_awaiting_kill(id);
         }
         self.stop_awaiting_kill(id);
+        self.stop_asking(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
         if !why.leave_it_clean() {
             self.close_session(id, None);

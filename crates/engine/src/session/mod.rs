@@ -7,10 +7,10 @@
 //! and `ending`, with `parting` for clients that send nothing more. `tend` looks after lanes that
 //! no session has, `give` gives them to other workers,
 //! `turns` says who gets a lane that is free, or room on one, `share` runs commands on lanes that
-//! others use too, `recall` keeps what reads leave there,
-//! `track` follows what servers tell of their sessions, `adopt` is the change of the configuration,
-//! `asked` follows a query from its route to the statistics, `mirror` runs copies of queries in
-//! sessions without a client.
+//! others use too, `recall` keeps what reads leave there, `diagnostics` what others wait for a
+//! lane because of, `track` follows what servers tell of their sessions, `adopt` is the change of
+//! the configuration, `asked` follows a query from its route to the statistics, `mirror` runs
+//! copies of queries in sessions without a client.
 
 use std::sync::Arc;
 
@@ -35,6 +35,7 @@ mod checkout;
 mod command;
 mod deadline;
 mod delay;
+mod diagnostics;
 mod ending;
 mod execute;
 mod give;
@@ -63,6 +64,7 @@ mod track;
 mod turns;
 
 pub use adopt::Replaced;
+pub(crate) use diagnostics::Warned;
 pub use give::Parcel;
 pub(crate) use login::{Login, scramble_of};
 pub(crate) use mirror::Mirrors;
@@ -308,8 +310,11 @@ pub struct Session {
     pub(crate) found_rows: u64,
     /// The command being served, kept until its reply begins.
     pub(crate) kept: Vec<u8>,
-    /// The read before, when it left warnings on a shared lane: for whoever asks for them.
+    /// What is known of the warnings that the last statement left, where its lane is not kept: for
+    /// whoever asks for them.
     pub(crate) recall: Option<Box<recall::Recall>>,
+    /// Number and SQLSTATE of the last error that a server told.
+    pub(crate) last_error: (u16, [u8; 5]),
     /// What the statistics will be told about it.
     pub(crate) asked: asked::Asked,
     /// Flag that the rules of its queries begin with, as an earlier one of them left it.
@@ -370,6 +375,7 @@ impl Session {
             found_rows: 0,
             kept: Vec::new(),
             recall: None,
+            last_error: (0, *b"HY000"),
             asked: asked::Asked::default(),
             next_flag: 0,
             awaits_kill: false,

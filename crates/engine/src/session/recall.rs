@@ -1,7 +1,8 @@
-//! What reads leave behind on lanes of several sessions, where nobody can ask for it: warnings and
-//! errors. The session keeps such a read; should its next statement ask, the read runs again on a
-//! lane of the session's own, right before that statement. Where it ran on a lane of the session's
-//! own, that lane is kept until the next statement.
+//! What statements leave behind on lanes that their sessions do not keep: warnings and errors. Of a
+//! read on a lane of several sessions, where nobody can ask for them, the session keeps the read;
+//! should its next statement ask, the read runs again on a lane of the session's own, right before
+//! that statement. Where a statement ran on a lane of the session's own, that lane is kept until
+//! the next statement, or until somebody waits for it (`diagnostics`).
 
 use std::sync::Arc;
 
@@ -14,12 +15,21 @@ use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::lane::Step;
 use crate::proxy::Proxy;
+use crate::session::diagnostics::Diagnostics;
 use crate::session::place::Placing;
 use crate::session::{Job, Session, What};
 use crate::stmt::{Text, Wanted};
 
+/// What is kept of a statement that left warnings, or an error.
+pub(crate) enum Recall {
+    /// A read that ran on a shared lane.
+    Read(Read),
+    /// What the server told of them.
+    Told(Diagnostics),
+}
+
 /// A read that left warnings, or an error, on a shared lane.
-pub(crate) struct Recall {
+pub(crate) struct Read {
     hostgroup: HostgroupId,
     command: Vec<u8>,
     reply: ReplyKind,
@@ -44,7 +54,10 @@ impl Executed {
 impl Session {
     /// What has to be executed again in front of a command.
     pub(crate) fn recalled_by(&self, job: &Job) -> Option<&Executed> {
-        self.recall_for(job)?.executed.as_ref()
+        match self.recall_for(job)? {
+            Recall::Read(read) => read.executed.as_ref(),
+            Recall::Told(_) => None,
+        }
     }
 
     fn recall_for(&self, job: &Job) -> Option<&Recall> {
@@ -101,7 +114,8 @@ impl Proxy {
             types: handle.types.clone(),
         });
         let (hostgroup, reply) = (job.hostgroup, job.reply);
-        session.recall = Some(Box::new(Recall { hostgroup, command, reply, executed }));
+        let read = Read { hostgroup, command, reply, executed };
+        session.recall = Some(Box::new(Recall::Read(read)));
     }
 
     /// A statement about the one before goes where that one went.
@@ -110,7 +124,10 @@ impl Proxy {
         if placing.effects.intersects(Effects::SHOW_WARNINGS)
             && let Some(recall) = &session.recall
         {
-            placing.destination = Some(recall.hostgroup);
+            placing.destination = Some(match &**recall {
+                Recall::Read(read) => read.hostgroup,
+                Recall::Told(told) => told.hostgroup,
+            });
         }
     }
 
@@ -121,18 +138,39 @@ impl Proxy {
             return;
         }
         let Some(mut recall) = session.recall.take() else { return };
-        self.name_statement(lane_id, &mut recall);
-        self.stats.shared_recalls += 1;
-        self.send_step(id, lane_id, Step::Again, recall.reply, |out| {
-            out.extend_from_slice(&recall.command);
-        });
+        match &mut *recall {
+            Recall::Read(read) => {
+                self.name_statement(lane_id, read);
+                self.stats.shared_recalls += 1;
+                self.send_step(id, lane_id, Step::Again, read.reply, |out| {
+                    out.extend_from_slice(&read.command);
+                });
+            }
+            Recall::Told(told) => {
+                self.raise_again(id, lane_id, told);
+                if told.end_when_counted && job.effects.intersects(Effects::SYSTEM_VARIABLE) {
+                    return;
+                }
+            }
+        }
         if let Some(session) = self.sessions.get_mut(id) {
             session.recall = Some(recall);
         }
     }
 
+    /// A statement asks about one whose diagnostics are kept, and not so that they answer it: the
+    /// first of them is raised before it.
+    fn raise_again(&mut self, id: SessionId, lane_id: LaneId, told: &Diagnostics) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Some(text) = told.raise(session.last_error, session.caps) else { return };
+        self.stats.diagnostics_raised += 1;
+        self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
+            command::write_query(out, text.as_bytes());
+        });
+    }
+
     /// Puts the id that a lane's server gave a statement into an execution with types.
-    fn name_statement(&mut self, lane_id: LaneId, recall: &mut Recall) {
+    fn name_statement(&mut self, lane_id: LaneId, recall: &mut Read) {
         let Some(executed) = &recall.executed else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let Some(on_lane) = lane.stmts.take(executed.key, None, &executed.types) else { return };
@@ -148,8 +186,8 @@ impl Proxy {
     /// What is to be executed again cannot be prepared any more, as on the lane where it failed. To
     /// try it once more leaves the same behind; `false` when that is about another statement.
     pub(crate) fn recall_by_prepare(&mut self, id: SessionId, key: StmtKey) -> bool {
-        let recall = self.sessions.get_mut(id).and_then(|session| session.recall.as_mut());
-        let Some(recall) = recall else { return false };
+        let recall = self.sessions.get_mut(id).and_then(|session| session.recall.as_deref_mut());
+        let Some(Recall::Read(recall)) = recall else { return false };
         let Some(executed) = recall.executed.take_if(|executed| executed.key == key) else {
             return false;
         };

@@ -181,6 +181,9 @@ impl Proxy {
         bytes: &[u8],
     ) {
         match event {
+            _ if step == Step::Diagnostics => {
+                self.on_diagnostics_part(id, lane_id, range, &event, bytes);
+            }
             Event::End(_) | Event::Err { .. } if step == Step::Again => self.pop(lane_id, None),
             Event::Prepared { stmt_id, columns, params, .. } => {
                 match step {
@@ -274,6 +277,9 @@ impl Proxy {
     fn note_error_reply(&mut self, id: SessionId, lane_id: LaneId, payload: &[u8]) {
         let Ok(said) = ErrPacket::parse(payload) else { return };
         self.note_interruption(lane_id, said.code);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.last_error = (said.code, said.sqlstate);
+        }
         self.note_lane_error(id, lane_id, said.code, said.message);
     }
 
@@ -348,6 +354,7 @@ impl Proxy {
             self.await_kill(id, lane_id);
         }
         self.drop_kept(id);
+        self.relieve_if_wanted(id);
         self.after_command(id);
     }
 
@@ -388,6 +395,7 @@ impl Proxy {
             self.follow(id, lane_id, job);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
+        let kept = job.holds.without(undone(session, job, outcome));
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
@@ -396,10 +404,7 @@ impl Proxy {
         }
         let why = &mut held.why;
         let before = *why;
-        let warned = match outcome {
-            Outcome::Done(end) => end.warnings > 0,
-            Outcome::Failed => true,
-        };
+        let warned = !matches!(outcome, Outcome::Done(end) if end.warnings == 0);
         let done = matches!(outcome, Outcome::Done(_));
         // an error or a prepare tells no status: what was open is taken to be open still
         let told = done && !is_prepare(job);
@@ -421,7 +426,7 @@ impl Proxy {
         };
         why.set(Holds::NO_MULTIPLEX, !(multiplexing && shares));
         if done || job.holds.intersects(Holds::PINNING) {
-            why.set(job.holds.without(undone(job, outcome)), true);
+            why.set(kept, true);
         }
         why.set(running.hidden_change(outcome), true);
         why.set(Holds::DELAY, self.snapshot.vars.connection_delay_multiplex_ms > 0);
@@ -446,6 +451,7 @@ impl Proxy {
         self.note_transaction(id);
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
+            self.note_warned(lane_id, held.why);
         }
         self.let_go(id, lane_id);
     }
@@ -537,9 +543,10 @@ pub(crate) fn error_in(payload: &[u8]) -> SqlError {
 }
 
 /// Reasons that a statement's outcome takes away: a value that the server has told is replayed.
-fn undone(job: &Job, outcome: &Outcome) -> Holds {
+fn undone(session: &Session, job: &Job, outcome: &Outcome) -> Holds {
     let given = job.effects.intersects(Effects::SETS_LAST_INSERT_ID);
     match outcome {
+        Outcome::Failed => session.undone_by_failure(job),
         Outcome::Done(end) if given && end.ok_only && end.last_insert_id != 0 => {
             Holds::LAST_INSERT_ID
         }

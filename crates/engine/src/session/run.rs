@@ -230,7 +230,11 @@ impl Proxy {
                     lane.state.charset = toward.charset;
                     lane.state.settings.clone_from(&toward.settings);
                 }
-                Step::Autocommit | Step::InsertId | Step::Prepare(_) | Step::Again => {}
+                Step::Autocommit
+                | Step::InsertId
+                | Step::Prepare(_)
+                | Step::Again
+                | Step::Diagnostics => {}
             }
         }
         let Stage::Aligning { pending, failed, .. } = &mut running.stage else {

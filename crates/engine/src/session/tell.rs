@@ -206,7 +206,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
                     Step::Autocommit => "Changing autocommit",
                     Step::InsertId => "Setting variable last_insert_id",
                     Step::Prepare(_) => "Prepare",
-                    Step::Again => "Query",
+                    Step::Again | Step::Diagnostics => "Query",
                 },
                 _ => "Query",
             }

@@ -3,7 +3,8 @@
 //! the lane.
 //!
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset.
-//! What a session may find of others' user variables is here too.
+//! What a session may find of others' user variables is here too, and what did not begin because
+//! its statement failed.
 
 use sql::{Effects, LockCall, Modes, NamedStatement, TableName, Verb};
 use wire::command::code;
@@ -126,6 +127,27 @@ impl Session {
         let is_set = |name| settings.is_some_and(|settings| settings.has_user_variable(name));
         let (text, modes) = text_of(self, job);
         !sql::user_variables(text, modes).all(is_set)
+    }
+}
+
+impl Session {
+    /// Reasons that a statement does not give after all, because it has failed. A server does all
+    /// of a `SET` or nothing of it, but for what a function did that it calls, and nothing of what
+    /// it cannot parse.
+    pub(crate) fn undone_by_failure(&self, job: &Job) -> Holds {
+        const PARSE_ERROR: u16 = 1064;
+        let (text, _) = text_of(self, job);
+        let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let is_one = statements.next().is_some_and(|first| !first.is_empty())
+            && statements.all(<[u8]>::is_empty);
+        match job.what {
+            What::Set if is_one && sql::only_computes(text) => Holds::SET,
+            _ if is_one && self.last_error.0 == PARSE_ERROR => match job.holds {
+                Holds::NOT_UNDERSTOOD => Holds::NOT_UNDERSTOOD,
+                _ => Holds::NONE,
+            },
+            _ => Holds::NONE,
+        }
     }
 }
 

@@ -242,6 +242,12 @@ counters! {
     pub shared_slow_clients: u64,
     /// Reads that were run once more for the warnings that they left.
     pub shared_recalls: u64,
+    /// Warnings and errors that sessions kept so that somebody else got their lane.
+    pub diagnostics_kept: u64,
+    /// Statements that were answered from them.
+    pub diagnostics_told: u64,
+    /// Statements for which one of them was raised again on another lane.
+    pub diagnostics_raised: u64,
     /// Reads that did not share a lane: configured so.
     pub unshared_forbidden: u64,
     /// Reads that did not share a lane: in a transaction.

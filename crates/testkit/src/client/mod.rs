@@ -45,6 +45,8 @@ pub struct Habits {
     pub prepares: bool,
     /// They set variables often.
     pub sets: bool,
+    /// Their statements leave warnings and errors, and they think for long.
+    pub careless: bool,
     /// They leave without a word, send garbage, come under wrong names.
     pub rude: bool,
 }

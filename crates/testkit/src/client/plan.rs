@@ -49,6 +49,10 @@ pub(super) struct Setting<'a> {
     pub(super) drills: bool,
     /// Variables are set often.
     pub(super) sets: bool,
+    /// What is done leaves warnings and errors.
+    pub(super) careless: bool,
+    /// What was left on a connection may be gone with it.
+    pub(super) losses: bool,
 }
 
 fn query(out: &mut Vec<u8>, text: &str) {
@@ -133,10 +137,10 @@ impl Setting<'_> {
             return self.fetch(dice);
         }
         if model.warned != 0 && dice.percent(60) {
-            let mut meta = self.opening(model.meta(self.number, Shape::of(Kind::Rows)));
-            meta.shape.rows = 1;
-            meta.warned = model.warned;
-            return self.text("warnings", "SHOW", "WARNINGS", meta, vec![Effect::Warned(0)]);
+            return self.warnings(dice);
+        }
+        if self.careless {
+            return self.careless(dice);
         }
         if self.long && dice.percent(15) {
             return self.long(dice);
@@ -277,7 +281,7 @@ impl Setting<'_> {
         [outside, fresh].iter().map(|m| answer::ok(m.caps, m.status(), &[])).collect()
     }
 
-    fn kill(&self, dice: &mut Dice) -> Sending {
+    pub(super) fn kill(&self, dice: &mut Dice) -> Sending {
         let others: Vec<u32> =
             self.connections.iter().copied().filter(|id| *id != self.own_connection).collect();
         if others.is_empty() || self.model.relayed {

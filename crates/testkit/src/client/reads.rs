@@ -55,9 +55,43 @@ impl Setting<'_> {
         let meta = self.opening(self.model.meta(self.number, shape));
         let effects = match kind {
             Kind::Deadlock => vec![Effect::Deadlock],
-            _ => Vec::new(),
+            _ => vec![Effect::Warned(self.number)],
         };
         self.text("failing", "SELECT", "v FROM t", meta, effects)
+    }
+
+    /// Somebody whose statements leave something behind that may be asked for.
+    pub(super) fn careless(&self, dice: &mut Dice) -> Sending {
+        match dice.below(20) {
+            0..=7 => self.warn(dice),
+            8..=15 => self.failing(dice),
+            16 => self.kill(dice),
+            _ => self.read(dice),
+        }
+    }
+
+    /// Asks for the warnings of the statement before: for nothing else, or among other things.
+    pub(super) fn warnings(&self, dice: &mut Dice) -> Sending {
+        let warned = self.model.warned;
+        let kind = if dice.percent(70) { Kind::Diagnostics } else { Kind::Rows };
+        let mut meta = self.opening(self.model.meta(self.number, Shape::of(kind)));
+        meta.warned = warned;
+        // they are still there afterwards
+        let effects = vec![Effect::Warned(warned)];
+        if kind == Kind::Rows {
+            meta.shape.rows = 1;
+            return self.text("warned?", "SELECT", "@@warning_count > 0", meta, effects);
+        }
+        let mut sending = self.text("warnings", "SHOW", "WARNINGS", meta, effects);
+        if let Some(expect) = &mut sending.expect
+            && self.losses
+        {
+            let status = self.model.after(&expect.effects).status();
+            let (caps, binary, changed) = (self.model.caps, false, false);
+            let voice = Voice { server: "", caps, binary, status, changed };
+            expect.candidates.push(answer::diagnostics(None, &voice));
+        }
+        sending
     }
 
     pub(super) fn warn(&self, dice: &mut Dice) -> Sending {

@@ -68,6 +68,10 @@ impl Stay {
             true => Persona::of_crowd(dice),
             false => Persona::new(dice),
         };
+        while habits.careless && persona.user == "fay" {
+            // who has a connection for good leaves too few to the others
+            persona = Persona::new(dice);
+        }
         persona.garbled &= habits.rude;
         let commands = dice.within(1..=habits.commands);
         Self {
@@ -264,6 +268,7 @@ impl Stay {
         let at_most_us = match around.dice.below(100) {
             // they have few connections to share
             _ if around.habits.drills => 1,
+            1..=25 if around.habits.careless => 30_000_000,
             0 => 15_000_000,
             1..=30 => 10_000,
             _ => 1,
@@ -287,6 +292,8 @@ impl Stay {
             prepares: around.habits.prepares,
             drills: around.habits.drills,
             sets: around.habits.sets,
+            careless: around.habits.careless,
+            losses: around.board.borrow().losses,
         };
         let often = if setting.drills { 95 } else { 80 };
         let crowds = around.habits.crowd && self.model.is_at_ease() && around.dice.percent(often);

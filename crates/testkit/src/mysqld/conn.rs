@@ -221,7 +221,17 @@ impl Conn {
             Kind::End | Kind::Deadlock => self.transaction = None,
             _ => {}
         }
-        self.warned = (meta.shape.warnings > 0).then_some((tag, number));
+        if meta.warned != 0 {
+            // to ask about them leaves them there
+            let told = answer::diagnostics(self.warned, &self.voice(binary));
+            let alone = meta.shape.kind == Kind::Diagnostics;
+            return Reaction::Reply(match alone {
+                true => told,
+                false => answer::answer(meta, &self.voice(binary)),
+            });
+        }
+        let warns = meta.shape.warnings > 0 || FAILS.contains(&meta.shape.kind);
+        self.warned = warns.then_some((tag, number));
         let plain = meta.shape.kind == Kind::Rows && meta.shape.warnings == 0;
         self.killable = plain && !meta.opens && !meta.pins;
         if meta.shape.kind == Kind::File {
@@ -262,6 +272,9 @@ impl Conn {
         Reaction::Reply(answer::file_taken(&infile.meta, &self.voice(false), seq))
     }
 }
+
+/// Answers that are errors, and so leave one behind.
+const FAILS: [Kind; 4] = [Kind::Break, Kind::Half, Kind::Refuse, Kind::Deadlock];
 
 /// Whether a statement belongs on the primary.
 fn needs_primary(meta: &Meta) -> bool {

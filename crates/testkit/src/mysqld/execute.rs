@@ -144,6 +144,9 @@ impl Conn {
         if text == b"SELECT @@wait_timeout" {
             return Reaction::Reply(answer::number(28_800, &self.voice(false)));
         }
+        if let Some(told) = self.on_diagnostics(text, board) {
+            return told;
+        }
         let text = String::from_utf8_lossy(text);
         if let Some(assignments) = text.strip_prefix("SET ") {
             return self.on_set(assignments, board);
@@ -155,6 +158,28 @@ impl Conn {
                 Reaction::Reply(answer::error(1064, "nonsense"))
             }
         }
+    }
+
+    /// What the proxy asks about warnings on behalf of a session, or raises once more for it.
+    fn on_diagnostics(&mut self, text: &[u8], board: &mut Board) -> Option<Reaction> {
+        let voice = self.voice(false);
+        let reply = match text {
+            b"SHOW WARNINGS" => {
+                board.count("server: tells of warnings");
+                let forgets = self.bug == Some(Planted::WarningsForgotten);
+                answer::diagnostics(self.warned.filter(|_| !forgets), &voice)
+            }
+            b"SHOW COUNT(*) WARNINGS" | b"SHOW COUNT(*) ERRORS" => {
+                answer::number(u64::from(self.warned.is_some()), &voice)
+            }
+            _ => {
+                let (_, hex) =
+                    std::str::from_utf8(text).ok()?.split_once("MESSAGE_TEXT=_utf8mb4 X'")?;
+                self.warned = raised(hex.trim_end_matches('\''));
+                answer::error(1064, "raised")
+            }
+        };
+        Some(Reaction::Reply(reply))
     }
 
     fn on_schema(&mut self, schema: &str) -> Reaction {
@@ -329,6 +354,15 @@ impl Conn {
         }
         Reaction::Reply(fetched(&meta, self.server_name, self.caps, status, from..to))
     }
+}
+
+/// The statement that left a condition, by what that says in hexadecimal digits.
+fn raised(hex: &str) -> Option<(u32, u32)> {
+    let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    let text: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
+    let text = String::from_utf8(text?).ok()?;
+    let (tag, number) = text.strip_prefix('s')?.split_once(" q")?;
+    Some((tag.parse().ok()?, number.parse().ok()?))
 }
 
 /// What the words of an execution say of its statement: the text, what the connection was that it

@@ -122,7 +122,11 @@ fn other(weather: &Weather, dice: &mut Dice) -> Draft {
 }
 
 fn servers(weather: &Weather, dice: &mut Dice) -> Vec<ServerRow> {
-    let least = if weather.max_connections < 20 { 2 } else { 20 };
+    let least = match weather.max_connections {
+        1 => 1,
+        2..20 => 2,
+        _ => 20,
+    };
     let mut any = |hostgroup_id, at: u8| ServerRow {
         weight: dice.within(1..=4) as i64,
         max_connections: dice.within(least..=weather.max_connections as u64) as i64,

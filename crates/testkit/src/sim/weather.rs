@@ -53,6 +53,7 @@ impl Weather {
             drills: false,
             prepares: false,
             sets: false,
+            careless: false,
             rude: false,
         };
         Self {
@@ -87,6 +88,7 @@ impl Weather {
             drills: false,
             prepares: Dice::new(seed ^ 0x7072_6570_6172_6573).percent(40),
             sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
+            careless: false,
             rude: dice.percent(60),
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
@@ -95,13 +97,18 @@ impl Weather {
         let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
         let workers = if many.percent(40) { many.within(2..=3) as usize } else { 1 };
         let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
+        habits.careless = Dice::new(seed ^ 0x6361_7265_6c65_7373).percent(12) && !habits.crowd;
         let calm = Self {
             faults: Faults::none(),
             losses: false,
             blows_per_mille: 0,
             workers,
             changes_per_mille,
-            max_connections: if habits.drills { 3 } else { 50 },
+            max_connections: match habits {
+                Habits { drills: true, .. } => 3,
+                Habits { careless: true, .. } => 1,
+                _ => 50,
+            },
             backlog_max: if dice.percent(50) { 64 * 1024 } else { 1500 },
             depth,
             stall_us,

@@ -1,0 +1,86 @@
+# kept_error
+INSERT INTO t VALUES (1, 1, 'a')
+INSERT INTO t VALUES (1, 2, 'b')
+SHOW WARNINGS
+SHOW ERRORS
+SHOW COUNT(*) WARNINGS
+SHOW COUNT(*) ERRORS
+SELECT @@warning_count
+SELECT @@error_count
+select  @@session.Warning_Count ;
+SHOW WARNINGS LIMIT 0
+SHOW WARNINGS LIMIT 1
+SHOW ERRORS LIMIT 1, 1
+SHOW WARNINGS LIMIT 1 OFFSET 0
+# kept_warnings
+SET sql_mode = ''
+INSERT INTO t (a, b) VALUES ('x', 'much too long for it'), ('y', 1)
+SHOW WARNINGS
+SHOW ERRORS
+SHOW WARNINGS LIMIT 1, 1
+SHOW WARNINGS LIMIT 2
+SHOW COUNT(*) WARNINGS
+SELECT @@error_count
+SHOW WARNINGS
+SELECT ROW_COUNT()
+# kept_note
+DROP TABLE IF EXISTS nowhere
+SHOW WARNINGS
+SHOW COUNT(*) WARNINGS
+SHOW ERRORS
+# kept_more_than_are_told
+SET sql_mode = '', max_error_count = 3
+INSERT INTO t (a) VALUES ('a'), ('b'), ('c'), ('d'), ('e'), ('f')
+SHOW WARNINGS
+SHOW COUNT(*) WARNINGS
+# kept_of_a_text_in_latin1
+SET NAMES latin1
+SELECT * FROM nowhere
+SHOW WARNINGS
+SHOW ERRORS
+# kept_of_a_syntax_error
+SELEC 1
+SHOW WARNINGS
+SHOW COUNT(*) ERRORS
+SELECT 1
+# kept_of_an_execution
+INSERT INTO t VALUES (7, 1, 'a')
+EXEC [7]: INSERT INTO t (id) VALUES (?)
+SHOW WARNINGS
+EXEC [7]: INSERT INTO t (id) VALUES (?)
+SHOW ERRORS
+# kept_until_the_next_statement
+SELECT * FROM nowhere
+SELECT COUNT(*) FROM t
+SHOW WARNINGS
+SHOW COUNT(*) ERRORS
+# kept_until_a_reset
+SELECT * FROM nowhere
+RESET:
+SHOW WARNINGS
+# raised_error
+INSERT INTO t VALUES (1, 1, 'a')
+INSERT INTO t VALUES (1, 2, 'b')
+SELECT @@error_count + 1
+SELECT @@warning_count, @@error_count
+SHOW WARNINGS
+# raised_for_a_prepared_question
+EXEC: SHOW WARNINGS
+INSERT INTO t VALUES (1, 1, 'a')
+INSERT INTO t VALUES (1, 2, 'b')
+EXEC: SHOW WARNINGS
+EXEC: SHOW WARNINGS
+# failed_set
+SET @a = 1, sql_mode = 'nonsense'
+SELECT @a IS NULL, @@sql_mode
+SET sql_mode = '', @b = (SELECT 1 UNION SELECT 2)
+SELECT @b IS NULL, @@sql_mode
+SET big_tables = 1, nonsense = 2
+SHOW WARNINGS
+SELECT @@big_tables
+SET NAMES nonsense
+SELECT @@character_set_client
+SET ROLE nonsense
+SELECT CURRENT_ROLE()
+SET long_query_time = 3, @c = (SELECT a FROM nowhere)
+SELECT @@long_query_time, @c IS NULL
