@@ -5,6 +5,7 @@
 //! out the kernel, which costs most of a query.
 #![forbid(unsafe_code)]
 
+mod crowd;
 pub mod packets;
 mod rules;
 pub mod scenario;

@@ -12,6 +12,7 @@ use wire::command::Command;
 use wire::frame::{Framed, next_packet};
 use wire::result::{Event, ReplyKind, ReplyTracker};
 
+use crate::crowd::{self, Kind};
 use crate::packets::{self, CAPS, LONG_SELECT, POINT_SELECT, QUERY_200};
 use crate::rules::{self, By};
 use crate::world::World;
@@ -44,6 +45,9 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "execute-1-row", begin: || execute(World::new()) },
     Scenario { name: "shared-query", begin: || shared(query) },
     Scenario { name: "shared-execute", begin: || shared(|world, _| execute(world)) },
+    Scenario { name: "crowd-shared", begin: || crowd::pass(&CROWD) },
+    Scenario { name: "crowd-shared-execute", begin: || crowd::pass(&EXECUTING_CROWD) },
+    Scenario { name: "crowd-exclusive", begin: || crowd::pass(&EXCLUSIVE_CROWD) },
     Scenario { name: "rules-0-warm", begin: || rules::warm(0, By::Digest) },
     Scenario { name: "rules-10-warm", begin: || rules::warm(10, By::Digest) },
     Scenario { name: "rules-1000-warm", begin: || rules::warm(1000, By::Digest) },
@@ -55,6 +59,12 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "rules-10000-cold-text", begin: || rules::cold(10_000, By::Text) },
     Scenario { name: "rules-hostile-text", begin: rules::hostile },
 ];
+
+/// Four times as many as the lanes carry.
+const CROWD: Kind = Kind { clients: 256, connections: 4, shares: true, executes: false };
+const EXECUTING_CROWD: Kind = Kind { executes: true, ..CROWD };
+/// As many wait as in the benchmark's narrow split.
+const EXCLUSIVE_CROWD: Kind = Kind { clients: 64, connections: 16, shares: false, executes: false };
 
 /// What is counted: so many passes. Never inlined, for callgrind knows it by its name.
 #[inline(never)]

@@ -198,7 +198,10 @@ pub fn configured(variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
 }
 
 fn configured_with(rules: Vec<RuleRow>, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
-    let mut draft = draft(rules);
+    compiled(draft(rules), variables)
+}
+
+fn compiled(mut draft: Draft, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
     let variables = variables.iter().map(|&(name, value)| (name.into(), value.into()));
     draft.variables.extend(variables);
     let Ok(snapshot) = Snapshot::compile(&draft) else {
@@ -212,6 +215,13 @@ fn configured_with(rules: Vec<RuleRow>, variables: &[(&str, &str)]) -> (Arc<Snap
         stmts: engine::stmt::StmtsOfAll::default(),
     };
     (Arc::new(snapshot), Arc::new(offer))
+}
+
+/// The same where the server of reads takes so many connections.
+pub(crate) fn crowded(connections: i64, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc<Offer>) {
+    let mut draft = draft(split());
+    draft.servers[1].max_connections = connections;
+    compiled(draft, variables)
 }
 
 /// A client's answer to a greeting with this nonce.
