@@ -3,7 +3,7 @@
 //! The pool owns no connection; it knows which lanes are idle and which sessions wait. A lane
 //! changes hands only by being given: to the first waiter it fits, else to the idle ones.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wire::Caps;
@@ -21,11 +21,14 @@ use crate::users::Account;
 pub mod health;
 mod lone;
 pub mod queue;
+mod room;
 mod usable;
 
 use health::Health;
 use lone::Lone;
-use queue::{Line, Queue, Ticket};
+use queue::{Before, Line, Queue, Ticket};
+pub use room::{Room, room};
+use room::{SharedLanes, has_place, is_provided_for, may_join};
 use usable::may_recover;
 pub use usable::{explain, is_another_usable, is_any_usable, is_usable, online};
 
@@ -59,8 +62,8 @@ pub struct Need<'a> {
     /// A lane that others use will do as well: within these bounds, for a command that takes the
     /// server so many microseconds.
     pub share: Option<(Bounds, u64)>,
-    /// The last of those who wait to share a lane and came before: what may be theirs is left.
-    pub after: Ticket,
+    /// Those who wait to share a lane and came before: what may be theirs is left.
+    pub before: Before,
     /// What is executed: a connection that has it prepared is preferred, and one that others use
     /// must have it.
     pub stmt: Option<Wanted<'a>>,
@@ -86,21 +89,10 @@ impl<'a> Need<'a> {
             untraced: false,
             limits: DialLimits { at_once: 0, per_sec: 0 },
             share: None,
-            after: 0,
+            before: Before::default(),
             stmt: None,
         }
     }
-}
-
-/// Whether a command may be put on a lane that others use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Room {
-    /// There is room for it.
-    Now,
-    /// There will be when others have ended.
-    Later,
-    /// Not as long as the lane is shared: it is not as the command needs it.
-    Never,
 }
 
 /// What a checkout came to.
@@ -124,12 +116,14 @@ pub enum Checkout {
 /// Idle and shared lanes by server and waiting sessions by hostgroup.
 pub struct PoolShard {
     idle: Vec<Vec<LaneId>>,
-    shared: Vec<Vec<LaneId>>,
+    shared: Vec<SharedLanes>,
     /// By server: how many commands its shared lanes carry.
     depths: Vec<Depth>,
-    waiters: HashMap<HostgroupId, Queue>,
+    waiters: BTreeMap<HostgroupId, Queue>,
     /// Where the tickets of a new queue begin: lanes remember those of queues that are gone.
     first_ticket: Ticket,
+    /// The most that any shared lane has passed over (`Lane::passed`).
+    passed: Ticket,
     /// In all of these queues together.
     waiting: usize,
     /// By server: how far it is behind its share, in units of weight.
@@ -158,15 +152,16 @@ impl PoolShard {
         // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
         let depths = (0..topology.numbers()).map(|_| Depth::default()).collect();
-        let (waiters, waiting) = (HashMap::new(), 0);
+        let (waiters, waiting) = (BTreeMap::new(), 0);
         let mut health = Health::default();
         health.resize(topology.numbers());
         Self {
             idle: lists(),
-            shared: lists(),
+            shared: (0..topology.numbers()).map(|_| SharedLanes::default()).collect(),
             depths,
             waiters,
             first_ticket: queue::FIRST,
+            passed: 0,
             waiting,
             credit,
             lone: Lone::default(),
@@ -181,7 +176,7 @@ impl PoolShard {
     pub fn adopt(&mut self, before: &Topology, topology: &Topology) {
         let numbers = topology.numbers().max(self.idle.len());
         self.idle.resize_with(numbers, Vec::new);
-        self.shared.resize_with(numbers, Vec::new);
+        self.shared.resize_with(numbers, SharedLanes::default);
         self.depths.resize_with(numbers, Depth::default);
         self.credit.resize(numbers, 0);
         self.health.resize(numbers);
@@ -226,7 +221,9 @@ impl PoolShard {
                 self.lone.is_given(server.index, now_us);
                 return ready;
             }
-            if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
+            if is_provided_for(server, servers.len(), need) {
+                // the lanes that are on their way will do
+            } else if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
                 self.delayed += 1;
             } else if server.gauge.take_permit(server.max_connections) {
                 return Checkout::Dial(server.clone());
@@ -359,22 +356,32 @@ impl PoolShard {
         }
     }
 
-    /// The fullest shared lane of a server that has room, so that the others may come to rest.
+    /// A shared lane of a server that has room: the one that was joined last as long as it has, so
+    /// that the others may come to rest.
     fn roomy(
-        &self,
+        &mut self,
         server: &Server,
         need: &Need<'_>,
         bounds: &Bounds,
         cost_us: u64,
         lanes: &Slab<LaneId, Lane>,
     ) -> Option<LaneId> {
+        // a crowd that waits does not look at each lane for every command
+        if need.before.last > self.passed {
+            return None;
+        }
         let has_room = |lane: &Lane| {
-            lane.passed >= need.after && has_place(lane, bounds, cost_us) && may_join(lane, need)
+            lane.passed >= need.before.last
+                && has_place(lane, bounds, cost_us)
+                && may_join(lane, need)
         };
-        let ids = self.shared.get(server.index)?.iter().copied();
-        let open = ids.filter_map(|id| Some((id, lanes.get(id)?)));
-        let roomy = open.filter(|(_, lane)| has_room(lane));
-        roomy.max_by_key(|(_, lane)| lane.depth()).map(|(id, _)| id)
+        self.shared.get_mut(server.index)?.join(|id| lanes.get(id).is_some_and(has_room))
+    }
+
+    /// A shared lane fits nobody of those who wait to share up to this ticket.
+    pub fn pass_over(&mut self, lane: &mut Lane, ticket: Ticket) {
+        lane.passed = ticket;
+        self.passed = self.passed.max(ticket);
     }
 
     /// The idle lane of a server that needs the least aligning, latest used first.
@@ -427,25 +434,25 @@ impl PoolShard {
     /// Puts a lane among the shared ones.
     pub fn put_shared(&mut self, server: &Server, lane: LaneId) {
         if let Some(shared) = self.shared.get_mut(server.index) {
-            shared.push(lane);
+            shared.list.push(lane);
         }
     }
 
     /// Takes a lane out of the shared ones.
     pub fn remove_shared(&mut self, server: &Server, lane: LaneId) {
         if let Some(shared) = self.shared.get_mut(server.index) {
-            shared.retain(|id| *id != lane);
+            shared.remove(lane);
         }
     }
 
     /// The shared lanes of a server.
     pub fn shared_of(&self, server: &Server) -> &[LaneId] {
-        self.shared.get(server.index).map_or(&[], Vec::as_slice)
+        self.shared.get(server.index).map_or(&[], |shared| shared.list.as_slice())
     }
 
     /// How many lanes are shared now.
     pub fn shared_count(&self) -> usize {
-        self.shared.iter().map(Vec::len).sum()
+        self.shared.iter().map(|shared| shared.list.len()).sum()
     }
 
     /// The idle lanes of a server, longest idle first.
@@ -471,10 +478,12 @@ impl PoolShard {
         }
     }
 
-    /// Takes whoever has a ticket out of a hostgroup's queue.
-    pub fn forget_waiter(&mut self, hostgroup: HostgroupId, ticket: Ticket) {
-        let queue = self.waiters.get_mut(&hostgroup);
-        self.waiting -= usize::from(queue.is_some_and(|queue| queue.remove(ticket)));
+    /// Takes whoever has a ticket out of a hostgroup's queue; whether that was its first.
+    pub fn forget_waiter(&mut self, hostgroup: HostgroupId, ticket: Ticket) -> bool {
+        let Some(queue) = self.waiters.get_mut(&hostgroup) else { return false };
+        let was_first = queue.first().is_some_and(|(first, _)| first == ticket);
+        self.waiting -= usize::from(queue.remove(ticket));
+        was_first
     }
 
     /// Takes a session out of whichever queue it is in.
@@ -486,14 +495,39 @@ impl PoolShard {
 
     /// Every session that waits, by hostgroup; those of one first come first.
     pub fn all_waiters(&self) -> Vec<SessionId> {
-        let mut queues: Vec<_> = self.waiters.iter().collect();
-        queues.sort_unstable_by_key(|(hostgroup, _)| **hostgroup);
-        queues.into_iter().flat_map(|(_, queue)| queue.iter()).collect()
+        self.waiters.values().flat_map(Queue::iter).collect()
     }
 
     /// The sessions that wait for a hostgroup, first come first, copies last.
     pub fn waiters(&self, hostgroup: HostgroupId) -> impl Iterator<Item = SessionId> + '_ {
         self.waiters.get(&hostgroup).into_iter().flat_map(Queue::iter)
+    }
+
+    /// Who waits first for a hostgroup.
+    pub fn first_waiter(&self, hostgroup: HostgroupId) -> Option<SessionId> {
+        self.queue(hostgroup)?.first().map(|(_, session)| session)
+    }
+
+    /// The same, unless somebody is to be woken on behalf of all who wait for it.
+    pub fn first_unwatched(&self, hostgroup: HostgroupId) -> Option<SessionId> {
+        let queue = self.queue(hostgroup).filter(|queue| queue.watcher.is_none())?;
+        queue.first().map(|(_, session)| session)
+    }
+
+    /// A session is going to be woken, on behalf of all who wait for a hostgroup.
+    pub fn begin_watch(&mut self, hostgroup: HostgroupId, session: SessionId) {
+        if let Some(queue) = self.waiters.get_mut(&hostgroup) {
+            queue.watcher = Some(session);
+        }
+    }
+
+    /// A session was woken, or is gone: for these hostgroups another one is to be woken.
+    pub fn end_watch(&mut self, session: SessionId) -> Vec<HostgroupId> {
+        let queues = self.waiters.iter_mut();
+        let watched = queues.filter_map(|(hostgroup, queue)| {
+            queue.watcher.take_if(|watcher| *watcher == session).map(|_| *hostgroup)
+        });
+        watched.collect()
     }
 
     /// Everybody who waits for a hostgroup; `None` where nobody does.
@@ -512,26 +546,6 @@ impl PoolShard {
     /// Whether no session waits for a hostgroup.
     pub fn has_no_waiters(&self, hostgroup: HostgroupId) -> bool {
         self.queue(hostgroup).is_none()
-    }
-}
-
-/// Whether a shared lane is as a command needs it.
-fn may_join(lane: &Lane, need: &Need<'_>) -> bool {
-    fits(lane, need) == Some(0) && need.stmt.is_none_or(|wanted| lane.stmts.has(wanted))
-}
-
-fn has_place(lane: &Lane, bounds: &Bounds, cost_us: u64) -> bool {
-    !lane.closing
-        && lane.depth() < bounds.depth
-        && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
-}
-
-/// Whether a shared lane has room for a command that takes the server so many microseconds.
-pub fn room(lane: &Lane, need: &Need<'_>, bounds: &Bounds, cost_us: u64) -> Room {
-    match (may_join(lane, need), has_place(lane, bounds, cost_us)) {
-        (false, _) => Room::Never,
-        (true, false) => Room::Later,
-        (true, true) => Room::Now,
     }
 }
 

@@ -26,6 +26,15 @@ pub enum Line {
 /// have to be served again.
 pub const FIRST: Ticket = 1 << 40;
 
+/// Those who wait to share a lane and came before somebody.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Before {
+    /// How many they are.
+    pub count: usize,
+    /// The ticket of the last of them; 0 where there is none.
+    pub last: Ticket,
+}
+
 /// Everybody who waits for a hostgroup.
 #[derive(Debug)]
 pub struct Queue {
@@ -34,13 +43,15 @@ pub struct Queue {
     copies: VecDeque<(Ticket, SessionId)>,
     next: Ticket,
     next_again: Ticket,
+    /// Who is going to be woken on behalf of all of them, though it may not wait any more.
+    pub watcher: Option<SessionId>,
 }
 
 impl Queue {
     /// Nobody waits; tickets begin with this one.
     pub fn from_ticket(next: Ticket) -> Self {
         let (shares, alone, copies) = Default::default();
-        Self { shares, alone, copies, next, next_again: 1 }
+        Self { shares, alone, copies, next, next_again: 1, watcher: None }
     }
 
     /// The ticket of who comes next.
@@ -78,13 +89,28 @@ impl Queue {
 
     /// Takes out whoever has a ticket; whether there was somebody.
     pub fn remove(&mut self, ticket: Ticket) -> bool {
-        for line in [&mut self.shares, &mut self.alone, &mut self.copies] {
+        let lines = [&mut self.shares, &mut self.alone, &mut self.copies];
+        for line in lines {
+            // who comes first is mostly served first
+            if line.front().is_some_and(|(first, _)| *first == ticket) {
+                line.pop_front();
+                return true;
+            }
             if let Ok(at) = line.binary_search_by_key(&ticket, |(other, _)| *other) {
                 line.remove(at);
                 return true;
             }
         }
         false
+    }
+
+    /// Who comes first; a copy only where no client waits.
+    pub fn first(&self) -> Option<(Ticket, SessionId)> {
+        let first = match (self.shares.front(), self.alone.front()) {
+            (Some(one), Some(other)) => Some(if one.0 < other.0 { one } else { other }),
+            (one, other) => one.or(other),
+        };
+        first.or(self.copies.front()).copied()
     }
 
     /// Takes a session out wherever it is; how often it was there.
@@ -143,14 +169,14 @@ impl Queue {
         }
     }
 
-    /// The ticket of the last of those who may share that came before another one who may, or of
-    /// the last at all; 0 where there is none.
-    pub fn last_to_share(&self, before: Option<Ticket>) -> Ticket {
-        let at = match before {
+    /// Those who may share and came before another one who may, or all of them.
+    pub fn sharers_before(&self, other: Option<Ticket>) -> Before {
+        let count = match other {
             None => self.shares.len(),
-            Some(before) => self.shares.partition_point(|(ticket, _)| *ticket < before),
+            Some(other) => self.shares.partition_point(|(ticket, _)| *ticket < other),
         };
-        at.checked_sub(1).and_then(|at| self.shares.get(at)).map_or(0, |(ticket, _)| *ticket)
+        let last = count.checked_sub(1).and_then(|at| self.shares.get(at));
+        Before { count, last: last.map_or(0, |(ticket, _)| *ticket) }
     }
 }
 
@@ -181,8 +207,9 @@ mod tests {
         assert_eq!(queue.next_to_share(0), Some((of_c, c)));
         assert_eq!(queue.next_to_share(of_c), Some((of_e, e)));
         assert_eq!(queue.next_to_share(of_e), None);
-        let last = [None, Some(of_e), Some(of_c)].map(|before| queue.last_to_share(before));
-        assert_eq!(last, [of_e, of_c, 0]);
+        let before = [None, Some(of_e), Some(of_c)].map(|other| queue.sharers_before(other));
+        assert_eq!(before.map(|before| before.last), [of_e, of_c, 0]);
+        assert_eq!(before.map(|before| before.count), [2, 1, 0]);
         assert!(queue.remove(of_c) && !queue.remove(of_c) && queue.remove(of_b));
         assert_eq!((order(&queue), queue.next_to_share(0)), (vec![d, e, a], Some((of_e, e))));
         assert_eq!((queue.remove_session(d), queue.remove_session(d), queue.len()), (1, 0, 2));

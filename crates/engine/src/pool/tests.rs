@@ -290,15 +290,38 @@ fn room_on_a_shared_lane_is_left_to_those_who_waited_for_it() {
     let shared = bench.shared_lane(0, "test");
     let bounds = Bounds { depth: 4, latency_us: 1000, reply_bytes: 1000 };
     let mut joins = |after: u64, passed: u64| {
-        bench.lanes.get_mut(shared).unwrap().passed = passed;
+        let lane = bench.lanes.get_mut(shared).unwrap();
+        lane.passed = 0;
+        bench.pool.pass_over(lane, passed);
         let share = Some((bounds, 10));
-        let need = Need { share, after, ..need(&bench.account, &bench.want) };
+        let before = Before { count: usize::from(after > 0), last: after };
+        let need = Need { share, before, ..need(&bench.account, &bench.want) };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
         matches!(found, Checkout::Shared(_))
     };
     assert!(joins(0, 0), "nobody waits");
     assert!(!joins(7, 0) && !joins(7, 6), "somebody waits whom it may serve");
     assert!(joins(7, 7) && joins(7, 9), "it serves nobody who waits");
+}
+
+#[test]
+fn a_crowd_that_shares_opens_as_many_connections_as_carry_it() {
+    let mut bench = Bench::new(&[server(1, 1, 100, "ONLINE"), server(2, 1, 100, "ONLINE")]);
+    let bounds = Bounds { depth: 4, latency_us: 1000, reply_bytes: 1000 };
+    let mut dials = |share, count: usize| {
+        let before = Before { count, last: count as u64 };
+        let need = Need { share, before, ..need(&bench.account, &bench.want) };
+        let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
+        if let Checkout::Dial(server) = &found {
+            server.gauge.begin_dial();
+        }
+        matches!(found, Checkout::Dial(_))
+    };
+    let share = Some((bounds, 10));
+    let dialed: Vec<_> = (0..12).filter(|before| dials(share, *before)).collect();
+    assert_eq!(dialed, [0, 1, 8, 9], "four on each at first");
+    assert!(dials(share, 0), "what is on its way may not be as the first needs it");
+    assert!(dials(None, 1), "a lane of its own is on nobody's way");
 }
 
 #[test]

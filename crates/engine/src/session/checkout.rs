@@ -13,6 +13,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
 use crate::link::Charset;
 use crate::orders::{End, Order};
+use crate::pool::queue::Before;
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
@@ -138,11 +139,10 @@ impl Proxy {
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let any = Need::of(hostgroup, account, class, want);
         let asker = Some(id);
-        let after = self.pool.queue(hostgroup).map_or(0, |queue| {
-            let own = session.waiting().map(|waiting| waiting.ticket);
-            queue.last_to_share(own)
-        });
-        let need = Need { asker, avoid, held, fresh, untraced, limits, share, after, stmt, ..any };
+        let own = session.waiting().map(|waiting| waiting.ticket);
+        let queue = self.pool.queue(hostgroup);
+        let before = queue.map_or(Before::default(), |queue| queue.sharers_before(own));
+        let need = Need { asker, avoid, held, fresh, untraced, limits, share, before, stmt, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         found
@@ -193,7 +193,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
         let (hostgroup, deadline_us) = (waiting.job.hostgroup, waiting.deadline_us);
-        let first = self.pool.waiters(hostgroup).next() == Some(id);
+        let first = self.pool.first_waiter(hostgroup) == Some(id);
         let waiting = if first { 1 } else { self.pool.waiter_count(hostgroup) };
         self.wake(id, deadline_us.min(self.now_us + look_again_us(waiting)));
         if first {
@@ -309,8 +309,7 @@ impl Proxy {
             return None;
         };
         let hostgroup = waiting.job.hostgroup;
-        let was_first = self.pool.waiters(hostgroup).next() == Some(id);
-        self.pool.forget_waiter(hostgroup, waiting.ticket);
+        let was_first = self.pool.forget_waiter(hostgroup, waiting.ticket);
         self.post_wait(hostgroup);
         if was_first {
             self.watch_first(hostgroup);

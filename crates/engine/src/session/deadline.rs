@@ -75,6 +75,7 @@ impl Proxy {
         if !session.alarms.fire(now_us) || self.end_if_parted(id) {
             return;
         }
+        self.woken(id);
         let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),

@@ -154,6 +154,7 @@ impl Proxy {
             self.orders.push(Order::Close(End::Client(id)));
         }
         self.sessions.remove(id);
+        self.hand_over_watch(id);
         if is_mirror {
             self.copy_ended();
         }
@@ -268,6 +269,7 @@ impl Proxy {
         let Some(id) = id else { return };
         let Some(session) = self.sessions.remove(id) else { return };
         self.pool.forget_everywhere(id);
+        self.hand_over_watch(id);
         if session.is_mirror() {
             self.copy_ended();
         } else if let Some(account) = &session.account {

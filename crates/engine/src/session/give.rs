@@ -121,7 +121,7 @@ impl Proxy {
 
     /// Asks the other workers for a lane on behalf of whoever waits first.
     pub(crate) fn want(&mut self, hostgroup: HostgroupId) {
-        let first = self.pool.waiters(hostgroup).next();
+        let first = self.pool.first_waiter(hostgroup);
         let waits = first.is_some_and(|first| self.has_no_dial(first));
         if self.workers > 1 && waits {
             self.orders.push(Order::Want { hostgroup, worker: self.number });
@@ -146,7 +146,7 @@ impl Proxy {
 
     /// Since when whoever waits first for a hostgroup does so.
     fn first_waits_since(&self, hostgroup: HostgroupId) -> Option<u64> {
-        let first = self.pool.waiters(hostgroup).next()?;
+        let first = self.pool.first_waiter(hostgroup)?;
         match &self.sessions.get(first)?.phase {
             Phase::Waiting(waiting) => Some(waiting.since_us.max(1)),
             _ => None,

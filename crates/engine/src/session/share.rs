@@ -15,7 +15,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::history::{Past, Run};
 use crate::lane::policy::{self, Asked, Bounds};
-use crate::lane::{Lane, Lease, Owner, Place};
+use crate::lane::{Lease, Owner, Place};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
@@ -97,7 +97,7 @@ impl Proxy {
         }
     }
 
-    fn bounds(&self, job: &Job) -> Bounds {
+    pub(crate) fn bounds(&self, job: &Job) -> Bounds {
         let vars = &self.snapshot.vars;
         let depth = job.depth.unwrap_or(vars.pipeline_depth);
         Bounds {
@@ -173,11 +173,12 @@ impl Proxy {
     /// Opens one more connection to a server whose shared lanes are full; nobody waits for it.
     fn add_lane(&mut self, id: SessionId, full: LaneId) {
         let Some(lane) = self.lanes.get(full).filter(|lane| !lane.server.is_full()) else { return };
-        let (server, index) = (lane.server.clone(), lane.server.index);
-        let under_way = |lane: &Lane| lane.server.index == index && lane.login.is_some();
-        if self.lanes.iter().any(|(_, lane)| under_way(lane))
-            || !server.gauge.take_permit(server.max_connections)
-        {
+        // one at a time, of all workers together
+        if lane.server.gauge.dialing() > 0 {
+            return;
+        }
+        let server = lane.server.clone();
+        if !server.gauge.take_permit(server.max_connections) {
             return;
         }
         if self.dial(id, server.clone(), Lease::Dialing(None)).is_none() {

@@ -71,11 +71,15 @@ impl Proxy {
                 Room::Later => return,
                 Room::Now => {
                     let Some(waiting) = self.stop_waiting(waiter) else { return };
+                    let depth_max = self.bounds(&waiting.job).depth;
                     self.run_shared(waiter, lane_id, waiting.job);
+                    if self.lanes.get(lane_id).is_some_and(|lane| lane.depth() >= depth_max) {
+                        return;
+                    }
                 }
                 Room::Never => {
                     if let Some(lane) = self.lanes.get_mut(lane_id) {
-                        lane.passed = ticket;
+                        self.pool.pass_over(lane, ticket);
                     }
                 }
             }
@@ -225,14 +229,31 @@ impl Proxy {
         }
     }
 
-    /// Whoever is the first that waits now looks as often as the one before did.
+    /// Whoever is the first that waits now looks as often as the one before did: when a timer fires
+    /// that is set already, if there is one. So changes of who is first need no timers.
     pub(crate) fn watch_first(&mut self, hostgroup: HostgroupId) {
-        let first = self.pool.waiters(hostgroup).next();
-        if let Some(id) = first.filter(|first| self.has_no_dial(*first))
-            && let Some(session) = self.sessions.get(id)
-            && let Phase::Waiting(waiting) = &session.phase
+        let Some(first) = self.pool.first_unwatched(hostgroup) else { return };
+        if let Some(session) = self.sessions.get(first)
+            && let Some(waiting) = session.waiting().filter(|waiting| waiting.dialing.is_none())
         {
-            self.wake(id, waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US));
+            let at_us = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
+            self.pool.begin_watch(hostgroup, first);
+            self.wake(first, at_us);
+        }
+    }
+
+    /// A session was woken: it may be on behalf of those who wait.
+    pub(crate) fn woken(&mut self, id: SessionId) {
+        for hostgroup in self.pool.end_watch(id) {
+            self.wake_first(hostgroup);
+            self.watch_first(hostgroup);
+        }
+    }
+
+    /// A session has ended that may have been to be woken on behalf of those who wait.
+    pub(crate) fn hand_over_watch(&mut self, id: SessionId) {
+        for hostgroup in self.pool.end_watch(id) {
+            self.watch_first(hostgroup);
         }
     }
 
