@@ -182,6 +182,8 @@ pub struct Lane {
     /// When the command at the head became the one that the server works on; while it is shared,
     /// or the proxy's own.
     pub turned_us: u64,
+    /// While it is shared: the command at the head was out when the reply before it ended.
+    pub follows: bool,
     /// When its timer fires; 0 when none is set.
     pub alarm_us: u64,
     /// What it was used for.
@@ -235,6 +237,7 @@ impl Lane {
             passed: 0,
             heard_us: 0,
             turned_us: now_us,
+            follows: false,
             alarm_us: 0,
             traffic: Traffic::default(),
             stmts: OnLane::default(),

@@ -18,6 +18,10 @@ const WINDOW: u32 = 64;
 /// How many runs in good order make up for one that held up others.
 const ATONE: u32 = 64;
 
+/// For how long runs that had to wait for their server say nothing against one that had not, in
+/// microseconds.
+const TRUSTED_US: u64 = 10_000_000;
+
 /// What holds up others within so long counts once, in microseconds.
 const TOGETHER_US: u64 = 30_000;
 
@@ -35,6 +39,10 @@ pub struct Run {
     pub reply_bytes: u64,
     /// It carried warnings or changed the state of its connection.
     pub untidy: bool,
+    /// It was with its server when the reply before it on its connection ended: the time is what
+    /// the server worked on it. Otherwise it may have waited for the server, as long as others
+    /// keep that busy.
+    pub behind: bool,
 }
 
 /// What one digest came to in one hostgroup.
@@ -47,6 +55,10 @@ pub struct Past {
     least_us: [u64; 2],
     /// The largest reply, likewise.
     most_bytes: [u64; 2],
+    /// When the last run ended that was behind another one; 0 for none.
+    behind_us: u64,
+    /// Such a run is not among those of the window at hand, and not long ago.
+    waited: bool,
     calls: bool,
     untidy: bool,
     guilt: u32,
@@ -66,14 +78,19 @@ impl Past {
     pub fn note(&mut self, run: &Run) {
         self.untidy |= run.untidy;
         self.guilt = self.guilt.saturating_sub(1);
+        if run.behind {
+            self.behind_us = run.now_us.max(1);
+        }
         let at = self.runs % WINDOW;
-        let ([least, _], [most, _]) = (self.least_us, self.most_bytes);
+        let (least, [most, _]) = (self.least_us(), self.most_bytes);
+        let is_recent = self.behind_us > 0 && run.now_us < self.behind_us + TRUSTED_US;
+        self.waited = is_recent && !run.behind && (at == 0 || self.waited);
         if at == 0 {
             self.least_us = [run.latency_us, least];
             self.most_bytes = [run.reply_bytes, most];
         } else {
-            let [_, before] = self.least_us;
-            self.least_us = [least.min(run.latency_us), before];
+            let [now, before] = self.least_us;
+            self.least_us = [now.min(run.latency_us), before];
             let [_, before] = self.most_bytes;
             self.most_bytes = [most.max(run.reply_bytes), before];
         }
@@ -105,20 +122,27 @@ impl Past {
         };
         self.barred_until_us = now_us.saturating_add(self.barred_for_us);
         // what it took before says nothing any more
-        (self.runs, self.guilt) = (0, 0);
+        (self.runs, self.guilt, self.behind_us) = (0, 0, 0);
     }
 
     /// What it takes on its server when nothing is in its way, in microseconds; `None` while that
     /// is not known.
     pub fn latency_us(&self) -> Option<u64> {
-        let [now, before] = self.least_us;
+        let [_, before] = self.least_us;
         match self.runs {
             runs if runs < self.needed => None,
-            runs if runs < WINDOW => Some(now),
+            runs if runs <= WINDOW => Some(self.least_us()),
             // the window at hand may have only just begun
-            runs if runs % WINDOW < WINDOW / 4 => Some(before),
-            _ => Some(now),
+            runs if (1..WINDOW / 4).contains(&(runs % WINDOW)) => Some(before),
+            _ => Some(self.least_us()),
         }
+    }
+
+    /// The least time of the window at hand; of the one before, where it is less and all runs since
+    /// may have waited for a busy server.
+    fn least_us(&self) -> u64 {
+        let [now, before] = self.least_us;
+        if self.waited { now.min(before) } else { now }
     }
 
     /// Bytes of its largest reply of late.
@@ -219,7 +243,7 @@ mod tests {
     const GROUP: HostgroupId = HostgroupId(1);
 
     fn run(latency_us: u64) -> Run {
-        Run { now_us: 0, latency_us, reply_bytes: latency_us, untidy: false }
+        Run { now_us: 0, latency_us, reply_bytes: latency_us, untidy: false, behind: false }
     }
 
     #[test]
@@ -234,6 +258,27 @@ mod tests {
         // it became slow: known after another window
         (0..2 * WINDOW).for_each(|_| past.note(&run(8000)));
         assert_eq!(past.latency_us(), Some(8000));
+    }
+
+    #[test]
+    fn a_crowd_that_keeps_a_server_busy_makes_no_statement_slow() {
+        let (quick, waits) = (Run { behind: true, ..run(100) }, run(50_000));
+        let mut past = Past::new(3, false);
+        let mut note = |run: &Run, now_us: u64| {
+            (0..WINDOW).for_each(|_| past.note(&Run { now_us, ..*run }));
+            past.latency_us()
+        };
+        assert_eq!(note(&waits, 0), Some(50_000), "it was never seen to be quick");
+        assert_eq!(note(&quick, 1), Some(100));
+        for now_us in [2, 3, 4, TRUSTED_US] {
+            assert_eq!(note(&waits, now_us), Some(100));
+        }
+        assert_eq!(note(&quick, TRUSTED_US), Some(100));
+        assert_eq!(note(&waits, 2 * TRUSTED_US), Some(50_000), "that was long ago");
+        assert_eq!(note(&quick, 2 * TRUSTED_US), Some(100));
+        let slow = Run { behind: true, ..waits };
+        note(&slow, 2 * TRUSTED_US);
+        assert_eq!(note(&slow, 2 * TRUSTED_US), Some(50_000), "the server works on it for long");
     }
 
     #[test]

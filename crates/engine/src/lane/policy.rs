@@ -140,7 +140,8 @@ mod tests {
         past
     }
 
-    const RUN: Run = Run { now_us: 0, latency_us: 100, reply_bytes: 400, untidy: false };
+    const RUN: Run =
+        Run { now_us: 0, latency_us: 100, reply_bytes: 400, untidy: false, behind: false };
 
     #[test]
     fn each_reason_not_to_share_has_its_name() {

@@ -343,7 +343,7 @@ impl Proxy {
         let job = running.job;
         session.note_results(&outcome);
         let took_us = now_us.saturating_sub(running.started_us);
-        self.learn(id, &running, took_us, &outcome);
+        self.learn(id, &running, (took_us, false), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         self.tell_end(id, Some((job.hostgroup, lane_id)), outcome.rows());
         if job.what == What::LoginSchema {

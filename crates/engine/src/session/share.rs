@@ -202,7 +202,7 @@ impl Proxy {
             return;
         }
         if lane.in_flight() == 0 {
-            lane.turned_us = self.now_us;
+            (lane.turned_us, lane.follows) = (self.now_us, false);
         }
         self.stats.shared_batches += 1;
         while let Some(command) = lane.send_gathered() {
@@ -281,6 +281,7 @@ impl Proxy {
     fn finish_shared(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let took_us = self.now_us.saturating_sub(lane.turned_us);
+        let behind = lane.follows;
         lane.pop();
         let Some(job) = self.running(id).map(|running| running.job) else { return };
         let depth_max = self.bounds(&job).depth;
@@ -295,7 +296,7 @@ impl Proxy {
         };
         session.idle_since_us = self.now_us;
         session.note_results(&outcome);
-        self.learn(id, &running, took_us, &outcome);
+        self.learn(id, &running, (took_us, behind), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());
         let told = match &outcome {
@@ -317,12 +318,12 @@ impl Proxy {
         self.after_command(id);
     }
 
-    /// Remembers how a read went.
+    /// Remembers how a read went: how long it took, and whether it was behind another one.
     pub(crate) fn learn(
         &mut self,
         id: SessionId,
         running: &Running,
-        latency_us: u64,
+        (latency_us, behind): (u64, bool),
         outcome: &Outcome,
     ) {
         if running.job.sharing == Sharing::Never || !matches!(outcome, Outcome::Done(_)) {
@@ -331,7 +332,7 @@ impl Proxy {
         let now_us = self.now_us;
         let (reply_bytes, untidy) = (running.reply_bytes, outcome.is_untidy());
         if let Some(past) = self.past_of(id, &running.job) {
-            past.note(&Run { now_us, latency_us, reply_bytes, untidy });
+            past.note(&Run { now_us, latency_us, reply_bytes, untidy, behind });
         }
     }
 

@@ -37,7 +37,7 @@ impl Proxy {
         if lane.lease != Lease::Shared {
             return;
         }
-        lane.turned_us = self.now_us;
+        (lane.turned_us, lane.follows) = (self.now_us, lane.in_flight() > 0);
         if lane.depth() == 0 {
             return self.rest(lane_id);
         }
