@@ -141,15 +141,13 @@ fn memory_metrics_add_up_to_what_the_process_has() {
             &format!("SELECT sum(Variable_Value) FROM stats_memory_metrics WHERE {condition}"),
         )
     };
-    let parts = metric(&mut admin, "Variable_Name <> 'resident_memory'");
-    let resident = proxy.rss_bytes();
-    assert!(
-        parts.abs_diff(resident) * 10 <= resident,
-        "{parts} of {resident}: {:#?}",
-        rows(&mut admin, "SELECT * FROM stats_memory_metrics")
-    );
-    let total = metric(&mut admin, "Variable_Name = 'resident_memory'");
-    assert!(total.abs_diff(resident) * 10 <= resident, "{total} is not {resident}");
+    // the system may take pages of the program's file away between two looks
+    eventually("the parts are what the process has", Duration::from_secs(10), || {
+        let parts = metric(&mut admin, "Variable_Name <> 'resident_memory'");
+        let total = metric(&mut admin, "Variable_Name = 'resident_memory'");
+        let resident = proxy.rss_bytes();
+        [parts, total].iter().all(|part| part.abs_diff(resident) * 10 <= resident)
+    });
     let sessions = metric(&mut admin, "Variable_Name = 'client_sessions_memory'");
     assert!(sessions / 400 > 200 && sessions / 400 < 4000, "{sessions} for 400 sessions");
     drop(idle);
@@ -352,6 +350,19 @@ fn history_is_sampled_at_its_intervals() {
     }
 }
 
+/// What workers spent on queries.
+#[derive(Default, Debug)]
+struct Cost {
+    spent_ns: u64,
+    queries: u64,
+}
+
+impl Cost {
+    fn of_a_query_ps(&self) -> u64 {
+        self.spent_ns * 1000 / self.queries
+    }
+}
+
 fn read(admin: &mut Conn, tables: &[String]) {
     for table in tables {
         let _: Vec<Row> = admin.query(format!("SELECT * FROM stats.{table}")).expect("read");
@@ -372,6 +383,7 @@ fn count_to(admin: &mut Conn, rows: u128) {
 fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
     /// Between two readings: that many take all there is of a core else.
     const PAUSE: Duration = Duration::from_millis(50);
+    const TURN: Duration = Duration::from_millis(150);
     let Some(cluster) = live::cluster("the cost of statistics", Flavour::MariaDb, 1) else {
         return;
     };
@@ -383,9 +395,9 @@ fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
     let tables: Vec<String> = admin.query("SHOW TABLES FROM stats").expect("listed");
     assert!(tables.len() > 20, "{tables:?}");
     // what else the machine does changes what a query costs by more than that: both kinds take
-    // turns, the middle of what the one costs beside the other counts, and it goes on while the
-    // machine is busy. The interface is asked as much without its tables, since whatever else
-    // computes takes caches and processors from the workers
+    // turns that are short, and it goes on while the machine is busy. The interface is asked as
+    // much without its tables, since whatever else computes takes caches and processors from the
+    // workers
     let took = |act: &mut dyn FnMut()| {
         let began = Instant::now();
         (0..5).for_each(|_| act());
@@ -394,31 +406,28 @@ fn reading_every_table_in_a_loop_costs_workers_next_to_nothing() {
     let of_reading = took(&mut || read(&mut admin, &tables));
     let of_counting = took(&mut || count_to(&mut admin, 10_000));
     let rows = (10_000 * of_reading.as_micros() / of_counting.as_micros()).max(1);
-    let (mut per_mille, mut rounds) = (Vec::new(), 0);
-    let middle = |per_mille: &mut Vec<u64>| {
-        per_mille.sort_unstable();
-        per_mille[per_mille.len() / 2]
+    let cost = |total: &mut Cost, act: &mut dyn FnMut()| {
+        let (done, spent, began) = (load.done(), proxy.worker_cpu_ns(), Instant::now());
+        while began.elapsed() < TURN {
+            act();
+            thread::sleep(PAUSE);
+        }
+        load.await_more(10);
+        total.spent_ns += proxy.worker_cpu_ns() - spent;
+        total.queries += load.done() - done;
     };
-    for turn in 0..30 {
-        if turn >= 5 && middle(&mut per_mille) <= 1020 {
+    let (mut counting, mut reading) = (Cost::default(), Cost::default());
+    let mut per_mille = 0;
+    for turn in 1..=200 {
+        cost(&mut counting, &mut || count_to(&mut admin, rows));
+        cost(&mut reading, &mut || read(&mut admin, &tables));
+        per_mille = reading.of_a_query_ps() * 1000 / counting.of_a_query_ps();
+        if turn >= 25 && per_mille <= 1020 {
             break;
         }
-        let mut cost = |act: &mut dyn FnMut()| {
-            let (done, spent, began) = (load.done(), proxy.worker_cpu_ns(), Instant::now());
-            while began.elapsed() < Duration::from_secs(1) {
-                act();
-                rounds += 1;
-                thread::sleep(PAUSE);
-            }
-            load.await_more(100);
-            (proxy.worker_cpu_ns() - spent) / (load.done() - done)
-        };
-        let counting = cost(&mut || count_to(&mut admin, rows));
-        let reading = cost(&mut || read(&mut admin, &tables));
-        per_mille.push(reading * 1000 / counting);
     }
     let wrong = load.stop();
     assert!(wrong.is_empty(), "{wrong:?}");
-    println!("{} per mille, {rounds} readings and countings to {rows}", middle(&mut per_mille));
-    assert!(middle(&mut per_mille) <= 1020, "more than 2 % above: {per_mille:?}");
+    println!("{per_mille} per mille; {reading:?}, counting to {rows}: {counting:?}");
+    assert!(per_mille <= 1020, "more than 2 % above: {per_mille} per mille");
 }
