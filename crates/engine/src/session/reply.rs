@@ -341,7 +341,7 @@ impl Proxy {
         };
         session.idle_since_us = now_us;
         let job = running.job;
-        session.note_results(&outcome);
+        session.note_results(&job, &outcome);
         let took_us = now_us.saturating_sub(running.started_us);
         self.learn(id, &running, (took_us, false), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
@@ -512,7 +512,7 @@ impl Proxy {
 
 impl Session {
     /// What the client may ask about the statement that has just ended.
-    pub(crate) fn note_results(&mut self, outcome: &Outcome) {
+    pub(crate) fn note_results(&mut self, job: &Job, outcome: &Outcome) {
         let Outcome::Done(end) = outcome else {
             self.row_count = -1;
             return;
@@ -521,7 +521,7 @@ impl Session {
             true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
             false => -1,
         };
-        if end.resultsets > 0 {
+        if end.resultsets > 0 && !self.lists_diagnostics(job) {
             self.found_rows = end.rows;
         }
         if end.last_insert_id != 0 {

@@ -295,7 +295,7 @@ impl Proxy {
             return;
         };
         session.idle_since_us = self.now_us;
-        session.note_results(&outcome);
+        session.note_results(&running.job, &outcome);
         self.learn(id, &running, (took_us, behind), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());

@@ -6,7 +6,7 @@
 //! What a session may find of others' user variables is here too, and what did not begin because
 //! its statement failed.
 
-use sql::{Effects, LockCall, Modes, NamedStatement, TableName, Verb};
+use sql::{Asked, Effects, LockCall, Modes, NamedStatement, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 
@@ -131,6 +131,16 @@ impl Session {
 }
 
 impl Session {
+    /// Whether a statement lists warnings or errors, which servers do not count as found rows.
+    pub(crate) fn lists_diagnostics(&self, job: &Job) -> bool {
+        if !job.effects.intersects(Effects::SHOW_WARNINGS) {
+            return false;
+        }
+        let (text, modes) = text_of(self, job);
+        let asked = sql::parse_diagnostics_asked(text, modes);
+        asked.is_some_and(|asked| matches!(asked.of, Asked::List { .. }))
+    }
+
     /// Reasons that a statement does not give after all, because it has failed. A server does all
     /// of a `SET` or nothing of it, but for what a function did that it calls, and nothing of what
     /// it cannot parse.
