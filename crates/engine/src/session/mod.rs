@@ -128,7 +128,7 @@ pub(crate) struct Job {
 }
 
 /// A mend may be in vain where somebody else's reply about the statement was not waited for.
-const MENDS_MAX: u8 = 2;
+const MENDS_MAX: u8 = 4;
 
 impl Job {
     /// A command that goes as its route says; it does nothing that is known of yet.
