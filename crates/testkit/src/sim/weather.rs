@@ -93,11 +93,7 @@ impl Weather {
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
         let limits = Limits::of(seed, false);
-        let mut changes = Dice::new(seed ^ 0x6368_616e_6765_7300);
-        // a change may cost the connections that are being opened: with few of them a second, too
-        // many changes leave none
-        let most = if limits.connects_per_sec.is_some() { 8 } else { 40 };
-        let changes_per_mille = if changes.percent(50) { changes.within(1..=most) } else { 0 };
+        let changes_per_mille = changes(seed, &limits);
         let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
         let workers = if many.percent(40) { many.within(2..=3) as usize } else { 1 };
         let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
@@ -148,6 +144,15 @@ impl Weather {
             },
         }
     }
+}
+
+/// How often the configuration changes.
+fn changes(seed: u64, limits: &Limits) -> u64 {
+    let mut dice = Dice::new(seed ^ 0x6368_616e_6765_7300);
+    // a change may cost the connections that are being opened: with few of them a second, too many
+    // changes leave none
+    let most = if limits.connects_per_sec.is_some() { 8 } else { 40 };
+    if dice.percent(50) { dice.within(1..=most) } else { 0 }
 }
 
 /// How many commands of several sessions share a connection, after how long in silence they go
