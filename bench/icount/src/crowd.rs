@@ -4,9 +4,9 @@
 //! everything that it was asked while the others were. Timers never fire: who waits is served by
 //! others' replies.
 
-use engine::ids::{ConnectionId, LaneId, SessionId};
+use engine::ids::{LaneId, SessionId};
 use engine::orders::{End, Order};
-use engine::proxy::{Arrival, Proxy};
+use engine::proxy::Proxy;
 use engine::slab::Key;
 use wire::connect::Greeting;
 use wire::frame::{Framed, next_packet};
@@ -92,16 +92,7 @@ impl Crowd {
 
     fn log_in(&mut self) {
         self.to_client.clear();
-        let id = self.proxy.on_accepted(Arrival {
-            client: "127.0.0.1".into(),
-            client_port: 40_000,
-            local: false,
-            proxy: ("127.0.0.1".into(), 6033),
-            connection: ConnectionId(7),
-            random: *b"abcdefghijklmnopqrst",
-            admitted: true,
-            failed_logins: 0,
-        });
+        let id = self.proxy.on_accepted(world::arrival());
         self.carry_out(&[]);
         let Framed::Packet(greeting) = next_packet(&self.to_client) else {
             unreachable!("the proxy greets")

@@ -74,16 +74,7 @@ impl World {
 
     /// A client arrives and authenticates with `mysql_native_password`.
     pub fn log_in(&mut self) -> SessionId {
-        let session = self.proxy.on_accepted(Arrival {
-            client: "127.0.0.1".into(),
-            client_port: 40_000,
-            local: false,
-            proxy: ("127.0.0.1".into(), 6033),
-            connection: ConnectionId(7),
-            random: *b"abcdefghijklmnopqrst",
-            admitted: true,
-            failed_logins: 0,
-        });
+        let session = self.proxy.on_accepted(arrival());
         self.carry_out(&[]);
         let packet = first_packet(&self.to_client);
         let greeting = Greeting::parse(packet.payload).expect("the proxy greets");
@@ -189,6 +180,20 @@ impl World {
             End::Client(_) => &mut self.to_client,
             End::Lane(_) => &mut self.to_server,
         }
+    }
+}
+
+/// A client that has connected.
+pub(crate) fn arrival() -> Arrival {
+    Arrival {
+        client: "127.0.0.1".into(),
+        client_port: 40_000,
+        local: false,
+        proxy: ("127.0.0.1".into(), 6033),
+        connection: ConnectionId(7),
+        random: *b"abcdefghijklmnopqrst",
+        admitted: true,
+        failed_logins: 0,
     }
 }
 

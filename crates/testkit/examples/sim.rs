@@ -6,11 +6,9 @@
 
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use testkit::coverage::{SEEDS_ENOUGH, Tally};
-use testkit::sim::Simulator;
+use testkit::sim::{Simulator, run_seeds};
 
 fn option(name: &str) -> Option<u64> {
     let mut words = std::env::args().skip_while(|word| word != name).skip(1);
@@ -31,29 +29,13 @@ fn main() -> ExitCode {
         };
     }
     let (from, count) = (option("--from").unwrap_or(0), option("--seeds").unwrap_or(10_000));
-    let next = AtomicU64::new(from);
     let failures = Mutex::new(0_u64);
     let tally = Mutex::new(Tally::default());
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                let simulator = Simulator::new();
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count {
-                        return;
-                    }
-                    match simulator.run(seed, None) {
-                        Ok(report) => {
-                            tally.lock().expect("no panic while it is held").add(&report);
-                        }
-                        Err(failure) => {
-                            println!("FAILED {failure}");
-                            *failures.lock().expect("no panic while it is held") += 1;
-                        }
-                    }
-                }
-            });
+    run_seeds(from..from + count, |result| match result {
+        Ok(report) => tally.lock().expect("no panic while it is held").add(&report),
+        Err(failure) => {
+            println!("FAILED {failure}");
+            *failures.lock().expect("no panic while it is held") += 1;
         }
     });
     let tally = tally.into_inner().unwrap_or_default();

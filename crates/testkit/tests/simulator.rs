@@ -2,35 +2,12 @@
 //!
 //! `TIDEGATE_SIM_SEEDS` says over how many seeds, `TIDEGATE_SIM_FROM` where to begin.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-
 use testkit::coverage::{SEEDS_ENOUGH, Tally};
 use testkit::planted::Planted;
-use testkit::sim::{Failure, Report, Simulator, Weather};
+use testkit::sim::{Failure, Simulator, Weather, run_seeds};
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-/// Runs seeds on all cores.
-fn run(from: u64, count: u64, each: impl Fn(Result<Report, Failure>) + Sync) {
-    let next = AtomicU64::new(from);
-    let cores = thread::available_parallelism().map_or(2, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                let simulator = Simulator::new();
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count {
-                        return;
-                    }
-                    each(simulator.run(seed, None));
-                }
-            });
-        }
-    });
 }
 
 #[test]
@@ -38,7 +15,7 @@ fn sim_keeps_its_promises_whatever_the_seed() {
     let (from, count) = (number("TIDEGATE_SIM_FROM", 0), number("TIDEGATE_SIM_SEEDS", 1000));
     let failures = std::sync::Mutex::new(Vec::new());
     let tally = std::sync::Mutex::new(Tally::default());
-    run(from, count, |result| match result {
+    run_seeds(from..from + count, |result| match result {
         Ok(report) => tally.lock().unwrap().add(&report),
         Err(failure) => failures.lock().unwrap().push(failure),
     });

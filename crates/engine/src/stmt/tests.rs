@@ -132,13 +132,17 @@ fn a_text_is_found_by_whoever_means_the_same() {
     assert!(texts.is_empty());
 }
 
+/// A registry with one text, and a server's answer to a prepare of it.
+fn with_a_text_of_two_params() -> (Registry, StmtKey, Vec<u8>) {
+    let mut texts = Registry::default();
+    let key = texts.add(&text("SELECT ?"), false, 0);
+    texts.learn(key, (1, 2));
+    (texts, key, answer(Caps::NONE, 1, Status::NONE))
+}
+
 #[test]
 fn an_answer_is_given_again_until_definitions_change() {
-    let mut texts = Registry::default();
-    let known = text("SELECT ?");
-    let key = texts.add(&known, false, 0);
-    let bytes = answer(Caps::NONE, 1, Status::NONE);
-    texts.learn(key, (1, 2));
+    let (mut texts, key, bytes) = with_a_text_of_two_params();
     texts.keep_answer(key, &bytes, 5, 7);
     assert_eq!(texts.answer(key, 5, 7).map(|(_, params)| params), Some(2));
     assert!(texts.answer(key, 6, 7).is_none());
@@ -150,11 +154,7 @@ fn an_answer_is_given_again_until_definitions_change() {
 
 #[test]
 fn an_answer_is_given_again_for_ten_seconds_and_then_asked_for_anew() {
-    let mut texts = Registry::default();
-    let known = text("SELECT ?");
-    let key = texts.add(&known, false, 0);
-    let bytes = answer(Caps::NONE, 1, Status::NONE);
-    texts.learn(key, (1, 2));
+    let (mut texts, key, bytes) = with_a_text_of_two_params();
     texts.keep_answer(key, &bytes, 5, 3_000_000);
     assert!(texts.answer(key, 5, 12_999_999).is_some());
     assert!(texts.answer(key, 5, 13_000_000).is_none());

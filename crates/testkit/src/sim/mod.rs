@@ -29,8 +29,11 @@ mod weather;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use engine::proxy::Offer;
 use wire::auth::rsa::ServerKey;
@@ -42,6 +45,26 @@ use configurations::Configurations;
 pub use limits::Limits;
 pub use trio::{Stage, Trio};
 pub use weather::Weather;
+
+/// Runs seeds on all cores; each result is told by the core that it came from.
+pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<Report, Failure>) + Sync) {
+    let next = AtomicU64::new(seeds.start);
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                let simulator = Simulator::new();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    tell(simulator.run(seed, None));
+                }
+            });
+        }
+    });
+}
 
 /// What a run came to.
 #[derive(Clone, Debug)]
