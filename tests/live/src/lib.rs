@@ -12,6 +12,7 @@
 
 mod asker;
 pub mod client;
+mod kits;
 mod load;
 mod management;
 mod program;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 use lab::{Cluster, Flavour, LabOptions};
 
 pub use asker::Asker;
+pub use kits::Kits;
 pub use load::Load;
 pub use management::management;
 pub use program::{Finished, Program};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use lab::{Process, RunDir};
-use live::{Program, Proxy, skip};
+use live::{Kits, Program, Proxy, skip};
 
 const CONFIGURATION: &str = "server_version = \"8.0.11\"\nthreads = 1\n\
     [[mysql_servers]]\nhostgroup_id = 1\nhostname = \"127.0.0.1\"\nport = 1\n\
@@ -86,9 +86,9 @@ fn strangers_and_readers_are_kept_out_and_logged() {
 
 #[test]
 fn a_python_driver_prepares_and_reads() {
-    let fetched = live::target_dir().expect("known").join("live-drivers/venv/bin/python");
-    if !fetched.exists() {
-        return skip("PyMySQL on the admin interface", "the drivers are not fetched");
+    let kits = Kits::set_up();
+    if let Some(why) = kits.missing("python") {
+        return skip("PyMySQL on the admin interface", why);
     }
     let proxy = start();
     let script = "import pymysql, sys\n\
@@ -101,7 +101,8 @@ fn a_python_driver_prepares_and_reads() {
         print(k.fetchall())\n\
         try:\n    k.execute('LOAD NOTHING')\n\
         except pymysql.err.OperationalError as e: print(e.args[0])\n";
-    let done = Program::new(fetched)
+    let done = kits
+        .python()
         .args(["-c".to_owned(), script.to_owned(), proxy.admin_port.to_string()])
         .limit(Duration::from_secs(20))
         .run();

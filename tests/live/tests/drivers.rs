@@ -1,14 +1,12 @@
 //! The driver suite: every driver's own view of one table of cases is the same through Tidegate as
 //! directly, for both authentication methods, with rules and in fast forward.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use lab::{Cluster, Flavour, RunDir, SplitOptions};
-use live::{Finished, Program, Proxy, client, skip};
+use live::{Finished, Kits, Program, Proxy, client, skip};
 
 const DRIVERS: [(&str, &str); 7] = [
     ("pymysql", "python"),
@@ -30,24 +28,22 @@ struct Target {
 
 struct Suite<'a> {
     cluster: &'a Cluster,
-    drivers: PathBuf,
-    fetched: PathBuf,
+    kits: &'a Kits,
     files: RunDir,
 }
 
 impl Suite<'_> {
     fn program(&self, driver: &str) -> Program {
-        let fetched = &self.fetched;
+        let Kits { programs, fetched, .. } = self.kits;
         match driver {
-            "pymysql" | "mysql-connector-python" => Program::new(fetched.join("venv/bin/python"))
-                .args([self.drivers.join("python/suite.py")])
-                .args([driver]),
+            "pymysql" | "mysql-connector-python" => {
+                self.kits.python().args([programs.join("python/suite.py")]).args([driver])
+            }
             "mysql2" => Program::new("node").args([fetched.join("node/suite.js")]),
             "go-sql-driver" => Program::new(fetched.join("go-suite")),
             "rust-mysql" => Program::new(env!("CARGO_BIN_EXE_rust-suite")),
             _ => {
-                let target = fetched.join("java/target");
-                let path = format!("{0}/live-1.jar:{0}/dependency/*", target.to_string_lossy());
+                let path = self.kits.java_path();
                 Program::new("java").args(["-Xmx1g", "-cp", &path, "Suite", driver])
             }
         }
@@ -70,39 +66,10 @@ impl Suite<'_> {
             .env("LIVE_FLAVOUR", flavour)
             .env("LIVE_BIG", (40 << 20).to_string())
             .env("LIVE_TMP", self.files.path())
-            .env("LIVE_CASES", self.drivers.join("cases.json"))
+            .env("LIVE_CASES", self.kits.programs.join("cases.json"))
             .limit(Duration::from_secs(120))
             .run()
     }
-}
-
-fn drivers() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers")
-}
-
-/// Where what they need is kept.
-fn fetched() -> PathBuf {
-    live::target_dir().expect("known").join("live-drivers")
-}
-
-/// What the set-up of the drivers said: `Ok` for those that are ready.
-fn set_up(drivers: &Path, fetched: &Path) -> BTreeMap<String, Result<(), String>> {
-    let finished = Program::new(drivers.join("setup.sh"))
-        .args([fetched])
-        .limit(Duration::from_secs(600))
-        .run();
-    assert!(finished.success, "setup.sh: {}", finished.errors);
-    let mut said = BTreeMap::from([("rust".to_owned(), Ok(()))]);
-    for line in finished.output.lines() {
-        if let Some(kit) = line.strip_prefix("ready ") {
-            said.insert(kit.to_owned(), Ok(()));
-        } else if let Some((kit, why)) =
-            line.strip_prefix("missing ").and_then(|rest| rest.split_once(": "))
-        {
-            said.insert(kit.to_owned(), Err(why.to_owned()));
-        }
-    }
-    said
 }
 
 /// A proxy that announces this method and the server's own version.
@@ -149,7 +116,7 @@ type Turn = AtomicUsize;
 fn differences_of_drivers(
     cluster: &Cluster,
     routes: &[(&str, &'static str)],
-    ready: &BTreeMap<String, Result<(), String>>,
+    kits: &Kits,
     turn: &Turn,
 ) -> String {
     let flavour = cluster.software().flavour;
@@ -157,14 +124,14 @@ fn differences_of_drivers(
     let proxies = ["mysql_native_password", "caching_sha2_password"]
         .map(|plugin| (plugin, proxy(cluster, plugin)));
     let files = RunDir::create().expect("made");
-    let suite = Suite { cluster, drivers: drivers(), fetched: fetched(), files };
+    let suite = Suite { cluster, kits, files };
     // a driver that cannot send a password in the clear needs a server that has seen it before
     client::connect(client::options(cluster.primary().port));
     let direct = Target { name: "direct".into(), port: cluster.primary().port, user: "app" };
 
     let mut wrong = String::new();
     while let Some(&(driver, kit)) = DRIVERS.get(turn.fetch_add(1, Ordering::Relaxed)) {
-        if let Some(Err(why)) = ready.get(kit) {
+        if let Some(why) = kits.missing(kit) {
             skip(&format!("{what}: {driver}"), why);
             continue;
         }
@@ -194,11 +161,10 @@ fn drivers_agree(flavour: Flavour, routes: &[(&str, &'static str)]) {
     let what = format!("drivers with {}", flavour.name());
     let Some(one) = live::cluster(&what, flavour, 0) else { return };
     let Some(other) = live::cluster(&what, flavour, 0) else { return };
-    let ready = set_up(&drivers(), &fetched());
-    let (ready, turn) = (&ready, &Turn::default());
+    let (kits, turn) = (&Kits::set_up(), &Turn::default());
     let wrong: String = thread::scope(|scope| {
         let both = [&one, &other].map(|cluster| {
-            scope.spawn(move || differences_of_drivers(cluster, routes, ready, turn))
+            scope.spawn(move || differences_of_drivers(cluster, routes, kits, turn))
         });
         both.map(|half| half.join().expect("each driver runs to its end")).concat()
     });

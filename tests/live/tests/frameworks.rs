@@ -1,11 +1,10 @@
 //! Applications of ordinary frameworks share a few connections: what they set up, read and write in
 //! fifty sessions goes over five, and nothing ties one of them for longer than a transaction.
 
-use std::path::Path;
 use std::time::Duration;
 
 use lab::{Cluster, Flavour};
-use live::{Program, Proxy, skip};
+use live::{Kits, Program, Proxy, skip};
 
 /// The connections that all sessions have to share.
 const CONNECTIONS: u64 = 5;
@@ -58,22 +57,21 @@ const FRAMEWORKS: [Framework; 11] = [
 ];
 
 impl Framework {
-    fn program(&self, drivers: &Path, fetched: &Path) -> Program {
-        let java =
-            format!("{0}/live-1.jar:{0}/dependency/*", fetched.join("java/target").display());
+    fn program(&self, kits: &Kits) -> Program {
+        let Kits { programs, fetched, .. } = kits;
         match self.kit {
-            "python" => Program::new(fetched.join("venv/bin/python"))
-                .args([drivers.join("python/frameworks.py")])
-                .args([self.name]),
+            "python" => {
+                kits.python().args([programs.join("python/frameworks.py")]).args([self.name])
+            }
             "node" => Program::new("node").args([fetched.join("node/frameworks.js")]),
             "go" => Program::new(fetched.join("go-suite")).args(["frameworks"]),
             "php" => Program::new("php")
-                .args([drivers.join("php/frameworks.php")])
+                .args([programs.join("php/frameworks.php")])
                 .args([self.name, self.way]),
             "ruby" => {
-                Program::new("ruby").args([drivers.join("ruby/frameworks.rb")]).args([self.way])
+                Program::new("ruby").args([programs.join("ruby/frameworks.rb")]).args([self.way])
             }
-            _ => Program::new("java").args(["-Xmx512m", "-cp", &java, "Frameworks"]),
+            _ => Program::new("java").args(["-Xmx512m", "-cp", &kits.java_path(), "Frameworks"]),
         }
     }
 
@@ -106,27 +104,21 @@ fn fifty_sessions_of_a_framework_share_five_connections_of_mysql() {
 
 fn frameworks_share(flavour: Flavour, what: &str) {
     let Some(cluster) = live::cluster(what, flavour, 0) else { return };
-    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers");
-    let fetched = live::target_dir().expect("known").join("live-drivers");
-    let set_up =
-        Program::new(drivers.join("setup.sh")).args([&fetched]).limit(Duration::from_secs(600));
-    let said = set_up.run().output;
+    let kits = Kits::set_up();
     let mut wrong = Vec::new();
     for (at, framework) in FRAMEWORKS.iter().enumerate() {
         // the short form runs each in its first way only
         if !live::full() && at > 0 && FRAMEWORKS[at - 1].name == framework.name {
             continue;
         }
-        let kit = framework.kit;
         let name = format!("{} {}", framework.name, framework.way);
-        if !said.lines().any(|line| line == format!("ready {kit}")) {
-            let why = said.lines().find(|line| line.starts_with(&format!("missing {kit}")));
-            skip(&format!("{what}: {name}"), why.unwrap_or("it is not there"));
+        if let Some(why) = kits.missing(framework.kit) {
+            skip(&format!("{what}: {name}"), why);
             continue;
         }
         let proxy = proxy(&cluster);
         let finished = framework
-            .program(&drivers, &fetched)
+            .program(&kits)
             .args(["127.0.0.1", &proxy.port.to_string()])
             .limit(Duration::from_secs(120))
             .run();
