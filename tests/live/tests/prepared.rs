@@ -136,6 +136,33 @@ fn a_connection_keeps_only_so_many_statements_and_serves_any_number() {
 }
 
 #[test]
+fn a_server_that_takes_no_more_statements_executes_no_other_one() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
+        let proxy = proxy(&cluster, 2, 20);
+        let connect = || client::connect(client::options(proxy.port));
+        let (mut writer, mut other) = (connect(), connect());
+        let statements = ["first", "second"].map(|table| {
+            writer.query_drop(format!("CREATE TABLE {table} (a INT)")).expect("created");
+            writer.prep(format!("INSERT INTO {table} VALUES (?)")).expect("prepared")
+        });
+        // the connection that has both is taken; another one gets them when they are executed
+        other.query_drop("BEGIN").expect("begun");
+        writer.exec_drop(&statements[0], (1,)).expect("executed");
+        let most = format!(
+            "SET GLOBAL max_prepared_stmt_count = {}",
+            status(&cluster, "Prepared_stmt_count")
+        );
+        cluster.primary().sql(&most).expect("limited");
+        writer.exec_drop(&statements[1], (2,)).expect("executed");
+        let what = "SELECT CONCAT(first.a, ' ', second.a) FROM test.first, test.second";
+        let found = cluster.primary().sql(what).expect("told");
+        assert_eq!(found, [[Some("1 2".to_owned())]], "{}", flavour.name());
+        assert_eq!(proxy.counter("lanes_created").expect("counted"), 2, "{}", flavour.name());
+    }
+}
+
+#[test]
 fn definitions_that_change_between_executions_are_seen_by_everybody() {
     for flavour in FLAVOURS {
         let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };

@@ -267,7 +267,8 @@ impl Proxy {
     }
 
     /// Prepares the statement that an execution needs on its lane. Where the server lets the
-    /// execution name the statement prepared last, both go out in one send.
+    /// execution name the statement prepared last, and there is none but this one, both go out in
+    /// one send.
     pub(crate) fn prepare_on_lane(
         &mut self,
         id: SessionId,
@@ -288,6 +289,7 @@ impl Proxy {
         };
         let recalls = session.recalled_by(job).is_some();
         let at_once = lane.names_last_prepared
+            && lane.stmts.is_last_unknown()
             && before.is_empty()
             && !plan.is_awaited()
             && job.upload.is_none()

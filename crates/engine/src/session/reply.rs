@@ -124,6 +124,11 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
+        if let Event::Prepared { stmt_id, .. } = &event
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.stmts.note_prepared(ServerStmtId(*stmt_id));
+        }
         match head.owner {
             Owner::Session(id) => {
                 if let Event::Err { at, .. } = &event {

@@ -251,9 +251,12 @@ impl Proxy {
     }
 
     /// Closes a statement on a lane that was taken out of the lane's list.
-    pub(crate) fn send_close(&mut self, lane: LaneId, stmt: ServerStmtId) {
+    pub(crate) fn send_close(&mut self, lane_id: LaneId, stmt: ServerStmtId) {
         self.stats.lane_closes += 1;
-        self.orders.send(End::Lane(lane), |out| {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.stmts.note_closed(stmt);
+        }
+        self.orders.send(End::Lane(lane_id), |out| {
             command::write(out, command::code::STMT_CLOSE, &stmt.0.to_le_bytes());
         });
     }

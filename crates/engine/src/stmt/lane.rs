@@ -61,6 +61,8 @@ impl LaneStmt {
 pub struct OnLane {
     list: Vec<LaneStmt>,
     uses: u64,
+    /// What the server takes for the statement prepared last.
+    last: Option<ServerStmtId>,
 }
 
 impl OnLane {
@@ -127,6 +129,23 @@ impl OnLane {
         at.map(|at| self.list.swap_remove(at)).is_some()
     }
 
+    /// The server has prepared a statement, whether it will be in the list or not.
+    pub fn note_prepared(&mut self, id: ServerStmtId) {
+        self.last = Some(id);
+    }
+
+    /// The server is told to close a statement.
+    pub fn note_closed(&mut self, id: ServerStmtId) {
+        self.last = self.last.filter(|last| *last != id);
+    }
+
+    /// Whether an execution of the statement prepared last finds none, should the prepare in front
+    /// of it be refused. A MariaDB server that is full does not take notice of such a prepare, and
+    /// executes the one before it.
+    pub fn is_last_unknown(&self) -> bool {
+        self.last.is_none()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()
@@ -145,5 +164,6 @@ impl OnLane {
     /// The server has forgotten all of them: the connection was reset.
     pub fn clear(&mut self) {
         self.list.clear();
+        self.last = None;
     }
 }

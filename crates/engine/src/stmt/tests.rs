@@ -104,6 +104,21 @@ fn text(words: &str) -> Arc<Text> {
 }
 
 #[test]
+fn a_server_knows_the_statement_prepared_last_until_that_one_is_closed() {
+    let mut on_lane = OnLane::default();
+    assert!(on_lane.is_last_unknown());
+    on_lane.note_prepared(ServerStmtId(1));
+    on_lane.note_prepared(ServerStmtId(2));
+    on_lane.note_closed(ServerStmtId(1));
+    assert!(!on_lane.is_last_unknown());
+    on_lane.note_closed(ServerStmtId(2));
+    assert!(on_lane.is_last_unknown());
+    on_lane.note_prepared(ServerStmtId(3));
+    on_lane.clear();
+    assert!(on_lane.is_last_unknown());
+}
+
+#[test]
 fn a_text_is_found_by_whoever_means_the_same() {
     let mut texts = Registry::default();
     let known = text("SELECT ?");

@@ -84,6 +84,9 @@ pub(super) struct Conn {
     pub(super) next_stmt: u32,
     /// The statement prepared last, unless that failed.
     pub(super) last_stmt: Option<u32>,
+    /// There was such a statement when another one was to be prepared: had the server been full, it
+    /// would be the last one still.
+    pub(super) last_could_stay: bool,
 }
 
 impl Conn {
@@ -117,6 +120,7 @@ impl Conn {
             stmts: BTreeMap::new(),
             next_stmt: dice.below(1000) as u32,
             last_stmt: None,
+            last_could_stay: false,
         }
     }
 

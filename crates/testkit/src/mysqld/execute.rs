@@ -85,6 +85,7 @@ impl Conn {
                 if self.stmts.remove(&id).is_none() {
                     self.complain(board, &format!("a close of no statement {id}"));
                 }
+                self.last_stmt = self.last_stmt.filter(|last| *last != id);
                 Reaction::Silent
             }
             Command::StmtReset(id) => match self.stmts.get_mut(&id) {
@@ -209,7 +210,7 @@ impl Conn {
             self.complain(board, "a statement without words");
             return Reaction::Reply(answer::error(1064, "no words"));
         };
-        self.last_stmt = None;
+        self.last_could_stay = self.last_stmt.take().is_some();
         if meta.shape.kind == Kind::Refuse {
             return Reaction::Reply(answer::answer(&meta, &self.voice(false)));
         }
@@ -243,6 +244,9 @@ impl Conn {
         of: &Mysqld,
         board: &mut Board,
     ) -> Reaction {
+        if id == command::LAST_PREPARED && self.last_could_stay && self.user != RELAYED {
+            self.complain(board, "an execution that a full server would take for another one's");
+        }
         let id = match (id, self.last_stmt) {
             (command::LAST_PREPARED, Some(last)) => last,
             (command::LAST_PREPARED, None) => {
