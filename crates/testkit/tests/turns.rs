@@ -32,6 +32,11 @@ struct Client {
 }
 
 impl Client {
+    fn new(hall: &mut Hall, alone: bool) -> Self {
+        let sock = hall.login(Caps::DEPRECATE_EOF);
+        Client { sock, alone, number: 0, asked: 0, heard: Vec::new() }
+    }
+
     fn ask(&mut self, hall: &mut Hall, tag: usize, asked: usize) {
         self.number += 1;
         self.asked = asked;
@@ -64,14 +69,8 @@ fn overtaken(seed: u64, alone_of: usize, questions: usize) -> (usize, usize, Cou
     let manners = Manners { late: 100, delay_us: 3_000, ..Manners::default() };
     let weather = Weather { depth: DEPTH, max_connections: 1, manners, ..Weather::cutting() };
     let mut hall = Hall::in_weather(seed, &Simulator::new(), &weather);
-    let client = |at: usize, hall: &mut Hall| Client {
-        sock: hall.login(Caps::DEPRECATE_EOF),
-        alone: at.is_multiple_of(alone_of),
-        number: 0,
-        asked: 0,
-        heard: Vec::new(),
-    };
-    let mut clients: Vec<_> = (0..CLIENTS).map(|at| client(at, &mut hall)).collect();
+    let client = |at: usize| Client::new(&mut hall, at.is_multiple_of(alone_of));
+    let mut clients: Vec<_> = (0..CLIENTS).map(client).collect();
     let mut asked = 0;
     for (tag, client) in clients.iter_mut().enumerate() {
         client.ask(&mut hall, tag, asked);
@@ -124,4 +123,48 @@ fn who_needs_a_connection_alone_waits_no_longer_than_its_turn() {
         assert!(same <= AHEAD, "seed {seed}: {same}");
         assert!(any <= AHEAD, "seed {seed}: {any}");
     }
+}
+
+/// Each client asks as soon as it is answered, until there were so many answers; how many reads
+/// shared a connection meanwhile, how many stalls there were, and how many reads ran anew.
+fn ask_around(hall: &mut Hall, clients: &mut [Client], answers: usize) -> [u64; 3] {
+    let told = |hall: &Hall| {
+        let Counters { shared_queries, shared_stalls, shared_reissued, .. } = hall.counters();
+        [shared_queries, shared_stalls, shared_reissued]
+    };
+    let (before, mut answered) = (told(hall), 0);
+    while answered < answers {
+        hall.step();
+        for (tag, client) in clients.iter_mut().enumerate() {
+            if client.is_answered(hall) {
+                answered += 1;
+                client.ask(hall, tag, 0);
+            }
+        }
+    }
+    let after = told(hall);
+    std::array::from_fn(|at| after[at] - before[at])
+}
+
+#[test]
+fn where_a_server_is_slow_to_all_no_read_is_blamed() {
+    let mut all = 0;
+    for seed in 0..4 {
+        let weather = Weather { depth: DEPTH, max_connections: 4, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(seed, &Simulator::new(), &weather);
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| Client::new(&mut hall, false)).collect();
+        for (tag, client) in clients.iter_mut().enumerate() {
+            client.ask(&mut hall, tag, 0);
+        }
+        ask_around(&mut hall, &mut clients, 2_000);
+        let slow = Manners { late: 100, delay_us: 80_000, ..Manners::default() };
+        hall.stage.servers.service_mut().behave(slow);
+        let [shared, stalls, again] = ask_around(&mut hall, &mut clients, 200);
+        println!("seed {seed}: {shared} shared, {stalls} stalls, {again} issued again");
+        assert!(shared > 50, "{shared}");
+        assert_eq!(hall.stage.board.borrow().trouble, Vec::<String>::new());
+        all += stalls;
+    }
+    // only where a connection is the only busy one; 63 if each was judged by itself
+    assert!(all < 30, "{all} stalls");
 }

@@ -295,9 +295,9 @@ fn a_server_that_stalls_or_dies_is_not_felt_more_than_without_sharing() {
     let proxy = start(&cluster, "shun_recovery_time_sec = 1\n");
     let start = |way| Case::start(&cluster, &proxy, way);
     let victim = &cluster.replicas()[0];
-    let held_up: &[&str] = &["shared_stalls", "shared_reissued"];
+    let still: &[&str] = &["server_stalls", "shared_reissued"];
     for case in ways(As::Text).into_iter().map(start) {
-        case.run(("a server that stalls", held_up), |_| {
+        case.run(("a server that stalls", still), |_| {
             victim.pause().expect("paused");
             thread::sleep(Duration::from_secs(if live::full() { 3 } else { 1 }));
             victim.resume().expect("resumed");

@@ -20,6 +20,10 @@ pub struct Signs {
     pub recent: usize,
     /// Of those, whose answer should long be there: what they carry is known to be quick.
     pub overdue: usize,
+    /// Those that wait for an answer which was always quick so far.
+    pub quick: usize,
+    /// Of those, that have waited for half as long as a stall takes, or longer.
+    pub late: usize,
     /// Those that are being tested, or logged in to.
     pub tests: usize,
     /// Of those, whose test should long be answered.
@@ -43,6 +47,12 @@ impl Signs {
     fn is_enough(&self) -> bool {
         let several = self.overdue > 0 && self.overdue + self.strangers > 1;
         several || self.failed_tests > 0 || self.is_crowded() && self.strangers > 0
+    }
+
+    /// Whether the server is slow to most of those that it was always quick to: none of them holds
+    /// up the others, and none would be served sooner if it were asked anew.
+    pub fn is_slow_to_all(&self) -> bool {
+        self.late > 1 && self.late * 2 > self.quick
     }
 
     /// Whether several wait, so that it is worth a new connection to know more.
@@ -171,6 +181,8 @@ mod tests {
         busy: 0,
         recent: 0,
         overdue: 0,
+        quick: 0,
+        late: 0,
         tests: 0,
         failed_tests: 0,
         strangers: 0,
@@ -205,6 +217,22 @@ mod tests {
         ];
         for (signs, still, why) in table {
             assert_eq!(judged(signs), still, "{why}: {signs:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_slow_to_all_when_most_of_several_wait() {
+        let table = [
+            ((1, 1), false, "nobody else can tell"),
+            ((2, 1), false, "one of two"),
+            ((2, 2), true, "both"),
+            ((8, 1), false, "one of many"),
+            ((8, 4), false, "half of them"),
+            ((8, 5), true, "most of them"),
+        ];
+        for ((quick, late), slow, why) in table {
+            let signs = Signs { busy: 9, quick, late, ..NOTHING };
+            assert_eq!(signs.is_slow_to_all(), slow, "{why}: {signs:?}");
         }
     }
 

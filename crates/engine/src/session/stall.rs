@@ -18,6 +18,9 @@ use crate::topology::ServerRef;
 /// How many times as long as the last one a login may take before it counts as one that takes long.
 const LOGIN_TIMES: u64 = 4;
 
+/// For how many stalls' time those behind a head stay there while its server is slow to all.
+const BEARS_STALLS: u64 = 8;
+
 impl Proxy {
     /// A timer of a shared lane has fired.
     pub(crate) fn check_progress(&mut self, lane_id: LaneId) {
@@ -34,10 +37,17 @@ impl Proxy {
         if self.now_us < due_us {
             return self.set_alarm(lane_id, due_us);
         }
-        self.stats.shared_stalls += u64::from(!lane.closing);
         let (server, again_us) = (lane.server.clone(), self.now_us.saturating_add(stall_us));
+        let bears_until_us = lane.waits_since_us().saturating_add(stall_us * BEARS_STALLS);
         let signs = self.look_at_server(&server);
+        let bears = signs.is_slow_to_all()
+            && self.now_us < bears_until_us
+            && !self.pool.health.is_still(server.index);
+        if bears {
+            return self.set_alarm(lane_id, again_us);
+        }
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        self.stats.shared_stalls += u64::from(!lane.closing);
         let head = lane.head().map(|(head, _)| head.owner);
         let holds_up = lane.sharers().nth(1).is_some();
         let Some(Owner::Session(id)) = head else {
@@ -49,7 +59,8 @@ impl Proxy {
             return self.forsake(lane_id);
         };
         // where others wait too, and nobody hears anything, it is not the fault of the head
-        let is_servers_fault = signs.busy > 1 && signs.is_silent(self.now_us, stall_us / 2);
+        let is_silent = signs.busy > 1 && signs.is_silent(self.now_us, stall_us / 2);
+        let is_servers_fault = is_silent || signs.is_slow_to_all();
         let (now_us, job) = (self.now_us, self.running(id).map(|running| running.job));
         if holds_up
             && !is_servers_fault
@@ -113,6 +124,7 @@ impl Proxy {
         let stall_us = self.snapshot.vars.pipeline_stall_us;
         let since_us = heard_us.saturating_sub(stall_us);
         let before_us = self.now_us.saturating_sub(stall_us);
+        let late_us = self.now_us.saturating_sub(stall_us / 2);
         let login_us = self.server_stats.login_us(index).saturating_mul(LOGIN_TIMES);
         let long_login_us = before_us.min(self.now_us.saturating_sub(login_us));
         let mut signs = Signs { heard_us, ..Signs::default() };
@@ -139,6 +151,8 @@ impl Proxy {
                 }
                 _ => continue,
             };
+            signs.quick += usize::from(quick);
+            signs.late += usize::from(quick && waits_since_us <= late_us);
             if waits_since_us >= since_us {
                 signs.recent += 1;
                 signs.overdue += usize::from(quick && waits_since_us <= before_us);

@@ -234,7 +234,7 @@ counters! {
     pub shared_sent: u64,
     /// Queries that were issued again because their shared lane did not serve them.
     pub shared_reissued: u64,
-    /// Shared lanes on which nothing came for too long.
+    /// Shared lanes on which nothing came for too long, so that those behind left.
     pub shared_stalls: u64,
     /// Shared lanes that broke.
     pub shared_losses: u64,

@@ -91,9 +91,9 @@ impl Mysqlds {
         self.conns.len()
     }
 
-    /// From now on every answer comes at once.
-    pub fn calm_down(&mut self) {
-        self.manners = Manners::default();
+    /// From now on they answer like this.
+    pub fn behave(&mut self, manners: Manners) {
+        self.manners = manners;
     }
 
     fn wrong(&self, what: String) {

@@ -19,7 +19,7 @@ use super::{Failure, Simulator, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
 use crate::dice::Dice;
-use crate::mysqld::{Mysqlds, three};
+use crate::mysqld::{Manners, Mysqlds, three};
 use crate::planted::{Crooked, Planted};
 
 /// The most steps of a run.
@@ -282,7 +282,7 @@ impl Trio {
     pub(super) fn calm_down(&mut self) {
         self.stage.net.set_faults(io::Faults::none());
         self.stage.server_addrs.iter().for_each(|addr| self.stage.net.start(addr));
-        self.stage.servers.service_mut().calm_down();
+        self.stage.servers.service_mut().behave(Manners::default());
     }
 
     /// All servers close their connections.
