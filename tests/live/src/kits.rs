@@ -1,4 +1,7 @@
 //! What programs in other languages need to run: fetched once, beside what cargo builds.
+//!
+//! Decides where it is kept and whether it is there; knows neither what the programs do nor which
+//! test runs them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

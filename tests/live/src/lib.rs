@@ -1,7 +1,7 @@
 //! Tests of the real binary in front of real servers.
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
-//! their time ([`Program`]), clients
+//! their time ([`Program`]), what those in other languages need ([`Kits`]), clients
 //! ([`client`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions ([`eventually`]). It
 //! does not know what any test asserts.
 //!

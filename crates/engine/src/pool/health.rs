@@ -5,6 +5,8 @@
 //! they take. What is known to be quick on several connections is, and so is a test without an
 //! answer, on a connection that was idle or a new one. Any byte from the server says that it is
 //! there; what was sent before that says nothing any more.
+//!
+//! Also, which are slow to everybody: those that are, no single statement is to blame for.
 
 use super::is_usable;
 use crate::topology::{Server, ServerRef, Topology};
