@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -101,19 +102,21 @@ fn count() -> Result<BTreeMap<String, u64>> {
     let names = Command::new(&binary).arg("--list").output().context("icount --list")?;
     let names = String::from_utf8(names.stdout)?;
     let names: Vec<&str> = names.lines().collect();
-    // what runs beside it changes no count
-    let (some, others) = names.split_at(names.len() / 2);
+    // what runs beside it changes no count; each takes the next one
+    let next = AtomicUsize::new(0);
+    let each = |log| {
+        let mut counted = BTreeMap::new();
+        while let Some(&name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+            counted.insert(name.to_owned(), instructions(&binary, name, log)? / PASSES);
+        }
+        Ok(counted)
+    };
     thread::scope(|scope| {
-        let others = scope.spawn(|| count_each(&binary, others, "icount-others"));
-        let mut counted = count_each(&binary, some, "icount")?;
+        let others = scope.spawn(|| each("icount-others"));
+        let mut counted: BTreeMap<String, u64> = each("icount")?;
         counted.extend(others.join().expect("no panic")?);
         Ok(counted)
     })
-}
-
-fn count_each(binary: &Path, names: &[&str], log: &'static str) -> Result<BTreeMap<String, u64>> {
-    let count = |name: &&str| Ok(((*name).to_owned(), instructions(binary, name, log)? / PASSES));
-    names.iter().map(count).collect()
 }
 
 /// Builds a program of `bench/icount`; gives where it is.

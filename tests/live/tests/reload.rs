@@ -1,5 +1,6 @@
 //! The configuration changed while clients are served: what they see of it, and what servers do.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -76,9 +77,12 @@ fn transactions(count: usize, port: u16) -> Load {
     })
 }
 
-fn connections_of_app(server: &lab::Server) -> u64 {
-    let text = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'";
-    server.value(text).expect("counted").parse().expect("a number")
+/// The numbers of the connections that a server has of `app`.
+fn connections_of_app(server: &lab::Server) -> BTreeSet<u64> {
+    let text = "SELECT COALESCE(GROUP_CONCAT(id), '') FROM information_schema.processlist \
+                WHERE user = 'app'";
+    let numbers = server.value(text).expect("told");
+    numbers.split_terminator(',').map(|number| number.parse().expect("a number")).collect()
 }
 
 #[test]
@@ -94,19 +98,18 @@ fn reloads_under_load_are_felt_by_nobody() {
         writes.await_more(2);
     };
     (1..=20).for_each(reload);
-    let made = |server: &lab::Server| server.status("Connections").expect("counted");
     let unchanged = [cluster.primary(), &cluster.replicas()[0]];
-    let before = unchanged.map(made);
+    let before = unchanged.map(connections_of_app);
     (21..=if live::full() { 103 } else { 43 }).for_each(reload);
-    let after = unchanged.map(made);
+    let after = unchanged.map(connections_of_app);
     let errors = [reads.stop(), writes.stop()].concat();
     assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
-    // asking costs some, and a server that serves alone for a while some more
-    let new: Vec<_> = after.iter().zip(before).map(|(after, before)| after - before).collect();
-    assert!(new.iter().all(|new| *new <= 16), "new connections to unchanged servers: {new:?}");
+    for (before, after) in before.iter().zip(&after) {
+        assert!(!before.is_empty() && before.is_subset(after), "{before:?} became {after:?}");
+    }
     let drained = &cluster.replicas()[1];
     eventually("the removed server is left", Duration::from_secs(10), || {
-        connections_of_app(drained) == 0
+        connections_of_app(drained).is_empty()
     });
 }
 
