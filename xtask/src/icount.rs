@@ -104,7 +104,7 @@ fn count() -> Result<BTreeMap<String, u64>> {
     let names: Vec<&str> = names.lines().collect();
     // what runs beside it changes no count; each takes the next one
     let next = AtomicUsize::new(0);
-    let each = |log| {
+    let each = |log| -> Result<BTreeMap<String, u64>> {
         let mut counted = BTreeMap::new();
         while let Some(&name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
             counted.insert(name.to_owned(), instructions(&binary, name, log)? / PASSES);
@@ -113,7 +113,7 @@ fn count() -> Result<BTreeMap<String, u64>> {
     };
     thread::scope(|scope| {
         let others = scope.spawn(|| each("icount-others"));
-        let mut counted: BTreeMap<String, u64> = each("icount")?;
+        let mut counted = each("icount")?;
         counted.extend(others.join().expect("no panic")?);
         Ok(counted)
     })

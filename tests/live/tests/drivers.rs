@@ -64,7 +64,7 @@ impl Suite<'_> {
             .env("LIVE_PASSWORD", target.user)
             .env("LIVE_DB", "test")
             .env("LIVE_FLAVOUR", flavour)
-            .env("LIVE_BIG", (40 << 20).to_string())
+            .env("LIVE_BIG", (if live::full() { 40 << 20 } else { 17 << 20 }).to_string())
             .env("LIVE_TMP", self.files.path())
             .env("LIVE_CASES", self.kits.programs.join("cases.json"))
             .limit(Duration::from_secs(120))

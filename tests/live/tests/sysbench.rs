@@ -195,19 +195,19 @@ fn figure(report: &str, name: &str) -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Every combination in the long form; otherwise each load, method and number of threads once.
+/// Every combination in the long form; otherwise each load with each number of threads once, by
+/// either method and either transport in turn.
 fn runs() -> Vec<Run> {
+    let (full, mut count) = (live::full(), 0_usize);
     let mut runs = Vec::new();
-    let mut count = 0_usize;
     for (load, kind) in LOADS {
-        for prepared in ["auto", "disable"] {
-            for threads in [1, 16, 256] {
-                count += 1;
-                for transport in [Transport::Tcp, Transport::Unix] {
-                    let turn =
-                        if count.is_multiple_of(2) { Transport::Tcp } else { Transport::Unix };
-                    if live::full() || transport == turn {
-                        let seconds = if live::full() { 2 } else { 1 };
+        for threads in [1, 16, 256] {
+            count += 1;
+            for (method, prepared) in ["auto", "disable"].into_iter().enumerate() {
+                for (way, transport) in [Transport::Tcp, Transport::Unix].into_iter().enumerate() {
+                    let turn = (count % 2, count / 2 % 2) == (method, way);
+                    if full || turn {
+                        let seconds = if full { 2 } else { 1 };
                         runs.push(Run { load, kind, prepared, threads, transport, seconds });
                     }
                 }
