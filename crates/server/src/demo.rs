@@ -22,7 +22,7 @@ use setup::Embedded;
 /// Runs the demo; returns after the tour when `tour_only`, with an error if anything did not do
 /// what the text says.
 pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
-    logs::start(LogFormat::Text, LogLevel::Warn);
+    let _log = logs::start(LogFormat::Text, LogLevel::Warn)?;
     let embedded = Embedded::start()?;
     let loaded = config::load(embedded.configuration())?;
     let (sender, notices) = channel();

@@ -12,7 +12,7 @@ use crate::{administration, logs, signals, summary, threads};
 
 /// Serves until a signal ends it.
 pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
-    logs::start(options.log_format, options.log_level);
+    let log = logs::start(options.log_format, options.log_level)?;
     let file = match (config::find(options.config.as_deref()), options.store.config_source) {
         (Err(_), ConfigSource::Db) => None,
         (found, _) => Some(found?),
@@ -20,7 +20,10 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
     let stats_file = options.stats_file.as_deref();
     match serve(file.as_deref(), options.io, stats_file, &options.store)? {
         Ended::Stopped => Ok(()),
-        Ended::Restart => Err(begin_anew()),
+        Ended::Restart => {
+            drop(log);
+            Err(begin_anew())
+        }
     }
 }
 

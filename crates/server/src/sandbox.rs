@@ -28,7 +28,7 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
     println!("configuration: {}", file.display());
     if options.run {
         println!("tidegate   mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");
-        logs::start(LogFormat::Text, LogLevel::Info);
+        let _log = logs::start(LogFormat::Text, LogLevel::Info)?;
         let store = StoreOptions::default();
         return run::serve(Some(&file), IoChoice::Auto, None, &store).map(drop);
     }

@@ -13,6 +13,7 @@ use web::{Process, Serving, System, View, Web};
 
 use crate::collector::Collector;
 use crate::doors::Doors;
+use crate::logs;
 use crate::publisher::Publisher;
 
 /// The process as it is seen.
@@ -62,6 +63,7 @@ impl Process for Sight {
             uptime_s: self.began.elapsed().as_secs(),
             version: env!("CARGO_PKG_VERSION"),
             system: System::read(),
+            log_lines_lost: logs::lines_lost(),
         }
     }
 }

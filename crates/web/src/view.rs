@@ -33,6 +33,8 @@ pub struct View {
     pub version: &'static str,
     /// What the system knows of the process.
     pub system: System,
+    /// Lines of the log that were dropped because nobody took them.
+    pub log_lines_lost: u64,
 }
 
 /// Whether clients are accepted.

@@ -67,7 +67,9 @@ fn strangers_and_readers_are_kept_out_and_logged() {
     let proxy = start();
     let done = console(&proxy, ("admin", "guess"), "SELECT 1;");
     assert!(done.errors.contains("ERROR 1045 (28000): "), "{}", done.errors);
-    assert!(proxy.log().contains("user 'admin' from 127.0.0.1 was refused"), "{}", proxy.log());
+    live::eventually("it is logged", Duration::from_secs(5), || {
+        proxy.log().contains("user 'admin' from 127.0.0.1 was refused")
+    });
     let done = console(
         &proxy,
         ("stats", "stats"),

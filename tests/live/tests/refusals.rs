@@ -1,9 +1,11 @@
 //! What clients are told when they are not let in, or when their backend account is not.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use lab::{Cluster, Flavour, SplitOptions};
-use live::{Proxy, client, eventually};
+use lab::{Cluster, Flavour, Process, RunDir, SplitOptions};
+use live::{Program, Proxy, client, eventually};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -108,4 +110,39 @@ fn the_limit_of_all_clients_gives_1040_until_one_leaves() {
     inside[0].ping().expect("those inside are not disturbed");
     inside.pop();
     eventually("a place is free again", Duration::from_secs(5), || Conn::new(options()).is_ok());
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_nobody() {
+    const REFUSALS: u64 = 6_000;
+    let dir = RunDir::create().expect("a directory");
+    let port = lab::free_port().expect("a port");
+    let text = format!(
+        "[mysql_variables]\ninterfaces = \"127.0.0.1:{port}\"\nserver_version = \"8.0.11\"\n\
+         [admin_variables]\nmysql_ifaces = \"{}/admin\"\n\
+         [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+         [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_pattern = \".\"\nOK_msg = \"yes\"\n\
+         apply = 1\n",
+        dir.path().display()
+    );
+    let file = dir.path().join("tidegate.toml");
+    std::fs::write(&file, text).expect("written");
+    let pipe = dir.path().join("log");
+    assert!(Program::new("mkfifo").args([&pipe]).run().success);
+    let log = File::options().read(true).write(true).open(&pipe).expect("opened");
+    let tidegate = live::binary().expect("built");
+    let words = [tidegate.into(), "run".into(), "--config".into(), file.into_os_string()];
+    let _proxy = Process::launch(&words, &pipe).expect("tidegate starts");
+    eventually("it greets", Duration::from_secs(20), || live::greeting_of(port).is_ok());
+    // each is a line, and all of them more than the pipe and the queue behind it hold
+    for _ in 0..REFUSALS {
+        let options = client::account(port, "nobody", "x");
+        assert_eq!(refused(options.read_timeout(Some(Duration::from_secs(10)))).0, 1045);
+    }
+    client::connect(client::options(port)).query_drop("SELECT 1").expect("served as before");
+
+    let mut lines = BufReader::new(log).lines().map_while(Result::ok);
+    let told = lines.find(|line| line.contains("lines of the log were lost")).expect("told");
+    let lost = told.split("lines=").nth(1).and_then(|number| number.parse().ok());
+    assert!(lost.is_some_and(|lost| (1..REFUSALS).contains(&lost)), "{told}");
 }

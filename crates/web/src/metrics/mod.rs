@@ -132,6 +132,7 @@ pub(crate) fn sample(draft: &engine::snapshot::Draft) -> View {
         uptime_s: 5,
         version: "0.1.0",
         system: crate::view::System { resident_bytes: 4096, open_files: 9, cpu_ms: 30 },
+        log_lines_lost: 3,
     }
 }
 

@@ -111,6 +111,9 @@ pub(super) const FAMILIES: &[Family] = &[
     counter("tidegate_panics_total", "Sessions lost to a defect; any is one.", |v, s| {
         s.one(v.collected.counters.panics);
     }),
+    counter("tidegate_log_lines_lost_total", "Lines that standard error did not take.", |v, s| {
+        s.one(v.log_lines_lost);
+    }),
     gauge("tidegate_hostgroup_servers", "Servers of a hostgroup, by use.", |v, s| {
         for (hostgroup, servers) in v.snapshot.topology.groups() {
             let usable = servers.iter().filter(|server| health::is_usable(server, v)).count();
