@@ -144,6 +144,19 @@ impl Proxy {
         self.memory("VmHWM:")
     }
 
+    /// What each of its threads is at, for a failure to tell: state, where in the system, time.
+    pub fn threads(&self) -> String {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten();
+        let told = |thread: fs::DirEntry| {
+            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let stat = read("stat");
+            let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.get(..2).unwrap_or(rest));
+            let (name, place, times) = (read("comm"), read("wchan"), read("schedstat"));
+            format!("{}{state} {place} {}\n", name.trim(), times.trim())
+        };
+        threads.flatten().map(told).collect()
+    }
+
     /// The processor time it has used, in nanoseconds, as the scheduler counts it.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_ns_of("")

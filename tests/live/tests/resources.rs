@@ -155,7 +155,7 @@ fn ten_thousand_idle_clients_cost_less_than_25_megabytes() {
     let mut said = String::new();
     let output = clients.stdout.take().expect("piped");
     BufReader::new(output).read_line(&mut said).expect("read");
-    assert_eq!(said, "ready\n", "{}", proxy.log());
+    assert_eq!(said, "ready\n", "{}{}", proxy.threads(), proxy.log());
 
     let cost = proxy.rss_bytes().saturating_sub(started.min(empty));
     let beside = busy.least_cost_ns(&proxy);
