@@ -40,6 +40,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    io::reserve_descriptors();
     let outcome = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Check { file } => check::run(&file),

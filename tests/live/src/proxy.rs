@@ -157,6 +157,14 @@ impl Proxy {
         threads.flatten().map(told).collect()
     }
 
+    /// How many descriptors its table has room for.
+    pub fn descriptors(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.expect("the proxy runs");
+        let count = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    }
+
     /// The processor time it has used, in nanoseconds, as the scheduler counts it.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_ns_of("")

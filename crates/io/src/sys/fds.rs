@@ -22,6 +22,34 @@ pub(crate) fn ring_eventfd(bell: &OwnedFd) {
     debug_assert!(written == 8, "eventfd: errno {}", errno());
 }
 
+/// The most descriptors that room is made for: two megabytes.
+const RESERVED_MAX: u64 = 1 << 18;
+
+/// Lets the process open as many descriptors as it may at all, which is often more than it may at
+/// first, and makes room for them, for 262,144 at most; to be called while it has one thread. Of a
+/// process with several, Linux makes the table larger only after a moment in which every processor
+/// was seen at rest, and nobody opens anything meanwhile (`expand_fdtable` in `fs/file.c`): some
+/// milliseconds mostly, and more than fifteen seconds were seen on a busy machine. Where the system
+/// refuses, the table grows with the need.
+pub fn reserve_descriptors() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable; a failure leaves it as it is.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let whole = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    // SAFETY: `whole` is readable.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &whole) } == 0 {
+        limit = whole;
+    }
+    let highest = limit.rlim_cur.min(RESERVED_MAX).saturating_sub(1) as i32;
+    let Ok(any) = eventfd() else { return };
+    // SAFETY: takes no pointers.
+    let copy = unsafe { libc::fcntl(any.as_raw_fd(), libc::F_DUPFD_CLOEXEC, highest) };
+    if let Ok(copy) = checked(copy) {
+        // SAFETY: the call just made this descriptor and nobody else knows it.
+        drop(unsafe { OwnedFd::from_raw_fd(copy) });
+    }
+}
+
 /// The monotonic clock, counted from the boot of the machine.
 pub(crate) fn monotonic() -> Micros {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
