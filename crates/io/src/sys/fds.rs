@@ -33,8 +33,10 @@ const RESERVED_MAX: u64 = 1 << 18;
 /// refuses, the table grows with the need.
 pub fn reserve_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is writable; a failure leaves it as it is.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    // SAFETY: `limit` is writable.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return;
+    }
     let whole = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
     // SAFETY: `whole` is readable.
     if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &whole) } == 0 {
