@@ -22,8 +22,6 @@ pub struct Edge<D: Driver> {
     pub(super) sockets: Table<D::Handle>,
     pub(super) pool: BufferPool,
     pub(super) timers: Timers,
-    /// Sockets with queued bytes, flushed at the end of the turn.
-    pub(super) dirty: Vec<Sock>,
     /// Sockets whose kept bytes are to be offered again.
     pub(super) offers: Vec<Sock>,
     /// Connects that completed at once and are not reported yet.
@@ -55,7 +53,6 @@ impl<D: Driver> Edge<D> {
             sockets: Table::new(),
             pool: BufferPool::new(options.pooled_bytes_max),
             timers: Timers::default(),
-            dirty: Vec::new(),
             offers: Vec::new(),
             connected: Vec::new(),
             ended: Vec::new(),

@@ -1,7 +1,7 @@
-//! The loop: one turn after another of waiting, delivering and flushing.
+//! The loop: one turn after another of waiting and delivering.
 //!
 //! ```text
-//! turn:  wait → events → timers → mail → offers ⇄ ends → on_turn_end → flush → ends
+//! turn:  wait → events → timers → mail → offers ⇄ ends → on_turn_end → ends
 //! ```
 //!
 //! Work that a callback causes for later is bounded a turn; what is left makes the next turn not
@@ -141,7 +141,6 @@ impl<D: Driver, S: Service> Loop<D, S> {
             || !edge.offers.is_empty()
             || !edge.ended.is_empty()
             || !edge.connected.is_empty()
-            || !edge.dirty.is_empty()
     }
 
     /// The moment by which the next turn has to come even if nothing happens.
@@ -196,16 +195,14 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
-    /// Flushes; failures found by that are reported in the same turn.
+    /// Failures that the service found at the end of the turn are reported in it.
     fn finish(&mut self) {
-        self.edge.flush_dirty();
         for _ in 0..ROUNDS_MAX {
             if self.edge.ended.is_empty() {
                 return;
             }
             self.unfinished = true;
             self.report_ended();
-            self.edge.flush_dirty();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The way out of a socket: sends tried at once, backlogs, batches of a turn, and the last bytes
-//! before a close. Deliberately knows nothing of receiving.
+//! The way out of a socket: sends tried at once, backlogs, and the last bytes before a close.
+//! Deliberately knows nothing of receiving.
 
 use super::Edge;
 use crate::addr::{Failure, Op};
@@ -12,7 +12,7 @@ use crate::sys::socket::PARTS_MAX;
 const DRAIN_SPAN: Micros = Micros::from_secs(5);
 
 impl<D: Driver> Edge<D> {
-    /// Sends `parts` in order with one system call, behind whatever was queued. What the system
+    /// Sends `parts` in order with one system call, behind what waits already. What the system
     /// does not take is copied into the socket's outgoing buffer and follows when it can. Returns
     /// that backlog in bytes. A failure surfaces as `on_gone` later in the turn.
     pub fn send(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
@@ -27,17 +27,6 @@ impl<D: Driver> Edge<D> {
             return socket.output.len();
         }
         self.send_now(sock, parts)
-    }
-
-    /// Puts `bytes` behind everything sent so far; all that is queued for a socket in a turn goes
-    /// out with one system call at the end of it.
-    pub fn queue(&mut self, sock: Sock, bytes: &[u8]) {
-        let Some(socket) = self.sockets.find_mut(sock) else { return };
-        if !socket.takes_output() || bytes.is_empty() {
-            return;
-        }
-        socket.output.append(bytes, &mut self.pool);
-        self.flush_later(sock);
     }
 
     /// How many bytes the system has not taken yet.
@@ -102,31 +91,16 @@ impl<D: Driver> Edge<D> {
         }
     }
 
-    pub(super) fn flush_later(&mut self, sock: Sock) {
-        if let Some(socket) = self.sockets.find_mut(sock)
-            && !socket.dirty
+    /// Sends what was kept while the socket connected.
+    pub(super) fn send_kept(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find(sock)
+            && matches!(socket.phase, Phase::Open | Phase::Draining)
             && !socket.blocked
-            && socket.phase != Phase::Connecting
+            && !socket.output.is_empty()
         {
-            socket.dirty = true;
-            self.dirty.push(sock);
+            self.send_now(sock, &[]);
+            self.drained_while_closing(sock);
         }
-    }
-
-    /// One send for each socket with queued bytes.
-    pub(super) fn flush_dirty(&mut self) {
-        // sending never makes another socket dirty
-        for at in 0..self.dirty.len() {
-            let sock = self.dirty[at];
-            let Some(socket) = self.sockets.find_mut(sock) else { continue };
-            socket.dirty = false;
-            let due = matches!(socket.phase, Phase::Open | Phase::Draining);
-            if due && !socket.blocked && !socket.output.is_empty() {
-                self.send_now(sock, &[]);
-                self.drained_while_closing(sock);
-            }
-        }
-        self.dirty.clear();
     }
 
     /// The socket is writable: sends the backlog. True when none is left and somebody waits for

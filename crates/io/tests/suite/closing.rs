@@ -12,7 +12,7 @@ pub fn everything_sent_before_close_drained_arrives<W: World>(world: &W) {
     let bytes = noise(5, 3 << 20);
     let (_, io) = pair.server.parts_mut();
     io.send(server_sock, &[&bytes]);
-    io.queue(server_sock, b"last");
+    io.send(server_sock, &[b"last"]);
     io.close_drained(server_sock);
     // nothing more is taken
     assert!(io.send(server_sock, &[b"too late"]) == 0);

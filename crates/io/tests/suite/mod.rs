@@ -29,7 +29,7 @@ macro_rules! every_scenario {
             talking::what_is_sent_comes_back,
             talking::frames_cut_anywhere_are_offered_until_whole,
             talking::many_sockets_talk_at_once,
-            talking::parts_and_queued_bytes_keep_their_order,
+            talking::sends_of_every_size_keep_their_order,
             talking::sends_before_the_connect_completes_are_kept,
             flow::a_slow_reader_bounds_what_the_relay_holds,
             flow::a_paused_socket_delivers_only_after_resume,
