@@ -2,10 +2,13 @@
 //! engine's events through it.
 //!
 //! Lines reach standard error by a queue and a thread of their own: whoever reads them slowly, or
-//! not at all, holds up no client. Lines that the queue cannot take are dropped and counted.
+//! not at all, holds up no client. Lines that the queue cannot take are dropped and counted. What a
+//! thread says when it panics goes the same way, so that one which nobody can hear still ends.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
+use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -70,7 +73,22 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) -> anyhow::Result<Log> {
             write_out(&written, &mut std::io::stderr(), &LOST);
         })
         .context("cannot start the thread of the log")?;
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{}", text_of(panic))));
     Ok(Log(lines))
+}
+
+/// What a panic says, and where; with the calls that led there if `RUST_BACKTRACE` asks for them.
+fn text_of(panic: &PanicHookInfo<'_>) -> String {
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    let said = panic.payload_as_str().unwrap_or("without a message");
+    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    let calls = Backtrace::capture();
+    let calls = match calls.status() {
+        BacktraceStatus::Captured => format!("\n{calls}"),
+        _ => String::new(),
+    };
+    format!("thread {name} panicked{place}: {said}{calls}")
 }
 
 /// Lines of the log that were dropped because standard error did not take them.
@@ -167,6 +185,25 @@ mod tests {
         drop((log, lines));
         let (out, lost) = thread.join().expect("no panic");
         assert_eq!((out.as_slice(), lost), (b"one\ntwo\n".as_slice(), 0));
+    }
+
+    #[test]
+    fn a_panic_names_its_thread_and_place() {
+        let (tell, told) = channel();
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match thread::current().name() {
+            Some("worker-7") => drop(tell.send(text_of(panic))),
+            _ => before(panic),
+        }));
+        let broken = thread::Builder::new().name("worker-7".into());
+        let broken = broken.spawn(|| panic!("{} at once", 2)).expect("a thread starts");
+        assert!(broken.join().is_err());
+        let text = told.recv().expect("the hook heard it");
+        assert!(
+            text.starts_with("thread worker-7 panicked at crates/server/src/logs.rs:"),
+            "{text}"
+        );
+        assert!(text.contains(": 2 at once"), "{text}");
     }
 
     #[test]

@@ -88,9 +88,8 @@ impl Worker {
                 self.peers = peers;
             }
             Mail::Given { socket, parcel } => {
-                if let Some(sock) = io.attach(socket)
-                    && let Some(lane) = self.proxy.on_given(parcel)
-                {
+                if let Some(sock) = io.attach(socket) {
+                    let lane = self.proxy.on_given(parcel);
                     self.bind(End::Lane(lane), sock);
                 }
             }

@@ -24,8 +24,8 @@ const FAIR_US: u64 = 10_000;
 pub struct Parcel(Option<Box<Lane>>);
 
 impl Parcel {
-    fn open(mut self) -> Option<Box<Lane>> {
-        self.0.take()
+    fn open(mut self) -> Box<Lane> {
+        self.0.take().expect("whoever opens a parcel has it no more")
     }
 }
 
@@ -89,8 +89,8 @@ impl Proxy {
     }
 
     /// A lane comes from another worker; its socket will be known by the id that is returned.
-    pub fn on_given(&mut self, parcel: Parcel) -> Option<LaneId> {
-        let mut lane = *parcel.open()?;
+    pub fn on_given(&mut self, parcel: Parcel) -> LaneId {
+        let mut lane = *parcel.open();
         lane.server = match self.snapshot.topology.find(lane.server.index) {
             Some(server) if Arc::ptr_eq(&server.gauge, &lane.server.gauge) => server.clone(),
             _ => Arc::new(lane.server.removed()),
@@ -111,7 +111,7 @@ impl Proxy {
         // what was told of this worker may be out of date
         self.post_wait(server.hostgroup);
         self.want(server.hostgroup);
-        Some(id)
+        id
     }
 
     /// A lane on its way from here was lost, or its worker is told that it may dial.
