@@ -21,7 +21,7 @@ use crate::cli::{LogFormat, LogLevel};
 
 /// How many lines wait for standard error.
 const LINES_MAX: usize = 4096;
-/// How long the end of the process waits for them.
+/// How long the end of the process waits for them, and for its own last words.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Lines that were dropped since the process began.
@@ -94,6 +94,17 @@ fn text_of(panic: &PanicHookInfo<'_>) -> String {
 /// Lines of the log that were dropped because standard error did not take them.
 pub(crate) fn lines_lost() -> u64 {
     LOST.load(Ordering::Relaxed)
+}
+
+/// Writes why the process ends, unless standard error does not take it in time.
+pub(crate) fn say_last(text: String) {
+    let (tell, told) = channel::<()>();
+    thread::spawn(move || {
+        let written = std::io::stderr().write_all(text.as_bytes());
+        drop((written, tell));
+    });
+    // an error means that the other end is gone: it is written
+    let _ = told.recv_timeout(FLUSH_WITHIN);
 }
 
 /// Writes an event of worker number `worker`.

@@ -42,7 +42,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     io::reserve_descriptors();
     let outcome = match Cli::parse().command {
-        Command::Run(options) => run::run(&options),
+        Command::Run(options) => return served(run::run(&options)),
         Command::Check { file } => check::run(&file),
         Command::Lint(options) => return ended(lint::run(&options)),
         Command::Explain(options) => explain::run(&options),
@@ -56,6 +56,17 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The exit code of a server, which ends also where nobody reads why.
+fn served(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            logs::say_last(format!("{error:#}\n"));
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,10 @@
 //! The binary from outside: exit codes, what goes to which stream, files written.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 fn tidegate(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
@@ -164,6 +166,32 @@ fn run_refuses_a_wrong_configuration_before_it_serves() {
     let (code, out, err) = run(&["run", "--config", &file]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.ends_with(&format!("{file}: 2 errors\n")), "{err}");
+}
+
+#[test]
+fn run_ends_also_where_nobody_reads_why() {
+    let scratch = Scratch::new("unread");
+    let file = scratch.write("tidegate.toml", "[mysql_variables]\nthreads = \"many\"\n");
+    let (unread, mut full) = std::io::pipe().expect("a pipe");
+    let errors = full.try_clone().expect("a second name");
+    let (tell, told) = channel::<()>();
+    std::thread::spawn(move || {
+        // what a pipe holds, or more
+        let _ = full.write_all(&[b'x'; 64 * 1024]);
+        drop(tell);
+    });
+    // written, or waiting for a reader: the pipe is full
+    let _ = told.recv_timeout(Duration::from_secs(2));
+    let mut server = tidegate(&["run", "--config", &file]);
+    let mut server =
+        server.stdout(Stdio::piped()).stderr(errors).spawn().expect("the binary starts");
+    let mut output = server.stdout.take().expect("it is piped");
+    let (tell, ends) = channel();
+    std::thread::spawn(move || tell.send(output.read_to_end(&mut Vec::new())));
+    let end = ends.recv_timeout(Duration::from_secs(10));
+    drop(unread);
+    assert!(end.is_ok(), "it waits for whoever reads why it ends");
+    assert_eq!(server.wait().expect("it has ended").code(), Some(1));
 }
 
 #[test]
