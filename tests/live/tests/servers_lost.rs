@@ -144,6 +144,28 @@ fn a_server_that_hangs_does_not_hold_up_the_others() {
     assert_eq!(done.into_inner().expect("no panic"), 8);
 }
 
+#[test]
+fn a_primary_that_hangs_holds_up_no_login() {
+    let Some(cluster) = live::cluster("a hanging primary", Flavour::MariaDb, 1) else { return };
+    cluster.primary().sql("CREATE DATABASE other").expect("created");
+    cluster.wait_replicated().expect("replicated");
+    let proxy = proxy(&cluster, "threads = 1\nconnect_timeout_server = 500\n");
+    let mut session = client::connect(client::options(proxy.port));
+    session.query_drop("DO 1").expect("the primary has a connection");
+    let hanging = cluster.primary();
+    hanging.pause().expect("paused");
+    // whether the schema is there is asked on that connection, and nobody answers
+    for _ in 0..2 {
+        let began = Instant::now();
+        let options = client::options(proxy.port).db_name(Some("other"));
+        let mut reader = client::connect(options.read_timeout(Some(Duration::from_secs(20))));
+        assert!(began.elapsed() < Duration::from_secs(5), "after {:?}", began.elapsed());
+        let schema: Option<String> = reader.query_first("SELECT DATABASE()").expect("a replica");
+        assert_eq!(schema.as_deref(), Some("other"));
+    }
+    hanging.resume().expect("resumed");
+}
+
 /// A proxy before two relays in front of the same server: one hostgroup of two servers.
 fn behind_taps(taps: &[Tap], depth: u32) -> Proxy {
     let server = |tap: &Tap| {

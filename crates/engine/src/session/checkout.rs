@@ -72,7 +72,7 @@ impl Proxy {
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
             }
             found => {
-                let wait_us = self.patience_us(id);
+                let wait_us = self.patience_us(id, job.what);
                 let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
                 // whoever was served before has waited since it asked
                 let asked_us = self.sessions.get(id).and_then(|session| session.asked.since_us());
@@ -111,10 +111,10 @@ impl Proxy {
     }
 
     /// How long a session may wait for a lane: a copy makes one attempt.
-    pub(crate) fn patience_us(&self, id: SessionId) -> u64 {
+    pub(crate) fn patience_us(&self, id: SessionId, what: What) -> u64 {
         let vars = &self.snapshot.vars;
         let mirror = self.sessions.get(id).is_some_and(Session::is_mirror);
-        1000 * match mirror {
+        1000 * match mirror || what == What::LoginSchema {
             true => vars.connect_timeout_server_ms,
             false => vars.connect_timeout_server_max_ms,
         }

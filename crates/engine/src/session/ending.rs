@@ -8,7 +8,6 @@ use wire::result::ReplyKind;
 
 use crate::backend::CLASS;
 use crate::error::{self, SqlError};
-use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease};
 use crate::link::Charset;
@@ -18,6 +17,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
+use crate::session::place::Placing;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
 use crate::topology::{LastFault, ServerRef};
@@ -305,7 +305,8 @@ impl Proxy {
         self.on_change_user(id, payload, scramble);
     }
 
-    /// Checks at login that the schema the client named exists.
+    /// Checks at login that the schema the client named exists, if its hostgroup tells within the
+    /// time that a connect may take; reads may well go to servers that are better off.
     pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
         let mut raw = Vec::new();
         command::write(&mut raw, command::code::INIT_DB, schema);
@@ -313,8 +314,10 @@ impl Proxy {
         if let Some(session) = self.sessions.get_mut(id) {
             session.login_seq = seq;
         }
-        let reply = ReplyKind::Simple;
-        self.begin_simple(id, What::LoginSchema, reply, Holds::NONE, true);
+        let unrouted = self.unrouted(What::LoginSchema, ReplyKind::Simple);
+        let timeout_us = self.patience_us(id, unrouted.what);
+        let job = Job { repeatable: true, timeout_us, ..unrouted };
+        self.begin(id, job, Placing::of(&job, None));
     }
 
     /// The schema exists: the login is complete.

@@ -84,10 +84,12 @@ impl Proxy {
         let given_up_us = due_us.saturating_add(GRACE_US);
         let (lane, overdue) = (running.lane, running.killed == Some(Killed::TimedOut));
         let (shares, timeout_us) = (running.shared, running.job.timeout_us);
+        let logs_in = running.job.what == What::LoginSchema;
         if self.now_us < due_us {
             return self.wake(id, due_us);
         }
-        if overdue && self.now_us >= given_up_us {
+        // a client that logs in waits for no kill
+        if logs_in || overdue && self.now_us >= given_up_us {
             return self.give_up_running(id, lane);
         }
         if !overdue {

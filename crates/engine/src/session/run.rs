@@ -298,7 +298,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(account) = session.account.clone() else { return };
         let hostgroup = account.default_hostgroup;
-        let until_us = session.idle_since_us.saturating_add(self.patience_us(id));
+        let until_us = session.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
         match self.checkout_new(id, hostgroup) {
             Opening::At(server) => {
                 let lane = self.dial(id, server, Lease::Relay(id));
