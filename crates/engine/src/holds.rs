@@ -24,6 +24,8 @@ impl Holds {
     pub const GET_LOCK: Self = Self(1 << 4);
     /// Statements were prepared by text.
     pub const TEXT_PREPARE: Self = Self(1 << 5);
+    /// Multiplexing is switched off, for all or for the hostgroup.
+    pub const MULTIPLEXING_OFF: Self = Self(1 << 6);
     /// The next statement may ask for the rows found.
     pub const FOUND_ROWS: Self = Self(1 << 7);
     /// The next statement may ask for the warnings; ends when somebody else waits, too.
@@ -48,7 +50,7 @@ impl Holds {
     pub const OPTION: Self = Self(1 << 17);
     /// `LAST_INSERT_ID(expr)` gave a value that only the connection knows.
     pub const LAST_INSERT_ID: Self = Self(1 << 18);
-    /// Multiplexing is switched off.
+    /// A rule has switched multiplexing off for the session.
     pub const NO_MULTIPLEX: Self = Self(1 << 19);
     /// The next transaction has characteristics of its own.
     pub const NEXT_TRANSACTION: Self = Self(1 << 20);
@@ -84,8 +86,13 @@ impl Holds {
     pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
 
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
-    const CLEAN: Self =
-        Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::NO_MULTIPLEX.0 | Self::DELAY.0);
+    const CLEAN: Self = Self(
+        Self::FOUND_ROWS.0
+            | Self::WARNINGS.0
+            | Self::NO_MULTIPLEX.0
+            | Self::MULTIPLEXING_OFF.0
+            | Self::DELAY.0,
+    );
 
     /// Reasons of which a reset of the connection leaves nothing behind.
     const RESETTABLE: Self = Self(
@@ -161,7 +168,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 23] = [
+const NAMES: [(Holds, &str); 24] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -181,6 +188,7 @@ const NAMES: [(Holds, &str); 23] = [
     (Holds::OPTION, "option"),
     (Holds::LAST_INSERT_ID, "last_insert_id"),
     (Holds::NO_MULTIPLEX, "no_multiplex"),
+    (Holds::MULTIPLEXING_OFF, "multiplexing_off"),
     (Holds::NEXT_TRANSACTION, "next_transaction"),
     (Holds::ROW_COUNT, "row_count"),
     (Holds::STATE_CHANGE, "state_change"),

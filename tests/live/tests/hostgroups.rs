@@ -84,6 +84,21 @@ fn a_hostgroup_without_multiplexing_leaves_a_session_its_connection() {
     apart.sort_unstable();
     apart.dedup();
     assert_eq!(apart.len(), 3, "{first:?}");
+    assert_eq!(held_for(&proxy), [("multiplexing_off".to_owned(), 3)]);
+
+    // three sessions keep a connection each, until it is on again
+    let pool = "SELECT ConnFree, ConnUsed FROM stats_mysql_connection_pool WHERE hostgroup = 1";
+    let mut admin = admin(&proxy);
+    let mut connections = move |text: &str| -> (String, String) {
+        admin.query_drop(text).expect("done");
+        admin.query_first(pool).expect("told").expect("a row")
+    };
+    let of = |free: &str, used: &str| (free.to_owned(), used.to_owned());
+    assert_eq!(connections("SELECT 1"), of("0", "3"));
+    connections("DELETE FROM mysql_hostgroup_attributes");
+    assert_eq!(connections("LOAD MYSQL SERVERS TO RUNTIME"), of("3", "0"));
+    let all: Vec<_> = conns.iter_mut().map(|conn| (id(conn), id(conn))).collect();
+    assert!(all.iter().all(|(one, other)| first.contains(one) && first.contains(other)), "{all:?}");
 }
 
 #[test]

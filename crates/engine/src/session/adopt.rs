@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use crate::holds::Holds;
 use crate::ids::LaneId;
-use crate::lane::{Lane, Lease};
+use crate::lane::{Held, Lane, Lease};
 use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
+use crate::session::Phase;
 use crate::snapshot::Snapshot;
 use crate::topology::{LastFault, Status, Topology};
 
@@ -40,7 +42,35 @@ impl Proxy {
         } else if !Arc::ptr_eq(&before.hostgroups, &after.hostgroups) {
             self.wake_all();
         }
+        self.multiplex_again();
         Replaced { snapshot: before, scratch }
+    }
+
+    /// Connections that sessions kept because multiplexing was off are any session's, where it is
+    /// on again.
+    fn multiplex_again(&mut self) {
+        let snapshot = &self.snapshot;
+        let is_over = |held: &Held| {
+            held.why.intersects(Holds::MULTIPLEXING_OFF)
+                && snapshot.hostgroups.multiplexing(held.hostgroup, &snapshot.vars)
+        };
+        let mut over = Vec::new();
+        for (id, session) in self.sessions.iter() {
+            // there the end of the command sees to it
+            let runs_on = match &session.phase {
+                Phase::Running(running) => Some(running.lane),
+                _ => None,
+            };
+            let held = session.held.iter().filter(|held| runs_on != Some(held.lane));
+            over.extend(held.filter(|held| is_over(held)).map(|held| (id, held.lane)));
+        }
+        for (id, lane) in over {
+            let held = self.sessions.get_mut(id).map(|session| session.held.iter_mut());
+            if let Some(held) = held.and_then(|mut held| held.find(|held| held.lane == lane)) {
+                held.why.set(Holds::MULTIPLEXING_OFF, false);
+            }
+            self.let_go(id, lane);
+        }
     }
 
     /// Sessions and connections go on with their accounts as they are now.

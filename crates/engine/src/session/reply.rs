@@ -429,7 +429,8 @@ impl Proxy {
             Some(Multiplex::On) => true,
             Some(Multiplex::IgnoreVariables) | None => !why.intersects(Holds::NO_MULTIPLEX),
         };
-        why.set(Holds::NO_MULTIPLEX, !(multiplexing && shares));
+        why.set(Holds::NO_MULTIPLEX, !shares);
+        why.set(Holds::MULTIPLEXING_OFF, !multiplexing);
         if done || job.holds.intersects(Holds::PINNING) {
             why.set(kept, true);
         }
