@@ -19,7 +19,7 @@ pub(super) const TABLE: LiveTable = LiveTable {
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let counters = &seen.collected.counters;
-    let pairs = counted(counters).into_iter().chain(of_shared_lanes(counters)).chain(present(seen));
+    let pairs = counted(counters).into_iter().chain(of_our_own(counters)).chain(present(seen));
     let mut rows: Vec<Row> =
         pairs.map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
     // ProxySQL has nothing like it
@@ -87,12 +87,13 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// What came of reads on lanes that several sessions share, and why others ran alone; ProxySQL
-/// has nothing like it.
-fn of_shared_lanes(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    counters
-        .pairs()
-        .filter(|(name, _)| name.starts_with("shared_") || name.starts_with("unshared_"))
+/// What ProxySQL does not count, by the names of the documentation.
+fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    let families = ["shared_", "unshared_", "diagnostics_", "mirror"];
+    let alone = ["server_stalls", "delayed", "timed_out"];
+    counters.pairs().filter(move |(name, _)| {
+        alone.contains(name) || families.iter().any(|family| name.starts_with(family))
+    })
 }
 
 /// What is so now.

@@ -1,9 +1,10 @@
 //! The families that are Tidegate's own.
 
 use super::families_table::endpoint;
-use super::text::seconds;
+use super::text::{Series, seconds};
 use super::{Family, Kind, Source, counter, gauge};
 use crate::health;
+use crate::view::View;
 
 /// Every one of them.
 pub(super) const FAMILIES: &[Family] = &[
@@ -87,26 +88,37 @@ pub(super) const FAMILIES: &[Family] = &[
     counter(
         "tidegate_shared_total",
         "What came of reads on connections that are shared.",
-        |v, s| {
-            for (event, count) in v.collected.counters.pairs() {
-                if let Some(event) = event.strip_prefix("shared_") {
-                    s.add(&[("event", &event)], count);
-                }
-            }
-        },
+        |v, s| of_family(v, s, "shared_", "event"),
     ),
     counter("tidegate_unshared_total", "Reads that shared no connection, by reason.", |v, s| {
-        for (reason, count) in v.collected.counters.pairs() {
-            if let Some(reason) = reason.strip_prefix("unshared_") {
-                s.add(&[("reason", &reason)], count);
-            }
-        }
+        of_family(v, s, "unshared_", "reason");
     }),
     gauge("tidegate_lanes_shared", "Backend connections that several sessions use now.", |v, s| {
         s.one(v.collected.lanes_shared);
     }),
     counter("tidegate_shuns_total", "Times a server was shunned.", |v, s| {
         s.one(v.collected.counters.shuns);
+    }),
+    counter(
+        "tidegate_server_stalls_total",
+        "Times a worker found that a server stood still.",
+        |v, s| s.one(v.collected.counters.server_stalls),
+    ),
+    counter(
+        "tidegate_diagnostics_total",
+        "Diagnostics kept to free a backend connection, and what was asked of them.",
+        |v, s| of_family(v, s, "diagnostics_", "event"),
+    ),
+    counter("tidegate_queries_delayed_total", "Queries that a rule made wait.", |v, s| {
+        s.one(v.collected.counters.delayed);
+    }),
+    counter("tidegate_mirrors_total", "Copies of queries, by what became of them.", |v, s| {
+        let c = &v.collected.counters;
+        for (event, count) in
+            [("sent", c.mirrored), ("failed", c.mirrors_failed), ("dropped", c.mirrors_dropped)]
+        {
+            s.add(&[("event", &event)], count);
+        }
     }),
     counter("tidegate_panics_total", "Sessions lost to a defect; any is one.", |v, s| {
         s.one(v.collected.counters.panics);
@@ -135,3 +147,12 @@ pub(super) const FAMILIES: &[Family] = &[
         s.one(seconds(v.system.cpu_ms * 1000));
     }),
 ];
+
+/// The counters whose names begin so, by the rest of their names.
+fn of_family(view: &View, series: &mut Series<'_>, prefix: &str, label: &str) {
+    for (name, count) in view.collected.counters.pairs() {
+        if let Some(rest) = name.strip_prefix(prefix) {
+            series.add(&[(label, &rest)], count);
+        }
+    }
+}
