@@ -165,3 +165,33 @@ SET time_zone = '+09:00'
 SHOW VARIABLES LIKE 'time_zone'
 SHOW SESSION VARIABLES LIKE 'time_zone'
 SELECT @@session.time_zone, @@local.time_zone
+# several_results_then_row_count
+CREATE TABLE several (id INT AUTO_INCREMENT PRIMARY KEY, a INT)
+INSERT INTO several (a) VALUES (1), (2); INSERT INTO several (a) VALUES (5)
+SELECT ROW_COUNT()
+SELECT 1; INSERT INTO several (a) VALUES (6), (7)
+SELECT ROW_COUNT()
+INSERT INTO several (a) VALUES (8); SELECT 1
+SELECT ROW_COUNT()
+# several_results_then_found_rows
+SELECT 1 UNION SELECT 2; SELECT 3
+SELECT FOUND_ROWS()
+SELECT 3; SELECT 1 UNION SELECT 2
+SELECT FOUND_ROWS()
+# compound_then_insert_id
+CREATE TABLE compound (id INT AUTO_INCREMENT PRIMARY KEY, a INT)
+MARIADB: BEGIN NOT ATOMIC INSERT INTO compound (a) VALUES (1); END
+SELECT LAST_INSERT_ID()
+# insert_id_then_compound
+CREATE TABLE compound2 (id INT AUTO_INCREMENT PRIMARY KEY, a INT)
+INSERT INTO compound2 (a) VALUES (1), (2)
+INSERT INTO compound2 (a) VALUES (3)
+MARIADB: BEGIN NOT ATOMIC SELECT COUNT(*) FROM compound2; END
+SELECT LAST_INSERT_ID()
+# number_out_of_range
+SET @d = 1e308
+SET @d = 1e400
+SELECT @d
+# prepared_found_rows
+SELECT SQL_CALC_FOUND_ROWS 1 UNION ALL SELECT 2 UNION ALL SELECT 3 LIMIT 1
+EXEC: SELECT FOUND_ROWS()

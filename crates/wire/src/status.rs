@@ -54,6 +54,12 @@ impl Status {
         Self(self.0 | other.0)
     }
 
+    /// The flags that are in both.
+    #[must_use]
+    pub const fn intersect(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// These flags but for those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use lab::{Cluster, Flavour, LabOptions};
-use live::{Proxy, client, skip};
+use live::{Proxy, Raw, client, skip};
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, Params, QueryResult, Statement, Value};
 
@@ -333,6 +333,39 @@ fn of(flavour: Flavour, line: &str) -> Option<&str> {
 #[test]
 fn sessions_are_the_same_on_any_connection_of_mariadb() {
     scripts_agree(Flavour::MariaDb, "session state with MariaDB");
+}
+
+/// Clients escape texts by these flags, whoever answers.
+#[test]
+fn answers_without_a_server_tell_the_flags_of_the_session() {
+    let Some(cluster) = live::cluster("status flags", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    let mut ends = [cluster.primary().port, proxy.port]
+        .map(|port| Raw::login(port, "app", "app").expect("logged in"));
+    for (text, flags) in [
+        ("SET sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'", 0x8202_u16),
+        ("SET @x = 1", 0x8202),
+        ("SET NAMES utf8mb4", 0x8202),
+        ("SET sql_mode = ''", 0x0002),
+        ("SET @x = 2", 0x0002),
+        ("START TRANSACTION READ ONLY", 0x2003),
+        ("", 0x2003),
+        ("COMMIT", 0x0002),
+        ("", 0x0002),
+    ] {
+        // nothing: a ping
+        let command = match text {
+            "" => vec![0x0e],
+            text => [b"\x03", text.as_bytes()].concat(),
+        };
+        let told = ends.each_mut().map(|end| {
+            end.send(0, &command).expect("sent");
+            let (_, ok) = end.receive().expect("answered");
+            assert_eq!(ok[..3], [0, 0, 0], "{text}: {}", ok.escape_ascii());
+            u16::from_le_bytes([ok[3], ok[4]])
+        });
+        assert_eq!(told, [flags; 2], "{text}: {told:#06x?}");
+    }
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let held = session.held.iter().find(|held| held.lane == lane);
         let hostgroup = held.map_or(job.hostgroup, |held| held.hostgroup);
-        self.release_until_next(id, Some(lane), job.effects);
+        self.release_until_next(id, Some(lane), &job);
         self.run(id, lane, Job { hostgroup, ..job });
     }
 

@@ -23,10 +23,13 @@ pub(crate) fn status_of(session: &Session) -> Status {
     if session.want.autocommit {
         status = status.union(Status::AUTOCOMMIT);
     }
+    let mut lasts = Status::NO_BACKSLASH_ESCAPES.union(Status::ANSI_QUOTES);
     if session.in_transaction() {
         status = status.union(Status::IN_TRANS);
+        lasts = lasts.union(Status::IN_TRANS_READONLY);
     }
-    status
+    // clients escape texts by it
+    status.union(session.told.intersect(lasts))
 }
 
 impl Proxy {

@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use sql::Effects;
-use wire::Caps;
 use wire::frame::Span;
+use wire::{Caps, Status};
 
 use crate::error::SqlError;
 use crate::holds::Holds;
@@ -308,6 +308,8 @@ pub struct Session {
     pub(crate) row_count: i64,
     /// `FOUND_ROWS()` after the last statement.
     pub(crate) found_rows: u64,
+    /// What servers told last of how its texts are read, and of its transaction.
+    pub(crate) told: Status,
     /// The command being served, kept until its reply begins.
     pub(crate) kept: Vec<u8>,
     /// What is known of the warnings that the last statement left, where its lane is not kept: for
@@ -373,6 +375,7 @@ impl Session {
             last_insert_id: 0,
             row_count: 0,
             found_rows: 0,
+            told: Status::default(),
             kept: Vec::new(),
             recall: None,
             last_error: (0, *b"HY000"),
@@ -401,6 +404,7 @@ impl Session {
         self.last_insert_id = 0;
         self.row_count = 0;
         self.found_rows = 0;
+        self.told = Status::default();
     }
 
     /// The lane it holds for one of these reasons.

@@ -214,7 +214,7 @@ impl Proxy {
             Place::Lane(lane) => Some(lane),
             Place::Hostgroup(_) => None,
         };
-        self.release_until_next(id, stays, job.effects);
+        self.release_until_next(id, stays, &job);
         match place {
             Place::Lane(lane) => {
                 if let Some(session) = self.sessions.get(id)
@@ -366,6 +366,7 @@ const RESULTS: Effects = Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROW
 /// May read the last insert id, in sight or not.
 const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
     .union(Effects::CALLS_PROCEDURE)
+    .union(Effects::UNCLEAR)
     .union(Effects::TEXT_PREPARE)
     .union(Effects::TEXT_EXECUTE);
 

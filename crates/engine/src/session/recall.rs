@@ -71,12 +71,13 @@ impl Session {
 impl Proxy {
     /// Lets go of lanes that were only kept for the statement that comes now, unless that one is
     /// about them or runs there anyway.
-    pub(crate) fn release_until_next(
-        &mut self,
-        id: SessionId,
-        stays: Option<LaneId>,
-        effects: Effects,
-    ) {
+    pub(crate) fn release_until_next(&mut self, id: SessionId, stays: Option<LaneId>, job: &Job) {
+        let effects = job.effects;
+        // rows found before are found after a prepare as well
+        let ended = match job.what {
+            What::Prepare(_) => Holds::WARNINGS,
+            _ => Holds::UNTIL_NEXT,
+        };
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !effects.intersects(Effects::SHOW_WARNINGS) {
             session.recall = None;
@@ -90,7 +91,7 @@ impl Proxy {
             if asks && stays == Some(held.lane) {
                 continue;
             }
-            held.why.set(Holds::UNTIL_NEXT, false);
+            held.why.set(ended, false);
             if stays != Some(held.lane) {
                 free.push(held.lane);
             }

@@ -8,7 +8,7 @@ use sql::Effects;
 use wire::Status;
 use wire::frame::{self, Framed};
 use wire::reply::ErrPacket;
-use wire::result::{End as ReplyEnd, Event};
+use wire::result::{End as ReplyEnd, Event, ReplyKind};
 
 use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
@@ -423,7 +423,7 @@ impl Proxy {
         // to look at them leaves them there
         let warned = warned
             || (why.intersects(Holds::WARNINGS) && job.effects.intersects(Effects::SHOW_WARNINGS));
-        why.set(Holds::WARNINGS, warned && job.reply != wire::result::ReplyKind::Prepare);
+        why.set(Holds::WARNINGS, warned && !(done && is_prepare(job)));
         let shares = match job.multiplex {
             Some(Multiplex::Off) => false,
             Some(Multiplex::On) => true,
@@ -523,12 +523,17 @@ impl Session {
             self.row_count = -1;
             return;
         };
-        self.row_count = match end.ok_only {
-            true => i64::try_from(end.affected_rows).unwrap_or(i64::MAX),
-            false => -1,
-        };
+        if is_prepare(job) {
+            return;
+        }
+        if matches!(job.reply, ReplyKind::Result | ReplyKind::Execute | ReplyKind::Simple) {
+            self.told = end.status;
+        }
+        // of several results, servers know of the last one
+        let affected = end.affected_last.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
+        self.row_count = affected.unwrap_or(-1);
         if end.resultsets > 0 && !self.lists_diagnostics(job) {
-            self.found_rows = end.rows;
+            self.found_rows = end.rows.saturating_sub(end.rows_before);
         }
         if end.last_insert_id != 0 {
             self.last_insert_id = end.last_insert_id;

@@ -173,8 +173,11 @@ impl Proxy {
         let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
         let insert_id = session.last_insert_id;
         // from then on the connection knows it, and may know better
-        let known = Holds::LAST_INSERT_ID.union(Holds::PROCEDURE).union(Holds::TEXT_PREPARE);
-        if session.held_for(known).is_some() {
+        const KNOWN: Holds = Holds::LAST_INSERT_ID
+            .union(Holds::PROCEDURE)
+            .union(Holds::NOT_UNDERSTOOD)
+            .union(Holds::TEXT_PREPARE);
+        if session.held_for(KNOWN).is_some() {
             return None;
         }
         // in MariaDB, only a statement with a table clears old warnings

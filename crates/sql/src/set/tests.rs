@@ -171,6 +171,7 @@ fn understands_user_variables() {
     use ValueKind::{Expression, Null, Number, Text, Word};
     for (text, expected) in [
         ("SET @x=1", user("x", Number, "1")),
+        ("SET @x=1e308", user("x", Number, "1e308")),
         ("SET @x := -1.5", user("x", Number, "-1.5")),
         ("SET @`x`='a''b'", user("x", Text, "'a''b'")),
         ("SET @'x'=NULL", user("x", Null, "NULL")),
@@ -181,6 +182,7 @@ fn understands_user_variables() {
         assert_eq!(one(text), expected, "{text}");
     }
     refuses(&[
+        "SET @x = 1e400",
         "SET @x=y",
         "SET @x=DEFAULT",
         "SET @ x=1",

@@ -257,7 +257,9 @@ fn is_plain(raw: &[u8]) -> bool {
 
 /// A number and its sign, without comments in between.
 fn is_number(raw: &[u8]) -> bool {
-    raw.iter().all(|b| !matches!(b, b'/' | b'#' | b'\n'))
+    // one beyond the range of a double is refused
+    let number = str::from_utf8(raw).ok().and_then(|text| text.parse::<f64>().ok());
+    number.is_none_or(f64::is_finite) && raw.iter().all(|b| !matches!(b, b'/' | b'#' | b'\n'))
 }
 
 /// Words that are calls of functions although no parenthesis follows.

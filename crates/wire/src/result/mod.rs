@@ -133,4 +133,8 @@ pub struct End {
     pub track: Option<Range<usize>>,
     /// Whether the whole reply was one OK (or EOF) packet.
     pub ok_only: bool,
+    /// The affected rows that its last result told; none if that has columns.
+    pub affected_last: Option<u64>,
+    /// The rows before its last result with columns.
+    pub rows_before: u64,
 }

@@ -88,6 +88,7 @@ impl ReplyTracker {
             self.caps.intersects(Caps::MARIADB_CACHE_METADATA | Caps::OPTIONAL_METADATA);
         self.is_bare = may_be_bare && !read.is_empty() && read.u8()? == 0;
         self.tally.resultsets += 1;
+        self.tally.rows_before = self.tally.rows;
         self.begin_definitions(count);
         Ok(None)
     }
@@ -143,6 +144,7 @@ impl ReplyTracker {
         }
         let eof = EofPacket::parse(whole.payload)?;
         self.tally.warnings = eof.warnings;
+        self.tally.affected_last = None;
         Ok(self.on_end_of_result(eof.status, None))
     }
 
@@ -150,6 +152,7 @@ impl ReplyTracker {
         let ok = OkPacket::parse(whole.payload, self.caps)?;
         self.tally.warnings = ok.warnings;
         self.tally.affected_rows = self.tally.affected_rows.saturating_add(ok.affected_rows);
+        self.tally.affected_last = (self.part != Part::Rows).then_some(ok.affected_rows);
         if ok.last_insert_id != 0 {
             self.tally.last_insert_id = ok.last_insert_id;
         }

@@ -196,6 +196,8 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             resultsets,
             track,
             ok_only,
+            affected_last: _,
+            rows_before: _,
         }) => format!(
             "end {status:?} warnings {warnings} affected {affected_rows} id {last_insert_id} \
              rows {rows} sets {resultsets} track {:?} ok only {ok_only}",
