@@ -2,41 +2,11 @@
 
 mod fake;
 
-use std::path::PathBuf;
-
 use admin::Source;
 use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
-use fake::{GivenFile, Interface, error, lines};
+use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
-
-/// A directory that goes when the test ends.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let dir =
-            std::env::temp_dir().join(format!("tidegate-admin-{}-{name}", std::process::id()));
-        drop(std::fs::remove_dir_all(&dir));
-        Self(dir)
-    }
-
-    fn open(&self, file: Draft, source: Source) -> Interface {
-        Interface::open(GivenFile(file), Some(self.0.clone()), source).expect("it opens")
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
-fn run(client: &mut mysql::Conn, statements: &[&str]) {
-    for statement in statements {
-        client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-    }
-}
 
 #[test]
 fn every_spelling_moves_what_it_says() {

@@ -28,6 +28,30 @@ pub(crate) struct Fake {
 #[derive(Clone, Default)]
 pub(crate) struct GivenFile(pub(crate) Draft);
 
+/// A directory that goes when the test ends.
+pub(crate) struct Dir(pub(crate) PathBuf);
+
+impl Dir {
+    /// One whose name nobody else has.
+    pub(crate) fn new(name: &str) -> Self {
+        let dir =
+            std::env::temp_dir().join(format!("tidegate-admin-{}-{name}", std::process::id()));
+        drop(std::fs::remove_dir_all(&dir));
+        Self(dir)
+    }
+
+    /// An interface over it.
+    pub(crate) fn open(&self, file: Draft, source: Source) -> Interface {
+        Interface::open(GivenFile(file), Some(self.0.clone()), source).expect("it opens")
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
 /// An interface that serves until it is dropped.
 pub(crate) struct Interface {
     fake: Arc<Fake>,
@@ -202,6 +226,13 @@ impl Drop for Interface {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Runs statements that are carried out.
+pub(crate) fn run(client: &mut Conn, statements: &[&str]) {
+    for statement in statements {
+        client.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 }
 
