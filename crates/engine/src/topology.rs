@@ -301,7 +301,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
     bounded("max_replication_lag", row.max_replication_lag, 126_144_000);
     bounded("max_latency_ms", row.max_latency_ms, i64::from(i32::MAX));
     bounded("compression", row.compression, 1);
-    bounded("use_ssl", row.use_ssl, 1);
+    faults.extend(ConfigFault::of_tls(TABLE, index, row.use_ssl));
     let status = Status::parse(&row.status).unwrap_or_else(|| {
         let reason =
             format!("'{}' is not ONLINE, SHUNNED, OFFLINE_SOFT or OFFLINE_HARD", row.status);
@@ -350,12 +350,19 @@ mod tests {
     fn every_fault_of_a_row_is_named_with_its_column() {
         let mut bad = row("/tmp/s", 3306);
         bad.weight = -1;
+        bad.use_ssl = 1;
         bad.status = "UP".into();
         let faults = Topology::compile(&[row("a", 1), bad, row("a", 1)]).err().unwrap();
         let columns: Vec<_> = faults.iter().map(|f| (f.row, f.column.as_str())).collect();
         assert_eq!(
             columns,
-            [(Some(1), "weight"), (Some(1), "status"), (Some(1), "port"), (Some(2), "hostname")]
+            [
+                (Some(1), "weight"),
+                (Some(1), "use_ssl"),
+                (Some(1), "status"),
+                (Some(1), "port"),
+                (Some(2), "hostname"),
+            ]
         );
     }
 

@@ -265,7 +265,6 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     }
     for (column, value) in [
         ("active", row.active),
-        ("use_ssl", row.use_ssl),
         ("schema_locked", row.schema_locked),
         ("transaction_persistent", row.transaction_persistent),
         ("fast_forward", row.fast_forward),
@@ -276,6 +275,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
             faults.push(fault(index, column, format!("{value} is not 0 or 1")));
         }
     }
+    faults.extend(ConfigFault::of_tls(TABLE, index, row.use_ssl));
     let hostgroup = u32::try_from(row.default_hostgroup).unwrap_or_else(|_| {
         faults.push(fault(
             index,
@@ -342,6 +342,7 @@ mod tests {
     fn every_fault_of_every_row_is_named() {
         let mut bad = row("", b"x");
         bad.active = 2;
+        bad.use_ssl = 1;
         bad.default_hostgroup = -1;
         bad.attributes = "{".into();
         let faults = Users::compile(&[row("a", b""), bad, row("a", b"")]).err().unwrap();
@@ -351,6 +352,7 @@ mod tests {
             [
                 "mysql_users row 2 column username: must not be empty",
                 "mysql_users row 2 column active: 2 is not 0 or 1",
+                "mysql_users row 2 column use_ssl: this version has no TLS yet; only 0 is allowed",
                 "mysql_users row 2 column default_hostgroup: -1 is not 0 or more",
                 "mysql_users row 2 column attributes: not JSON: at character 2",
                 "mysql_users row 3 column username: this account is already there",

@@ -7,7 +7,7 @@ use std::ops::Range;
 use engine::vars::nearest;
 
 use super::document::Document;
-use super::fault::{Fault, Severity};
+use super::fault::Fault;
 use super::tree::{Entry, Value};
 
 /// A table of rows.
@@ -72,8 +72,6 @@ pub(super) enum Notice {
     Remark,
     /// It is accepted, without effect in this version.
     NotYet,
-    /// Any other value than 0 is refused, as doing without would be unsafe.
-    NeedsTls,
 }
 
 impl<R: Default> Table<R> {
@@ -189,11 +187,6 @@ impl<R: Default> Column<R> {
             Notice::NotYet => {
                 let reason = "accepted, but without effect in this version".to_owned();
                 document.faults.push(Fault::warning(span, title(reason)));
-            }
-            Notice::NeedsTls => {
-                let reason = "this version has no TLS yet; only 0 is allowed".to_owned();
-                let severity = Severity::Unfit;
-                document.faults.push(Fault { span, title: title(reason), severity });
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) const SERVERS: Table<ServerRow> = Table {
         not_yet("compression", Field::Flag(|row| &mut row.compression)),
         column("max_connections", Field::Int(|row| &mut row.max_connections)),
         not_yet("max_replication_lag", Field::Int(|row| &mut row.max_replication_lag)),
-        needs_tls("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
+        column("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
         not_yet("max_latency_ms", Field::Int(|row| &mut row.max_latency_ms)),
         remark("comment", Field::Text(|row| &mut row.comment)),
     ],
@@ -55,7 +55,7 @@ pub(super) const USERS: Table<UserRow> = Table {
         column("password", Field::Bytes(|row| &mut row.password)),
         column("password_hex", Field::Hex(|row| &mut row.password)),
         column("active", Field::Flag(|row| &mut row.active)),
-        needs_tls("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
+        column("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
         column("default_hostgroup", Field::Int(|row| &mut row.default_hostgroup)),
         column("default_schema", Field::OptionalText(|row| &mut row.default_schema)),
         remark("schema_locked", Field::Flag(|row| &mut row.schema_locked)),
@@ -141,8 +141,4 @@ const fn remark<R>(name: &'static str, field: Field<R>) -> Column<R> {
 
 const fn not_yet<R>(name: &'static str, field: Field<R>) -> Column<R> {
     Column { name, aliases: &[], field, notice: Notice::NotYet }
-}
-
-const fn needs_tls<R>(name: &'static str, field: Field<R>) -> Column<R> {
-    Column { name, aliases: &[], field, notice: Notice::NeedsTls }
 }

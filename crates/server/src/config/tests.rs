@@ -54,7 +54,7 @@ fn wrong_servers_are_shown_in_place() {
 
 #[test]
 fn wrong_users_are_shown_in_place() {
-    assert_eq!(check_corpus(Format::Toml, "users.txt"), 12);
+    assert_eq!(check_corpus(Format::Toml, "users.txt"), 13);
 }
 
 #[test]
