@@ -28,12 +28,19 @@ impl AdminFault {
 
     /// A configuration that cannot be put in force; `reasons` has at least one.
     pub fn configuration(reasons: Vec<String>) -> Self {
+        Self::invalid("nothing was applied", reasons)
+    }
+
+    /// A configuration that could not be put in force by a process that begins with it.
+    pub(crate) fn not_saved(reasons: Vec<String>) -> Self {
+        Self::invalid("nothing was saved", reasons)
+    }
+
+    fn invalid(outcome: &str, reasons: Vec<String>) -> Self {
         let first = reasons.first().map_or("", String::as_str);
         let message = match reasons.len() {
-            0 | 1 => format!("nothing was applied: {first}"),
-            count => {
-                format!("nothing was applied: {first} (and {} more; see SHOW WARNINGS)", count - 1)
-            }
+            0 | 1 => format!("{outcome}: {first}"),
+            count => format!("{outcome}: {first} (and {} more; see SHOW WARNINGS)", count - 1),
         };
         Self { all: reasons, ..Self::new(INVALID, *b"HY000", message) }
     }

@@ -47,7 +47,7 @@ pub const FAULTS: &[FaultRow] = &[
     row(1153, "08S01", "a packet of more than 64 MiB", ""),
     row(1193, "HY000", "a variable does not exist", "SET mysql-nothing = 1"),
     row(1205, "HY000", "the database file is locked by somebody else", ""),
-    row(1210, "HY000", "a configuration is wrong: nothing of it came into force", ""),
+    row(1210, "HY000", "a configuration is wrong: nothing of it came into force, or was saved", ""),
     row(1231, "42000", "a variable cannot have that value", "SET mysql-threads = 0"),
     row(1243, "HY000", "a prepared statement does not exist", ""),
     row(

@@ -2,7 +2,9 @@
 
 mod fake;
 
-use fake::{Interface, error, lines, run};
+use admin::Source;
+use engine::snapshot::Draft;
+use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
 
 #[test]
@@ -22,4 +24,68 @@ fn nobody_who_asks_for_tls_gets_clear_text() {
         assert_eq!(lines(&mut admin, &format!("SELECT * FROM runtime_{table}")), "");
         run(&mut admin, &[&format!("UPDATE {table} SET use_ssl = 0"), &load]);
     }
+}
+
+#[test]
+fn nothing_is_saved_that_no_process_could_begin_with() {
+    let dir = Dir::new("unfit");
+    let interface = dir.open(Draft::default(), Source::Auto);
+    let mut admin = interface.admin();
+    let modules =
+        ["SERVERS", "USERS", "QUERY RULES", "VARIABLES"].map(|word| format!("MYSQL {word}"));
+    for (wrong, module, at) in [
+        ("INSERT INTO mysql_servers (hostname) VALUES ('')", 0, "column hostname: "),
+        ("INSERT INTO mysql_users (username) VALUES ('')", 1, "column username: "),
+        (
+            "INSERT INTO mysql_query_rules (active, match_digest) VALUES (1, '(')",
+            2,
+            "column match_digest: ",
+        ),
+        (
+            "UPDATE global_variables SET variable_value = 'zzz' \
+             WHERE variable_name = 'mysql-max_connections'",
+            3,
+            "global_variables mysql-max_connections: `zzz` is not a number",
+        ),
+    ] {
+        let module = &modules[module];
+        let disk = |admin: &mut _| {
+            let tables = ["mysql_servers", "mysql_users", "mysql_query_rules", "global_variables"];
+            tables.map(|table| lines(admin, &format!("SELECT * FROM disk.{table}")))
+        };
+        let before = disk(&mut admin);
+        run(&mut admin, &[wrong]);
+        let (_, _, load) = error(admin.query_drop(format!("LOAD {module} TO RUNTIME")));
+        for save in ["TO DISK", "FROM MEMORY"] {
+            let (code, _, saved) = error(admin.query_drop(format!("SAVE {module} {save}")));
+            assert_eq!(code, 1210, "{saved}");
+            assert!(saved.contains(at), "{saved}");
+            assert_eq!(saved, load.replace("was applied", "was saved"));
+        }
+        assert_eq!(disk(&mut admin), before, "{module}");
+        let [back, save] = ["FROM RUNTIME", "TO DISK"].map(|way| format!("SAVE {module} {way}"));
+        // users that are not in force stay, as in ProxySQL
+        run(&mut admin, &["DELETE FROM mysql_users", &back, &save]);
+    }
+}
+
+#[test]
+fn a_database_that_nothing_can_begin_with_is_named_with_the_ways_out() {
+    let dir = Dir::new("stuck");
+    let first = dir.open(Draft::default(), Source::Auto);
+    run(&mut first.admin(), &["INSERT INTO disk.mysql_servers (hostname) VALUES ('')"]);
+    drop(first);
+    let path = dir.0.join("tidegate.db");
+    for source in [Source::Auto, Source::Database] {
+        let opened = Interface::open(GivenFile::default(), Some(dir.0.clone()), source);
+        let told = opened.err().expect("it is refused").all;
+        assert_eq!(told.len(), 3, "{told:?}");
+        let head = format!("the database {} says what cannot be put in force:", path.display());
+        assert_eq!(told[0], head);
+        let row = "mysql_servers (hostgroup_id=0, hostname='', port=3306) column hostname: ";
+        assert!(told[1].starts_with(row), "{}", told[1]);
+        assert!(told[2].contains("--initial") && told[2].contains("--config-source=file"));
+    }
+    let anew = dir.open(Draft::default(), Source::File);
+    assert_eq!(lines(&mut anew.admin(), "SELECT * FROM disk.mysql_servers"), "");
 }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use admin::{Admin, Mail, Opened, Opening, Service, Source};
 use anyhow::{Context, bail};
-use engine::snapshot::Snapshot;
+use engine::snapshot::Draft;
 use engine::vars::Vars;
 use io::{EpollDriver, Loop, Mailbox};
 
@@ -39,7 +39,7 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
         ConfigSource::File => Source::File,
         ConfigSource::Db => Source::Database,
     };
-    // the file's faults are shown at their places, and its warnings are not lost
+    // for its warnings: what is wrong with it is told by whoever opens the layers
     let read = match file {
         Some(file) if source != Source::Database => Some(config::load(file)),
         _ => None,
@@ -51,20 +51,14 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
         reload: options.reload,
         file: Box::new(OwnFile(file.map(Path::to_path_buf))),
     };
-    let (Opened { store, draft, notes }, read) = match (opening.open(), read) {
-        (Ok(opened), read) => (opened, read),
-        (Err(_), Some(Err(faults))) => return Err(faults),
-        (Err(fault), _) => bail!(all_of(&fault)),
-    };
-    let snapshot = Snapshot::compile(&draft).map_err(|faults| {
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!(lines.join("\n"))
-    })?;
+    let Opened { store, snapshot, notes } =
+        opening.open().map_err(|fault| anyhow::anyhow!(all_of(&fault)))?;
     let mut warnings = notes;
     if let Some(Ok(read)) = read {
         warnings.extend(read.warnings);
     }
     let origin = file.map(Path::to_path_buf);
+    let draft = Draft::clone(&snapshot.draft);
     Ok((Loaded { origin, draft, snapshot, warnings }, store))
 }
 

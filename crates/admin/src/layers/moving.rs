@@ -33,7 +33,14 @@ impl Admin {
             Layer::Disk if !self.store.database.is_on_disk() => {
                 return Err(AdminFault::refused(NO_DISK));
             }
-            Layer::Disk => self.keep(Schema::Disk, module, from, &rows)?,
+            Layer::Disk => {
+                // else the next start fails, when nobody remembers what was saved
+                let (_, faults) = self.trial(module, &rows);
+                if !faults.is_empty() {
+                    return Err(AdminFault::not_saved(faults));
+                }
+                self.keep(Schema::Disk, module, from, &rows)?;
+            }
             Layer::File => {
                 return Err(AdminFault::refused("a single module is not saved to a file"));
             }

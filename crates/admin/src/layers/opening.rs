@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::config_fault::ConfigFault;
-use engine::snapshot::Draft;
+use engine::snapshot::{Draft, Snapshot};
 use engine::vars;
 use rusqlite::types::Value;
 
@@ -47,7 +47,7 @@ pub struct Opened {
     /// Memory, disk and file.
     pub store: Store,
     /// What is to be put in force.
-    pub draft: Draft,
+    pub snapshot: Snapshot,
     /// What to tell the operator.
     pub notes: Vec<String>,
 }
@@ -76,12 +76,14 @@ impl Opening {
                 }
             }
         }
-        let rows = rows_of(&database, Schema::Main)?;
-        let (draft, faults) = draft_of(&rows);
-        if !faults.is_empty() {
-            return Err(AdminFault::configuration(faults));
-        }
-        Ok(Opened { store: Store { database, dir: self.dir, file: self.file }, draft, notes })
+        let snapshot =
+            compiled(&rows_of(&database, Schema::Main)?).map_err(|faults| {
+                match self.dir.as_ref().filter(|_| existed && self.source != Source::File) {
+                    Some(dir) => unfit(&dir.join(DISK_FILE), faults),
+                    None => AdminFault::configuration(faults),
+                }
+            })?;
+        Ok(Opened { store: Store { database, dir: self.dir, file: self.file }, snapshot, notes })
     }
 
     /// Sees to the directory; whether there is a database in it.
@@ -192,8 +194,8 @@ fn is_secret(change: &Change) -> bool {
         || change.row.contains("credentials")
 }
 
-/// The draft that rows make, and what is wrong with them.
-fn draft_of(rows: &Rows) -> (Draft, Vec<String>) {
+/// The configuration that rows make, or everything that is wrong with them.
+fn compiled(rows: &Rows) -> Result<Snapshot, Vec<String>> {
     let mut draft = Draft::default();
     let mut faults: Vec<ConfigFault> = Vec::new();
     for module in MODULES {
@@ -203,7 +205,23 @@ fn draft_of(rows: &Rows) -> (Draft, Vec<String>) {
         draft = next;
         faults.append(&mut found);
     }
-    (draft, faults.iter().map(|fault| told(fault, rows)).collect())
+    let snapshot = match faults.is_empty() {
+        true => Snapshot::compile(&draft),
+        false => Err(faults),
+    };
+    snapshot.map_err(|faults| faults.iter().map(|fault| told(fault, rows)).collect())
+}
+
+/// A database that nothing can begin with, and how to begin without what it says.
+fn unfit(database: &Path, mut faults: Vec<String>) -> AdminFault {
+    let path = database.display();
+    faults.insert(0, format!("the database {path} says what cannot be put in force:"));
+    faults.push(
+        "to begin with the configuration file instead: --initial puts the database aside, \
+         --config-source=file writes it anew"
+            .to_owned(),
+    );
+    AdminFault::configuration(faults)
 }
 
 /// Why there is nothing to begin with.

@@ -164,9 +164,9 @@ impl Interface {
         source: Source,
     ) -> Result<Self, AdminFault> {
         let opening = Opening { dir, source, initial: false, reload: false, file: Box::new(file) };
-        let Opened { store, draft, notes } = opening.open()?;
+        let Opened { store, snapshot, notes } = opening.open()?;
         let fake = Arc::new(Fake {
-            snapshot: Mutex::new(Arc::new(Snapshot::compile(&draft).expect("it is right"))),
+            snapshot: Mutex::new(Arc::new(snapshot)),
             told: Mutex::default(),
             applied: Mutex::default(),
         });

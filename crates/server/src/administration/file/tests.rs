@@ -86,8 +86,8 @@ fn open(dir: &Path, source: Source, file: Option<PathBuf>, target: &Path) {
     let dir = Some(dir.join("data"));
     let opening = Opening { dir, source, initial: false, reload: false, file };
     let opened = opening.open().expect("it is valid");
-    let snapshot = Arc::new(Snapshot::compile(&opened.draft).expect("it is valid"));
-    let mut admin = Admin::new(opened.store, Arc::new(Idle(snapshot))).expect("it opens");
+    let idle = Idle(Arc::new(opened.snapshot));
+    let mut admin = Admin::new(opened.store, Arc::new(idle)).expect("it opens");
     let mut session = Session::new(Role::Administrator, "admin", 1);
     let modules =
         ["SERVERS", "USERS", "QUERY RULES", "VARIABLES"].map(|name| format!("MYSQL {name}"));
