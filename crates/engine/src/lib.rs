@@ -20,6 +20,7 @@ pub mod error;
 pub mod explain;
 pub mod holds;
 pub mod hostgroups;
+pub mod idle;
 pub mod ids;
 mod json;
 pub mod lane;

@@ -83,7 +83,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["hostgroups"],
     &["snapshot"],
     &["route"],
-    &["lint", "explain"],
+    &["lint", "explain", "idle"],
     &["candidate"],
     &["report"],
     &["orders"],

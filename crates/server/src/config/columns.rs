@@ -26,8 +26,8 @@ pub(super) struct Column<R> {
     pub(super) aliases: &'static [&'static str],
     /// Where its value goes.
     pub(super) field: Field<R>,
-    /// How much notice is taken of it.
-    pub(super) notice: Notice,
+    /// Whether every row must have it.
+    pub(super) needed: bool,
 }
 
 /// Type of a column's values, with the way to the row's field.
@@ -61,19 +61,6 @@ pub(crate) enum Scalar {
     Text(Vec<u8>),
 }
 
-/// How much notice is taken of a column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notice {
-    /// It is acted on.
-    Acts,
-    /// It is acted on and every row must have it.
-    Needed,
-    /// It is carried and never acts, as in ProxySQL.
-    Remark,
-    /// It is accepted, without effect in this version.
-    NotYet,
-}
-
 impl<R: Default> Table<R> {
     /// Reads one row; what cannot be read keeps its default and is reported.
     pub(super) fn read_row(
@@ -88,7 +75,7 @@ impl<R: Default> Table<R> {
         for entry in row {
             self.read_cell(document, index, &mut typed, entry);
         }
-        for column in self.columns.iter().filter(|column| column.notice == Notice::Needed) {
+        for column in self.columns.iter().filter(|column| column.needed) {
             let written = document.places.find(self.name, Some(index), column.name);
             if written.is_none() && !document.is_broken(&span) {
                 let title = format!("{}.{} is missing", self.name, column.name);
@@ -117,12 +104,9 @@ impl<R: Default> Table<R> {
             document.faults.push(Fault::error(key_span.clone(), title(reason)));
             return;
         }
-        match column.field.read(row, &item.value) {
-            Ok(()) => column.take_notice(document, row, title, span()),
-            Err(reason) => {
-                document.faults.push(Fault::error(span(), title(reason)));
-                document.places.reported(self.name, Some(index), column.cell());
-            }
+        if let Err(reason) = column.field.read(row, &item.value) {
+            document.faults.push(Fault::error(span(), title(reason)));
+            document.places.reported(self.name, Some(index), column.cell());
         }
     }
 
@@ -135,7 +119,7 @@ impl<R: Default> Table<R> {
         let mut cells = Vec::new();
         for column in self.columns {
             // a rule without `active` would puzzle, and a socket's port is another than a host's
-            let told = column.notice == Notice::Needed
+            let told = column.needed
                 || matches!((self.name, column.name), ("mysql_query_rules", "active"))
                 || matches!((self.name, column.name), ("mysql_servers", "port"))
                 || !column.field.is_default(&mut row);
@@ -169,25 +153,6 @@ impl<R: Default> Column<R> {
         match self.field {
             Field::Hex(_) => self.name.strip_suffix("_hex").unwrap_or(self.name),
             _ => self.name,
-        }
-    }
-
-    fn take_notice(
-        &self,
-        document: &mut Document,
-        row: &mut R,
-        title: impl Fn(String) -> String,
-        span: Range<usize>,
-    ) {
-        if self.field.is_default(row) {
-            return;
-        }
-        match self.notice {
-            Notice::Acts | Notice::Needed | Notice::Remark => {}
-            Notice::NotYet => {
-                let reason = "accepted, but without effect in this version".to_owned();
-                document.faults.push(Fault::warning(span, title(reason)));
-            }
         }
     }
 }

@@ -20,6 +20,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use engine::idle::idle;
 use engine::snapshot::{Draft, Snapshot};
 use libconfig::Sources;
 
@@ -167,6 +168,7 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
             None
         }
     };
+    document.warn_of(&idle(&document.draft));
     let mut faults = document.oddities();
     faults.append(&mut document.faults);
     faults.sort_by_key(|fault| fault.span.start);

@@ -4,7 +4,7 @@
 
 use engine::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 
-use super::columns::{Column, Field, Notice, Table};
+use super::columns::{Column, Field, Table};
 
 /// Columns of `mysql_servers`.
 pub(super) const SERVERS: Table<ServerRow> = Table {
@@ -13,15 +13,15 @@ pub(super) const SERVERS: Table<ServerRow> = Table {
         needed("hostgroup_id", &["hostgroup"], Field::Int(|row| &mut row.hostgroup_id)),
         needed("hostname", &["address"], Field::Text(|row| &mut row.hostname)),
         column("port", Field::Int(|row| &mut row.port)),
-        not_yet("gtid_port", Field::Int(|row| &mut row.gtid_port)),
+        column("gtid_port", Field::Int(|row| &mut row.gtid_port)),
         column("status", Field::Text(|row| &mut row.status)),
         column("weight", Field::Int(|row| &mut row.weight)),
-        not_yet("compression", Field::Flag(|row| &mut row.compression)),
+        column("compression", Field::Flag(|row| &mut row.compression)),
         column("max_connections", Field::Int(|row| &mut row.max_connections)),
-        not_yet("max_replication_lag", Field::Int(|row| &mut row.max_replication_lag)),
+        column("max_replication_lag", Field::Int(|row| &mut row.max_replication_lag)),
         column("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
-        not_yet("max_latency_ms", Field::Int(|row| &mut row.max_latency_ms)),
-        remark("comment", Field::Text(|row| &mut row.comment)),
+        column("max_latency_ms", Field::Int(|row| &mut row.max_latency_ms)),
+        column("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
 
@@ -31,19 +31,19 @@ pub(super) const HOSTGROUPS: Table<HostgroupRow> = Table {
     columns: &[
         needed("hostgroup_id", &["hostgroup"], Field::Int(|row| &mut row.hostgroup_id)),
         column("max_num_online_servers", Field::Int(|row| &mut row.max_num_online_servers)),
-        remark("autocommit", Field::Int(|row| &mut row.autocommit)),
+        column("autocommit", Field::Int(|row| &mut row.autocommit)),
         column("free_connections_pct", Field::Int(|row| &mut row.free_connections_pct)),
-        not_yet("init_connect", Field::Text(|row| &mut row.init_connect)),
+        column("init_connect", Field::Text(|row| &mut row.init_connect)),
         column("multiplex", Field::Flag(|row| &mut row.multiplex)),
         column("connection_warming", Field::Flag(|row| &mut row.connection_warming)),
         column(
             "throttle_connections_per_sec",
             Field::Int(|row| &mut row.throttle_connections_per_sec),
         ),
-        remark("ignore_session_variables", Field::Text(|row| &mut row.ignore_session_variables)),
+        column("ignore_session_variables", Field::Text(|row| &mut row.ignore_session_variables)),
         column("hostgroup_settings", Field::Text(|row| &mut row.hostgroup_settings)),
-        not_yet("servers_defaults", Field::Text(|row| &mut row.servers_defaults)),
-        remark("comment", Field::Text(|row| &mut row.comment)),
+        column("servers_defaults", Field::Text(|row| &mut row.servers_defaults)),
+        column("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
 
@@ -58,14 +58,14 @@ pub(super) const USERS: Table<UserRow> = Table {
         column("use_ssl", Field::Flag(|row| &mut row.use_ssl)),
         column("default_hostgroup", Field::Int(|row| &mut row.default_hostgroup)),
         column("default_schema", Field::OptionalText(|row| &mut row.default_schema)),
-        remark("schema_locked", Field::Flag(|row| &mut row.schema_locked)),
+        column("schema_locked", Field::Flag(|row| &mut row.schema_locked)),
         column("transaction_persistent", Field::Flag(|row| &mut row.transaction_persistent)),
         column("fast_forward", Field::Flag(|row| &mut row.fast_forward)),
         column("backend", Field::Flag(|row| &mut row.backend)),
         column("frontend", Field::Flag(|row| &mut row.frontend)),
         column("max_connections", Field::Int(|row| &mut row.max_connections)),
         column("attributes", Field::Text(|row| &mut row.attributes)),
-        remark("comment", Field::Text(|row| &mut row.comment)),
+        column("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
 
@@ -89,10 +89,10 @@ pub(super) const RULES: Table<RuleRow> = Table {
         column("flagOUT", Field::OptionalInt(|row| &mut row.flag_out)),
         column("replace_pattern", Field::OptionalText(|row| &mut row.replace_pattern)),
         column("destination_hostgroup", Field::OptionalInt(|row| &mut row.destination_hostgroup)),
-        not_yet("cache_ttl", Field::OptionalInt(|row| &mut row.cache_ttl)),
-        not_yet("cache_empty_result", Field::OptionalFlag(|row| &mut row.cache_empty_result)),
-        remark("cache_timeout", Field::OptionalInt(|row| &mut row.cache_timeout)),
-        remark("reconnect", Field::OptionalFlag(|row| &mut row.reconnect)),
+        column("cache_ttl", Field::OptionalInt(|row| &mut row.cache_ttl)),
+        column("cache_empty_result", Field::OptionalFlag(|row| &mut row.cache_empty_result)),
+        column("cache_timeout", Field::OptionalInt(|row| &mut row.cache_timeout)),
+        column("reconnect", Field::OptionalFlag(|row| &mut row.reconnect)),
         column("timeout", Field::OptionalInt(|row| &mut row.timeout)),
         column("retries", Field::OptionalInt(|row| &mut row.retries)),
         column("delay", Field::OptionalInt(|row| &mut row.delay)),
@@ -101,13 +101,13 @@ pub(super) const RULES: Table<RuleRow> = Table {
         column("mirror_hostgroup", Field::OptionalInt(|row| &mut row.mirror_hostgroup)),
         column("error_msg", Field::OptionalText(|row| &mut row.error_msg)),
         column("OK_msg", Field::OptionalText(|row| &mut row.ok_msg)),
-        remark("sticky_conn", Field::OptionalFlag(|row| &mut row.sticky_conn)),
+        column("sticky_conn", Field::OptionalFlag(|row| &mut row.sticky_conn)),
         column("multiplex", Field::OptionalInt(|row| &mut row.multiplex)),
-        not_yet("gtid_from_hostgroup", Field::OptionalInt(|row| &mut row.gtid_from_hostgroup)),
-        not_yet("log", Field::OptionalFlag(|row| &mut row.log)),
+        column("gtid_from_hostgroup", Field::OptionalInt(|row| &mut row.gtid_from_hostgroup)),
+        column("log", Field::OptionalFlag(|row| &mut row.log)),
         column("apply", Field::Flag(|row| &mut row.apply)),
         column("attributes", Field::Text(|row| &mut row.attributes)),
-        remark("comment", Field::OptionalText(|row| &mut row.comment)),
+        column("comment", Field::OptionalText(|row| &mut row.comment)),
     ],
 };
 
@@ -119,7 +119,7 @@ pub(super) const FAST_ROUTING: Table<FastRoutingRow> = Table {
         needed("schemaname", &[], Field::Text(|row| &mut row.schemaname)),
         column("flagIN", Field::Int(|row| &mut row.flag_in)),
         needed("destination_hostgroup", &[], Field::Int(|row| &mut row.destination_hostgroup)),
-        remark("comment", Field::Text(|row| &mut row.comment)),
+        column("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
 
@@ -128,17 +128,9 @@ const fn needed<R>(
     aliases: &'static [&'static str],
     field: Field<R>,
 ) -> Column<R> {
-    Column { name, aliases, field, notice: Notice::Needed }
+    Column { name, aliases, field, needed: true }
 }
 
 const fn column<R>(name: &'static str, field: Field<R>) -> Column<R> {
-    Column { name, aliases: &[], field, notice: Notice::Acts }
-}
-
-const fn remark<R>(name: &'static str, field: Field<R>) -> Column<R> {
-    Column { name, aliases: &[], field, notice: Notice::Remark }
-}
-
-const fn not_yet<R>(name: &'static str, field: Field<R>) -> Column<R> {
-    Column { name, aliases: &[], field, notice: Notice::NotYet }
+    Column { name, aliases: &[], field, needed: false }
 }
