@@ -89,3 +89,33 @@ fn a_database_that_nothing_can_begin_with_is_named_with_the_ways_out() {
     let anew = dir.open(Draft::default(), Source::File);
     assert_eq!(lines(&mut anew.admin(), "SELECT * FROM disk.mysql_servers"), "");
 }
+
+#[test]
+fn columns_that_nothing_looks_at_are_noted_once_each() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_servers (hostname, max_latency_ms) VALUES ('a', 0), ('b', 7)",
+            "UPDATE mysql_servers SET max_replication_lag = 5",
+            "INSERT INTO mysql_hostgroup_attributes (hostgroup_id, init_connect, autocommit) \
+             VALUES (0, 'SET @a = 1', 1)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+        ],
+    );
+    let [a, b] = ["a", "b"].map(|name| format!("(hostgroup_id=0, hostname='{name}', port=3306)"));
+    let idle = "accepted, but without effect in this version";
+    assert_eq!(
+        lines(&mut admin, "SHOW WARNINGS"),
+        format!(
+            "Note|1105|mysql_hostgroup_attributes (hostgroup_id=0) column autocommit: {idle}\n\
+             Note|1105|mysql_servers {b} column max_latency_ms: {idle}\n\
+             Note|1105|mysql_servers {a} column max_replication_lag: {idle} (and in 1 other row)"
+        )
+    );
+    let rule = "INSERT INTO mysql_query_rules (rule_id, cache_ttl, sticky_conn) VALUES (1, 100, 1)";
+    run(&mut admin, &[rule, "LOAD MYSQL QUERY RULES TO RUNTIME"]);
+    let note = format!("Note|1105|mysql_query_rules (rule_id=1) column cache_ttl: {idle}");
+    assert_eq!(lines(&mut admin, "SHOW WARNINGS"), note);
+}

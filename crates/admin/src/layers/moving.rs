@@ -1,6 +1,9 @@
 //! A module from one layer to another.
 
+use std::collections::BTreeMap;
+
 use engine::config_fault::ConfigFault;
+use engine::idle::idle as idle_values;
 use engine::snapshot::Draft;
 use engine::vars::{self, Kind};
 use rusqlite::types::Value;
@@ -106,6 +109,8 @@ impl Admin {
         if !faults.is_empty() {
             return Err(refusal(&faults, rows));
         }
+        let unused = idle_values(&draft).into_iter().filter(|fault| rows.contains_key(fault.table));
+        let unused: Vec<_> = unused.collect();
         let applied = self.runtime.apply(draft).map_err(|faults| refusal(&faults, rows))?;
         for fault in &applied.warnings {
             session.warn("Warning", told(fault, rows));
@@ -124,6 +129,7 @@ impl Admin {
                 );
             }
         }
+        for_each_column(&unused, rows, |text| session.warn("Note", text));
         for (name, _) in rows::pairs(rows.get("global_variables").map_or(&[], Vec::as_slice)) {
             self.warn_of_idle(session, &name);
         }
@@ -155,6 +161,23 @@ impl Admin {
         }
         let faults = faults.iter().map(|fault| told(fault, rows)).collect();
         (draft, faults)
+    }
+}
+
+/// What there is to say of values, once for each column: a table may have many rows.
+fn for_each_column(values: &[ConfigFault], rows: &Rows, mut say: impl FnMut(String)) {
+    let mut columns = BTreeMap::<_, Vec<_>>::new();
+    for value in values {
+        columns.entry((value.table, value.column.as_str())).or_default().push(value);
+    }
+    for alike in columns.values() {
+        let Some(first) = alike.first() else { continue };
+        let others = match alike.len() {
+            1 => String::new(),
+            2 => " (and in 1 other row)".to_owned(),
+            count => format!(" (and in {} other rows)", count - 1),
+        };
+        say(format!("{}{others}", told(first, rows)));
     }
 }
 
