@@ -16,6 +16,7 @@ mod select;
 mod set;
 mod show;
 mod show_tables;
+mod unknown;
 mod variables;
 mod warnings;
 
@@ -98,14 +99,15 @@ type Family = fn(&mut Admin, &Session, &Statement<'_>) -> Found;
 const EVERYBODYS: &[Family] =
     &[warnings::find, ignored::find, select::find, show_tables::find, variables::find, show::find];
 
-/// What only administrators may ask.
+/// What only administrators may ask. What no other family has of LOAD and SAVE is for the one of
+/// layers to tell what is not known.
 const ADMINISTRATORS: &[Family] = &[
+    process::find,
+    configuration::find,
     layers::find,
     set::find,
-    process::find,
     plan::find,
     explain::find,
-    configuration::find,
     checksum::find,
     candidate::find,
 ];

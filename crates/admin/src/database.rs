@@ -23,6 +23,7 @@ use crate::tables::{self, Schema};
 pub(crate) use functions::{Facts, random};
 pub(crate) use guard::Rights;
 use guard::{Seen, Watch};
+pub(crate) use refusal::no_such_table;
 
 /// A connection to SQLite with schemas attached.
 pub(crate) struct Database {

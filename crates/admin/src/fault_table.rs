@@ -23,7 +23,7 @@ pub const FAULTS: &[FaultRow] = &[
         1045,
         "28000",
         "wrong user or password; and, as in ProxySQL, whatever is refused without a number of its own: syntax, writing where only reading is allowed, commands that cannot be carried out",
-        "LOAD NOTHING",
+        "NOTHING",
     ),
     row(1047, "08S01", "a command of the protocol is not known", ""),
     row(

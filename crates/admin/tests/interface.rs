@@ -185,8 +185,57 @@ fn what_there_is_can_be_looked_at() {
     );
     let (code, _, message) = error(admin.query_drop("SHOW TABLES FROM nowhere"));
     assert_eq!((code, message.as_str()), (1049, "Unknown database 'nowhere'"));
-    let (_, _, message) = error(admin.query_drop("SHOW CREATE TABLE nothing"));
-    assert_eq!(message, "ProxySQL Admin Error: no such table: nothing");
+    for look in ["SHOW CREATE TABLE", "DESC", "DESCRIBE", "SHOW COLUMNS FROM", "SHOW FIELDS IN"] {
+        let (code, _, message) = error(admin.query_drop(format!("{look} main.nothing")));
+        let told = "ProxySQL Admin Error: no such table: nothing";
+        assert_eq!((code, message.as_str()), (1146, told), "{look}");
+    }
+    assert!(lines(&mut admin, "DESC stats.stats_mysql_global").starts_with("Variable_Name|"));
+}
+
+#[test]
+fn a_word_that_is_not_known_is_told_with_what_comes_there() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let modules = "SERVERS, USERS, QUERY, VARIABLES, FIREWALL";
+    let first = "MYSQL, ADMIN, PROXYSQL, SCHEDULER";
+    let too_much =
+        |word: &str, before: &str| format!("`{word}` is too much: nothing comes after {before}");
+    let not_known = |word: &str, before: &str, allowed: &str| {
+        format!("`{word}` is not known: after {before} comes {allowed}")
+    };
+    let missing = |before: &str, allowed: &str| {
+        format!("the command is not complete: after {before} comes {allowed}")
+    };
+    let version = "the number of a version";
+    for (text, told) in [
+        ("load mysql", missing("LOAD MYSQL", &format!("{modules} or USER"))),
+        (
+            "load mysql severs to runtime",
+            not_known("severs", "LOAD MYSQL", &format!("{modules} or USER; did you mean SERVERS?")),
+        ),
+        ("LOAD MYSQL QUERY RULE TO RUNTIME", not_known("RULE", "LOAD MYSQL QUERY", "RULES")),
+        ("LOAD", missing("LOAD", &format!("{first} or RESTAPI"))),
+        (
+            "load mysql variables to nowhere",
+            not_known("nowhere", "LOAD MYSQL VARIABLES TO", "RUNTIME or MEMORY"),
+        ),
+        ("LOAD MYSQL USERS TO DISK", not_known("DISK", "LOAD MYSQL USERS TO", "RUNTIME or MEMORY")),
+        (
+            "save mysql servers to disc",
+            not_known("disc", "SAVE MYSQL SERVERS TO", "MEMORY or DISK; did you mean DISK?"),
+        ),
+        ("SAVE MYSQL SERVERS", missing("SAVE MYSQL SERVERS", "TO or FROM")),
+        ("SAVE NOTHING", not_known("NOTHING", "SAVE", &format!("{first}, RESTAPI or CONFIG"))),
+        ("LOAD MYSQL USER x TO DISK", not_known("DISK", "LOAD MYSQL USER X TO", "RUNTIME")),
+        ("LOAD RESTAPI TO RUNTIME x", too_much("x", "LOAD RESTAPI TO RUNTIME")),
+        ("rollback config to version abc", not_known("abc", "ROLLBACK CONFIG TO VERSION", version)),
+        ("PLAN SCHEDULER x", too_much("x", "PLAN SCHEDULER")),
+    ] {
+        let (code, state, message) = error(admin.query_drop(text));
+        assert_eq!((code, state.as_str()), (1064, "42000"), "{text}: {message}");
+        assert_eq!(message, told, "{text}");
+    }
 }
 
 #[test]

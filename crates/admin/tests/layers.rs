@@ -56,16 +56,6 @@ fn every_spelling_moves_what_it_says() {
             assert_eq!(lines(&mut admin, &places), "1|1|1", "{}", of(from_disk));
         }
     }
-    for wrong in [
-        "LOAD MYSQL SERVERS TO NOWHERE",
-        "SAVE MYSQL SERVERS",
-        "LOAD MYSQL USERS \
-        TO DISK",
-    ] {
-        let (code, _, message) = error(admin.query_drop(wrong));
-        assert_eq!(code, 1045, "{wrong}");
-        assert!(message.contains("syntax error"), "{message}");
-    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_python_driver_prepares_and_reads() {
         c.commit()\n\
         k.execute('SELECT username, active, default_schema FROM mysql_users ORDER BY 1')\n\
         print(k.fetchall())\n\
-        try:\n    k.execute('LOAD NOTHING')\n\
+        try:\n    k.execute('NOTHING')\n\
         except pymysql.err.OperationalError as e: print(e.args[0])\n";
     let done = kits
         .python()

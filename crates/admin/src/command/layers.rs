@@ -1,5 +1,6 @@
 //! LOAD and SAVE: a module from one layer to another, in every spelling.
 
+use super::unknown::{same, unknown, unknown_module};
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
@@ -13,29 +14,38 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     if !load && !is(statement.word(0), "SAVE") {
         return Ok(None);
     }
-    if load && statement.begins(&["LOAD", "MYSQL", "USER"]) && is(statement.word(4), "TO") {
-        let (name, layer) = (unquoted(statement.word(3)), Layer::named(statement.word(5)));
-        if layer == Some(Layer::Runtime) && statement.after(6).is_empty() {
-            return Step::act(move |admin, session| load_user(admin, session, &name));
-        }
+    if statement.begins(&["LOAD", "MYSQL", "USER"]) {
+        return user(statement);
     }
     if statement.begins(&["LOAD", "COREDUMP"]) {
         return Step::nothing();
     }
-    if !load && statement.is(&["SAVE", "MYSQL", "DIGEST", "TO", "DISK"]) {
+    if statement.is(&["SAVE", "MYSQL", "DIGEST", "TO", "DISK"]) {
         return Step::act(save_digests);
     }
-    let Some((module, words)) = module_of(statement, 1) else { return Ok(None) };
-    let (how, layer) = (statement.word(1 + words), statement.word(2 + words));
-    let (true, Some(layer)) = (statement.after(3 + words).is_empty(), Layer::named(layer)) else {
-        return Ok(None);
+    let Some((module, words)) = module_of(statement, 1) else {
+        let others: &[&[&str]] = match load {
+            true => &[&["MYSQL", "USER"]],
+            false => &[&["MYSQL", "DIGEST", "TO", "DISK"], &["CONFIG", "TO", "FILE"]],
+        };
+        return Err(unknown_module(statement, 1, others));
     };
-    match route(load, how, layer) {
-        Some((from, to)) => {
-            Step::act(move |admin, session| admin.move_module(session, module, from, to))
-        }
-        None => Ok(None),
+    let at = 1 + words;
+    let layers: &[&str] = match (load, statement.word(at).to_ascii_uppercase().as_str()) {
+        (true, "TO") => &["RUNTIME", "MEMORY"],
+        (true, "FROM") => &["MEMORY", "DISK", "CONFIG"],
+        (false, "TO") => &["MEMORY", "DISK"],
+        (false, "FROM") => &["RUNTIME", "MEMORY"],
+        _ => return Err(unknown(statement, at, &["TO", "FROM"])),
+    };
+    let layer = Layer::named(statement.word(at + 1));
+    let Some((from, to)) = layer.and_then(|layer| route(load, statement.word(at), layer)) else {
+        return Err(unknown(statement, at + 1, layers));
+    };
+    if !statement.after(at + 2).is_empty() {
+        return Err(unknown(statement, at + 2, &[]));
     }
+    Step::act(move |admin, session| admin.move_module(session, module, from, to))
 }
 
 /// The module that words name, and how many they are.
@@ -44,10 +54,8 @@ pub(super) fn module_of(
     from: usize,
 ) -> Option<(&'static Module, usize)> {
     let named = |module: &&Module| {
-        module.words.iter().enumerate().all(|(at, word)| {
-            let found = statement.word(from + at);
-            is(found, word) || *word == "PROXYSQL" && is(found, "TIDEGATE")
-        })
+        let mut words = module.words.iter().enumerate();
+        words.all(|(at, word)| same(statement.word(from + at), word))
     };
     MODULES.iter().find(named).map(|module| (module, module.words.len()))
 }
@@ -65,7 +73,25 @@ fn route(load: bool, how: &str, layer: Layer) -> Option<(Layer, Layer)> {
     })
 }
 
-/// LOAD MYSQL USER name TO RUNTIME: only one of the users.
+/// LOAD MYSQL USER name TO RUNTIME
+fn user(statement: &Statement<'_>) -> Found {
+    let name = unquoted(statement.word(3));
+    if name.is_empty() {
+        return Err(unknown(statement, 3, &["the name of a user"]));
+    }
+    if !is(statement.word(4), "TO") {
+        return Err(unknown(statement, 4, &["TO"]));
+    }
+    if Layer::named(statement.word(5)) != Some(Layer::Runtime) {
+        return Err(unknown(statement, 5, &["RUNTIME"]));
+    }
+    if !statement.after(6).is_empty() {
+        return Err(unknown(statement, 6, &[]));
+    }
+    Step::act(move |admin, session| load_user(admin, session, &name))
+}
+
+/// Puts only one of the users in force.
 fn load_user(admin: &mut Admin, session: &mut Session, name: &str) -> Result<Reply, AdminFault> {
     let Some(module) = MODULES.iter().find(|module| module.name == "mysql_users") else {
         return Ok(Reply::DONE);

@@ -5,6 +5,7 @@ use engine::lint::{Finding, lint};
 use engine::snapshot::{Draft, Snapshot};
 
 use super::layers::module_of;
+use super::unknown::{unknown, unknown_module};
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::clock::calendar;
@@ -26,17 +27,19 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     }
     if is(statement.word(0), "PLAN") {
         let Some((module, words)) = module_of(statement, 1) else {
-            return Err(AdminFault::new(1064, *b"42000", "PLAN needs a module"));
+            return Err(unknown_module(statement, 1, &[]));
         };
-        if statement.after(1 + words).is_empty() {
-            return Step::act(move |admin, _| plan(admin, module));
+        if !statement.after(1 + words).is_empty() {
+            return Err(unknown(statement, 1 + words, &[]));
         }
+        return Step::act(move |admin, _| plan(admin, module));
     }
     if is(statement.word(0), "LINT") {
         let module = module_of(statement, 1).map(|(module, _)| module);
         if module.is_some() || statement.after(1).is_empty() {
             return Step::act(move |admin, _| Ok(lint_all(admin, module)));
         }
+        return Err(unknown_module(statement, 1, &[]));
     }
     if is(statement.word(0), "ROLLBACK") {
         return rollback(statement);
@@ -151,12 +154,22 @@ fn rollback(statement: &Statement<'_>) -> Found {
     let (modules, words) = match module_of(statement, 1) {
         Some((module, words)) => (vec![module], words),
         None if is(statement.word(1), "CONFIG") => (MODULES.iter().collect(), 1),
-        None => return Ok(None),
+        // SQL; without that word it is known already
+        None if is(statement.word(1), "TRANSACTION") => return Ok(None),
+        None => return Err(unknown_module(statement, 1, &[&["CONFIG"]])),
     };
-    let [to, version, number] = statement.after(1 + words) else { return Ok(None) };
-    let (true, Ok(number)) = (is(to, "TO") && is(version, "VERSION"), number.parse::<u64>()) else {
-        return Ok(None);
+    let at = 1 + words;
+    for (at, word) in [(at, "TO"), (at + 1, "VERSION")] {
+        if !is(statement.word(at), word) {
+            return Err(unknown(statement, at, &[word]));
+        }
+    }
+    let Ok(number) = statement.word(at + 2).parse::<u64>() else {
+        return Err(unknown(statement, at + 2, &["the number of a version"]));
     };
+    if !statement.after(at + 3).is_empty() {
+        return Err(unknown(statement, at + 3, &[]));
+    }
     Step::act(move |admin, session| {
         let Some(version) = admin.in_force.versions.find(number).cloned() else {
             return Err(AdminFault::refused(format!(

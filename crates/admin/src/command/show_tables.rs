@@ -2,14 +2,17 @@
 
 use super::{Found, Step};
 use crate::admin::{Admin, Role, Session};
+use crate::database::no_such_table;
 use crate::fault::AdminFault;
 use crate::statement::{Statement, is, literal, unquoted};
 use crate::tables::Schema;
 
-pub(super) fn find(_: &mut Admin, session: &Session, statement: &Statement<'_>) -> Found {
+pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'_>) -> Found {
     if !is(statement.word(0), "SHOW") {
         return match statement.word(0) {
-            word if is(word, "DESCRIBE") || is(word, "DESC") => fields(session, statement, 1),
+            word if is(word, "DESCRIBE") || is(word, "DESC") => {
+                fields(admin, session, statement, 1)
+            }
             _ => Ok(None),
         };
     }
@@ -20,7 +23,7 @@ pub(super) fn find(_: &mut Admin, session: &Session, statement: &Statement<'_>) 
         "DATABASES" | "SCHEMAS" => databases(statement, at + 1),
         "CREATE" if is(statement.word(2), "TABLE") => create(session, statement),
         "FIELDS" | "COLUMNS" if is_from(statement.word(at + 1)) => {
-            fields(session, statement, at + 2)
+            fields(admin, session, statement, at + 2)
         }
         "TABLE" if is(statement.word(2), "STATUS") => status(session, statement),
         "INDEX" | "INDEXES" | "KEYS" if is_from(statement.word(2)) => Step::own(
@@ -74,15 +77,13 @@ fn create(session: &Session, statement: &Statement<'_>) -> Found {
     Step::act(move |admin, session| {
         let rows = admin.query(session, &text)?;
         match rows.rows.is_empty() {
-            true => {
-                Err(AdminFault::refused(format!("ProxySQL Admin Error: no such table: {table}")))
-            }
+            true => Err(no_such_table(&table)),
             false => Ok(crate::admin::Reply::Rows(rows)),
         }
     })
 }
 
-fn fields(session: &Session, statement: &Statement<'_>, at: usize) -> Found {
+fn fields(admin: &Admin, session: &Session, statement: &Statement<'_>, at: usize) -> Found {
     let (schema, table) = match statement.word(at + 1) {
         word if is_from(word) => {
             let schema = named_schema(session, &unquoted(statement.word(at + 2)))?;
@@ -90,13 +91,15 @@ fn fields(session: &Session, statement: &Statement<'_>, at: usize) -> Found {
         }
         _ => named_table(session, statement.word(at))?,
     };
+    let columns = format!("pragma_table_info({}, '{}')", literal(&table), schema.name());
+    if admin.query(session, &format!("SELECT 1 FROM {columns}"))?.rows.is_empty() {
+        return Err(no_such_table(&table));
+    }
     Step::own(format!(
         "SELECT name AS Field, 'varchar(255)' AS Type, \
          CASE \"notnull\" WHEN 1 THEN 'NO' ELSE 'YES' END AS \"Null\", \
          CASE WHEN pk > 0 THEN 'PRI' ELSE '' END AS \"Key\", \
-         dflt_value AS \"Default\", '' AS Extra FROM pragma_table_info({}, '{}')",
-        literal(&table),
-        schema.name()
+         dflt_value AS \"Default\", '' AS Extra FROM {columns}"
     ))
 }
 

@@ -186,6 +186,12 @@ fn constraint_of(message: &str) -> Option<(Constraint, &str)> {
         .find_map(|kind| Some((kind, reason.strip_prefix(kind.words())?)))
 }
 
+/// A table that there is not, as SQLite tells it.
+pub(crate) fn no_such_table(name: &str) -> AdminFault {
+    let message = format!("ProxySQL Admin Error: no such table: {name}");
+    of_names("", AdminFault::refused(message))
+}
+
 /// A statement that could not be prepared: the number that MySQL has for the reason, and what may
 /// have been meant.
 pub(super) fn of_names(sql: &str, fault: AdminFault) -> AdminFault {
