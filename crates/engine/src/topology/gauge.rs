@@ -78,6 +78,10 @@ impl std::fmt::Display for LastFault {
             Self::None => f.write_str("no failure"),
             Self::Os(111) => f.write_str("connection refused (errno 111)"),
             Self::Os(0) => f.write_str("connection closed"),
+            // a worker's word for a name without an address; the system has it, too
+            Self::Os(99) => {
+                f.write_str("the host name is not known, or no local port is free (errno 99)")
+            }
             Self::Os(errno) => write!(f, "errno {errno}"),
             Self::Server(1045) => f.write_str("login refused (error 1045)"),
             Self::Server(code) => write!(f, "server error {code}"),
@@ -358,6 +362,12 @@ mod tests {
         let gauge = Gauge::default();
         assert!(!gauge.on_fault(LastFault::Server(1226), 1, 1, 1_000) && !gauge.is_full(1));
         assert!(!gauge.on_fault(LastFault::Server(1203), 1, 1, 1_000) && !gauge.is_full(1));
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_told_in_words() {
+        let told = LastFault::Os(99).to_string();
+        assert_eq!(told, "the host name is not known, or no local port is free (errno 99)");
     }
 
     #[test]
