@@ -2,7 +2,8 @@
 
 mod fake;
 
-use admin::Source;
+use admin::{Opening, Source};
+use engine::rows::ServerRow;
 use engine::snapshot::Draft;
 use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
@@ -88,6 +89,23 @@ fn a_database_that_nothing_can_begin_with_is_named_with_the_ways_out() {
     }
     let anew = dir.open(Draft::default(), Source::File);
     assert_eq!(lines(&mut anew.admin(), "SELECT * FROM disk.mysql_servers"), "");
+}
+
+#[test]
+fn a_file_laid_over_a_wrong_database_is_not_saved() {
+    let dir = Dir::new("laid-over");
+    let first = dir.open(Draft::default(), Source::Auto);
+    run(&mut first.admin(), &["INSERT INTO disk.mysql_servers (hostname) VALUES ('')"]);
+    drop(first);
+    let server = ServerRow { hostname: "new".into(), ..ServerRow::default() };
+    let file = Box::new(GivenFile(Draft { servers: vec![server], ..Draft::default() }));
+    let (source, folder) = (Source::Auto, Some(dir.0.clone()));
+    let opening = Opening { dir: folder, source, initial: false, reload: true, file };
+    assert_eq!(opening.open().err().expect("it is refused").code, 1210);
+    let saved = rusqlite::Connection::open(dir.0.join("tidegate.db")).expect("it is there");
+    let names = "SELECT group_concat(hostname) FROM mysql_servers";
+    let hosts: String = saved.query_row(names, [], |row| row.get(0)).expect("a row");
+    assert_eq!(hosts, "");
 }
 
 #[test]

@@ -60,17 +60,16 @@ impl Opening {
         let database = Database::administrators(self.dir.as_deref())?;
         let file = || self.file.read().map_err(AdminFault::configuration);
         add_defaults(&database, Schema::Main)?;
+        let of_database = existed && self.source != Source::File;
         match (self.source, existed) {
             (Source::Database, false) => return Err(AdminFault::refused(NO_DATABASE)),
             (Source::File, _) | (Source::Auto, false) => {
                 take(&database, &file()?, Keep::OnlyThese)?;
-                save(&database)?;
             }
             (_, true) => {
                 take(&database, &rows_of(&database, Schema::Disk)?, Keep::OnlyThese)?;
                 if self.reload {
                     take(&database, &file()?, Keep::Others)?;
-                    save(&database)?;
                 } else if self.source == Source::Auto {
                     notes.extend(differences(&database, self.file.as_ref())?);
                 }
@@ -78,11 +77,14 @@ impl Opening {
         }
         let snapshot =
             compiled(&rows_of(&database, Schema::Main)?).map_err(|faults| {
-                match self.dir.as_ref().filter(|_| existed && self.source != Source::File) {
+                match self.dir.as_ref().filter(|_| of_database) {
                     Some(dir) => unfit(&dir.join(DISK_FILE), faults),
                     None => AdminFault::configuration(faults),
                 }
             })?;
+        if self.reload || !of_database {
+            save(&database)?;
+        }
         Ok(Opened { store: Store { database, dir: self.dir, file: self.file }, snapshot, notes })
     }
 
