@@ -15,7 +15,7 @@ use crate::ids::HostgroupId;
 use crate::rows::ServerRow;
 
 pub use board::Board;
-pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, Pace};
+pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, NAME_UNKNOWN, Pace};
 
 const TABLE: &str = "mysql_servers";
 

@@ -5,6 +5,7 @@
 use engine::ids::{HostgroupId, LaneId};
 use engine::orders::{End, Order};
 use engine::slab::Key;
+use engine::topology::NAME_UNKNOWN;
 use io::{Driver, Edge, Micros, Sock};
 
 use crate::{Mail, Worker};
@@ -149,7 +150,7 @@ impl Worker {
         server: &engine::topology::Server,
     ) {
         let Some(addr) = self.outside.places.find(server) else {
-            return self.proxy.on_dialed(lane, Err(NAME_UNKNOWN));
+            return self.proxy.on_dialed(lane, Err(NAME_UNKNOWN.cast_signed()));
         };
         match io.connect(addr) {
             Ok(sock) => self.bind(End::Lane(lane), sock),
@@ -231,9 +232,6 @@ impl Worker {
         }
     }
 }
-
-/// The errno that stands for a name without an address (`EADDRNOTAVAIL`).
-const NAME_UNKNOWN: i32 = 99;
 
 fn put<T: Clone>(table: &mut Vec<Option<T>>, at: usize, value: T) {
     if table.len() <= at {
