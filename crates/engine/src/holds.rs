@@ -120,6 +120,11 @@ impl Holds {
         Self(self.0 & !other.0)
     }
 
+    /// The reasons that are in both sets.
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether any reason of `other` is in the set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0

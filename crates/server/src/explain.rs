@@ -128,7 +128,7 @@ fn step(step: &Step) -> Vec<String> {
 }
 
 fn because(explanation: &Explanation) -> String {
-    match explanation.reason {
+    match &explanation.reason {
         Reason::Rule(id) => format!("rule {id}"),
         Reason::FastRouting => {
             format!("fast routing, flag {}", explanation.route.flag)
@@ -136,6 +136,9 @@ fn because(explanation: &Explanation) -> String {
         Reason::Annotation => "the comment of the query".to_owned(),
         Reason::Default => "no rule names one; the default of the user".to_owned(),
         Reason::FastForward => "the user has fast_forward, so that no rule is asked".to_owned(),
+        Reason::Ties(why) => {
+            format!("where writes go, for the session keeps its connection ({why})")
+        }
     }
 }
 
@@ -189,12 +192,13 @@ fn as_json(explanation: &Explanation) -> Value {
         Some(Answer::Ok(text)) => json!({ "OK_msg": text.as_ref() }),
         Some(Answer::Error(text)) => json!({ "error_msg": text.as_ref() }),
     };
-    let reason = match explanation.reason {
+    let reason = match &explanation.reason {
         Reason::Rule(id) => json!({ "rule_id": id }),
         Reason::FastRouting => json!("fast_routing"),
         Reason::Annotation => json!("comment"),
         Reason::Default => json!("default_hostgroup"),
         Reason::FastForward => json!("fast_forward"),
+        Reason::Ties(why) => json!({ "keeps_its_connection": why }),
     };
     json!({
         "query": request.sql,

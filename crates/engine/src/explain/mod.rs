@@ -6,6 +6,9 @@
 mod actions;
 mod request;
 
+use sql::Verb;
+
+use crate::holds::{self, Holds};
 use crate::ids::HostgroupId;
 use crate::route::{Query, QueryProcessor, Route};
 use crate::rows::RuleRow;
@@ -80,7 +83,7 @@ pub struct Missed {
 }
 
 /// Why a hostgroup was chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// A rule named it.
     Rule(i64),
@@ -92,6 +95,9 @@ pub enum Reason {
     Default,
     /// The user relays without looking, to its default.
     FastForward,
+    /// The session keeps the connection, for these reasons: it goes where the session's writes go,
+    /// whatever names another.
+    Ties(String),
 }
 
 /// A server of the hostgroup.
@@ -154,7 +160,14 @@ pub fn explain(
         (None, Some(step)) if route.destination.is_some() => Reason::Rule(step.rule_id),
         _ => Reason::Default,
     };
-    let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
+    let (destination, reason) = match ties(&request, &route).filter(|_| !account.fast_forward) {
+        Some(why) => {
+            let mut processor = QueryProcessor::new(snapshot, 0);
+            (processor.destination_of_writes(snapshot, &query), Reason::Ties(why))
+        }
+        None => (route.destination, reason),
+    };
+    let hostgroup = destination.unwrap_or(account.default_hostgroup);
     Ok(Explanation {
         digest: digest.map(|digest| (digest.hash, digest_text)),
         command: sql::command_class(&sql::facts(request.sql.as_bytes())).name(),
@@ -169,6 +182,17 @@ pub fn explain(
         servers: candidates(snapshot.topology.hostgroup(hostgroup), now_us),
         request,
     })
+}
+
+/// Why a session that reads so keeps the connection from then on, so that it has to be one on which
+/// its writes can run, too.
+fn ties(request: &Request, route: &Route) -> Option<String> {
+    let facts = sql::facts(request.sql.as_bytes());
+    let reads = matches!(facts.verb, Verb::Select | Verb::SelectForUpdate);
+    let holds = holds::of_statement(facts.verb, facts.effects, false);
+    let names: Vec<_> = holds.intersection(Holds::PINNING).names().collect();
+    let ties = reads && route.destination.is_some() && !names.is_empty();
+    ties.then(|| names.join(", "))
 }
 
 /// The query that a complete request describes.

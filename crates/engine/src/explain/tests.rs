@@ -111,6 +111,19 @@ fn shows_rewrites_flags_and_where_the_hostgroup_came_from() {
     assert_eq!(explained(&draft(Vec::new()), "SELECT 1").reason, Reason::Default);
 }
 
+#[test]
+fn a_read_that_keeps_its_connection_goes_where_writes_go() {
+    let draft = draft(vec![routed(1, "^SELECT", 1)]);
+    for text in
+        ["SELECT @a := 1, GET_LOCK('x', 1)", "/* hostgroup=1 */ SELECT GET_LOCK('x', 1), @a := 1"]
+    {
+        let explanation = explained(&draft, text);
+        assert_eq!(explanation.hostgroup, HostgroupId(0), "{text}");
+        assert_eq!(explanation.reason, Reason::Ties("user_variable, get_lock".into()), "{text}");
+    }
+    assert_eq!(explained(&draft, "SELECT @a").hostgroup, HostgroupId(1));
+}
+
 proptest! {
     /// An explanation and traffic decide the same.
     #[test]
