@@ -360,7 +360,7 @@ fn boolean(given: &Value<'_>) -> Option<bool> {
 
 /// Names whose assignment is not that of a lasting session variable.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 21] = [
+    const NAMES: [&[u8]; 22] = [
         // what COMMIT does
         b"completion_type",
         b"debug",
@@ -385,6 +385,8 @@ fn is_special(name: &[u8]) -> bool {
         b"role",
         b"skip_replication",
         b"statement",
+        // a moment in the time zone of when it is set
+        b"system_versioning_asof",
     ];
     NAMES.iter().any(|special| name.eq_ignore_ascii_case(special))
 }

@@ -183,6 +183,7 @@ fn understands_user_variables() {
     }
     refuses(&[
         "SET @x = 1e400",
+        "SET system_versioning_asof = '2020-01-01'",
         "SET @x=y",
         "SET @x=DEFAULT",
         "SET @ x=1",
