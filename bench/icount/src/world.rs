@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use engine::ids::{ConnectionId, LaneId, SessionId};
+use engine::link::Known;
 use engine::orders::{End, Order};
 use engine::proxy::{Arrival, Offer, Proxy};
 use engine::rows::{RuleRow, ServerRow, UserRow};
@@ -216,6 +217,7 @@ fn compiled(mut draft: Draft, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc
         server_version: b"10.11.0-tidegate".to_vec(),
         caps: CAPS,
         collation_after_reset: None,
+        collations: Known::ANY,
         key: ServerKey::from_pkcs8(KEY).expect("it is a key"),
         stmts: engine::stmt::StmtsOfAll::default(),
     };

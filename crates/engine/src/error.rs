@@ -49,6 +49,7 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1156, "08S01", "a packet does not continue the numbering"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
+    row(1231, "42000", "a client asks for a character set that servers cannot read"),
     row(1243, "HY000", "a prepared statement does not exist"),
     row(1317, "70100", "the query was killed"),
     row(1421, "HY000", "a prepared statement has no open cursor"),
@@ -194,6 +195,12 @@ pub fn query_timeout(limit_ms: u64) -> SqlError {
 /// 1148, with the text of a rule's `error_msg`.
 pub fn refused_by_rule(text: &str) -> SqlError {
     error(1148, *b"42000", text.into())
+}
+
+/// 1231: a client may not have this character set, in the words of a server.
+pub fn charset_refused(name: &str) -> SqlError {
+    let what = "Variable 'character_set_client' can't be set to the value of";
+    error(1231, *b"42000", format!("{what} '{name}'"))
 }
 
 /// 9001 when waiting cannot help: nothing in the hostgroup may be used.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sql::Modes;
 use wire::collation_table as collation;
 
+pub use known::Known;
 pub use settings::Settings;
 
 /// Character sets of a connection, as far as a proxy can move them.
@@ -175,6 +176,7 @@ impl LinkState {
 }
 
 pub mod assign;
+mod known;
 mod reading;
 pub mod settings;
 mod tracked_table;

@@ -13,7 +13,7 @@ use wire::{Caps, PeerFault};
 use crate::ids::{ConnectionId, LaneId, SessionId};
 use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
-use crate::link::Settings;
+use crate::link::{Known, Settings};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
@@ -35,6 +35,8 @@ pub struct Offer {
     /// Collation of a connection that was reset: MySQL goes back to the server's own, `None` for
     /// MariaDB, which keeps the client's.
     pub collation_after_reset: Option<u16>,
+    /// What servers make of a client's collation.
+    pub collations: Known,
     /// For full `caching_sha2_password` authentication without TLS.
     pub key: ServerKey,
     /// What the workers share about prepared statements.

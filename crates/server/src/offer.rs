@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::backend::CLASS;
+use engine::link::Known;
 use engine::proxy::Offer;
 use engine::stmt::StmtsOfAll;
 use engine::vars::Vars;
@@ -40,6 +41,7 @@ struct Said {
     caps: Caps,
     /// Its default collation, when a reset goes back to it.
     after_reset: Option<u16>,
+    collations: Known,
 }
 
 /// The offer that fits every server that answers.
@@ -59,6 +61,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         server_version,
         caps: caps_of(&said),
         collation_after_reset,
+        collations: said.first().map_or(Known::ANY, |first| first.collations),
         key,
         stmts: StmtsOfAll::default(),
     })
@@ -101,7 +104,9 @@ fn read(mut stream: impl Read) -> Option<Said> {
             let version = greeting.server_version.to_vec();
             let after_reset =
                 Some(u16::from(greeting.collation)).filter(|_| !greeting.is_mariadb());
-            return Some(Said { version, caps: greeting.caps, after_reset });
+            let is_mariadb = greeting.is_mariadb();
+            let collations = Known::told(greeting.version(), is_mariadb, greeting.collation);
+            return Some(Said { version, caps: greeting.caps, after_reset, collations });
         }
     }
     None
@@ -112,7 +117,8 @@ mod tests {
     use super::*;
 
     fn said(caps: Caps) -> Said {
-        Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255) }
+        let collations = Known::told(b"8.0.36", false, 255);
+        Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255), collations }
     }
 
     #[test]

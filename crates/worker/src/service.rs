@@ -166,6 +166,7 @@ impl Service for Worker {
 
 #[cfg(test)]
 mod tests {
+    use engine::link::Known;
     use engine::proxy::Offer;
     use engine::snapshot::{Draft, Snapshot};
 
@@ -178,6 +179,7 @@ mod tests {
             server_version: b"8.0.11".to_vec(),
             caps: wire::Caps::PROTOCOL_41,
             collation_after_reset: None,
+            collations: Known::ANY,
             key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
             stmts: engine::stmt::StmtsOfAll::default(),
         };

@@ -26,17 +26,59 @@ impl Raw {
 
     /// Connects and logs in with `mysql_native_password`.
     pub fn login(port: u16, user: &str, password: &str) -> Result<Self> {
+        Raw::login_with(port, (user, password), 45)
+    }
+
+    /// The same with the id of a collation.
+    pub fn login_with(port: u16, (user, password): (&str, &str), collation: u8) -> Result<Self> {
         let mut raw = Raw::open(port)?;
         let (_, greeting) = raw.receive()?;
         let (id, nonce) = challenge(&greeting).context("a greeting with a scramble")?;
         raw.connection_id = id;
         let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
-        raw.send(1, &response(user, &answer))?;
+        let mut payload = response(user, &answer);
+        if let Some(byte) = payload.get_mut(8) {
+            *byte = collation;
+        }
+        raw.send(1, &payload)?;
+        raw.authenticate(password)?;
+        Ok(raw)
+    }
+
+    /// `COM_CHANGE_USER` with the id of a collation and no schema.
+    pub fn change_user(&mut self, (user, password): (&str, &str), collation: u16) -> Result<()> {
+        let mut payload = [b"\x11", user.as_bytes(), b"\0\0\0"].concat();
+        payload.extend_from_slice(&collation.to_le_bytes());
+        payload.extend_from_slice(b"mysql_native_password\0");
+        self.send(0, &payload)?;
+        self.authenticate(password)
+    }
+
+    /// The only column of the first row of a result.
+    pub fn first_row(&mut self, query: &str) -> Result<Vec<u8>> {
+        self.send(0, &[b"\x03", query.as_bytes()].concat())?;
+        let (mut packets, mut ends) = (Vec::new(), 0);
+        while ends < 2 {
+            let (_, packet) = self.receive()?;
+            if packet.first() == Some(&0xff) {
+                bail!("{}", String::from_utf8_lossy(&packet));
+            }
+            ends += u8::from(packet.first() == Some(&0xfe) && packet.len() < 9);
+            packets.push(packet);
+        }
+        packets.into_iter().nth(3).context("a row")
+    }
+
+    fn authenticate(&mut self, password: &str) -> Result<()> {
         loop {
-            let (seq, packet) = raw.receive()?;
+            let (seq, packet) = self.receive()?;
             match packet.first() {
-                Some(0x00) => return Ok(raw),
-                Some(0xfe) => raw.send(seq.wrapping_add(1), &answer)?,
+                Some(0x00) => return Ok(()),
+                Some(0xfe) => {
+                    let nonce = packet.get(23..43).context("a scramble")?.try_into()?;
+                    let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
+                    self.send(seq.wrapping_add(1), &answer)?;
+                }
                 Some(0xff) => bail!("refused: {}", String::from_utf8_lossy(&packet)),
                 _ => bail!("unexpected packet {packet:?}"),
             }

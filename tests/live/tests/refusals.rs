@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use lab::{Cluster, Flavour, Process, RunDir, SplitOptions};
-use live::{Program, Proxy, client, eventually};
+use live::{Program, Proxy, Raw, client, eventually};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -74,6 +74,32 @@ fn a_backend_account_that_is_refused_is_reported_and_others_work() {
     let mut other = client::connect(client::options(proxy.port));
     let one: Option<u32> = other.query_first("SELECT 1").expect("answered");
     assert_eq!(one, Some(1));
+}
+
+#[test]
+fn a_collation_means_what_the_server_makes_of_it() {
+    const ASKED: &str = "SELECT CONCAT_WS(' ', @@character_set_client, @@collation_connection)";
+    const APP: (&str, &str) = ("app", "app");
+    let Some(cluster) = live::cluster("collations", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, "connect_timeout_server_max = 4000\n", "");
+    let login = |port, collation| {
+        let mut raw = Raw::login_with(port, APP, collation).map_err(|error| error.to_string())?;
+        raw.first_row(ASKED).map_err(|error| error.to_string())
+    };
+    let change = |port, collation| {
+        let mut raw = Raw::login(port, APP.0, APP.1).map_err(|error| error.to_string())?;
+        raw.change_user(APP, collation).map_err(|error| error.to_string())?;
+        raw.first_row(ASKED).map_err(|error| error.to_string())
+    };
+    let servers_port = cluster.primary().port;
+    // of MySQL 8, of nobody, of both, what no server reads, and the others once more
+    for id in [255, 250, 100, 0, 8, 46, 17, 35, 54, 56, 60, 101, 128, 160, 45, 255] {
+        assert_eq!(login(proxy.port, id), login(servers_port, id), "{id}");
+    }
+    for id in [1273, 9999, 308, 255, 250, 608, 1069, 17, 640, 45] {
+        assert_eq!(change(proxy.port, id), change(servers_port, id), "{id}");
+    }
+    assert_eq!(proxy.counter("lanes_failed").expect("told"), 0, "the server is well");
 }
 
 #[test]

@@ -144,7 +144,11 @@ impl Proxy {
         session.class = caps.intersect(crate::backend::CLASS);
         let account = self.snapshot.users.find(response.user).cloned();
         let named = response.schema.filter(|schema| !schema.is_empty());
-        let first = self.first_state(account.as_deref(), named, u16::from(response.collation));
+        let charset = match self.offer.collations.of_client(u16::from(response.collation)) {
+            Ok(charset) => charset,
+            Err(name) => return self.refuse(id, seq, error::charset_refused(name)),
+        };
+        let first = self.first_state(account.as_deref(), named, charset);
         let plugin = match response.plugin {
             Some(name) if caps.contains(Caps::PLUGIN_AUTH) => Plugin::from_name(name),
             _ => Plugin::NativePassword,
@@ -169,12 +173,12 @@ impl Proxy {
         &self,
         account: Option<&Account>,
         schema: Option<&[u8]>,
-        collation: u16,
+        charset: Charset,
     ) -> LinkState {
         let default = account.and_then(|account| account.default_schema.as_deref());
         let fallback = Some(self.snapshot.vars.default_schema.as_str()).filter(|s| !s.is_empty());
         let schema = schema.or(default.or(fallback).map(str::as_bytes)).map(Into::into);
-        LinkState::new(schema, Charset::Collation(collation))
+        LinkState::new(schema, charset)
     }
 
     fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
@@ -190,16 +194,18 @@ impl Proxy {
             Ok(request) => request,
             Err(malformed) => return self.bad_handshake(id, 1, malformed),
         };
-        let collation = match (request.collation, session.first.charset) {
-            (Some(collation), _) | (None, Charset::Collation(collation)) => collation,
-            _ => 45,
+        let own = session.first.charset;
+        let asked = request.collation.map(|asked| self.offer.collations.of_client(asked));
+        let charset = match asked.unwrap_or(Ok(own)) {
+            Ok(charset) => charset,
+            Err(name) => return self.refuse(id, 1, error::charset_refused(name)),
         };
         let account = self.snapshot.users.find(request.user).cloned();
         let named = Some(request.schema).filter(|schema| !schema.is_empty());
         let login = Login {
             scramble,
             user: request.user.into(),
-            first: self.first_state(account.as_deref(), named, collation),
+            first: self.first_state(account.as_deref(), named, charset),
             account,
             schema_named: named.is_some(),
             with_password: says_something(request.auth_response),

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use engine::link::Known;
 use engine::proxy::Offer;
 use wire::auth::rsa::ServerKey;
 
@@ -128,6 +129,7 @@ impl Simulator {
                 server_version: b"8.0.11".to_vec(),
                 caps,
                 collation_after_reset: None,
+                collations: Known::ANY,
                 key,
                 stmts: engine::stmt::StmtsOfAll::default(),
             }),

@@ -1,0 +1,150 @@
+//! What servers make of the collation id that a client logs in with: those that they know, those
+//! that no client may have, and what they take in place of others.
+//!
+//! Told by a server's greeting; how a connection gets a character set is the parent's.
+
+use wire::collation_table::{self as collation, Collation};
+
+use super::Charset;
+
+/// The collations that servers know by their ids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Known {
+    server: Server,
+    /// What clients get whose id is not known.
+    default: Charset,
+}
+
+/// A server's version, as far as collations differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Server {
+    Untold,
+    MySql(Version),
+    MariaDb(Version),
+}
+
+type Version = (u32, u32, u32);
+
+impl Known {
+    /// With no server to ask: all that any server knows.
+    pub const ANY: Self = Self { server: Server::Untold, default: Charset::Named("utf8mb4") };
+
+    /// Those of a server with this version and default collation, as told by its greeting.
+    pub fn told(version: &[u8], is_mariadb: bool, default: u8) -> Self {
+        let version = read_version(version);
+        let server = if is_mariadb { Server::MariaDb(version) } else { Server::MySql(version) };
+        let known = Self { server, ..Self::ANY };
+        // a greeting has no room for ids that are longer than a byte, such as that of MariaDB's
+        // default for utf8mb4
+        match known.find(default.into()).filter(|found| !is_refused(found.charset)) {
+            Some(found) => Self { default: Charset::Collation(found.id), ..known },
+            None => known,
+        }
+    }
+
+    /// The character sets of a client that logs in with this id, as servers give them; the name of
+    /// one that servers let no client have.
+    pub fn of_client(&self, id: u16) -> Result<Charset, &'static str> {
+        match self.find(id) {
+            _ if id == FILENAME => Err("filename"),
+            Some(found) if is_refused(found.charset) => Err(found.charset),
+            Some(_) => Ok(Charset::Collation(id)),
+            None => Ok(self.default),
+        }
+    }
+
+    fn find(&self, id: u16) -> Option<&'static Collation> {
+        let is_known = match (self.server, id) {
+            (Server::Untold, _) | (_, ..GB18030) => true,
+            (Server::MySql(version), GB18030..UCA_0900) => version >= (5, 7, 0),
+            (Server::MySql(version), UCA_0900..OF_MARIADB) => version >= (8, 0, 0),
+            (Server::MySql(_), _) => false,
+            (Server::MariaDb(_), GB18030..UCA_0900) => false,
+            (Server::MariaDb(version), UCA_0900..OF_MARIADB) => knows_0900(version, id),
+            (Server::MariaDb(version), UCA_1400..) => version >= (10, 10, 0),
+            (Server::MariaDb(_), _) => true,
+        };
+        collation::find_id(id).filter(|_| is_known)
+    }
+}
+
+/// Whether servers let no client have this character set: they could not read its texts.
+pub(super) fn is_refused(charset: &str) -> bool {
+    matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32")
+}
+
+/// Whether a MariaDB knows one of MySQL's collations under another name of its own.
+fn knows_0900(version: Version, id: u16) -> bool {
+    const LAST: u16 = 308;
+    let is_new = match version {
+        (11, 4, patch) => patch >= 5,
+        (11, 7, patch) => patch >= 2,
+        (major, minor, _) => (major, minor) >= (11, 8),
+    };
+    is_new && id <= LAST
+}
+
+/// The first three numbers of a version; zero for what is missing.
+fn read_version(text: &[u8]) -> Version {
+    let text = text.strip_prefix(b"5.5.5-").unwrap_or(text);
+    let mut numbers = text.split(|byte| !byte.is_ascii_digit()).map(|digits| {
+        std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    });
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next(), next())
+}
+
+/// The character set of file names, which is in no table.
+const FILENAME: u16 = 17;
+
+/// The first of MySQL's `gb18030`, of its `utf8mb4_0900_…`, of those that only MariaDB has, and of
+/// its `…_uca1400_…`.
+const GB18030: u16 = 248;
+const UCA_0900: u16 = 255;
+const OF_MARIADB: u16 = 576;
+const UCA_1400: u16 = 2048;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATIN1: Result<Charset, &str> = Ok(Charset::Collation(8));
+    const UTF8MB4: Result<Charset, &str> = Ok(Charset::Named("utf8mb4"));
+
+    fn itself(id: u16) -> Result<Charset, &'static str> {
+        Ok(Charset::Collation(id))
+    }
+
+    #[test]
+    fn an_id_that_a_server_does_not_know_means_its_default() {
+        let maria = |version: &[u8]| Known::told(version, true, 8);
+        let mysql = |version: &[u8]| Known::told(version, false, 8);
+        let (old, new) = (maria(b"5.5.5-10.11.19-MariaDB"), maria(b"11.4.5-MariaDB-log"));
+        let (five, eight) = (mysql(b"5.7.44-log"), mysql(b"8.0.36"));
+        for (server, ids) in [
+            (old, [LATIN1, LATIN1, LATIN1, itself(608), itself(2308)]),
+            (maria(b"10.6.20-MariaDB"), [LATIN1, LATIN1, LATIN1, itself(608), LATIN1]),
+            (new, [LATIN1, itself(255), itself(308), itself(608), itself(2308)]),
+            (five, [itself(250), LATIN1, LATIN1, LATIN1, LATIN1]),
+            (eight, [itself(250), itself(255), itself(308), LATIN1, LATIN1]),
+            (Known::ANY, [itself(250), itself(255), itself(308), itself(608), itself(2308)]),
+        ] {
+            let found = [250, 255, 308, 608, 2308].map(|id| server.of_client(id));
+            assert_eq!(found, ids, "{server:?}");
+            assert_eq!(server.of_client(45), itself(45));
+        }
+        assert_eq!([0, 100, 1273, 9999].map(|id| old.of_client(id)), [LATIN1; 4]);
+        assert_eq!([0, 100, 1273, 9999].map(|id| Known::ANY.of_client(id)), [UTF8MB4; 4]);
+        let late = Known::told(b"11.8.2-MariaDB", true, 0);
+        assert_eq!(late.of_client(9999), UTF8MB4, "its own is 2304");
+    }
+
+    #[test]
+    fn no_client_has_a_character_set_that_servers_cannot_read() {
+        let server = Known::told(b"5.5.5-10.11.19-MariaDB", true, 8);
+        for (id, name) in [(17, "filename"), (35, "ucs2"), (54, "utf16"), (56, "utf16le")] {
+            assert_eq!(server.of_client(id), Err(name));
+        }
+        assert_eq!([60, 736, 160].map(|id| server.of_client(id)), [Err("utf32"); 3]);
+    }
+}
