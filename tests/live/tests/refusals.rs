@@ -39,7 +39,10 @@ fn a_wrong_password_gives_what_the_server_itself_would_say() {
 #[test]
 fn an_unknown_schema_gives_1049() {
     let Some(cluster) = live::cluster("an unknown schema", Flavour::MariaDb, 0) else { return };
-    let proxy = proxy(&cluster, "", "");
+    let user = "CREATE USER wire@'%' IDENTIFIED BY 'wire'; GRANT ALL ON *.* TO wire@'%'";
+    cluster.primary().sql(user).expect("created");
+    let more = "\n[[mysql_users]]\nusername = \"wire\"\npassword = \"wire\"\nfast_forward = 1\n";
+    let proxy = proxy(&cluster, "", more);
     let options = client::options(proxy.port).db_name(Some("no_such_schema"));
     let error = match Conn::new(options) {
         Err(error) => error,
@@ -52,6 +55,11 @@ fn an_unknown_schema_gives_1049() {
     let error = session.query_drop("USE no_such_schema").expect_err("refused");
     assert_eq!(client::refusal(&error).0, 1049);
     session.select_db("no_such_schema2").expect_err("refused");
+    for _ in 0..20 {
+        let options = client::account(proxy.port, "wire", "wire");
+        assert_eq!(refused(options.db_name(Some("no_such_schema"))).0, 1049);
+    }
+    assert_eq!(proxy.counter("lanes_failed").expect("told"), 0, "the server is well");
     let schema: Option<String> = session.query_first("SELECT DATABASE()").expect("answered");
     assert_eq!(schema.as_deref(), Some("test"), "the session keeps the schema it had");
 }

@@ -18,6 +18,7 @@ use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
 use crate::session::place::Placing;
+use crate::session::redial::is_about_the_session;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
 use crate::topology::{LastFault, ServerRef};
@@ -435,7 +436,7 @@ impl Proxy {
         if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
             return self.begin_relay(id, seq);
         }
-        let error = said.filter(|said| said.code == 1049).unwrap_or_else(|| {
+        let error = said.filter(|said| is_about_the_session(said.code)).unwrap_or_else(|| {
             let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
             error::no_server(hostgroup, &why)
         });

@@ -4,6 +4,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::Lease;
 use crate::orders::{End, Order};
+use crate::pool::{self, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::kill::Errand;
@@ -40,12 +41,14 @@ impl Proxy {
                 self.note_server_error(id, (&server, &lane.account), error.code, text);
             }
         }
-        if let (Some(said), Lease::Dialing(Some(id))) = (&said, lane.lease)
-            && is_about_the_schema(said.code)
-        {
+        let refused = said.as_ref().filter(|said| is_about_the_session(said.code));
+        if let (Some(said), Lease::Dialing(Some(id))) = (refused, lane.lease) {
             return self.refuse_waiting(id, said);
         }
-        self.note_fault(&server, fault, said.as_ref());
+        // a client that leaves meanwhile, or one of a wire of its own, says no more of the server
+        if refused.is_none() {
+            self.note_fault(&server, fault, said.as_ref());
+        }
         if fault.is_account_full() {
             lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
         }
@@ -64,13 +67,30 @@ impl Proxy {
     }
 
     /// The server is fine, but it cannot give the session a connection: the schema is not there, or
-    /// not for this account, or the statement for new connections failed.
+    /// not for this account, the character set cannot be had, or the statement for new connections
+    /// failed.
     pub(crate) fn refuse_waiting(&mut self, id: SessionId, said: &SqlError) {
         let Some(waiting) = self.stop_waiting(id) else { return };
         if waiting.job.what == What::LoginSchema {
             return self.refuse_login(id, said.clone());
         }
         self.fail_job(id, &waiting.job, said);
+    }
+
+    /// A lane that was opened for a session stands. Where it can never serve that one, no other
+    /// would, and the session is told instead of dialing for ever.
+    pub(crate) fn refuse_misfit(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let (Some(account), Some(lane)) = (&session.account, self.lanes.get(lane_id)) else {
+            return;
+        };
+        let need = Need::of(lane.server.hostgroup, account, session.class, &session.want);
+        if pool::fits(lane, &need).is_some() {
+            return;
+        }
+        let charset = session.want.charset.name();
+        let what = format!("no connection can have what the session has, character set {charset}");
+        self.refuse_waiting(id, &error::internal(&what));
     }
 
     /// Counts a failed connect against its server.
@@ -145,7 +165,73 @@ impl Proxy {
 /// How often the pause between attempts to connect is doubled.
 const BACK_OFF_DOUBLINGS: u32 = 6;
 
-/// Errors of a login that name the schema, not the account or the server.
-fn is_about_the_schema(code: u16) -> bool {
-    matches!(code, 1044 | 1049)
+/// Errors of a login that name what the session asks for, its schema or its character set, not the
+/// account or the server.
+pub(crate) fn is_about_the_session(code: u16) -> bool {
+    matches!(code, 1044 | 1049 | 1115 | 1231 | 1273)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use wire::result::ReplyKind;
+
+    use super::*;
+    use crate::ids::ConnectionId;
+    use crate::link::{Charset, Known};
+    use crate::proxy::{Arrival, Offer};
+    use crate::rows::{ServerRow, UserRow};
+    use crate::snapshot::{Draft, Snapshot};
+    use crate::stmt::StmtsOfAll;
+
+    fn proxy() -> Proxy {
+        let server = ServerRow { hostname: "127.0.0.1".into(), ..ServerRow::default() };
+        let user = UserRow { username: "app".into(), ..UserRow::default() };
+        let draft = Draft { servers: vec![server], users: vec![user], ..Draft::default() };
+        let offer = Offer {
+            server_version: b"8.0.11".to_vec(),
+            caps: wire::Caps::PROTOCOL_41,
+            collation_after_reset: None,
+            collations: Known::ANY,
+            key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
+            stmts: StmtsOfAll::default(),
+        };
+        let snapshot = Snapshot::compile(&draft).expect("valid");
+        Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [0; 32])
+    }
+
+    fn arrival() -> Arrival {
+        Arrival {
+            client: "127.0.0.1".into(),
+            client_port: 40_000,
+            local: false,
+            proxy: ("127.0.0.1".into(), 6033),
+            connection: ConnectionId(7),
+            random: *b"abcdefghijklmnopqrst",
+            admitted: true,
+            failed_logins: 0,
+        }
+    }
+
+    #[test]
+    fn a_session_that_no_connection_suits_is_told_so_instead_of_dialing_for_ever() {
+        for (id, is_served) in [(1, true), (608, true), (9999, false)] {
+            let charset = Charset::Collation(id);
+            let mut proxy = proxy();
+            let id = proxy.on_accepted(arrival());
+            let account = proxy.snapshot.users.find(b"app").cloned();
+            let session = proxy.sessions.get_mut(id).expect("it came");
+            (session.account, session.phase) = (account, Phase::Idle);
+            session.want.charset = charset;
+            let job = proxy.unrouted(What::Schema, ReplyKind::Simple);
+            proxy.check_out(id, job, None);
+            let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+            proxy.lanes.get_mut(lane).expect("it is there").login = None;
+            proxy.lane_opened(lane);
+            assert_eq!(proxy.lanes.iter().count(), 1, "no other one is");
+            let session = proxy.sessions.get(id).expect("it stays");
+            assert_eq!(!matches!(session.phase, Phase::Idle), is_served, "{charset:?}");
+        }
+    }
 }

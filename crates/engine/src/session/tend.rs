@@ -213,6 +213,9 @@ impl Proxy {
     pub(crate) fn lane_opened(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return };
         let hostgroup = lane.server.hostgroup;
+        if let Lease::Dialing(Some(dialer)) = lane.lease {
+            self.refuse_misfit(dialer, id);
+        }
         self.offer_lane(id);
         // whoever was not let dial because too many did may try
         self.wake_first(hostgroup);
