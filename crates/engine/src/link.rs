@@ -41,6 +41,14 @@ impl Charset {
         }
     }
 
+    /// Whether a byte of ASCII may be half a character of it.
+    fn is_wide(self) -> bool {
+        match self {
+            Self::Named(charset) => reading::is_wide(charset),
+            Self::Collation(id) => reading::is_wide_id(id),
+        }
+    }
+
     /// The statement that gives a connection this charset; `None` for an id nobody knows.
     pub(crate) fn statement(self) -> Option<String> {
         match self {
@@ -104,7 +112,10 @@ impl LinkState {
 
     /// How texts are read in it.
     pub fn modes(&self) -> Modes {
-        self.settings.as_deref().map_or(Modes::default(), Settings::modes)
+        let settings = self.settings.as_deref();
+        let modes = settings.map_or(Modes::default(), Settings::modes);
+        let alone = settings.and_then(Settings::is_wide);
+        Modes { wide: alone.unwrap_or_else(|| self.charset.is_wide()), ..modes }
     }
 
     /// How to bring a connection in state `have` into this state; `None` when there is no way.

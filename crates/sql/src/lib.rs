@@ -80,6 +80,7 @@ impl Modes {
     pub fn read_as_default(self, text: &[u8]) -> bool {
         let names = self.ansi_quotes && text.contains(&b'"');
         let itself = self.no_backslash_escapes && text.contains(&b'\\');
-        !(names || itself || self.wide)
+        let wide = self.wide && !text.is_ascii();
+        !(names || itself || wide)
     }
 }

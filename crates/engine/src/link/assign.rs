@@ -4,7 +4,7 @@ use wire::collation_table as collation;
 
 use sql::{Assignment, Read, SetStatement, Value, ValueKind};
 
-use super::reading::modes_of;
+use super::reading::{client_of, modes_of};
 use super::settings::{self, Settings};
 use super::tracked_table::{Form, Tracked};
 use super::{Charset, LinkState};
@@ -121,6 +121,9 @@ impl Work<'_> {
             return None;
         }
         let text = self.resolved(value)?;
+        if name == settings::CLIENT {
+            client_of(&text)?;
+        }
         // each of the two sets the other one
         match name {
             b"collation_connection" => self.put(b"character_set_connection", None)?,

@@ -1,6 +1,36 @@
-//! How texts are read under a `sql_mode`.
+//! How texts are read under a `sql_mode`, and in a client's character set.
 
 use sql::Modes;
+use wire::collation_table as collation;
+
+/// The character set that `character_set_client` has when it is set by this text; `None` where that
+/// is not known.
+pub(super) fn client_of(value: &[u8]) -> Option<&'static str> {
+    let value = value.trim_ascii();
+    if let Some(id) = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) {
+        return collation::find_id(id).map(|found| found.charset);
+    }
+    let is_quote = |byte: &u8| matches!(byte, b'\'' | b'"');
+    // a string may say what it is itself written in
+    let name = match value.iter().any(is_quote) {
+        true => value.split(is_quote).nth(1)?,
+        false => value,
+    };
+    collation::find_charset_default(name).map(|found| found.charset)
+}
+
+/// Whether a byte of ASCII may be half a character of a character set.
+pub(super) fn is_wide(charset: &str) -> bool {
+    matches!(charset, "big5" | "cp932" | "gb18030" | "gbk" | "sjis")
+}
+
+/// The same of a collation; every query asks.
+pub(super) fn is_wide_id(id: u16) -> bool {
+    /// MariaDB's own without padding have the ids of the others behind this one.
+    const NO_PAD: u16 = 1024;
+    let padded = if (NO_PAD..2 * NO_PAD).contains(&id) { id - NO_PAD } else { id };
+    matches!(padded, 1 | 13 | 28 | 84 | 87 | 88 | 95 | 96 | 248..=250)
+}
 
 /// How texts are read on a connection whose `sql_mode` is set by this text; `None` where that is
 /// not known, or not how this proxy reads.
@@ -28,6 +58,24 @@ pub(super) fn modes_of(value: &[u8]) -> Option<Modes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wide_collations_are_those_of_the_wide_character_sets() {
+        for known in collation::ALL {
+            assert_eq!(is_wide_id(known.id), is_wide(known.charset), "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn a_client_s_character_set_is_known_in_every_form() {
+        let wide =
+            ["gbk", "GBK", "'gbk'", "\"sjis\"", "28", "_utf8'big5'", "N'cp932'", " gb18030 "];
+        assert!(wide.iter().all(|value| client_of(value.as_bytes()).is_some_and(is_wide)));
+        let narrow = ["utf8", "'utf8mb4'", "45", "latin1", "_latin1'utf8' COLLATE latin1_bin"];
+        assert!(narrow.iter().all(|value| !client_of(value.as_bytes()).is_none_or(is_wide)));
+        let unknown = ["DEFAULT", "CONCAT('gb','k')", "NULL", "'", "@@global.x", "x'67626b'"];
+        assert!(unknown.iter().all(|value| client_of(value.as_bytes()).is_none()));
+    }
 
     #[test]
     fn a_mode_says_how_texts_are_read_where_its_value_is_known() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sql::Modes;
 
-use super::reading::modes_of;
+use super::reading::{client_of, is_wide, modes_of};
 use super::tracked_table::{Form, Place, Tracked};
 
 /// A variable that was set.
@@ -30,11 +30,16 @@ pub struct Settings {
     hash: u64,
     bytes: usize,
     modes: Modes,
+    /// Of the client's character set, if it was set alone.
+    is_wide: Option<bool>,
 }
 
 /// How many variables are kept of a session, and how many bytes of names and values.
 const SETTINGS_MAX: usize = 64;
 const BYTES_MAX: usize = 4096;
+
+/// The variable by which servers read texts.
+pub(super) const CLIENT: &[u8] = b"character_set_client";
 
 impl PartialEq for Settings {
     fn eq(&self, other: &Self) -> bool {
@@ -60,6 +65,12 @@ impl Settings {
     /// How texts are read where these are set.
     pub fn modes(&self) -> Modes {
         self.modes
+    }
+
+    /// Whether a byte of ASCII may be half a character of the client's character set; `None` where
+    /// that was not set alone.
+    pub(super) fn is_wide(&self) -> Option<bool> {
+        self.is_wide
     }
 
     /// Whether any of the character sets was set alone.
@@ -97,6 +108,7 @@ impl Settings {
         self.list.hash(&mut hasher);
         self.hash = hasher.finish();
         self.modes = self.get(b"sql_mode").and_then(modes_of).unwrap_or_default();
+        self.is_wide = self.get(CLIENT).and_then(client_of).map(is_wide);
         Some(Arc::new(self))
     }
 

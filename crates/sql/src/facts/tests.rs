@@ -100,6 +100,10 @@ fn reads_half_characters_as_the_character_set_says() {
     let text = b"SELECT '\xe5\x5c', GET_LOCK('a', 1), '";
     assert_eq!(facts(text).effects, Effects::NONE);
     assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
+    assert!(!wide.read_as_default(text));
+    let ascii = br"SELECT 'a\', GET_LOCK(', GET_LOCK('a', 1)";
+    assert!(wide.read_as_default(ascii));
+    assert_eq!(facts_in(ascii, wide), facts(ascii));
     // the first byte is a character of its own in cp932
     let text = b"SELECT '\xb1\x5c', GET_LOCK('a', 1), '";
     assert!(facts_in(text, wide).effects.contains(Effects::UNCLEAR));

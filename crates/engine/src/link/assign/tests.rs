@@ -149,3 +149,27 @@ fn only_what_no_server_can_refuse_is_certain() {
         assert_eq!(assigned.next_transaction, text == "SET TRANSACTION READ ONLY", "{text}");
     }
 }
+
+#[test]
+fn texts_are_read_by_the_character_set_of_the_client() {
+    for (texts, is_wide) in [
+        (&[][..], false),
+        (&["SET NAMES gbk"], true),
+        (&["SET NAMES 'big5' COLLATE big5_bin"], true),
+        (&["SET NAMES gbk", "SET NAMES latin1"], false),
+        (&["SET character_set_client=sjis"], true),
+        (&["SET @@session.character_set_client = 'cp932', time_zone='+01:00'"], true),
+        (&["SET character_set_client=28"], true),
+        (&["SET character_set_client=gbk", "SET character_set_results=latin1"], true),
+        (&["SET character_set_results=gbk, character_set_connection=gbk"], false),
+        (&["SET NAMES gbk", "SET character_set_client=utf8"], false),
+        (&["SET character_set_client=gbk", "SET NAMES latin1"], false),
+    ] {
+        let state = after(texts).expect("followed");
+        assert_eq!(state.modes(), sql::Modes { wide: is_wide, ..Default::default() }, "{texts:?}");
+    }
+    for (id, is_wide) in [(28, true), (45, false), (1052, true), (608, false)] {
+        assert_eq!(LinkState::new(None, Charset::Collation(id)).modes().wide, is_wide, "{id}");
+    }
+    assert_eq!(after(&["SET character_set_client='klingon'"]), None, "it may be any");
+}
