@@ -213,7 +213,7 @@ impl<'a> Lexer<'a> {
     /// Whether `byte`, the one at hand, and the next are one character of a wide character set.
     fn is_pair(&mut self, byte: u8) -> bool {
         let next = self.peek(1);
-        let pair = byte > 0x80 && next >= SMALLEST_TRAIL;
+        let pair = is_half(byte, next);
         // a character of its own in some of these character sets, half of one in the others
         self.ambiguous |= pair && (0xa1..=0xdf).contains(&byte) && !is_word(next);
         pair
@@ -402,6 +402,11 @@ enum Class {
     Quote,
     Special,
     Other,
+}
+
+/// Whether a byte is the second one of the wide character that begins with `first`.
+pub(crate) fn is_half(first: u8, second: u8) -> bool {
+    first > 0x80 && second >= SMALLEST_TRAIL
 }
 
 /// No second byte of a character is smaller, so it is never a quote other than the back quote.

@@ -27,6 +27,7 @@ mod diagnostics;
 mod digest;
 mod effects;
 mod facts;
+mod halves;
 mod hints;
 mod keyword;
 mod keyword_table;
@@ -48,6 +49,7 @@ pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{Facts, facts, facts_in, is_read_only, parse_use, parse_use_in};
+pub use halves::without_halves;
 pub use hints::{Hints, parse_hints};
 pub use known_facts::KnownFacts;
 pub use objects::{

@@ -3,7 +3,7 @@
 //! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
 //! the pool's choice.
 
-use sql::{CommandClass, Effects, Verb};
+use sql::{CommandClass, Digester, Effects, Verb};
 
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
@@ -57,7 +57,18 @@ impl Proxy {
     /// Decides about a text that a session sends.
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
-        let query = Query { text, ..query_of(session) };
+        let vars = &self.snapshot.vars;
+        // digests are made byte by byte
+        let read = match vars.query_digests {
+            true => sql::without_halves(text, session.want.modes()),
+            false => None,
+        };
+        let mut digester = read.as_ref().map(|_| Digester::new());
+        let digest = match (&read, &mut digester) {
+            (Some(read), Some(digester)) => Some(digester.digest(read, &vars.digest_options())),
+            _ => None,
+        };
+        let query = Query { text, digest, ..query_of(session) };
         let route = self.processor.route(&self.snapshot, &query);
         self.routed(id, &route);
         route
