@@ -42,6 +42,7 @@ impl Charset {
     }
 
     /// Whether a byte of ASCII may be half a character of it.
+    #[inline]
     fn is_wide(self) -> bool {
         match self {
             Self::Named(charset) => reading::is_wide(charset),
@@ -111,11 +112,13 @@ impl LinkState {
     }
 
     /// How texts are read in it.
+    #[inline]
     pub fn modes(&self) -> Modes {
-        let settings = self.settings.as_deref();
-        let modes = settings.map_or(Modes::default(), Settings::modes);
-        let alone = settings.and_then(Settings::is_wide);
-        Modes { wide: alone.unwrap_or_else(|| self.charset.is_wide()), ..modes }
+        let wide = self.charset.is_wide();
+        match self.settings.as_deref() {
+            None => Modes { wide, ..Modes::default() },
+            Some(set) => Modes { wide: set.is_wide().unwrap_or(wide), ..set.modes() },
+        }
     }
 
     /// How to bring a connection in state `have` into this state; `None` when there is no way.

@@ -530,8 +530,7 @@ impl Session {
             self.told = end.status;
         }
         // of several results, servers know of the last one
-        let affected = end.affected_last.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
-        self.row_count = affected.unwrap_or(-1);
+        self.row_count = end.row_count;
         if end.resultsets > 0 && !self.lists_diagnostics(job) {
             self.found_rows = end.rows.saturating_sub(end.rows_before);
         }

@@ -133,8 +133,9 @@ pub struct End {
     pub track: Option<Range<usize>>,
     /// Whether the whole reply was one OK (or EOF) packet.
     pub ok_only: bool,
-    /// The affected rows that its last result told; none if that has columns.
-    pub affected_last: Option<u64>,
+    /// What servers give as `ROW_COUNT()` afterwards: the affected rows of its last result, -1 if
+    /// that has columns.
+    pub row_count: i64,
     /// The rows before its last result with columns.
     pub rows_before: u64,
 }

@@ -127,7 +127,7 @@ impl ReplyTracker {
     fn on_definitions_end(&mut self, whole: &Whole<'_>) -> Outcome {
         let eof = EofPacket::parse(whole.payload).map_err(|_| unexpected(whole))?;
         if self.kind == ReplyKind::Execute && eof.status.contains(Status::CURSOR_EXISTS) {
-            self.tally.warnings = eof.warnings;
+            (self.tally.warnings, self.tally.row_count) = (eof.warnings, -1);
             return Ok(self.on_end_of_result(eof.status, None));
         }
         self.out_params = self.kind == ReplyKind::Execute
@@ -144,7 +144,7 @@ impl ReplyTracker {
         }
         let eof = EofPacket::parse(whole.payload)?;
         self.tally.warnings = eof.warnings;
-        self.tally.affected_last = None;
+        self.tally.row_count = -1;
         Ok(self.on_end_of_result(eof.status, None))
     }
 
@@ -152,7 +152,10 @@ impl ReplyTracker {
         let ok = OkPacket::parse(whole.payload, self.caps)?;
         self.tally.warnings = ok.warnings;
         self.tally.affected_rows = self.tally.affected_rows.saturating_add(ok.affected_rows);
-        self.tally.affected_last = (self.part != Part::Rows).then_some(ok.affected_rows);
+        self.tally.row_count = match self.part {
+            Part::Rows => -1,
+            _ => i64::try_from(ok.affected_rows).unwrap_or(i64::MAX),
+        };
         if ok.last_insert_id != 0 {
             self.tally.last_insert_id = ok.last_insert_id;
         }

@@ -74,7 +74,7 @@ fn an_ok_packet_alone_is_told_with_all_it_says() {
         affected_rows: 5,
         last_insert_id: 7,
         ok_only: true,
-        affected_last: Some(5),
+        row_count: 5,
         ..End::default()
     };
     assert_eq!(end, expected);
@@ -100,10 +100,10 @@ fn several_results_are_one_reply() {
         &[OK_MORE, b"\x01", COLUMN, EOF, b"\x011", EOF_MORE, b"\x01", COLUMN, EOF, EOF_MORE, OK];
     let end = end_of(run(ReplyKind::Result, OLD, old));
     assert_eq!((end.rows, end.resultsets, end.affected_rows), (1, 2, 6));
-    assert_eq!((end.ok_only, end.affected_last, end.rows_before), (false, Some(5), 1));
+    assert_eq!((end.ok_only, end.row_count, end.rows_before), (false, 5, 1));
     let new: &[&[u8]] = &[b"\x01", COLUMN, OK_AS_EOF_MORE, b"\x01", COLUMN, b"\x011", OK_AS_EOF];
     let end = end_of(run(ReplyKind::Execute, NEW, new));
-    assert_eq!((end.resultsets, end.affected_last, end.rows - end.rows_before), (2, None, 1));
+    assert_eq!((end.resultsets, end.row_count, end.rows - end.rows_before), (2, -1, 1));
 }
 
 #[test]

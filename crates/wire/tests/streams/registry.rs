@@ -196,7 +196,7 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             resultsets,
             track,
             ok_only,
-            affected_last: _,
+            row_count: _,
             rows_before: _,
         }) => format!(
             "end {status:?} warnings {warnings} affected {affected_rows} id {last_insert_id} \
