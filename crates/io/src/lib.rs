@@ -11,12 +11,12 @@
 //!
 //! A [`Loop`] is generic over both ends, so that everything between a readiness event and the
 //! service's decision is static calls. One turn: wait for events, deliver them, fire the timers
-//! that are due, hand over mail, let the service finish the turn.
+//! that are due, hand over mail, let the service finish the turn, flush what it queued.
 //!
 //! **Invariants.** I-IO-1: no callback runs inside another. I-IO-2: nothing is reported for a
 //! [`Sock`] after [`Edge::close`] or after `on_gone`. I-IO-3: bytes leave a socket in the order
-//! in which [`Edge::send`] was called. I-IO-4: a socket without unconsumed or unsent bytes holds
-//! no buffer. I-IO-5: a steady request and reply allocate nothing.
+//! in which [`Edge::send`] and [`Edge::queue`] were called. I-IO-4: a socket without unconsumed or
+//! unsent bytes holds no buffer. I-IO-5: a steady request and reply allocate nothing.
 //!
 //! **Not here.** This crate knows no MySQL, decides no policy, and is the only one with `unsafe`
 //! (in `sys` and `driver::uring`).

@@ -75,6 +75,8 @@ pub(crate) struct Socket<H> {
     pub(crate) paused: bool,
     /// The system took less than it was given; wait until it is writable.
     pub(crate) blocked: bool,
+    /// Listed for the flush at the end of the turn.
+    pub(crate) dirty: bool,
     /// Listed for another offer of its unconsumed bytes.
     pub(crate) offered: bool,
     /// The end (0) or a failure, where it came while the socket was paused, or where the service
@@ -94,6 +96,7 @@ impl<H> Socket<H> {
             interest,
             paused: false,
             blocked: false,
+            dirty: false,
             offered: false,
             ended: None,
             input: Buffer::default(),

@@ -96,8 +96,8 @@ impl Service for Role {
         }
         let whole = bytes.len() / REQUEST_BYTES;
         for _ in 0..whole {
-            io.send(sock, &[&self.reply[..1]]);
-            io.send(sock, &[&self.reply[1..]]);
+            io.queue(sock, &[&self.reply[..1]]);
+            io.queue(sock, &[&self.reply[1..]]);
         }
         whole * REQUEST_BYTES
     }

@@ -1,6 +1,7 @@
 //! One arm for each order of the engine.
 //!
-//! Bytes that go to the same socket one after the other are sent by one system call.
+//! Bytes that go to the same socket are sent by one system call: few of them at the end of the
+//! turn, so that the receivers run when the worker has nothing left to do.
 
 use engine::ids::{HostgroupId, LaneId};
 use engine::orders::{End, Order};
@@ -112,7 +113,7 @@ impl Worker {
         at + 1
     }
 
-    /// Sends everything from `at` on that goes to `end`, at once.
+    /// Sends everything from `at` on that goes to `end`, in one piece.
     fn send<D: Driver>(
         &mut self,
         io: &mut Edge<D>,
@@ -134,7 +135,10 @@ impl Worker {
             count += 1;
         }
         if let Some(sock) = self.sock(end) {
-            let backlog = io.send(sock, &parts[..count]);
+            let backlog = match end {
+                End::Client(_) => io.queue(sock, &parts[..count]),
+                End::Lane(_) => io.send(sock, &parts[..count]),
+            };
             if backlog > self.backlog_max && !self.congested.contains(&end) {
                 self.congested.push(end);
                 self.proxy.on_congested(end);

@@ -252,9 +252,10 @@ impl<D: Driver, S: Service> Loop<D, S> {
         };
         if result.is_err() {
             self.edge.close(sock);
+        } else if self.edge.backlog(sock) > 0 {
+            self.edge.flush_later(sock);
         }
         self.service.on_connected(&mut self.edge, sock, result);
-        self.edge.send_kept(sock);
     }
 
     pub(super) fn report_ended(&mut self) {

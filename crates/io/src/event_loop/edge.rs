@@ -22,6 +22,8 @@ pub struct Edge<D: Driver> {
     pub(super) sockets: Table<D::Handle>,
     pub(super) pool: BufferPool,
     pub(super) timers: Timers,
+    /// Sockets with queued bytes, flushed at the end of the turn.
+    pub(super) dirty: Vec<Sock>,
     /// Sockets whose kept bytes are to be offered again.
     pub(super) offers: Vec<Sock>,
     /// Connects that completed at once and are not reported yet.
@@ -53,6 +55,7 @@ impl<D: Driver> Edge<D> {
             sockets: Table::new(),
             pool: BufferPool::new(options.pooled_bytes_max),
             timers: Timers::default(),
+            dirty: Vec::new(),
             offers: Vec::new(),
             connected: Vec::new(),
             ended: Vec::new(),
@@ -89,8 +92,10 @@ impl<D: Driver> Edge<D> {
         Ok(sock)
     }
 
-    /// Closes at once; what is not sent yet is dropped, and nothing more is reported.
+    /// Closes at once; nothing more is reported. What was queued is sent, but what the system does
+    /// not take is dropped.
     pub fn close(&mut self, sock: Sock) {
+        self.flush(sock);
         let Some(mut socket) = self.sockets.remove(sock) else { return };
         socket.input.clear(&mut self.pool);
         socket.output.clear(&mut self.pool);
@@ -100,6 +105,7 @@ impl<D: Driver> Edge<D> {
     /// Lets a socket go without closing it, for [`Edge::attach`] of another loop. Where that cannot
     /// be, because bytes wait in either direction or the driver has no such sockets, it is closed.
     pub fn detach(&mut self, sock: Sock) -> Option<OwnedFd> {
+        self.flush(sock);
         let socket = self.sockets.find(sock)?;
         let is_quiet = socket.reports()
             && socket.ended.is_none()

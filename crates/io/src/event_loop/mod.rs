@@ -1,7 +1,7 @@
-//! The loop: one turn after another of waiting and delivering.
+//! The loop: one turn after another of waiting, delivering and flushing.
 //!
 //! ```text
-//! turn:  wait → events → timers → mail → offers ⇄ ends → on_turn_end → ends
+//! turn:  wait → events → timers → mail → offers ⇄ ends → on_turn_end → flush → ends
 //! ```
 //!
 //! Work that a callback causes for later is bounded a turn; what is left makes the next turn not
@@ -141,6 +141,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
             || !edge.offers.is_empty()
             || !edge.ended.is_empty()
             || !edge.connected.is_empty()
+            || !edge.dirty.is_empty()
     }
 
     /// The moment by which the next turn has to come even if nothing happens.
@@ -195,14 +196,16 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
     }
 
-    /// Failures that the service found at the end of the turn are reported in it.
+    /// Flushes; failures found by that are reported in the same turn.
     fn finish(&mut self) {
+        self.edge.flush_dirty();
         for _ in 0..ROUNDS_MAX {
             if self.edge.ended.is_empty() {
                 return;
             }
             self.unfinished = true;
             self.report_ended();
+            self.edge.flush_dirty();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The way out of a socket: sends tried at once, backlogs, and the last bytes before a close.
-//! Deliberately knows nothing of receiving.
+//! The way out of a socket: sends tried at once, backlogs, batches of a turn, and the last bytes
+//! before a close. Deliberately knows nothing of receiving.
 
 use super::Edge;
 use crate::addr::{Failure, Op};
@@ -8,11 +8,13 @@ use crate::micros::Micros;
 use crate::sockets::{Phase, Sock};
 use crate::sys::socket::PARTS_MAX;
 
+/// The most bytes of a socket that wait for the end of a turn: one block of a buffer.
+const QUEUED_BYTES_MAX: usize = 4 * 1024;
 /// How long a socket may take to drain.
 const DRAIN_SPAN: Micros = Micros::from_secs(5);
 
 impl<D: Driver> Edge<D> {
-    /// Sends `parts` in order with one system call, behind what waits already. What the system
+    /// Sends `parts` in order with one system call, behind whatever was queued. What the system
     /// does not take is copied into the socket's outgoing buffer and follows when it can. Returns
     /// that backlog in bytes. A failure surfaces as `on_gone` later in the turn.
     pub fn send(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
@@ -27,6 +29,25 @@ impl<D: Driver> Edge<D> {
             return socket.output.len();
         }
         self.send_now(sock, parts)
+    }
+
+    /// As [`Edge::send`], but at the end of the turn, with one system call for all that is queued
+    /// for a socket until then; more than 4 KiB go out at once. Returns the backlog that the
+    /// system left, which is none as long as it was not asked.
+    pub fn queue(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
+        let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let waits = socket.blocked || socket.phase == Phase::Connecting;
+        if waits || socket.output.len() + bytes > QUEUED_BYTES_MAX {
+            return self.send(sock, parts);
+        }
+        if socket.takes_output() && bytes > 0 {
+            for part in parts {
+                socket.output.append(part, &mut self.pool);
+            }
+            self.flush_later(sock);
+        }
+        0
     }
 
     /// How many bytes the system has not taken yet.
@@ -63,6 +84,7 @@ impl<D: Driver> Edge<D> {
     /// Announces that nothing more will be sent, and goes on receiving; `false` where something
     /// still has to be sent, or the socket is no open one.
     pub fn end_sending(&mut self, sock: Sock) -> bool {
+        self.flush(sock);
         let Some(socket) = self.sockets.find(sock) else { return false };
         let can = socket.phase == Phase::Open && socket.output.is_empty();
         if can {
@@ -91,15 +113,38 @@ impl<D: Driver> Edge<D> {
         }
     }
 
-    /// Sends what was kept while the socket connected.
-    pub(super) fn send_kept(&mut self, sock: Sock) {
+    pub(super) fn flush_later(&mut self, sock: Sock) {
+        if let Some(socket) = self.sockets.find_mut(sock)
+            && !socket.dirty
+            && !socket.blocked
+            && socket.phase != Phase::Connecting
+        {
+            socket.dirty = true;
+            self.dirty.push(sock);
+        }
+    }
+
+    /// One send for each socket with queued bytes.
+    pub(super) fn flush_dirty(&mut self) {
+        // sending never makes another socket dirty
+        for at in 0..self.dirty.len() {
+            let sock = self.dirty[at];
+            let Some(socket) = self.sockets.find_mut(sock) else { continue };
+            socket.dirty = false;
+            self.flush(sock);
+            self.drained_while_closing(sock);
+        }
+        self.dirty.clear();
+    }
+
+    /// Sends what waits for the end of the turn.
+    pub(super) fn flush(&mut self, sock: Sock) {
         if let Some(socket) = self.sockets.find(sock)
-            && matches!(socket.phase, Phase::Open | Phase::Draining)
+            && matches!(socket.phase, Phase::Open | Phase::Ending | Phase::Draining)
             && !socket.blocked
             && !socket.output.is_empty()
         {
             self.send_now(sock, &[]);
-            self.drained_while_closing(sock);
         }
     }
 

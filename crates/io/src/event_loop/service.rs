@@ -57,6 +57,6 @@ pub trait Service {
     /// A message from a [`crate::Mailbox`].
     fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Self::Mail);
 
-    /// All events of the turn were delivered.
+    /// All events of the turn were delivered; what was queued is sent right after this.
     fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>);
 }

@@ -12,7 +12,7 @@ pub fn everything_sent_before_close_drained_arrives<W: World>(world: &W) {
     let bytes = noise(5, 3 << 20);
     let (_, io) = pair.server.parts_mut();
     io.send(server_sock, &[&bytes]);
-    io.send(server_sock, &[b"last"]);
+    io.queue(server_sock, &[b"last"]);
     io.close_drained(server_sock);
     // nothing more is taken
     assert!(io.send(server_sock, &[b"too late"]) == 0);
@@ -86,6 +86,29 @@ pub fn who_has_ended_sending_still_hears<W: World>(world: &W) {
     assert!(pair.client.service().received(sock) == farewell);
     assert_eq!(pair.client.service().gone(sock), Some(None));
     assert!(!pair.client.parts_mut().1.end_sending(sock), "there is nobody");
+}
+
+pub fn what_is_queued_arrives_before_the_end<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (closed, at_closed) = pair.connect(world);
+    let (silent, at_silent) = pair.connect(world);
+    let (given, at_given) = pair.connect(world);
+    let (_, io) = pair.client.parts_mut();
+    for sock in [closed, silent, given] {
+        assert_eq!(io.queue(sock, &[b"!"]), 0);
+    }
+    io.close(closed);
+    assert!(io.end_sending(silent));
+    let taken_along = io.detach(given);
+    pair.server_has(world, at_given, 1);
+    drop(taken_along);
+    world.until(&mut pair.server, &mut pair.client, "the ends", |server, _| {
+        [at_closed, at_silent].iter().all(|sock| server.service().gone(*sock).is_some())
+    });
+    for sock in [at_closed, at_silent] {
+        assert_eq!(pair.server.service().received(sock), b"!");
+        assert_eq!(pair.server.service().gone(sock), Some(None));
+    }
 }
 
 pub fn who_has_ended_sending_is_answered_all_it_asked<W: World>(world: &W) {

@@ -128,8 +128,8 @@ impl Service for Recorder {
                 while let Some((head, rest)) = bytes[taken..].split_first_chunk::<4>()
                     && let Some(frame) = rest.get(..u32::from_le_bytes(*head) as usize)
                 {
-                    io.send(sock, &[head]);
-                    io.send(sock, &[frame]);
+                    io.queue(sock, &[head]);
+                    io.queue(sock, &[frame]);
                     taken += 4 + frame.len();
                 }
             }

@@ -113,14 +113,14 @@ pub fn many_sockets_talk_at_once<W: World>(world: &W) {
     });
 }
 
-pub fn sends_of_every_size_keep_their_order<W: World>(world: &W) {
+pub fn parts_and_queued_bytes_keep_their_order<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
     let (sock, server_sock) = pair.connect(world);
     let (big, small) = (noise(1, 900_000), noise(2, 10));
     let mut expected = Vec::new();
     let (_, io) = pair.client.parts_mut();
     for round in 0..3 {
-        io.send(sock, &[&small]);
+        io.queue(sock, &[&small]);
         // more parts than one call takes, an empty one among them
         let mut parts: Vec<&[u8]> = small.chunks(1).cycle().take(25).collect();
         parts[3] = b"";
@@ -128,7 +128,7 @@ pub fn sends_of_every_size_keep_their_order<W: World>(world: &W) {
             parts.push(&big);
         }
         io.send(sock, &parts);
-        io.send(sock, &[b"end"]);
+        io.queue(sock, &[b"end"]);
         expected.extend_from_slice(&small);
         expected.extend(parts.concat());
         expected.extend_from_slice(b"end");
@@ -140,12 +140,39 @@ pub fn sends_of_every_size_keep_their_order<W: World>(world: &W) {
     assert_eq!(drained, 0);
 }
 
+pub fn what_is_queued_in_a_turn_is_one_send<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    let before = pair.client.stats().sends;
+    let (_, io) = pair.client.parts_mut();
+    for _ in 0..512 {
+        assert_eq!(io.queue(sock, &[b"four", b"", b"4444"]), 0);
+    }
+    assert_eq!((io.stats().sends - before, io.backlog(sock)), (0, 4096));
+    pair.server_has(world, server_sock, 4096);
+    // a network that takes a part of each send needs some more of them
+    let sends = pair.client.stats().sends - before;
+    assert!((1..16).contains(&sends), "{sends} sends");
+
+    // what is too much to wait goes at once, behind what waits
+    let before = pair.client.stats().sends;
+    let (_, io) = pair.client.parts_mut();
+    io.queue(sock, &[b"first"]);
+    assert_eq!(io.stats().sends - before, 0);
+    io.queue(sock, &[&noise(3, 4092)]);
+    assert_eq!(io.stats().sends - before, 1);
+    pair.server_has(world, server_sock, 4096 + 4097);
+    let received = pair.server.service().received(server_sock);
+    assert_eq!(&received[..4101], [b"four4444".repeat(512), b"first".to_vec()].concat());
+    assert_eq!(&received[4101..], noise(3, 4092));
+}
+
 pub fn sends_before_the_connect_completes_are_kept<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Echo);
     let (_, io) = pair.client.parts_mut();
     let sock = io.connect(&pair.addr).unwrap();
     assert_eq!(io.send(sock, &[b"one ", b"two "]), 8);
-    io.send(sock, &[b"three"]);
+    io.queue(sock, &[b"three"]);
     pair.client_has(world, sock, 13);
     assert_eq!(pair.client.service().received(sock), b"one two three");
 }
