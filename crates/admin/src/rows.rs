@@ -222,6 +222,16 @@ pub fn of_draft(draft: &Draft) -> Rows {
     ])
 }
 
+/// Rows of variables as the registry writes them: `1` of a switch is `true`. A value that a
+/// variable cannot have stays as it is.
+pub(crate) fn canonical(variables: &[Row]) -> Vec<Row> {
+    let written = |(name, text): (String, String)| {
+        let value = engine::vars::find(&name).and_then(|variable| variable.parse(&text).ok());
+        vec![Value::Text(name), Value::Text(value.map_or(text, |value| value.to_string()))]
+    };
+    pairs(variables).into_iter().map(written).collect()
+}
+
 /// Variables as pairs of names and values.
 pub(crate) fn pairs(rows: &[Row]) -> Vec<(String, String)> {
     let text = |value: Option<&Value>| value.map(as_text).unwrap_or_default();

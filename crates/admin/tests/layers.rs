@@ -244,6 +244,26 @@ fn differences_plans_versions_and_the_way_back() {
 }
 
 #[test]
+fn a_variable_differs_by_what_it_means_not_by_how_it_is_written() {
+    let interface = Interface::start(&[("mysql-max_connections", "7")]);
+    let mut admin = interface.admin();
+    let from_file = "SHOW CONFIG DIFF FROM FILE TO RUNTIME";
+    assert_eq!(lines(&mut admin, from_file), "", "what a file does not name has its default");
+    run(&mut admin, &["SET mysql-multiplexing=1"]);
+    assert_eq!(lines(&mut admin, "SHOW CONFIG DIFF"), "");
+    run(&mut admin, &["SET mysql-multiplexing=0"]);
+    let change = "changed|global_variables|mysql-multiplexing|variable_value|'true'|'false'";
+    assert_eq!(lines(&mut admin, "SHOW CONFIG DIFF"), change);
+    run(&mut admin, &["LOAD MYSQL VARIABLES TO RUNTIME"]);
+    assert_eq!(lines(&mut admin, from_file), change);
+    let stored = "SELECT variable_value FROM global_variables WHERE variable_name LIKE '%plexing'";
+    assert_eq!(lines(&mut admin, stored), "false", "written as it is in force");
+    run(&mut admin, &["SET mysql-max_connections=8", "LOAD MYSQL VARIABLES FROM CONFIG"]);
+    let kept = "SELECT @@mysql-max_connections, @@mysql-multiplexing";
+    assert_eq!(lines(&mut admin, kept), "7|false", "what a file does not name stays");
+}
+
+#[test]
 fn checksums_follow_what_is_in_force() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();

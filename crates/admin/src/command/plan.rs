@@ -71,7 +71,8 @@ fn diff(statement: &Statement<'_>) -> Found {
     Step::act(move |admin, _| {
         let mut rows = Vec::new();
         for module in MODULES.iter().filter(|found| module.is_none_or(|m| m.name == found.name)) {
-            let (before, after) = (admin.layer(from, module)?, admin.layer(to, module)?);
+            let (before, after) =
+                (admin.whole_layer(from, module)?, admin.whole_layer(to, module)?);
             rows.extend(changes(&before, &after).into_iter().map(row_of));
         }
         Ok(Reply::table(&["change", "table", "row", "column", "before", "after"], rows))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::types::Value;
 
 use crate::live::Row;
-use crate::rows::{Rows, as_text};
+use crate::rows::{self, Rows, as_text};
 use crate::tables::{self, Table};
 
 /// One thing that is different.
@@ -49,7 +49,11 @@ pub(crate) fn key_of(table: &Table, row: &[Value]) -> String {
 
 fn compare(table: &'static Table, before: &[Row], after: &[Row], found: &mut Vec<Change>) {
     let by_key = |rows: &[Row]| -> BTreeMap<String, Row> {
-        rows.iter().map(|row| (key_of(table, row), row.clone())).collect()
+        let rows = match table.name {
+            "global_variables" => rows::canonical(rows),
+            _ => rows.to_vec(),
+        };
+        rows.into_iter().map(|row| (key_of(table, &row), row)).collect()
     };
     let (before, after) = (by_key(before), by_key(after));
     let whole = |what, row: &str| Change {

@@ -31,7 +31,13 @@ impl Admin {
         let rows = self.layer(from, module)?;
         let count = rows.values().map(Vec::len).sum::<usize>() as u64;
         match to {
-            Layer::Runtime => self.put_in_force(session, module, &rows)?,
+            Layer::Runtime => {
+                self.put_in_force(session, module, &rows)?;
+                if let Some(variables) = rows.get("global_variables") {
+                    let written = Rows::from([("global_variables", rows::canonical(variables))]);
+                    self.keep_in_memory(module, &written)?;
+                }
+            }
             Layer::Memory => self.keep(Schema::Main, module, from, &rows)?,
             Layer::Disk if !self.store.database.is_on_disk() => {
                 return Err(AdminFault::refused(NO_DISK));
@@ -71,6 +77,20 @@ impl Admin {
                 Ok(rows)
             }
         }
+    }
+
+    /// The same as a process would have it: variables that a file does not name have their
+    /// defaults.
+    pub(crate) fn whole_layer(&self, layer: Layer, module: &Module) -> Result<Rows, AdminFault> {
+        let mut rows = self.layer(layer, module)?;
+        if layer == Layer::File
+            && let Some(variables) = rows.get("global_variables")
+        {
+            let named = Draft { variables: rows::pairs(variables), ..Draft::default() };
+            rows.extend(rows::of_draft(&named).remove_entry("global_variables"));
+            module.narrow(&mut rows);
+        }
+        Ok(rows)
     }
 
     /// Brings memory to what was put in force.
