@@ -17,6 +17,7 @@ pub(crate) use diff::{Change, changes, key_of, shown};
 pub(crate) use in_force::{InForce, checksum};
 pub(crate) use modules::{MODULES, Module};
 pub(crate) use moving::{drafted, idle};
+pub(crate) use opening::faults;
 pub use opening::{Opened, Opening, Source};
 
 use crate::database::Database;

@@ -402,9 +402,24 @@ fn the_configuration_can_be_had_as_a_file() {
         (admin.affected_rows(), admin.info_str().into_owned()),
         (7, format!("File {} is saved.", path.display()))
     );
-    assert_eq!(std::fs::read_to_string(path).unwrap(), "0 users");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "0 users");
     let (_, _, message) = error(admin.query_drop("SAVE CONFIG TO FILE '/nonexistent/x'"));
     assert!(message.starts_with("cannot write /nonexistent/x: No such file"), "{message}");
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_servers (hostname, use_ssl) VALUES ('a', 1)",
+            "INSERT INTO mysql_users (username) VALUES ('new')",
+        ],
+    );
+    let (code, _, message) =
+        error(admin.query_drop(format!("SAVE CONFIG TO FILE {}", path.display())));
+    assert_eq!(code, 1210);
+    let begin = "nothing was saved: mysql_servers (hostgroup_id=0, hostname='a', port=3306) column \
+                 use_ssl: ";
+    assert!(message.starts_with(begin), "{message}");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "0 users", "as it was");
+    assert_eq!(lines(&mut admin, "SELECT CONFIG FILE"), "1 users", "to look at");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
-use crate::layers::MODULES;
+use crate::layers::{MODULES, faults};
 use crate::rows::Rows;
 use crate::statement::{Statement, unquoted};
 use crate::tables::Schema;
@@ -13,7 +13,7 @@ use crate::tables::Schema;
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     if statement.is(&["SELECT", "CONFIG", "FILE"]) {
         return Step::act(|admin, _| {
-            let text = text(admin, None)?;
+            let text = admin.store.file().text(&memory(admin)?, None);
             Ok(Reply::table(&["Data"], vec![vec![text]]))
         });
     }
@@ -24,7 +24,13 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     }
     let path = unquoted(statement.text_from(4));
     Step::act(move |admin, _| {
-        let text = text(admin, Some(Path::new(&path)))?;
+        let rows = memory(admin)?;
+        // else the next start fails, when nobody remembers what was saved
+        let faults = faults(&rows);
+        if !faults.is_empty() {
+            return Err(AdminFault::not_saved(faults));
+        }
+        let text = admin.store.file().text(&rows, Some(Path::new(&path)));
         std::fs::write(&path, &text)
             .map_err(|error| AdminFault::refused(format!("cannot write {path}: {error}")))?;
         Ok(Reply::Done {
@@ -34,12 +40,12 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     })
 }
 
-fn text(admin: &Admin, target: Option<&Path>) -> Result<String, AdminFault> {
+fn memory(admin: &Admin) -> Result<Rows, AdminFault> {
     let mut all = Rows::new();
     for module in MODULES {
         for (table, mut rows) in admin.store.rows(Schema::Main, module)? {
             all.entry(table).or_default().append(&mut rows);
         }
     }
-    Ok(admin.store.file().text(&all, target))
+    Ok(all)
 }

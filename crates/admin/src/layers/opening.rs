@@ -10,6 +10,7 @@ use rusqlite::types::Value;
 use super::diff::{Change, changes};
 use super::modules::MODULES;
 use super::moving::{drafted, told};
+use super::programs::Programs;
 use super::{ConfigFile, Store};
 use crate::database::{DISK_FILE, Database};
 use crate::fault::AdminFault;
@@ -212,6 +213,14 @@ fn compiled(rows: &Rows) -> Result<Snapshot, Vec<String>> {
         false => Err(faults),
     };
     snapshot.map_err(|faults| faults.iter().map(|fault| told(fault, rows)).collect())
+}
+
+/// What is wrong with the rows of all modules together, as a LOAD or a start would say.
+pub(crate) fn faults(rows: &Rows) -> Vec<String> {
+    let mut faults = Vec::new();
+    Programs::read(rows, &mut faults);
+    let told = faults.iter().map(|fault| told(fault, rows));
+    told.chain(compiled(rows).err().unwrap_or_default()).collect()
 }
 
 /// A database that nothing can begin with, and how to begin without what it says.
