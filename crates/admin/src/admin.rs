@@ -255,7 +255,13 @@ impl Admin {
         };
         let ran = self
             .database(session.role)
-            .run(text, run, &mut |schema, name| self.live_rows(schema, name))?;
+            .run(text, run, &mut |schema, name| self.live_rows(schema, name))
+            .map_err(|fault| match session.role {
+                Role::Administrator if self.read_only && fault.is_of_read_only() => {
+                    AdminFault::read_only()
+                }
+                _ => fault,
+            })?;
         Ok(match ran {
             Ran::Changed(count) => Reply::done(count),
             Ran::Rows(mut rows) => {

@@ -36,6 +36,18 @@ impl AdminFault {
         Self::invalid("nothing was saved", reasons)
     }
 
+    /// What is not written because an administrator wanted it so.
+    pub(crate) fn read_only() -> Self {
+        Self::refused(format!(
+            "ProxySQL Admin Error: {READ_ONLY}; PROXYSQL READWRITE lets it be written again"
+        ))
+    }
+
+    /// Whether SQLite refused because it may only read.
+    pub(crate) fn is_of_read_only(&self) -> bool {
+        self.message.ends_with(READ_ONLY)
+    }
+
     fn invalid(outcome: &str, reasons: Vec<String>) -> Self {
         let first = reasons.first().map_or("", String::as_str);
         let message = match reasons.len() {
@@ -78,5 +90,7 @@ impl fmt::Display for AdminFault {
 
 impl std::error::Error for AdminFault {}
 
+/// SQLite's words for what may not be written.
+const READ_ONLY: &str = "attempt to write a readonly database";
 /// The error number of a configuration that is refused.
 const INVALID: u16 = 1210;

@@ -331,7 +331,10 @@ fn the_process_is_told_what_is_asked_of_it() {
     }
     admin.query_drop("PROXYSQL READONLY").expect("it is a command");
     let (_, _, message) = error(admin.query_drop("DELETE FROM mysql_users"));
-    assert_eq!(message, "ProxySQL Admin Error: attempt to write a readonly database");
+    let refused = "ProxySQL Admin Error: attempt to write a readonly database; \
+                   PROXYSQL READWRITE lets it be written again";
+    assert_eq!(message, refused);
+    assert_eq!(error(admin.query_drop("SET mysql-threads = 2")).2, refused);
     assert_eq!(lines(&mut admin, "SELECT @@global.read_only"), "1");
     admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("what is in force is no table");
     admin.query_drop("PROXYSQL READWRITE").expect("it is a command");

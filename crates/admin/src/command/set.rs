@@ -62,9 +62,7 @@ fn set(
         variable.parse(&text).map_err(|fault| wrong(&fault.reason))?;
     }
     if admin.read_only {
-        return Err(AdminFault::refused(
-            "ProxySQL Admin Error: attempt to write a readonly database",
-        ));
+        return Err(AdminFault::read_only());
     }
     let row = vec![name.clone().into(), text.clone().into()];
     let database = &admin.store.database;
