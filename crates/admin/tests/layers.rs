@@ -153,6 +153,15 @@ fn variables_are_set_validated_and_shown() {
         message.starts_with("Variable 'mysql-max_connections': `many` is not a number"),
         "{message}"
     );
+    for several in
+        ["SET mysql-threads=1,mysql-default_schema='x'", "SET mysql-threads=max(1, 2), mysql-a = 1"]
+    {
+        let (code, _, message) = error(admin.query_drop(several));
+        assert_eq!(code, 1064, "{several}");
+        let begin = "SET takes one variable at a time: give `mysql-";
+        assert!(message.starts_with(begin), "{message}");
+    }
+    run(&mut admin, &["SET mysql-threads=max(1, 4)"]);
     run(
         &mut admin,
         &["UPDATE global_variables SET variable_value='-1' WHERE \

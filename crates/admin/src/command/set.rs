@@ -20,8 +20,26 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     if statement.word(at) != "=" {
         return Err(AdminFault::refused("SET needs a name, = and a value"));
     }
+    if let Some(another) = another(statement.after(at + 1)) {
+        let message =
+            format!("SET takes one variable at a time: give `{another}` a SET of its own");
+        return Err(AdminFault::new(1064, *b"42000", message));
+    }
     let (name, value) = (name.to_owned(), statement.text_from(at + 1).to_owned());
     Step::act(move |admin, session| set(admin, session, &name, &value))
+}
+
+/// The second variable that a SET names, as in `a = 1, b = 2`.
+fn another<'t>(words: &[&'t str]) -> Option<&'t str> {
+    let mut depth = 0;
+    let comma = words.iter().position(|word| {
+        depth += i32::from(*word == "(") - i32::from(*word == ")");
+        *word == "," && depth == 0
+    })?;
+    match words.get(comma + 1..)? {
+        [name, "=" | ":", ..] => Some(*name),
+        _ => None,
+    }
 }
 
 fn set(
