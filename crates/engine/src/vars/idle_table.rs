@@ -63,10 +63,8 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-query_digests_normalize"], "digest texts are kept once by their hash anyway"),
     (&["mysql-parse_failure"], "a statement that is not understood is in the statistics by digest"),
     (&["mysql-verbose_query"], "errors of Tidegate's own always name the server"),
-    (
-        &["mysql-log_", "mysql-handle_warnings"],
-        "warnings of servers pass to the client and to no log",
-    ),
+    (&["mysql-log_"], "warnings of servers pass to the client and to no log"),
+    (&["mysql-handle_warnings"], "the warnings of a session are there for it to ask for, always"),
     (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
     (&["mysql-servers_stats"], "statistics of servers are always counted"),
     (&["mysql-query_cache"], "there is no query cache yet"),
