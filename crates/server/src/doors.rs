@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use engine::config_fault::ConfigFault;
 use engine::vars::{Interface, Vars};
 use io::Mailbox;
+use web::Serving;
 use worker::Mail;
 
 use crate::listeners::{Change, Listeners, Tell};
@@ -23,22 +24,11 @@ struct State {
     serving: Serving,
 }
 
-/// Whether clients are served.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Serving {
-    /// They are.
-    On,
-    /// No new ones, and those without a transaction are ended.
-    Paused,
-    /// Nobody is.
-    Stopped,
-}
-
 impl Doors {
     /// The doors for clients of those workers, which listen there already.
     pub(crate) fn new(mut clients: Listeners, workers: Vec<Mailbox<Mail>>, vars: &Vars) -> Self {
         clients.tell_by(&vars.interfaces, to_workers(workers.clone()));
-        let state = State { clients, admin: None, serving: Serving::On };
+        let state = State { clients, admin: None, serving: Serving::Open };
         Self { state: Mutex::new(state), workers }
     }
 
@@ -83,11 +73,13 @@ impl Doors {
     pub(crate) fn pause(&self) -> Result<(), String> {
         let mut state = self.lock();
         match state.serving {
-            Serving::On => {}
+            Serving::Open => {}
             Serving::Paused => {
                 return Err(format!("{MODULE} is already paused, impossible to pause"));
             }
-            Serving::Stopped => return Err(format!("{MODULE} is stopped, impossible to pause")),
+            Serving::Stopped | Serving::Draining => {
+                return Err(format!("{MODULE} is stopped, impossible to pause"));
+            }
         }
         state.serving = Serving::Paused;
         state.clients.shut();
@@ -126,8 +118,8 @@ impl Doors {
     }
 
     /// Whether clients are accepted.
-    pub(crate) fn is_open(&self) -> bool {
-        self.lock().serving == Serving::On
+    pub(crate) fn serving(&self) -> Serving {
+        self.lock().serving
     }
 
     /// Refuses every client from now on, for good.
@@ -142,7 +134,7 @@ impl Doors {
             self.tell(|| Mail::Pause);
             return Err(format!("{error:#}"));
         }
-        state.serving = Serving::On;
+        state.serving = Serving::Open;
         Ok(())
     }
 

@@ -55,10 +55,9 @@ impl Process for Sight {
             workers: found.workers,
             answered: found.answered,
             snapshot,
-            serving: match (self.draining.load(Ordering::Relaxed), self.doors.is_open()) {
-                (true, _) => Serving::Draining,
-                (false, false) => Serving::Paused,
-                (false, true) => Serving::Open,
+            serving: match self.draining.load(Ordering::Relaxed) {
+                true => Serving::Draining,
+                false => self.doors.serving(),
             },
             uptime_s: self.began.elapsed().as_secs(),
             version: env!("CARGO_PKG_VERSION"),

@@ -24,6 +24,7 @@ pub fn unready(view: &View) -> Vec<String> {
     match view.serving {
         Serving::Open => {}
         Serving::Paused => reasons.push("paused: no clients are accepted".to_owned()),
+        Serving::Stopped => reasons.push("stopped: no clients are served".to_owned()),
         Serving::Draining => reasons.push("the process is about to end".to_owned()),
     }
     reasons.extend(alive(view).err());
@@ -101,6 +102,8 @@ mod tests {
         assert_eq!((alive(&view), unready(&view)), (Ok(()), Vec::new()));
         view.serving = Serving::Paused;
         assert_eq!((alive(&view), unready(&view).len()), (Ok(()), 1));
+        view.serving = Serving::Stopped;
+        assert_eq!(unready(&view), ["stopped: no clients are served"]);
         view.serving = Serving::Draining;
         view.answered = 0;
         assert_eq!((alive(&view), unready(&view).len()), (Ok(()), 1));

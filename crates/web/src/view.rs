@@ -42,8 +42,10 @@ pub struct View {
 pub enum Serving {
     /// They are.
     Open,
-    /// Not for now, as an administrator wants it.
+    /// Not for now, as an administrator wants it: who is there may end a transaction.
     Paused,
+    /// Not for now, as an administrator wants it: nobody is served.
+    Stopped,
     /// Never again: the process is about to end.
     Draining,
 }

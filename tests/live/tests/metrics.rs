@@ -169,10 +169,14 @@ fn ready_is_who_has_a_usable_server_and_accepts_clients() {
     assert_eq!(measured.get("/readyz").0, 200);
     let paused = "SELECT variable_value FROM stats_mysql_global \
                   WHERE variable_name = 'mysql_listener_paused'";
-    let not = (503, "paused: no clients are accepted\n".to_owned());
-    for (order, readiness, shown) in
-        [("PAUSE", &not, "1"), ("RESUME", &ready, "0"), ("STOP", &not, "1"), ("START", &ready, "0")]
-    {
+    let paused_by = (503, "paused: no clients are accepted\n".to_owned());
+    let stopped = (503, "stopped: no clients are served\n".to_owned());
+    for (order, readiness, shown) in [
+        ("PAUSE", &paused_by, "1"),
+        ("RESUME", &ready, "0"),
+        ("STOP", &stopped, "1"),
+        ("START", &ready, "0"),
+    ] {
         measured.admin(&[&format!("PROXYSQL {order}")]);
         assert_eq!(measured.get("/readyz"), *readiness, "{order}");
         assert_eq!(measured.get("/healthz").0, 200, "{order}");

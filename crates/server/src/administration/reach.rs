@@ -75,7 +75,7 @@ impl Runtime for Workers {
     }
 
     fn is_open(&self) -> bool {
-        self.reach.doors.is_open()
+        self.reach.doors.serving() == web::Serving::Open
     }
 
     fn metrics(&self) -> String {
