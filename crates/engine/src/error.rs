@@ -220,9 +220,16 @@ pub fn connect_timeout(hostgroup: HostgroupId, waited_ms: u64, why: &str) -> Sql
     )
 }
 
-/// The operator's statement for new connections has a result, which nobody reads.
+/// The operator's statement for new connections failed: the error of the server, and where that
+/// statement stands, for it is none of the client's.
+pub fn init_connect_failed(place: &str, server: &dyn fmt::Display, said: SqlError) -> SqlError {
+    let SqlError { code, sqlstate, message } = said;
+    SqlError { code, sqlstate, message: format!("{place} failed at server {server}: {message}") }
+}
+
+/// What is wrong with a statement for new connections that has a result, which nobody reads.
 pub fn init_connect_gives_rows() -> SqlError {
-    error(1105, *b"HY000", "init_connect must not give a result".into())
+    error(1105, *b"HY000", "it must not give a result".into())
 }
 
 /// An internal fault: a state that must not occur. The session ends with it.

@@ -75,6 +75,14 @@ impl Hostgroups {
         if own.is_empty() { &vars.init_connect } else { own }
     }
 
+    /// Where that statement is written, for people.
+    pub fn place_of_init_connect(&self, hostgroup: HostgroupId) -> &'static str {
+        match self.find(hostgroup).is_some_and(|own| !own.init_connect.is_empty()) {
+            true => "init_connect of mysql_hostgroup_attributes",
+            false => "mysql-init_connect",
+        }
+    }
+
     /// Commands of several sessions on one connection of a hostgroup.
     pub fn pipeline_depth(&self, hostgroup: HostgroupId, vars: &Vars) -> u32 {
         let own = self.find(hostgroup).and_then(|own| own.pipeline_depth);

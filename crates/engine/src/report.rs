@@ -58,6 +58,13 @@ pub enum LogEvent {
         /// What the server said, if it said something.
         said: String,
     },
+    /// The operator's statement for new connections failed. Told now and then.
+    InitConnectFailed {
+        /// Which server.
+        server: ServerRef,
+        /// What clients are told.
+        error: SqlError,
+    },
     /// Failures in one second reached the limit: the server is left out for a while.
     Shunned {
         /// Which server.
@@ -143,6 +150,10 @@ impl fmt::Display for LogEvent {
                     write!(f, ": {said}")?;
                 }
                 Ok(())
+            }
+            Self::InitConnectFailed { server, error } => {
+                let hostgroup = server.hostgroup;
+                write!(f, "no new connection in hostgroup {hostgroup} can be used: {error}")
             }
             Self::Shunned { server, fault, for_ms } => write!(
                 f,

@@ -247,12 +247,21 @@ fn new_connections_run_the_operators_statement() {
         });
     }
     assert_eq!(lanes(&proxied), 1);
+    let port = cluster.primary().port;
     for (statement, code) in [("SELECT 1", 1105), ("SET no_such_variable = 1", 1193)] {
         let proxied = proxy(&cluster, 10, &format!("threads = 1\ninit_connect = \"{statement}\""));
-        let refused =
-            Conn::new(client::options(proxied.port)).expect_err("no connection is usable");
-        assert_eq!(client::refusal(&refused).0, code, "{statement}: {refused}");
+        let place = format!("mysql-init_connect failed at server 127.0.0.1:{}: ", port);
+        for _ in 0..2 {
+            let refused =
+                Conn::new(client::options(proxied.port)).expect_err("no connection is usable");
+            let (refused, _, message) = client::refusal(&refused);
+            assert_eq!(refused, code, "{statement}: {message}");
+            assert!(message.starts_with(&place), "{message}");
+        }
         assert_eq!(lanes(&proxied), 0, "none is left");
+        live::eventually("it is logged, once", Duration::from_secs(5), || {
+            proxied.log().matches(&place).count() == 1
+        });
     }
 }
 

@@ -20,6 +20,7 @@ use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
+use crate::report::LogEvent;
 use crate::session::checkout::Dial;
 use crate::session::reply::{error_in, slice};
 use crate::topology::{LastFault, ServerRef, Status};
@@ -222,18 +223,25 @@ impl Proxy {
     }
 
     /// The statement for new connections did not do: the lane goes, and whoever dialed it is told.
-    fn init_connect_failed(&mut self, id: LaneId, error: &SqlError) {
+    fn init_connect_failed(&mut self, id: LaneId, said: SqlError) {
         let Some(lane) = self.lanes.get(id) else { return };
         let (server, account, lease) = (lane.server.clone(), lane.account.clone(), lane.lease);
         let dialer = match lease {
             Lease::Dialing(dialer) => dialer,
             _ => None,
         };
+        let place = self.snapshot.hostgroups.place_of_init_connect(server.hostgroup);
+        let error = error::init_connect_failed(place, &server, said);
         self.note_server_error(dialer, (&server, &account), error.code, error.message.as_bytes());
+        if server.gauge.tells_init_connect(self.now_us) {
+            let event =
+                LogEvent::InitConnectFailed { server: server.clone(), error: error.clone() };
+            self.orders.report(event);
+        }
         self.stats.lanes_dropped += 1;
         self.drop_lane(id);
         if let Some(dialer) = dialer {
-            self.refuse_waiting(dialer, error);
+            self.refuse_waiting(dialer, &error);
         }
         self.wake_first(server.hostgroup);
     }
@@ -289,11 +297,11 @@ impl Proxy {
             (Event::Err { at, .. }, Upkeep::InitConnect) => {
                 self.pop(id, None);
                 let error = error_in(slice(bytes, range.start + at.start..range.start + at.end));
-                self.init_connect_failed(id, &error);
+                self.init_connect_failed(id, error);
             }
             (Event::End(end), Upkeep::InitConnect) if end.resultsets > 0 => {
                 self.pop(id, None);
-                self.init_connect_failed(id, &error::init_connect_gives_rows());
+                self.init_connect_failed(id, error::init_connect_gives_rows());
             }
             (Event::Err { .. }, _) => {
                 self.stats.lanes_dropped += 1;

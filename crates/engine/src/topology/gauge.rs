@@ -150,6 +150,8 @@ pub struct Gauge {
     idle_max_s: AtomicU32,
     /// When it was asked for that.
     asked_us: AtomicU64,
+    /// When it was last told that the statement for new connections failed.
+    init_told_us: AtomicU64,
 }
 
 impl Gauge {
@@ -261,6 +263,16 @@ impl Gauge {
         true
     }
 
+    /// Whether it is worth a line in the log that the statement for new connections failed.
+    pub fn tells_init_connect(&self, now_us: u64) -> bool {
+        let told_us = self.init_told_us.load(Ordering::Relaxed);
+        let tells = told_us == 0 || now_us.saturating_sub(told_us) >= TELL_AGAIN_US;
+        if tells {
+            self.init_told_us.store(now_us.max(1), Ordering::Relaxed);
+        }
+        tells
+    }
+
     /// Whether the server has just said that it lets no more clients in.
     pub fn is_full(&self, now_us: u64) -> bool {
         self.full_until_us.load(Ordering::Relaxed) > now_us
@@ -348,6 +360,13 @@ mod tests {
         assert!(told(denied, 10_000_012) && told(denied, 10_000_013), "another account, perhaps");
         gauge.on_success();
         assert!(told(refused, 10_000_014), "it had worked in between");
+    }
+
+    #[test]
+    fn a_statement_for_new_connections_that_fails_is_told_now_and_then() {
+        let gauge = Gauge::default();
+        let told = [5, 6, 10_000_004, 10_000_005].map(|now_us| gauge.tells_init_connect(now_us));
+        assert_eq!(told, [true, false, false, true]);
     }
 
     #[test]
