@@ -93,6 +93,8 @@ pub enum Order {
         failed: bool,
         /// How many addresses are remembered.
         addresses_max: u32,
+        /// After how many failures in a row its clients are refused; 0 for never.
+        failures_max: u32,
     },
     /// Something worth a log line.
     Report(LogEvent),

@@ -31,6 +31,13 @@ pub enum LogEvent {
         /// What it was told.
         error: SqlError,
     },
+    /// So many logins from an address failed in a row that none is tried any more.
+    HostRefused {
+        /// The address.
+        client: String,
+        /// How many failed.
+        failures: u32,
+    },
     /// A client broke the protocol; its session ended.
     ClientFault {
         /// Its connection id.
@@ -134,6 +141,11 @@ impl fmt::Display for LogEvent {
             Self::LoginRefused { connection, client, error } => {
                 write!(f, "client {client} (connection {}) refused: {error}", connection.0)
             }
+            Self::HostRefused { client, failures } => write!(
+                f,
+                "clients from {client} are refused from now on: {failures} logins in a row failed \
+                 (mysql-client_host_error_counts); PROXYSQL FLUSH MYSQL CLIENT HOSTS lets them in"
+            ),
             Self::ClientFault { connection, client, phase, fault } => write!(
                 f,
                 "client {client} (connection {}) broke the protocol while {phase}: {fault}",

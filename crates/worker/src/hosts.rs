@@ -23,8 +23,9 @@ pub struct HostErrors {
 }
 
 impl ClientHosts {
-    /// A client failed to log in; `addresses_max` are remembered, those that failed last.
-    pub fn note_error(&self, client: &Arc<str>, now_us: u64, addresses_max: usize) {
+    /// A client failed to log in; `addresses_max` are remembered, those that failed last. Returns
+    /// how often clients of its address did so since the last one that did not.
+    pub fn note_error(&self, client: &Arc<str>, now_us: u64, addresses_max: usize) -> u32 {
         let mut hosts = self.0.take();
         if !hosts.contains_key(client) {
             while hosts.len() >= addresses_max.max(1) {
@@ -36,6 +37,7 @@ impl ClientHosts {
         let errors = hosts.entry(client.clone()).or_default();
         errors.count = errors.count.saturating_add(1);
         errors.updated_us = now_us;
+        errors.count
     }
 
     /// A client logged in.
@@ -66,8 +68,8 @@ mod tests {
     fn errors_in_a_row_are_counted_and_the_oldest_address_gives_way() {
         let hosts = ClientHosts::default();
         let [a, b, c] = ["a", "b", "c"].map(Arc::<str>::from);
-        for (client, at) in [(&a, 1), (&b, 2), (&a, 3)] {
-            hosts.note_error(client, at, 2);
+        for (client, at, count) in [(&a, 1, 1), (&b, 2, 1), (&a, 3, 2)] {
+            assert_eq!(hosts.note_error(client, at, 2), count);
         }
         assert_eq!((hosts.failures("a"), hosts.failures("b")), (2, 1));
         hosts.note_error(&c, 4, 2);

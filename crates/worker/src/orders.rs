@@ -5,6 +5,7 @@
 
 use engine::ids::{HostgroupId, LaneId};
 use engine::orders::{End, Order};
+use engine::report::LogEvent;
 use engine::slab::Key;
 use engine::topology::NAME_UNKNOWN;
 use io::{Driver, Edge, Micros, Sock};
@@ -100,11 +101,15 @@ impl Worker {
                     let _ = worker.post(Mail::Kill(request.clone()));
                 }
             }
-            Order::LoginEnded { client, failed, addresses_max } => {
+            Order::LoginEnded { client, failed: false, .. } => {
+                self.outside.shared.hosts.forget(client);
+            }
+            Order::LoginEnded { client, addresses_max, failures_max, .. } => {
                 let hosts = &self.outside.shared.hosts;
-                match failed {
-                    true => hosts.note_error(client, io.now().0, *addresses_max as usize),
-                    false => hosts.forget(client),
+                let failures = hosts.note_error(client, io.now().0, *addresses_max as usize);
+                if failures == *failures_max {
+                    let client = client.to_string();
+                    (self.outside.log)(&LogEvent::HostRefused { client, failures });
                 }
             }
             Order::Report(event) => (self.outside.log)(event),

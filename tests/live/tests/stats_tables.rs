@@ -304,6 +304,11 @@ fn addresses_that_fail_too_often_are_turned_away_until_they_are_forgotten() {
         assert_eq!(client::refusal(&login("wrong").expect_err("refused")).0, 1045);
     }
     assert_eq!(client::refusal(&login("app").expect_err("closed at once")).0, 0);
+    let told = "clients from 127.0.0.1 are refused from now on: 3 logins in a row failed \
+                (mysql-client_host_error_counts); PROXYSQL FLUSH MYSQL CLIENT HOSTS lets them in";
+    eventually("it is logged, once", Duration::from_secs(5), || {
+        proxy.log().matches(told).count() == 1
+    });
     let row = &rows(&mut admin, "SELECT * FROM stats_mysql_client_host_cache")[0];
     assert_eq!((row["client_address"].as_str(), row["error_count"].as_str()), ("127.0.0.1", "3"));
     assert!(number(&mut admin, "SELECT @@client_host_error_killed_connections") >= 1);

@@ -308,12 +308,15 @@ impl Proxy {
 
     /// Has it remembered by its address how a client's login ended.
     pub(crate) fn note_login(&mut self, id: SessionId, failed: bool) {
-        let addresses_max = self.snapshot.vars.client_host_cache_size;
+        let vars = &self.snapshot.vars;
+        let addresses_max = vars.client_host_cache_size;
+        let failures_max = vars.client_host_error_counts;
         if addresses_max > 0
             && let Some(session) = self.sessions.get(id).filter(|session| !session.local)
         {
             let client = session.client.clone();
-            self.orders.push(Order::LoginEnded { client, failed, addresses_max });
+            let order = Order::LoginEnded { client, failed, addresses_max, failures_max };
+            self.orders.push(order);
         }
     }
 
