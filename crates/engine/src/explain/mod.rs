@@ -333,7 +333,7 @@ fn candidates(servers: &[std::sync::Arc<Server>], now_us: u64) -> Vec<Candidate>
     let candidate = |server: &std::sync::Arc<Server>| {
         let unused = unused(server);
         let weight = if unused.is_none() { u64::from(server.weight) } else { 0 };
-        let share = (weight * 1_000).checked_div(total).unwrap_or(0);
+        let share = (weight * 1_000 + total / 2).checked_div(total).unwrap_or(0);
         Candidate {
             server: server.to_string(),
             status: server.status,

@@ -80,6 +80,10 @@ fn names_the_servers_with_their_shares_and_why_one_gets_nothing() {
             ("r4:3306", 0, Some("its weight is 0")),
         ]
     );
+    let servers = vec![server(0, "a", 2, "ONLINE"), server(0, "b", 1, "ONLINE")];
+    let explanation = explained(&Draft { servers, ..draft(Vec::new()) }, "SELECT 1");
+    let shares: Vec<_> = explanation.servers.iter().map(|one| one.share_permille).collect();
+    assert_eq!(shares, [667, 333], "to the nearest");
 }
 
 #[test]
