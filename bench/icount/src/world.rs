@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use engine::ids::{ConnectionId, LaneId, SessionId};
-use engine::link::Known;
 use engine::orders::{End, Order};
 use engine::proxy::{Arrival, Offer, Proxy};
 use engine::rows::{RuleRow, ServerRow, UserRow};
@@ -213,14 +212,8 @@ fn compiled(mut draft: Draft, variables: &[(&str, &str)]) -> (Arc<Snapshot>, Arc
     let Ok(snapshot) = Snapshot::compile(&draft) else {
         unreachable!("the scenario's configuration is valid")
     };
-    let offer = Offer {
-        server_version: b"10.11.0-tidegate".to_vec(),
-        caps: CAPS,
-        collation_after_reset: None,
-        collations: Known::ANY,
-        key: ServerKey::from_pkcs8(KEY).expect("it is a key"),
-        stmts: engine::stmt::StmtsOfAll::default(),
-    };
+    let key = ServerKey::from_pkcs8(KEY).expect("it is a key");
+    let offer = Offer::new(b"10.11.0-tidegate", CAPS, key);
     (Arc::new(snapshot), Arc::new(offer))
 }
 

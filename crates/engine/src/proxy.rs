@@ -43,6 +43,20 @@ pub struct Offer {
     pub stmts: StmtsOfAll,
 }
 
+impl Offer {
+    /// One that nothing but this is known for: tests and simulations make theirs so.
+    pub fn new(server_version: &[u8], caps: Caps, key: ServerKey) -> Self {
+        Self {
+            server_version: server_version.to_vec(),
+            caps,
+            collation_after_reset: None,
+            collations: Known::ANY,
+            key,
+            stmts: StmtsOfAll::default(),
+        }
+    }
+}
+
 /// A client that was just accepted.
 pub struct Arrival {
     /// Its address without the port; `localhost` for a Unix socket.

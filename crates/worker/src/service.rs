@@ -166,7 +166,6 @@ impl Service for Worker {
 
 #[cfg(test)]
 mod tests {
-    use engine::link::Known;
     use engine::proxy::Offer;
     use engine::snapshot::{Draft, Snapshot};
 
@@ -175,14 +174,8 @@ mod tests {
 
     fn worker() -> Worker {
         let snapshot = Snapshot::compile(&Draft::default()).expect("nothing is wrong in nothing");
-        let offer = Offer {
-            server_version: b"8.0.11".to_vec(),
-            caps: wire::Caps::PROTOCOL_41,
-            collation_after_reset: None,
-            collations: Known::ANY,
-            key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
-            stmts: engine::stmt::StmtsOfAll::default(),
-        };
+        let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
+        let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
         let outside = Outside {
             shared: Arc::new(Shared::new(10)),
             places: Arc::new(Places::default()),

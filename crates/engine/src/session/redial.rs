@@ -179,24 +179,17 @@ mod tests {
 
     use super::*;
     use crate::ids::ConnectionId;
-    use crate::link::{Charset, Known};
+    use crate::link::Charset;
     use crate::proxy::{Arrival, Offer};
     use crate::rows::{ServerRow, UserRow};
     use crate::snapshot::{Draft, Snapshot};
-    use crate::stmt::StmtsOfAll;
 
     fn proxy() -> Proxy {
         let server = ServerRow { hostname: "127.0.0.1".into(), ..ServerRow::default() };
         let user = UserRow { username: "app".into(), ..UserRow::default() };
         let draft = Draft { servers: vec![server], users: vec![user], ..Draft::default() };
-        let offer = Offer {
-            server_version: b"8.0.11".to_vec(),
-            caps: wire::Caps::PROTOCOL_41,
-            collation_after_reset: None,
-            collations: Known::ANY,
-            key: wire::auth::rsa::ServerKey::generate().expect("a key can be made"),
-            stmts: StmtsOfAll::default(),
-        };
+        let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
+        let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
         let snapshot = Snapshot::compile(&draft).expect("valid");
         Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [0; 32])
     }

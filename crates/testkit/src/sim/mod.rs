@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use engine::link::Known;
 use engine::proxy::Offer;
 use wire::auth::rsa::ServerKey;
 
@@ -123,18 +122,8 @@ impl Simulator {
     /// Makes what all runs share: the key for full authentication, and what was compiled.
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
-        let caps = server_caps();
-        Self {
-            offer: Arc::new(Offer {
-                server_version: b"8.0.11".to_vec(),
-                caps,
-                collation_after_reset: None,
-                collations: Known::ANY,
-                key,
-                stmts: engine::stmt::StmtsOfAll::default(),
-            }),
-            configurations: Rc::default(),
-        }
+        let offer = Offer::new(b"8.0.11", server_caps(), key);
+        Self { offer: Arc::new(offer), configurations: Rc::default() }
     }
 
     /// What clients are offered.
