@@ -142,7 +142,7 @@ impl Worker {
     fn say_where<D: Driver>(&self, io: &Edge<D>, share: &mut Share) {
         let local = |lane| io.local(self.sock(End::Lane(lane))?);
         for row in &mut share.session_page.rows {
-            row.local = match row.lane.and_then(local) {
+            row.local = match row.lane.as_ref().and_then(|used| local(used.lane)) {
                 Some((_, Addr::Tcp(addr))) => Some((addr.ip().to_string(), addr.port())),
                 _ => None,
             };

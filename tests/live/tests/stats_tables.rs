@@ -228,10 +228,14 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     let row = shown(&mut admin, id).expect("it is there");
     assert_eq!((row["user"].as_str(), row["db"].as_str()), ("app", "test"));
     assert_eq!((row["command"].as_str(), row["cli_host"].as_str()), ("Sleep", "127.0.0.1"));
+    // its reads leave the transaction that it has on the primary
+    admin.query_drop("UPDATE mysql_users SET transaction_persistent = 0").expect("done");
+    admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("loaded");
     let port = proxy.port;
     let (tell, told) = std::sync::mpsc::channel();
     let sleeper = thread::spawn(move || {
         let mut conn = client::connect(client::options(port));
+        conn.query_drop("BEGIN").expect("begun");
         tell.send(conn.connection_id()).expect("awaited");
         // MariaDB lets a sleep end with 1 when it is killed, MySQL with an error
         let ended = conn.query_first::<u8, _>("SELECT sleep(100)");
@@ -257,7 +261,14 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     let row = shown(&mut admin, sleeping).expect("it is there");
     let info: serde_json::Value = serde_json::from_str(&row["extended_info"]).expect("JSON");
     assert_eq!(info["thread_session_id"], sleeping);
-    assert_eq!(info["backends"][0]["conn"]["mysql"]["port"], server.port);
+    let backend = |at: usize| {
+        let conn = &info["backends"][at]["conn"];
+        (info["backends"][at]["hostgroup_id"].as_u64(), &conn["mysql"]["port"], &conn["held_for"])
+    };
+    let primary = cluster.primary().port;
+    assert_eq!(backend(0), (Some(1), &server.port.into(), &serde_json::json!([])));
+    assert_eq!(backend(1), (Some(0), &primary.into(), &serde_json::json!(["transaction"])));
+    assert_eq!(row["status_flags"], "0", "of the connection that is shown");
     let list = rows(&mut admin, "SHOW PROCESSLIST");
     assert!(list.iter().any(|row| row["info"] == "SELECT sleep(100)"), "{list:?}");
     assert!(rows(&mut admin, "SHOW FULL PROCESSLIST")[0].contains_key("extended_info"));

@@ -1,6 +1,7 @@
 //! `stats_mysql_processlist`: what each session does now.
 
-use engine::stats::{Parts, SessionRow, Walk};
+use engine::holds::Holds;
+use engine::stats::{Parts, SessionLane, SessionRow, Walk};
 use rusqlite::types::Value;
 
 use super::json::Json;
@@ -20,10 +21,11 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
 }
 
 fn row_of(row: &SessionRow, extended: u32) -> Row {
-    let (host, port) = match &row.server {
-        Some((server, _)) => (text(server.hostname.as_str()), int(server.port)),
+    let (host, port) = match &row.lane {
+        Some(lane) => (text(lane.server.hostname.as_str()), int(lane.server.port)),
         None => (Value::Null, Value::Null),
     };
+    let holds = row.lane.as_ref().map_or(Holds::NONE, |lane| lane.holds);
     let (local_host, local_port) = match &row.local {
         Some((host, port)) => (text(host.as_str()), int(*port)),
         None => (Value::Null, Value::Null),
@@ -43,7 +45,7 @@ fn row_of(row: &SessionRow, extended: u32) -> Row {
         text(row.command),
         int(row.time_ms),
         row.text.as_deref().map_or(Value::Null, bytes),
-        int(row.holds.bits()),
+        int(holds.bits()),
         match extended {
             0 => Value::Null,
             1 => text(extended_info(row).compact()),
@@ -74,20 +76,25 @@ fn extended_info(row: &SessionRow) -> Json {
         ("prepared_statements", Json::Number(row.statements as u64)),
         ("client", Json::Object(client)),
     ];
-    if let Some((server, thread_id)) = &row.server {
-        let mysql = vec![
-            ("host", Json::Text(server.hostname.clone())),
-            ("port", Json::Number(server.port.into())),
-            ("thread_id", Json::Number((*thread_id).into())),
-        ];
-        let reasons = row.holds.names().map(|name| Json::Text(name.to_owned())).collect();
-        let conn = vec![
-            ("MultiplexDisabled", Json::Bool(!row.holds.is_empty())),
-            ("held_for", Json::List(reasons)),
-            ("mysql", Json::Object(mysql)),
-        ];
-        let backend = vec![("hostgroup_id", Json::Number(hostgroup)), ("conn", Json::Object(conn))];
-        pairs.push(("backends", Json::List(vec![Json::Object(backend)])));
+    let backends: Vec<Json> = row.lane.iter().chain(&row.others).map(backend).collect();
+    if !backends.is_empty() {
+        pairs.push(("backends", Json::List(backends)));
     }
     Json::Object(pairs)
+}
+
+fn backend(lane: &SessionLane) -> Json {
+    let mysql = vec![
+        ("host", Json::Text(lane.server.hostname.clone())),
+        ("port", Json::Number(lane.server.port.into())),
+        ("thread_id", Json::Number(lane.thread_id.into())),
+    ];
+    let reasons = lane.holds.names().map(|name| Json::Text(name.to_owned())).collect();
+    let conn = vec![
+        ("MultiplexDisabled", Json::Bool(!lane.holds.is_empty())),
+        ("held_for", Json::List(reasons)),
+        ("mysql", Json::Object(mysql)),
+    ];
+    let hostgroup = Json::Number(lane.hostgroup.0.into());
+    Json::Object(vec![("hostgroup_id", hostgroup), ("conn", Json::Object(conn))])
 }

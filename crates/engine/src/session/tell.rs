@@ -10,8 +10,8 @@ use crate::proxy::Proxy;
 use crate::session::{Phase, Running, Session, Stage, What};
 use crate::slab::Slab;
 use crate::stats::{
-    DigestShare, LaneRow, Parts, PoolPage, QueryStats, RuleHits, ServerShare, SessionPage,
-    SessionRow, Share, Walk,
+    DigestShare, LaneRow, Parts, PoolPage, QueryStats, RuleHits, ServerShare, SessionLane,
+    SessionPage, SessionRow, Share, Walk,
 };
 
 /// Sessions or lanes that are looked at for one page.
@@ -150,9 +150,12 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
     };
     let lane_id = match &session.phase {
         Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } => Some(*lane),
+        Phase::Waiting(_) => None,
         _ => running.map(|running| running.lane).or(session.held.first().map(|held| held.lane)),
     };
     let lane = lane_id.and_then(|lane| lanes.get(lane));
+    let shown = lane_id.and_then(|lane| lane_of(lane, session, lanes));
+    let others = session.held.iter().filter(|held| Some(held.lane) != lane_id);
     let since_us = match &session.phase {
         Phase::Delayed(_) | Phase::Waiting(_) | Phase::Running(_) => session.asked.since_us(),
         _ => None,
@@ -160,9 +163,8 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
     let since_us = since_us.unwrap_or(session.idle_since_us);
     let account = session.account.as_ref();
     let hostgroup = match &session.phase {
-        Phase::Running(Running { job, .. }) => Some(job.hostgroup),
         Phase::Waiting(waiting) => Some(waiting.job.hostgroup),
-        _ => session.held.first().map(|held| held.hostgroup),
+        _ => shown.as_ref().map(|lane| lane.hostgroup),
     };
     let transaction = Some(session.transaction_since_us).filter(|since_us| *since_us > 0);
     SessionRow {
@@ -173,19 +175,30 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
         client: session.client.clone(),
         client_port: session.client_port,
         hostgroup: hostgroup.or(account.map(|account| account.default_hostgroup)),
-        server: lane.map(|lane| (lane.server.clone(), lane.thread_id)),
-        lane: lane.map(|lane| lane.id),
+        lane: shown,
         local: None,
+        others: others.filter_map(|held| lane_of(held.lane, session, lanes)).collect(),
         command: command_of(id, session, lane),
         time_ms: now_us.saturating_sub(since_us) / 1000,
         text: text_of(session),
-        holds: session.reasons(),
         doing: session.doing(),
         autocommit: session.want.autocommit,
         transaction_ms: transaction.map(|since_us| now_us.saturating_sub(since_us) / 1000),
-        lanes: session.held.len(),
         statements: session.stmts.as_ref().map_or(0, |stmts| stmts.count()),
     }
+}
+
+/// A lane that a session uses, with the reasons for which it keeps that one.
+fn lane_of(id: LaneId, session: &Session, lanes: &Slab<LaneId, Lane>) -> Option<SessionLane> {
+    let lane = lanes.get(id)?;
+    let held = session.held.iter().find(|held| held.lane == id);
+    Some(SessionLane {
+        lane: id,
+        hostgroup: held.map_or(lane.server.hostgroup, |held| held.hostgroup),
+        server: lane.server.clone(),
+        thread_id: lane.thread_id,
+        holds: held.map_or(Holds::NONE, |held| held.why),
+    })
 }
 
 /// The `command` of the process list.

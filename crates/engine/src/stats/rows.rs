@@ -46,30 +46,42 @@ pub struct SessionRow {
     pub client_port: u16,
     /// `hostgroup`.
     pub hostgroup: Option<HostgroupId>,
-    /// The server that it has a lane to, and the server's number of that connection.
-    pub server: Option<(ServerRef, u32)>,
+    /// The lane that its statement runs on, or else the first that it keeps; `None` while it waits
+    /// for one.
+    pub lane: Option<SessionLane>,
+    /// Where the socket of that one is on this side, which whoever has the sockets knows.
+    pub local: Option<(String, u16)>,
+    /// The others that it keeps.
+    pub others: Vec<SessionLane>,
     /// `command`.
     pub command: &'static str,
     /// `time_ms`.
     pub time_ms: u64,
     /// `info`.
     pub text: Option<Vec<u8>>,
-    /// That connection.
-    pub lane: Option<LaneId>,
-    /// Where its socket is on this side, which whoever has the sockets knows.
-    pub local: Option<(String, u16)>,
-    /// Why it keeps lanes.
-    pub holds: Holds,
     /// What it does, in words.
     pub doing: &'static str,
     /// Whether it is in autocommit mode.
     pub autocommit: bool,
     /// How long its transaction has been open; `None` without one.
     pub transaction_ms: Option<u64>,
-    /// Lanes that it keeps.
-    pub lanes: usize,
     /// Statements that it has prepared.
     pub statements: usize,
+}
+
+/// A lane that a session uses.
+#[derive(Clone, Debug)]
+pub struct SessionLane {
+    /// Its key on its worker.
+    pub lane: LaneId,
+    /// The hostgroup it was checked out for.
+    pub hostgroup: HostgroupId,
+    /// Where it goes.
+    pub server: ServerRef,
+    /// The server's number of the connection.
+    pub thread_id: u32,
+    /// Why the session keeps it; nothing where a statement just runs there.
+    pub holds: Holds,
 }
 
 /// Some lanes of a worker.
