@@ -208,6 +208,9 @@ fn what_clients_did_is_seen_by_server_by_account_and_by_error() {
     ] {
         assert!(number(&mut admin, &format!("SELECT @@{name}")) >= least, "{name}");
     }
+    let [asked, got, back] = ["get", "get_ok", "push"]
+        .map(|what| number(&mut admin, &format!("SELECT @@MyHGM_myconnpoll_{what}")));
+    assert!(asked == got && got > back && back > 0, "{asked} {got} {back}: one is kept");
     let idle = &rows(&mut admin, "SELECT * FROM stats_mysql_free_connections")[0];
     assert_eq!((idle["user"].as_str(), idle["hostgroup"].as_str()), ("app", "1"), "{idle:?}");
     assert!(idle["statistics"].contains("\"questions\":2"), "{idle:?}");

@@ -64,7 +64,7 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
         ("ConnPool_get_conn_immediate", c.checkouts_idle),
         ("ConnPool_get_conn_success", c.checkouts),
         ("MyHGM_myconnpoll_destroy", c.lanes_dropped),
-        ("MyHGM_myconnpoll_get", c.checkouts_idle + c.checkouts_waited),
+        ("MyHGM_myconnpoll_get", c.checkouts + c.checkouts_failed),
         ("MyHGM_myconnpoll_get_ok", c.checkouts),
         ("MyHGM_myconnpoll_push", c.checkins),
         ("MyHGM_myconnpoll_reset", c.lanes_reset),

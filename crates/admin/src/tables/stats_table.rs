@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_connection_pool",
-        doc: "Connections and traffic by server.",
+        doc: "Connections and traffic by server. MaxConnUsed adds up the most that each worker had in use at a time, which need not have been at the same time.",
         columns: &[
             column("hostgroup", "INT", NULL, "", ""),
             column("srv_host", "VARCHAR", NULL, "", ""),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_connection_pool_reset",
-        doc: "Connections and traffic by server. Reading it begins anew.",
+        doc: "Connections and traffic by server. MaxConnUsed adds up the most that each worker had in use at a time, which need not have been at the same time. Reading it begins anew.",
         columns: &[
             column("hostgroup", "INT", NULL, "", ""),
             column("srv_host", "VARCHAR", NULL, "", ""),

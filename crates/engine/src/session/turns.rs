@@ -165,7 +165,9 @@ impl Proxy {
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }
-        self.stats.checkins += 1;
+        // what was opened, tested or reset comes to the pool, and comes back from nobody
+        let was_out = matches!(before, Lease::Exclusive(_) | Lease::Shared);
+        self.stats.checkins += u64::from(was_out);
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server, lane_id);
             return;

@@ -170,7 +170,7 @@ counters! {
     pub client_bytes_sent: u64,
     /// Checkouts that gave a lane, at once or later.
     pub checkouts: u64,
-    /// Lanes that went back to the pool.
+    /// Lanes that sessions gave back to the pool.
     pub checkins: u64,
     /// Waits for a lane that ended without one because their time was over.
     pub connect_timeouts: u64,
