@@ -2,9 +2,10 @@
 
 mod fake;
 
-use admin::Source;
+use admin::{Runtime, Source};
 use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
+use engine::topology::LastFault;
 use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
 
@@ -459,6 +460,11 @@ fn a_route_is_explained_by_the_configuration_in_force() {
             "server||a:3306 gets 100.0 %",
         ]
     );
+    let server = interface.fake().snapshot().topology.servers()[0].clone();
+    server.gauge.on_fault(LastFault::Timeout, 0, 1, 60_000_000);
+    let told = lines(&mut admin, "EXPLAIN ROUTE SELECT 1 FROM t");
+    let shunned = "server||a:3306 gets 0.0 %: shunned for 60000 ms more: connect timeout";
+    assert_eq!(told.lines().last(), Some(shunned));
     let (code, ..) = error(admin.query_drop("EXPLAIN ROUTE"));
     assert_eq!(code, 1064);
     assert!(lines(&mut admin, "EXPLAIN QUERY PLAN SELECT 1").contains("SCAN"));

@@ -1,9 +1,7 @@
 //! EXPLAIN ROUTE: where a query would go with the configuration in force, and why.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use engine::explain::{Explanation, Reason, Request, explain};
-use engine::snapshot::Snapshot;
+use engine::stats::Parts;
 
 use super::{Found, Step};
 use crate::admin::{Admin, Outcome, Reply, Session};
@@ -22,14 +20,11 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
 }
 
 fn route(admin: &Admin, request: &Request) -> Outcome {
-    let draft = admin.runtime.current();
-    let snapshot = Snapshot::compile(&draft).map_err(|faults| {
-        AdminFault::configuration(faults.iter().map(ToString::to_string).collect())
-    })?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_us = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+    // the servers are those of traffic, with what is known of them by the loops' clock
+    let now_us = admin.runtime.collect(Parts::NONE).now_us;
+    let snapshot = admin.runtime.snapshot();
     let explanation =
-        explain(&snapshot, &draft.rules, request, now_us).map_err(AdminFault::refused)?;
+        explain(&snapshot, &snapshot.draft.rules, request, now_us).map_err(AdminFault::refused)?;
     Ok(Reply::table(&["step", "rule_id", "detail"], rows(&explanation)))
 }
 
