@@ -8,6 +8,8 @@ use lab::{Cluster, Flavour, SplitOptions};
 use live::{Load, Proxy, Raw, Tap, client, eventually};
 use mysql::prelude::Queryable;
 
+const SOON: Duration = Duration::from_secs(5);
+
 /// A user whose transactions are on the replicas.
 const READER: &str = "
 [[mysql_users]]
@@ -198,6 +200,12 @@ fn timed_reads(count: usize, port: u16, took_us: &Arc<Mutex<Vec<u128>>>) -> Load
     })
 }
 
+/// Ports of servers that are shown to stand still.
+fn still_ports(admin: &mut mysql::Conn) -> Vec<u16> {
+    let query = "SELECT srv_port FROM stats_tidegate_servers WHERE still_workers > 0";
+    admin.query(query).expect("answered")
+}
+
 #[test]
 fn a_server_that_stands_still_gets_no_further_queries() {
     let Some(cluster) = live::cluster("standing still", Flavour::MariaDb, 0) else { return };
@@ -216,10 +224,13 @@ fn a_server_that_stands_still_gets_no_further_queries() {
         load.await_more(3000);
         assert!(still.take().len() > 500 && other.take().len() > 500, "both serve");
         let stalls = || proxy.statistics().expect("told")["counters"]["server_stalls"].clone();
+        let admin = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+        let mut admin = client::connect(admin);
         let before = stalls();
         drop(std::mem::take(&mut *took_us.lock().expect("no panic")));
         still.stall();
         eventually("it is found out", Duration::from_secs(5), || stalls() != before);
+        eventually("it is shown", SOON, || still_ports(&mut admin).contains(&still.port));
         // what was sent before that arrives
         load.await_more(500);
         still.take();
@@ -245,6 +256,7 @@ fn a_server_that_stands_still_gets_no_further_queries() {
             load.await_more(200);
             still.take().len() > 50
         });
+        eventually("nothing is shown", SOON, || still_ports(&mut admin).is_empty());
         let errors = load.stop();
         assert!(errors.is_empty(), "{errors:?}\n{}", proxy.log());
         // the other one may be kept waiting too by a busy machine

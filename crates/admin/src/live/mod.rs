@@ -18,6 +18,7 @@ mod memory;
 mod pool;
 mod processlist;
 mod rules;
+mod servers;
 mod statements;
 mod users;
 
@@ -79,6 +80,7 @@ const TABLES: &[LiveTable] = &[
     pool::TABLE,
     processlist::TABLE,
     rules::TABLE,
+    servers::TABLE,
     statements::TABLE,
     users::TABLE,
 ];

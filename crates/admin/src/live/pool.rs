@@ -23,10 +23,15 @@ pub struct PoolSince(HashMap<(u32, String, u16), [u64; SUMS]>);
 const SUMS: usize = 5;
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
+    let mut since = seen.pool_since();
+    shares(seen).into_iter().map(|share| row_of(seen, share, &mut since)).collect()
+}
+
+/// What was told of each server, in order.
+pub(super) fn shares<'a>(seen: &Seen<'a>) -> Vec<&'a ServerShare> {
     let mut shares: Vec<&ServerShare> = seen.collected.servers.values().collect();
     shares.sort_by_key(|share| key(&share.server));
-    let mut since = seen.pool_since();
-    shares.into_iter().map(|share| row_of(seen, share, &mut since)).collect()
+    shares
 }
 
 fn row_of(seen: &Seen<'_>, share: &ServerShare, since: &mut PoolSince) -> Row {
@@ -59,7 +64,7 @@ fn row_of(seen: &Seen<'_>, share: &ServerShare, since: &mut PoolSince) -> Row {
 }
 
 /// What is to be seen of a server now.
-fn status(seen: &Seen<'_>, server: &Server) -> &'static str {
+pub(super) fn status(seen: &Seen<'_>, server: &Server) -> &'static str {
     let in_force = seen.snapshot.topology.find(server.index);
     match in_force.filter(|found| Arc::ptr_eq(&found.gauge, &server.gauge)) {
         None => Status::OfflineHard.name(),

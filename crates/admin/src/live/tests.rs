@@ -83,6 +83,28 @@ fn the_pool_shows_every_server_and_a_reset_begins_anew_what_is_a_sum() {
 }
 
 #[test]
+fn what_keeps_a_server_from_being_asked_is_shown_beside_its_status() {
+    let mut stage = Stage::new();
+    let server = stage.snapshot.topology.servers()[0].clone();
+    let told = |since_us| ServerShare {
+        still_workers: u32::from(since_us < u64::MAX),
+        still_since_us: since_us,
+        ..ServerStats::default().share(&server)
+    };
+    let names = ["status", "last_fault", "shunned_ms", "still_workers", "still_ms"];
+    let shown =
+        |stage: &Stage| columns(&stage.read("stats_tidegate_servers", false)[0], &names).join("|");
+    stage.collected.servers.insert(server.index, told(u64::MAX));
+    assert_eq!(shown(&stage), "ONLINE||0|0|0");
+    let share = stage.collected.servers.get_mut(&server.index).expect("told");
+    share.merge(&told(8_500_000));
+    share.merge(&told(8_000_000));
+    assert_eq!(shown(&stage), "ONLINE||0|2|1000");
+    server.gauge.on_fault(engine::topology::LastFault::Timeout, 8_000_000, 1, 60_000_000);
+    assert_eq!(shown(&stage), "SHUNNED|connect timeout|59000|2|1000");
+}
+
+#[test]
 fn digests_add_up_with_those_that_found_no_room() {
     let mut stage = Stage::new();
     stage.collected.digests = engine::stats::DigestStats::new(0, 1);

@@ -427,4 +427,21 @@ pub(super) const ROWS: &[Table] = &[
         unique: &[],
         numbered: false,
     },
+    Table {
+        name: "stats_tidegate_servers",
+        doc: "What keeps servers from being asked: last_fault is why the last connect failed, if none worked since; shunned_ms how long the server is left out for it. still_workers find that it stands still, the first of them for still_ms: it gets nothing new while another server of its hostgroup answers.",
+        columns: &[
+            column("hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("status", "VARCHAR", NOT_NULL, "", ""),
+            column("last_fault", "VARCHAR", NOT_NULL, "", ""),
+            column("shunned_ms", "INT", NOT_NULL, "", ""),
+            column("still_workers", "INT", NOT_NULL, "", ""),
+            column("still_ms", "INT", NOT_NULL, "", ""),
+        ],
+        key: &["hostgroup", "srv_host", "srv_port"],
+        unique: &[],
+        numbered: false,
+    },
 ];

@@ -117,6 +117,10 @@ fn servers_of(proxy: &mut Proxy, parts: Parts) -> Vec<ServerShare> {
             share.idle += u32::from(lane.is_idle());
         }
     }
+    for share in &mut shares {
+        share.still_since_us = proxy.pool.health.still_since_us(share.server.index);
+        share.still_workers = u32::from(share.still_since_us < u64::MAX);
+    }
     if parts.reset {
         proxy.server_stats.forget_maxima();
     }

@@ -56,6 +56,10 @@ pub struct ServerShare {
     pub server: ServerRef,
     /// Connections that nobody has; the others of `open` are in use.
     pub idle: u32,
+    /// Workers that find that it stands still.
+    pub still_workers: u32,
+    /// When the first of them did, in microseconds of the loops' clock; `u64::MAX` without any.
+    pub still_since_us: u64,
     /// Everything else; `ended` has the traffic of connections that live, too.
     pub counters: ServerCounters,
 }
@@ -155,7 +159,13 @@ impl ServerStats {
     /// What is told of a server before its living connections are added.
     pub fn share(&self, server: &ServerRef) -> ServerShare {
         let counters = self.by_index.get(server.index).cloned().unwrap_or_default();
-        ServerShare { server: server.clone(), idle: 0, counters }
+        ServerShare {
+            server: server.clone(),
+            idle: 0,
+            still_workers: 0,
+            still_since_us: u64::MAX,
+            counters,
+        }
     }
 
     /// From now on the most connections in use at a time are those since now.
@@ -180,6 +190,8 @@ impl ServerShare {
             return;
         }
         self.idle += other.idle;
+        self.still_workers += other.still_workers;
+        self.still_since_us = self.still_since_us.min(other.still_since_us);
         self.counters.merge(&other.counters);
     }
 }
