@@ -91,7 +91,11 @@ impl Doors {
     pub(crate) fn resume(&self) -> Result<(), String> {
         let mut state = self.lock();
         if state.serving != Serving::Paused {
-            return Err(format!("{MODULE} is not paused, impossible to resume"));
+            let instead = match state.serving {
+                Serving::Stopped => ": it is stopped; PROXYSQL START serves again",
+                _ => "",
+            };
+            return Err(format!("{MODULE} is not paused, impossible to resume{instead}"));
         }
         self.reopen(&mut state)
     }
@@ -112,7 +116,11 @@ impl Doors {
     pub(crate) fn start(&self) -> Result<(), String> {
         let mut state = self.lock();
         if state.serving != Serving::Stopped {
-            return Err("ProxySQL already started".to_owned());
+            let instead = match state.serving {
+                Serving::Paused => ": it is paused; PROXYSQL RESUME accepts clients again",
+                _ => "",
+            };
+            return Err(format!("ProxySQL already started{instead}"));
         }
         self.reopen(&mut state)
     }

@@ -42,6 +42,7 @@ fn a_pause_lets_transactions_end_and_nobody_in_until_it_is_over() {
     busy.query_drop("BEGIN").expect("served");
     assert_eq!(told(&proxy, "PROXYSQL PAUSE;"), "");
     assert!(told(&proxy, "TIDEGATE PAUSE;").contains("is already paused, impossible to pause"));
+    assert!(told(&proxy, "PROXYSQL START;").contains("is paused; PROXYSQL RESUME accepts"));
     ends(&mut idle);
     assert!(greeting_of(proxy.port).is_err(), "nobody listens");
     assert!(!proxy.socket.exists());
@@ -61,7 +62,7 @@ fn a_pause_lets_transactions_end_and_nobody_in_until_it_is_over() {
     assert_eq!(told(&proxy, "PROXYSQL STOP;"), "");
     ends(&mut again);
     assert!(greeting_of(proxy.port).is_err());
-    assert!(told(&proxy, "PROXYSQL RESUME;").contains("is not paused"));
+    assert!(told(&proxy, "PROXYSQL RESUME;").contains("is stopped; PROXYSQL START serves again"));
     assert_eq!(told(&proxy, "PROXYSQL START;"), "");
     client::connect(client::options(proxy.port)).query_drop("DO 4").expect("served");
     let pid = proxy.pid();
