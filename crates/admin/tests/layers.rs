@@ -148,6 +148,8 @@ fn variables_are_set_validated_and_shown() {
         "ERROR: Unknown global variable: 'mysql-max_conections'. Did you mean \
             'mysql-max_connections'?"
     );
+    let (_, _, message) = error(admin.query_drop("SET threads = 2"));
+    assert_eq!(message, "ERROR: Unknown global variable: 'threads'. Did you mean 'mysql-threads'?");
     let (code, _, message) = error(admin.query_drop("SET mysql-max_connections='many'"));
     assert_eq!(code, 1231);
     assert!(

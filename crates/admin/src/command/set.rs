@@ -59,7 +59,10 @@ fn set(
     let found = vars::find(&name.to_ascii_lowercase());
     let Some(name) = found.map(vars::Variable::full_name).or(stored(admin)?) else {
         let names: Vec<String> = vars::all().map(vars::Variable::full_name).collect();
-        let meant = vars::nearest(name, names.iter().map(String::as_str));
+        // a name without its prefix is a likelier slip than all of its letters
+        let short = |full: &&str| full.split_once('-').is_some_and(|(_, short)| is(short, name));
+        let full = names.iter().map(String::as_str).find(short);
+        let meant = full.or_else(|| vars::nearest(name, names.iter().map(String::as_str)));
         let hint = meant.map_or(String::new(), |meant| format!(" Did you mean '{meant}'?"));
         let message = format!("ERROR: Unknown global variable: '{name}'.{hint}");
         return Err(AdminFault::new(UNKNOWN, *b"HY000", message));
