@@ -329,6 +329,14 @@ fn the_process_is_told_what_is_asked_of_it() {
         let (code, _, message) = error(admin.query_drop(known));
         assert!(code == 1045 && message.contains(why), "{known}: {code} {message}");
     }
+    for (unknown, words) in [
+        ("PROXYSQL RESTRAT", "did you mean RESTART?"),
+        ("PROXYSQL FLUSH HOSTS", "after PROXYSQL FLUSH comes LOGS, QUERY, MYSQL or CONFIGDB"),
+        ("PROXYSQL PAUSE NOW", "`NOW` is too much: nothing comes after PROXYSQL PAUSE"),
+    ] {
+        let (code, _, message) = error(admin.query_drop(unknown));
+        assert!(code == 1064 && message.contains(words), "{unknown}: {code} {message}");
+    }
     admin.query_drop("PROXYSQL READONLY").expect("it is a command");
     let (_, _, message) = error(admin.query_drop("DELETE FROM mysql_users"));
     let refused = "ProxySQL Admin Error: attempt to write a readonly database; \

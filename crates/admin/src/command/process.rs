@@ -1,5 +1,6 @@
 //! PROXYSQL …, KILL and the rest that concerns the process as a whole.
 
+use super::unknown::unknown_phrase;
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
@@ -49,35 +50,38 @@ fn of_process(statement: &Statement<'_>) -> Found {
     if rest == ["FLUSH", "CONFIGDB"] {
         return Step::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
     }
-    let order = match rest.as_slice() {
-        ["START"] => Control::Start,
-        ["STOP"] => Control::Stop,
-        ["PAUSE"] => Control::Pause,
-        ["RESUME"] => Control::Resume,
-        ["RESTART"] => Control::Restart,
-        ["KILL"] => Control::Kill,
-        ["SHUTDOWN"] | ["SHUTDOWN", "SLOW"] => Control::Shutdown,
-        ["SHUTDOWN", "GRACEFUL"] => Control::ShutdownGraceful,
-        ["FLUSH", "LOGS"] => Control::FlushLogs,
-        ["FLUSH", "QUERY", "CACHE"] => Control::FlushQueryCache,
-        ["FLUSH", "MYSQL", "CLIENT", "HOSTS"] => Control::FlushClientHosts,
-        ["RELOAD", "TLS"] => Control::ReloadTls,
-        _ => {
-            let known = REFUSED_OF_PROCESS.iter().find(|(word, _)| rest.first() == Some(word));
-            return Err(match known {
-                Some((_, why)) => AdminFault::refused(*why),
-                None => {
-                    let message = format!("unknown command: {}", statement.text);
-                    AdminFault::new(1064, *b"42000", message)
-                }
-            });
-        }
+    if let Some((_, why)) = REFUSED_OF_PROCESS.iter().find(|(word, _)| rest.first() == Some(word)) {
+        return Err(AdminFault::refused(*why));
+    }
+    let Some((_, order)) = ORDERS.iter().find(|(words, _)| *words == rest).copied() else {
+        let known = ORDERS.iter().map(|(words, _)| *words).chain(OTHERS.iter().copied());
+        return Err(unknown_phrase(statement, 1, known.collect()));
     };
     Step::act(move |admin, _| {
         let count = admin.runtime.control(order).map_err(AdminFault::refused)?;
         Ok(Reply::done(count))
     })
 }
+
+/// What may come after `PROXYSQL` for the process to do.
+const ORDERS: &[(&[&str], Control)] = &[
+    (&["START"], Control::Start),
+    (&["STOP"], Control::Stop),
+    (&["PAUSE"], Control::Pause),
+    (&["RESUME"], Control::Resume),
+    (&["RESTART"], Control::Restart),
+    (&["KILL"], Control::Kill),
+    (&["SHUTDOWN"], Control::Shutdown),
+    (&["SHUTDOWN", "SLOW"], Control::Shutdown),
+    (&["SHUTDOWN", "GRACEFUL"], Control::ShutdownGraceful),
+    (&["FLUSH", "LOGS"], Control::FlushLogs),
+    (&["FLUSH", "QUERY", "CACHE"], Control::FlushQueryCache),
+    (&["FLUSH", "MYSQL", "CLIENT", "HOSTS"], Control::FlushClientHosts),
+    (&["RELOAD", "TLS"], Control::ReloadTls),
+];
+
+/// What else may come there, which the interface does itself.
+const OTHERS: &[&[&str]] = &[&["READONLY"], &["READWRITE"], &["FLUSH", "CONFIGDB"]];
 
 /// What `PROXYSQL …` knows there and not here, by its first word, and why.
 pub(crate) const REFUSED_OF_PROCESS: &[(&str, &str)] = &[

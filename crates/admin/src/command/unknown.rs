@@ -32,11 +32,19 @@ pub(super) fn unknown(statement: &Statement<'_>, at: usize, allowed: &[&str]) ->
 /// The fault of a command that names no module from word `at` on, nor anything of `others`.
 pub(super) fn unknown_module(
     statement: &Statement<'_>,
-    mut at: usize,
+    at: usize,
     others: &[&'static [&'static str]],
 ) -> AdminFault {
     let names = MODULES.iter().map(|module| module.words).chain(others.iter().copied());
-    let mut rests: Vec<&[&str]> = names.collect();
+    unknown_phrase(statement, at, names.collect())
+}
+
+/// The fault of a command whose words from `at` on are none of these.
+pub(super) fn unknown_phrase(
+    statement: &Statement<'_>,
+    mut at: usize,
+    mut rests: Vec<&[&str]>,
+) -> AdminFault {
     loop {
         let mut allowed = Vec::new();
         for word in rests.iter().filter_map(|rest| rest.first()) {
