@@ -48,7 +48,7 @@ impl Holds {
     pub const CURSOR: Self = Self(1 << 16);
     /// Multi-statements were switched on or off.
     pub const OPTION: Self = Self(1 << 17);
-    /// `LAST_INSERT_ID(expr)` gave a value that only the connection knows.
+    /// Only the connection knows the last insert id; ends when the server has told it.
     pub const LAST_INSERT_ID: Self = Self(1 << 18);
     /// A rule has switched multiplexing off for the session.
     pub const NO_MULTIPLEX: Self = Self(1 << 19);
@@ -76,7 +76,6 @@ impl Holds {
             | Self::SEQUENCE.0
             | Self::NOT_UNDERSTOOD.0
             | Self::OPTION.0
-            | Self::LAST_INSERT_ID.0
             | Self::NEXT_TRANSACTION.0
             | Self::ROW_COUNT.0
             | Self::STATE_CHANGE.0,

@@ -40,7 +40,7 @@ impl Effects {
     pub const READS_ROW_COUNT: Self = Self(1 << 12);
     /// `LAST_INSERT_ID()`, `@@last_insert_id`, `@@identity`, `@@insert_id`.
     pub const READS_LAST_INSERT_ID: Self = Self(1 << 13);
-    /// `LAST_INSERT_ID(expr)`.
+    /// `LAST_INSERT_ID(expr)`, `LOAD DATA`, `INSERT … RETURNING`: no reply tells the value.
     pub const SETS_LAST_INSERT_ID: Self = Self(1 << 14);
     /// Any `XA` statement.
     pub const XA: Self = Self(1 << 15);

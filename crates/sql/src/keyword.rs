@@ -53,6 +53,7 @@ const fn matters_anywhere(keyword: Keyword) -> bool {
             | Keyword::Previous
             | Keyword::Value
             | Keyword::Definer
+            | Keyword::Returning
             | Keyword::SqlCalcFoundRows
             | Keyword::Nextval
             | Keyword::Lastval

@@ -134,6 +134,7 @@ keywords! {
     Resignal = "RESIGNAL",
     Resource = "RESOURCE",
     Restart = "RESTART",
+    Returning = "RETURNING",
     Revoke = "REVOKE",
     Role = "ROLE",
     Rollback = "ROLLBACK",

@@ -27,6 +27,8 @@ pub(crate) struct Reader<'a> {
     definer: bool,
     /// User variables are where a file's fields go.
     loads: bool,
+    /// The statement puts rows into a table.
+    inserts: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -44,6 +46,7 @@ impl<'a> Reader<'a> {
             accounts: false,
             definer: false,
             loads: false,
+            inserts: false,
         }
     }
 
@@ -217,12 +220,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The statement at hand puts rows into a table.
+    pub(crate) fn expect_rows(&mut self) {
+        self.inserts = true;
+    }
+
     /// Goes past semicolons; whether a statement follows.
     fn next_statement(&mut self) -> bool {
         self.depth = 0;
         self.accounts = false;
         self.definer = false;
         self.loads = false;
+        self.inserts = false;
         while self.kind() == Some(TokenKind::Punct(b';')) {
             self.advance();
         }
@@ -237,6 +246,8 @@ impl<'a> Reader<'a> {
             }
             (Keyword::Into, Keyword::Outfile | Keyword::Dumpfile) => Effects::INTO_FILE,
             (Keyword::Next | Keyword::Previous, Keyword::Value) => Effects::SEQUENCE,
+            // the result tells the rows, and not the id that was made
+            (_, Keyword::Returning) if self.inserts => UNTOLD_INSERT_ID,
             (_, Keyword::SqlCalcFoundRows) => Effects::CALC_FOUND_ROWS,
             (_, Keyword::Nextval | Keyword::Lastval | Keyword::Setval | Keyword::Currval) => {
                 Effects::SEQUENCE
@@ -291,6 +302,10 @@ impl<'a> Reader<'a> {
         self.note(effects);
     }
 }
+
+/// The last insert id is made anew, and no reply tells it.
+pub(crate) const UNTOLD_INSERT_ID: Effects =
+    Effects::READS_LAST_INSERT_ID.union(Effects::SETS_LAST_INSERT_ID);
 
 /// Where a system variable's name is being read.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]

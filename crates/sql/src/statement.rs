@@ -5,7 +5,7 @@
 
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
-use crate::reader::Reader;
+use crate::reader::{Reader, UNTOLD_INSERT_ID};
 use crate::{Effects, Verb};
 
 impl Reader<'_> {
@@ -51,10 +51,10 @@ impl Reader<'_> {
     fn head(&mut self, head: Keyword, first: bool) -> Verb {
         match head {
             Keyword::Select | Keyword::Table | Keyword::Values => Verb::Select,
-            Keyword::Insert => Verb::Insert,
+            Keyword::Insert => self.inserting(Verb::Insert),
             Keyword::Update => Verb::Update,
             Keyword::Delete => Verb::Delete,
-            Keyword::Replace => Verb::Replace,
+            Keyword::Replace => self.inserting(Verb::Replace),
             Keyword::With => self.with(),
             Keyword::Set => self.set(first),
             Keyword::Show => self.show(),
@@ -214,8 +214,8 @@ impl Reader<'_> {
                     Keyword::Select | Keyword::Table | Keyword::Values => break,
                     Keyword::Update => return Verb::Update,
                     Keyword::Delete => return Verb::Delete,
-                    Keyword::Insert => return Verb::Insert,
-                    Keyword::Replace => return Verb::Replace,
+                    Keyword::Insert => return self.inserting(Verb::Insert),
+                    Keyword::Replace => return self.inserting(Verb::Replace),
                     _ => {}
                 }
             }
@@ -366,6 +366,11 @@ impl Reader<'_> {
         self.keyword() == Keyword::Diagnostics
     }
 
+    fn inserting(&mut self, verb: Verb) -> Verb {
+        self.expect_rows();
+        verb
+    }
+
     fn load(&mut self) -> Verb {
         if self.keyword() == Keyword::Index {
             return self.known(Verb::Load, Effects::IMPLICIT_COMMIT);
@@ -379,7 +384,7 @@ impl Reader<'_> {
                 self.note(Effects::LOAD_LOCAL);
             }
         }
-        Verb::Load
+        self.known(Verb::Load, UNTOLD_INSERT_ID)
     }
 
     fn create(&mut self) -> Verb {

@@ -47,7 +47,7 @@ const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 83] = [
+const HAPPENS: [&str; 84] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -120,6 +120,7 @@ const HAPPENS: [&str; 83] = [
     "server: settings",
     "server: settings replayed",
     "server: tells of warnings",
+    "server: tells the last insert id",
     "server: wants a statement prepared anew",
     "set",
     "shared",

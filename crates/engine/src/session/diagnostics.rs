@@ -4,7 +4,8 @@
 //! did; for any other that is about diagnostics, the first condition is raised once more on
 //! whichever lane it gets.
 //!
-//! Nobody is asked as long as nobody waits.
+//! Nobody is asked as long as nobody waits, but for the last insert id: where only the lane's
+//! server knows it, and nothing else keeps the lane, it is asked at once.
 
 use std::ops::Range;
 
@@ -28,7 +29,14 @@ use crate::session::{Phase, Session};
 use crate::topology::LastFault;
 
 /// What a server is asked, in this order. None of it changes what the others are answered.
-const QUESTIONS: [&str; 3] = ["SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS"];
+const QUESTIONS: [&str; 4] =
+    ["SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS", INSERT_ID];
+
+/// Asked last: it ends the diagnostics.
+const INSERT_ID: &str = "SELECT LAST_INSERT_ID()";
+
+/// Reasons that a server can take away by telling what it knows.
+const TOLD: Holds = Holds::WARNINGS.union(Holds::LAST_INSERT_ID);
 
 /// Bytes of answers that are kept, at most. By default a server tells of no more than 64
 /// conditions, which fit; where it tells of more, the session keeps its lane.
@@ -40,6 +48,8 @@ pub(crate) struct Diagnostics {
     pub hostgroup: HostgroupId,
     /// The lane that is being asked.
     lane: LaneId,
+    /// Which of the questions it is asked.
+    questions: &'static [&'static str],
     /// The answers to all questions, one behind the other.
     bytes: Vec<u8>,
     /// Where each ends.
@@ -81,21 +91,22 @@ impl Warned {
 impl Proxy {
     /// A session keeps a lane for these reasons: notes whether for what its last statement left.
     pub(crate) fn note_warned(&mut self, lane_id: LaneId, why: Holds) {
-        if let Some(lane) = self.lanes.get(lane_id).filter(|_| why.intersects(Holds::WARNINGS)) {
+        if let Some(lane) = self.lanes.get(lane_id).filter(|_| why.intersects(TOLD)) {
             self.warned.add(lane.server.index, lane_id);
         }
     }
 
     /// A session has ended a command and may keep its lane for nothing but diagnostics: it does not
-    /// where somebody waits.
+    /// where somebody waits. For the last insert id alone it keeps none.
     pub(crate) fn relieve_if_wanted(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
-        let Some(held) = session.held_for(Holds::WARNINGS).copied() else { return };
+        let Some(held) = session.held_for(TOLD).copied() else { return };
         let Some(lane) = self.lanes.get(held.lane) else { return };
-        let is_wanted = !self.pool.has_no_waiters(held.hostgroup)
+        let is_wanted = held.why == Holds::LAST_INSERT_ID
+            || !self.pool.has_no_waiters(held.hostgroup)
             || self.worker_in_need(&lane.server, self.now_us).is_some();
         if is_wanted && session.may_be_relieved(held.lane) {
-            self.ask_for_diagnostics(id, held.lane);
+            self.ask_for_diagnostics(id, held);
         }
     }
 
@@ -105,25 +116,33 @@ impl Proxy {
         let keeper = |lane: LaneId| match self.lanes.get(lane)?.lease {
             Lease::Exclusive(id) => {
                 let session = self.sessions.get(id)?;
-                session.may_be_relieved(lane).then_some((id, lane))
+                let held = session.held.iter().find(|held| held.lane == lane)?;
+                session.may_be_relieved(lane).then_some((id, *held))
             }
             _ => None,
         };
         let servers = self.snapshot.topology.hostgroup(hostgroup);
         let lanes = servers.iter().flat_map(|server| self.warned.of(server.index));
-        if let Some((id, lane)) = lanes.copied().find_map(keeper) {
-            self.ask_for_diagnostics(id, lane);
+        if let Some((id, held)) = lanes.copied().find_map(keeper) {
+            self.ask_for_diagnostics(id, held);
         }
     }
 
-    fn ask_for_diagnostics(&mut self, id: SessionId, lane_id: LaneId) {
+    fn ask_for_diagnostics(&mut self, id: SessionId, held: Held) {
+        let Held { lane: lane_id, why, .. } = held;
+        let [diagnostics @ .., _] = &QUESTIONS;
+        let questions = match why.intersects(Holds::LAST_INSERT_ID) {
+            true if why.intersects(Holds::WARNINGS) => &QUESTIONS,
+            true => &[INSERT_ID][..],
+            false => diagnostics,
+        };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         (lane.alarm_us, lane.turned_us) = (at, self.now_us);
         self.warned.remove(lane.server.index, lane_id);
         let (hostgroup, end_when_counted) = (lane.server.hostgroup, !lane.names_last_prepared);
         self.orders.push(Order::Deadline { end: End::Lane(lane_id), at });
-        for question in QUESTIONS {
+        for question in questions {
             self.send_step(id, lane_id, Step::Diagnostics, ReplyKind::Result, |out| {
                 command::write_query(out, question.as_bytes());
             });
@@ -131,7 +150,8 @@ impl Proxy {
         if let Some(session) = self.sessions.get_mut(id) {
             let (lane, bytes, ends) = (lane_id, Vec::new(), Vec::new());
             let in_vain = false;
-            let asked = Diagnostics { hostgroup, lane, bytes, ends, in_vain, end_when_counted };
+            let asked =
+                Diagnostics { hostgroup, lane, questions, bytes, ends, in_vain, end_when_counted };
             session.recall = Some(Box::new(Recall::Told(asked)));
         }
     }
@@ -166,6 +186,7 @@ impl Proxy {
     /// A server has told everything: the lane is free, unless there is too much to be kept.
     fn diagnostics_told(&mut self, id: SessionId, lane_id: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        let caps = session.caps;
         let Some(told) = session.diagnostics_mut() else { return };
         if told.in_vain {
             // the lane is asked once
@@ -173,15 +194,35 @@ impl Proxy {
             return self.resume_input(id);
         }
         told.bytes.shrink_to_fit();
+        let has_diagnostics = told.questions.len() > 1;
+        let insert_id = told.insert_id(caps);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.alarm_us = 0;
         }
         for held in session.held.iter_mut().filter(|held| held.lane == lane_id) {
-            held.why.set(Holds::WARNINGS, false);
+            held.why.set(TOLD, false);
         }
-        self.stats.diagnostics_kept += 1;
+        session.last_insert_id = insert_id.unwrap_or(session.last_insert_id);
+        match has_diagnostics {
+            true => self.stats.diagnostics_kept += 1,
+            false => session.recall = None,
+        }
         self.let_go(id, lane_id);
         self.resume_input(id);
+    }
+
+    /// The last insert id is known: no lane is kept for it, but for the one that just served.
+    pub(crate) fn insert_id_told(&mut self, id: SessionId, served: Option<LaneId>) {
+        loop {
+            let Some(session) = self.sessions.get_mut(id) else { return };
+            let is_kept = |held: &&mut Held| held.why.intersects(Holds::LAST_INSERT_ID);
+            let Some(held) = session.held.iter_mut().find(is_kept) else { return };
+            held.why.set(Holds::LAST_INSERT_ID, false);
+            let lane = held.lane;
+            if served != Some(lane) {
+                self.let_go(id, lane);
+            }
+        }
     }
 
     /// A timer of a lane: a server that does not tell in time loses it.
@@ -257,14 +298,15 @@ impl Session {
     /// Whether it does nothing and keeps a lane for diagnostics alone.
     fn may_be_relieved(&self, lane: LaneId) -> bool {
         let is_idle = matches!(self.phase, Phase::Idle) && !self.input_waits && !self.awaits_kill;
-        let is_kept_so = |held: &Held| held.lane == lane && held.why == Holds::WARNINGS;
+        let may_tell = |why: Holds| why.intersects(TOLD) && why.without(TOLD).is_empty();
+        let is_kept_so = |held: &Held| held.lane == lane && may_tell(held.why);
         is_idle && !self.awaits_diagnostics() && self.held.iter().any(is_kept_so)
     }
 }
 
 impl Diagnostics {
     fn is_whole(&self) -> bool {
-        self.ends.len() == QUESTIONS.len()
+        self.ends.len() == self.questions.len()
     }
 
     fn take(&mut self, part: &[u8]) {
@@ -291,6 +333,15 @@ impl Diagnostics {
             rest = rest.get(packet.len..)?;
         }
         rest.is_empty().then_some(packets)
+    }
+
+    /// The last insert id, if the server was asked for it.
+    fn insert_id(&self, caps: Caps) -> Option<u64> {
+        let place = self.questions.iter().position(|question| *question == INSERT_ID)?;
+        let packets = self.packets(place)?;
+        let (_, rows, _) = parts(&packets, caps)?;
+        let text = Reader::new(rows.first()?).lenenc_bytes().ok()?;
+        std::str::from_utf8(text).ok()?.parse().ok()
     }
 
     /// Appends an answer, framed; how many rows it has.

@@ -98,6 +98,7 @@ impl Proxy {
         error: &SqlError,
         error_seq: Option<u8>,
     ) {
+        self.stop_asking(id, lane_id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.held.retain(|held| held.lane != lane_id);
@@ -119,7 +120,6 @@ impl Proxy {
             return self.stop_awaiting_kill(id);
         }
         self.stop_awaiting_kill(id);
-        self.stop_asking(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
         if !why.leave_it_clean() {
             self.close_session(id, None);

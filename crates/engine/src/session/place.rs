@@ -10,6 +10,7 @@ use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Query, Route};
+use crate::session::query::MAY_READ_INSERT_ID;
 use crate::session::{Job, Session};
 use crate::topology::ServerRef;
 
@@ -98,7 +99,7 @@ impl Proxy {
             true => Holds::PINNING.union(Holds::TRANSACTION),
             false => Holds::PINNING,
         };
-        let ties = placing.holds.intersects(Holds::PINNING);
+        let ties = placing.holds.intersects(Holds::PINNING.union(Holds::LAST_INSERT_ID));
         let opens = persistent && !session.want.autocommit;
         let is_free = session.held_for(stays).is_none();
         if placing.reads && placing.destination.is_some() && (ties || opens) && is_free {
@@ -180,10 +181,16 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     if let Some(held) = session.held_for(Holds::PINNING) {
         return Place::Lane(held.lane);
     }
-    let about_the_last =
-        [(Effects::SHOW_WARNINGS, Holds::WARNINGS), (Effects::READS_FOUND_ROWS, Holds::FOUND_ROWS)];
+    let about_the_last = [
+        (Effects::SHOW_WARNINGS, Holds::WARNINGS),
+        (Effects::READS_FOUND_ROWS, Holds::FOUND_ROWS),
+        (MAY_READ_INSERT_ID, Holds::LAST_INSERT_ID),
+    ];
     for (effect, hold) in about_the_last {
-        if placing.effects.intersects(effect)
+        // what changes data does so where it is meant to
+        let is_safe = hold != Holds::LAST_INSERT_ID || !placing.changes;
+        if is_safe
+            && placing.effects.intersects(effect)
             && let Some(held) = session.held_for(hold)
         {
             return Place::Lane(held.lane);

@@ -88,7 +88,7 @@ impl Proxy {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
                 SetPlan::Replayed { holds: left } => holds = left,
-                SetPlan::Sent => {}
+                SetPlan::Sent => holds.set(Holds::LAST_INSERT_ID, names_insert_id(text)),
             }
             what = What::Set;
         } else if facts.schema.is_some() {
@@ -105,7 +105,8 @@ impl Proxy {
             repeatable: sql::is_read_only(&facts),
             effects: facts.effects,
             holds: without_ignored(holds, route),
-            needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID),
+            needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID)
+                || holds.intersects(Holds::LAST_INSERT_ID),
             upload,
             // what is a name to the server counts as a value in the digest
             sharing: Self::sharing_of(
@@ -263,6 +264,9 @@ impl Proxy {
                 session.want = state;
                 session.last_insert_id = assigned.insert_id.unwrap_or(session.last_insert_id);
             }
+            if assigned.insert_id.is_some() {
+                self.insert_id_told(id, None);
+            }
             self.answer_ok(id);
             return SetPlan::Answered;
         }
@@ -360,11 +364,17 @@ fn sets_tracking(set: &SetStatement<'_>) -> bool {
     })
 }
 
+/// Whether a `SET` may give the last insert id a value.
+fn names_insert_id(text: &[u8]) -> bool {
+    let has = |name: &[u8]| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
+    has(b"last_insert_id") || has(b"identity")
+}
+
 /// Asks what the statement before came to.
 const RESULTS: Effects = Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS);
 
 /// May read the last insert id, in sight or not.
-const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
+pub(crate) const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
     .union(Effects::CALLS_PROCEDURE)
     .union(Effects::UNCLEAR)
     .union(Effects::TEXT_PREPARE)

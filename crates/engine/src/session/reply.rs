@@ -364,7 +364,10 @@ impl Proxy {
     }
 
     /// Brings the session's and the lane's state up to date with a command that succeeded.
-    fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+    fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job, end: &ReplyEnd) {
+        if end.last_insert_id != 0 {
+            self.insert_id_told(id, Some(lane_id));
+        }
         let schema = match job.what {
             What::Schema => self.schema_of_kept(id),
             _ => None,
@@ -396,8 +399,8 @@ impl Proxy {
         let job = &running.job;
         let snapshot = &self.snapshot;
         let multiplexing = snapshot.hostgroups.multiplexing(job.hostgroup, &snapshot.vars);
-        if matches!(outcome, Outcome::Done(_)) {
-            self.follow(id, lane_id, job);
+        if let Outcome::Done(end) = outcome {
+            self.follow(id, lane_id, job, end);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         let kept = job.holds.without(undone(session, job, outcome));
@@ -431,7 +434,7 @@ impl Proxy {
         };
         why.set(Holds::NO_MULTIPLEX, !shares);
         why.set(Holds::MULTIPLEXING_OFF, !multiplexing);
-        if done || job.holds.intersects(Holds::PINNING) {
+        if done || job.holds.intersects(Holds::PINNING.union(Holds::LAST_INSERT_ID)) {
             why.set(kept, true);
         }
         why.set(running.hidden_change(outcome), true);

@@ -135,7 +135,7 @@ impl Proxy {
                 lane.state.autocommit = session.want.autocommit;
             }
         }
-        if let Some(text) = self.insert_id_before(id, job) {
+        if let Some(text) = self.insert_id_before(id, lane_id, job) {
             self.send_step(id, lane_id, Step::InsertId, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
             });
@@ -169,7 +169,7 @@ impl Proxy {
 
     /// The `SET` of the last insert id that a command wants in front of it, unless the session is
     /// tied to the connection that has it.
-    fn insert_id_before(&self, id: SessionId, job: &Job) -> Option<String> {
+    fn insert_id_before(&self, id: SessionId, lane: LaneId, job: &Job) -> Option<String> {
         let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
         let insert_id = session.last_insert_id;
         // from then on the connection knows it, and may know better
@@ -177,7 +177,7 @@ impl Proxy {
             .union(Holds::PROCEDURE)
             .union(Holds::NOT_UNDERSTOOD)
             .union(Holds::TEXT_PREPARE);
-        if session.held_for(KNOWN).is_some() {
+        if session.held.iter().any(|held| held.lane == lane && held.why.intersects(KNOWN)) {
             return None;
         }
         // in MariaDB, only a statement with a table clears old warnings

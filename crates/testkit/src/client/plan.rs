@@ -186,10 +186,7 @@ impl Setting<'_> {
     fn write(&self, dice: &mut Dice) -> Sending {
         let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(Kind::Write) };
         let meta = self.opening(self.model.meta(self.number, shape));
-        let effects = match answer::insert_id(&meta) {
-            0 => Vec::new(),
-            id => vec![Effect::InsertId(id)],
-        };
+        let effects = made_by(&meta);
         let (verb, rest) = *dice.pick(&[
             ("INSERT", "INTO t VALUES (1)"),
             ("UPDATE", "t SET v=1"),
@@ -300,10 +297,12 @@ impl Setting<'_> {
         if !self.model.caps.contains(Caps::LOCAL_FILES) {
             return self.write(dice);
         }
-        let shape = Shape { width: dice.below(3000) as u32, ..Shape::of(Kind::File) };
+        let (width, rows) = (dice.below(3000) as u32, dice.below(2) as u32);
+        let shape = Shape { width, rows, ..Shape::of(Kind::File) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let rest = "LOCAL INFILE 'f' INTO TABLE t";
-        let mut sending = self.text("file", "LOAD DATA", rest, meta.clone(), Vec::new());
+        let effects = made_by(&meta);
+        let mut sending = self.text("file", "LOAD DATA", rest, meta.clone(), effects);
         if let Some(expect) = &mut sending.expect {
             expect.file = Some(meta);
         }
@@ -380,4 +379,12 @@ pub(super) fn packet(first: u8, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     command::write(&mut out, first, body);
     out
+}
+
+/// What a statement does to the last insert id.
+fn made_by(meta: &Meta) -> Vec<Effect> {
+    match answer::insert_id(meta) {
+        0 => Vec::new(),
+        id => vec![Effect::InsertId(id)],
+    }
 }

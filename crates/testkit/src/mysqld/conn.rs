@@ -218,7 +218,7 @@ impl Conn {
         match meta.shape.kind {
             Kind::Write | Kind::File => {
                 *board.writes.entry((tag, number)).or_default() += 1;
-                if meta.shape.kind == Kind::Write && answer::insert_id(meta) != 0 {
+                if answer::insert_id(meta) != 0 {
                     self.insert_id = answer::insert_id(meta);
                 }
             }

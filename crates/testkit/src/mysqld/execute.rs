@@ -145,6 +145,10 @@ impl Conn {
         if text == b"SELECT @@wait_timeout" {
             return Reaction::Reply(answer::number(28_800, &self.voice(false)));
         }
+        if text == b"SELECT LAST_INSERT_ID()" {
+            board.count("server: tells the last insert id");
+            return Reaction::Reply(answer::number(self.insert_id, &self.voice(false)));
+        }
         if let Some(told) = self.on_diagnostics(text, board) {
             return told;
         }
