@@ -1,3 +1,18 @@
+# names_that_not_every_server_has
+SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci
+SELECT 'a', @@collation_connection
+SET NAMES latin1
+SET NAMES gb18030
+SELECT 'a', @@character_set_client
+SET NAMES ucs2
+SELECT 'a', @@character_set_client
+SET NAMES utf8mb4 COLLATE utf8mb4_uca1400_ai_ci, @x = 1
+SELECT 'a', @@collation_connection, @x
+SET NAMES utf8mb4 COLLATE nothing_of_the_kind
+SET NAMES latin1 COLLATE utf8mb4_bin
+SELECT 'a', @@collation_connection
+EXEC: SET NAMES utf8mb4 COLLATE utf8mb4_zh_0900_as_cs
+SELECT 'a', @@collation_connection
 # names_and_back
 SET NAMES latin1
 SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection

@@ -36,6 +36,7 @@ pub fn assigned(before: &LinkState, set: &SetStatement<'_>) -> Option<Assigned> 
         match assignment {
             Assignment::Names { charset, collation } => {
                 let charset = Charset::named(charset, *collation)?;
+                is_certain &= charset.is_everywhere();
                 state.charset = charset;
                 work.written.push(NAMES.into());
                 work.settings.forget_charsets();

@@ -68,6 +68,18 @@ impl Known {
     }
 }
 
+impl Charset {
+    /// Whether any server gives it to a client, so that none has to be asked.
+    pub(super) fn is_everywhere(self) -> bool {
+        let (charset, id) = match self {
+            Self::Named(charset) => (charset, 0),
+            Self::Collation(id) => (collation::find_id(id).map_or("", |found| found.charset), id),
+        };
+        let is_of_all = id < GB18030 && id != UTF8_TOLOWER && charset != "gb18030";
+        is_of_all && !is_refused(charset)
+    }
+}
+
 /// Whether servers let no client have this character set: they could not read its texts.
 pub(super) fn is_refused(charset: &str) -> bool {
     matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32")
@@ -96,6 +108,9 @@ fn read_version(text: &[u8]) -> Version {
 
 /// The character set of file names, which is in no table.
 const FILENAME: u16 = 17;
+
+/// MySQL's `utf8mb3_tolower_ci`.
+const UTF8_TOLOWER: u16 = 76;
 
 /// The first of MySQL's `gb18030`, of its `utf8mb4_0900_…`, of those that only MariaDB has, and of
 /// its `…_uca1400_…`.

@@ -135,6 +135,11 @@ fn what_reads_or_depends_on_more_is_not_replayed() {
 fn only_what_no_server_can_refuse_is_certain() {
     for (text, certain) in [
         ("SET NAMES utf8mb4", true),
+        ("SET NAMES utf8mb4 COLLATE utf8mb4_unicode_520_ci", true),
+        ("SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci", false),
+        ("SET NAMES utf8mb3 COLLATE utf8mb3_tolower_ci", false),
+        ("SET NAMES gb18030", false),
+        ("SET NAMES ucs2", false),
         ("SET autocommit=0, @a=1", true),
         ("SET last_insert_id=5", true),
         ("SET @a=@@sql_mode", false),
