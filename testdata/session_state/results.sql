@@ -124,6 +124,11 @@ SELECT ROW_COUNT()
 DELETE FROM t
 SELECT ROW_COUNT()
 SELECT ROW_COUNT()
+# row_count_as_written
+UPDATE t SET a = 1
+select  Row_Count()
+SELECT row_count();
+Select Found_Rows()
 # row_count_after_select
 SELECT 1
 SELECT ROW_COUNT()

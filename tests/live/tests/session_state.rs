@@ -373,6 +373,22 @@ fn answers_without_a_server_tell_the_flags_of_the_session() {
     }
 }
 
+/// Drivers make a type of it.
+#[test]
+fn the_connection_id_has_the_type_that_servers_give_it() {
+    let Some(cluster) = live::cluster("connection id", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    for text in ["SELECT CONNECTION_ID()", "select Connection_Id() ;"] {
+        let told = [cluster.primary().port, proxy.port].map(|port| {
+            let mut end = Raw::login(port, "app", "app").expect("logged in");
+            end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+            end.receive().expect("how many columns");
+            end.receive().expect("a column").1
+        });
+        assert_eq!(told[0], told[1], "{text}");
+    }
+}
+
 #[test]
 fn sessions_are_the_same_on_any_connection_of_mysql() {
     scripts_agree(Flavour::MySql, "session state with MySQL");

@@ -42,6 +42,11 @@ impl Known {
         }
     }
 
+    /// Whether they are those of a MariaDB.
+    pub fn are_of_mariadb(&self) -> bool {
+        matches!(self.server, Server::MariaDb(_))
+    }
+
     /// The character sets of a client that logs in with this id, as servers give them; the name of
     /// one that servers let no client have.
     pub fn of_client(&self, id: u16) -> Result<Charset, &'static str> {

@@ -127,15 +127,8 @@ impl Proxy {
         });
     }
 
-    /// Answers with one whole number, in a column of that name.
-    fn answer_number(&mut self, id: SessionId, name: &[u8], value: &str) {
-        let column = ColumnDef {
-            kind: ColumnKind::LONGLONG,
-            collation: ColumnDef::BINARY,
-            length: 21,
-            flags: ColumnFlags(ColumnFlags::NOT_NULL.0 | ColumnFlags::BINARY.0),
-            ..ColumnDef::text(name)
-        };
+    /// Answers with one whole number, in that column.
+    fn answer_number(&mut self, id: SessionId, column: ColumnDef<'_>, value: &str) {
         self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.row_count = -1;
@@ -172,21 +165,31 @@ impl Proxy {
             return false;
         }
         let Some(session) = self.sessions.get(id) else { return false };
-        let is = |what: &[u8]| bare(text).eq_ignore_ascii_case(what);
-        if is(b"select connection_id()") {
+        let Some((verb, name)) = bare(text).split_at_checked(b"select ".len()) else {
+            return false;
+        };
+        let is = |called: &[u8]| {
+            verb.eq_ignore_ascii_case(b"select ") && name.eq_ignore_ascii_case(called)
+        };
+        if is(b"connection_id()") {
             let value = session.connection.0.to_string();
-            self.answer_number(id, b"CONNECTION_ID()", &value);
+            let column = match self.offer.collations.are_of_mariadb() {
+                true => ColumnDef { kind: ColumnKind::LONG, length: 10, ..number(name) },
+                false => number(name),
+            };
+            let flags = ColumnFlags(column.flags.0 | ColumnFlags::UNSIGNED.0);
+            self.answer_number(id, ColumnDef { flags, ..column }, &value);
             return true;
         }
         if session.held_for(Holds::PINNING).is_some() {
             return false;
         }
-        if is(b"select row_count()") {
+        if is(b"row_count()") {
             let value = session.row_count.to_string();
-            self.answer_number(id, b"ROW_COUNT()", &value);
-        } else if is(b"select found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
+            self.answer_number(id, number(name), &value);
+        } else if is(b"found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
             let value = session.found_rows.to_string();
-            self.answer_number(id, b"FOUND_ROWS()", &value);
+            self.answer_number(id, number(name), &value);
         } else {
             return false;
         }
@@ -211,6 +214,17 @@ impl Proxy {
         let Some((connection, query_only)) = parse_kill(bare(text)) else { return false };
         self.answer_kill(id, connection, query_only);
         true
+    }
+}
+
+/// The column of a function that gives a whole number.
+fn number(name: &[u8]) -> ColumnDef<'_> {
+    ColumnDef {
+        kind: ColumnKind::LONGLONG,
+        collation: ColumnDef::BINARY,
+        length: 21,
+        flags: ColumnFlags(ColumnFlags::NOT_NULL.0 | ColumnFlags::BINARY.0),
+        ..ColumnDef::text(name)
     }
 }
 

@@ -356,7 +356,7 @@ impl Setting<'_> {
                     kind: ColumnKind::LONGLONG,
                     collation: ColumnDef::BINARY,
                     length: 21,
-                    flags: ColumnFlags(0x81),
+                    flags: ColumnFlags(0xa1),
                     ..ColumnDef::text(b"CONNECTION_ID()")
                 }];
                 let row = [Some(id.as_bytes())];
