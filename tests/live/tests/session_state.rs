@@ -373,6 +373,29 @@ fn answers_without_a_server_tell_the_flags_of_the_session() {
     }
 }
 
+/// A command goes behind each: it is answered, or the connection is at its end.
+#[test]
+fn a_client_that_releases_its_connection_has_none() {
+    let Some(cluster) = live::cluster("release", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    for (text, stays) in [
+        ("COMMIT RELEASE", false),
+        ("ROLLBACK WORK AND NO CHAIN RELEASE", false),
+        ("COMMIT NO RELEASE", true),
+    ] {
+        let told = [cluster.primary().port, proxy.port].map(|port| {
+            let mut end = Raw::login(port, "app", "app").expect("logged in");
+            end.send(0, b"\x03BEGIN").expect("sent");
+            end.receive().expect("a transaction");
+            end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+            let (_, ok) = end.receive().expect("answered");
+            assert_eq!(ok.first(), Some(&0), "{text}: {}", ok.escape_ascii());
+            end.send(0, b"\x0e").and_then(|()| end.receive()).is_ok()
+        });
+        assert_eq!(told, [stays; 2], "{text}");
+    }
+}
+
 /// Drivers make a type of it.
 #[test]
 fn the_connection_id_has_the_type_that_servers_give_it() {

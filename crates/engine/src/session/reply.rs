@@ -359,6 +359,9 @@ impl Proxy {
             self.await_kill(id, lane_id);
         }
         self.drop_kept(id);
+        if matches!(outcome, Outcome::Done(_)) && releases(job.effects) {
+            return self.close_session(id, None);
+        }
         self.relieve_if_wanted(id);
         self.after_command(id);
     }
@@ -569,6 +572,13 @@ fn undone(session: &Session, job: &Job, outcome: &Outcome) -> Holds {
 
 fn is_prepare(job: &Job) -> bool {
     matches!(job.what, What::Prepare(_))
+}
+
+/// Whether a statement asks for the end of its client's connection: `COMMIT RELEASE` and
+/// `ROLLBACK RELEASE`.
+fn releases(effects: Effects) -> bool {
+    const ALONE: Effects = Effects::TRANSACTION_END.union(Effects::CHANGES_SESSION);
+    effects == ALONE
 }
 
 /// What may change what a statement's result looks like.
