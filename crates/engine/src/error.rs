@@ -48,6 +48,7 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
+    row(1210, "HY000", "data was sent for a parameter that a prepared statement does not have"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
     row(1231, "42000", "a client asks for a character set that servers cannot read"),
     row(1243, "HY000", "a prepared statement does not exist"),
@@ -144,6 +145,11 @@ pub fn too_many_user_connections(user: &str, current: u32) -> SqlError {
 /// MySQL 1243 for an execute of a statement that does not exist.
 pub fn unknown_statement(id: u32, command: &str) -> SqlError {
     error(1243, *b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+}
+
+/// MySQL 1210 for data of a parameter that a statement does not have.
+pub fn wrong_arguments(command: &str) -> SqlError {
+    error(1210, *b"HY000", format!("Incorrect arguments to {command}"))
 }
 
 /// MySQL 1421 for a fetch from a statement without a cursor.

@@ -396,6 +396,32 @@ fn a_client_that_releases_its_connection_has_none() {
     }
 }
 
+/// Nothing answers the data, so the executions are told, until the statement is reset.
+#[test]
+fn data_for_no_parameter_fails_executions_until_a_reset() {
+    let Some(cluster) = live::cluster("long data", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    let told = [cluster.primary().port, proxy.port].map(|port| {
+        let mut end = Raw::login(port, "app", "app").expect("logged in");
+        end.send(0, b"\x16SELECT ?").expect("sent");
+        let (_, ok) = end.receive().expect("prepared");
+        // a parameter, a column, and the end of each
+        (0..4).for_each(|_| drop(end.receive().expect("a definition")));
+        let stmt = &ok[1..5];
+        let execute = [b"\x17", stmt, b"\x00\x01\0\0\0\x00\x01\xfd\x00\x01x"].concat();
+        end.send(0, &[b"\x18", stmt, b"\x01\x00abc"].concat()).expect("sent");
+        let mut told = Vec::new();
+        for command in [&execute, &execute, &[b"\x1a", stmt].concat(), &execute] {
+            end.send(0, command).expect("sent");
+            told.push(end.receive().expect("answered").1);
+        }
+        told
+    });
+    assert_eq!(told[0], told[1]);
+    assert!(told[1][1].ends_with(b"mysqld_stmt_send_long_data"), "{told:?}");
+    assert_eq!(told[1][3], [1], "a column");
+}
+
 /// Drivers make a type of it.
 #[test]
 fn the_connection_id_has_the_type_that_servers_give_it() {

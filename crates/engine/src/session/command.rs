@@ -216,7 +216,9 @@ impl Proxy {
             Command::StmtExecute { id: stmt, .. } | Command::StmtBulkExecute { id: stmt, .. } => {
                 self.on_execute(id, raw, stmt, upload);
             }
-            Command::SendLongData { id: stmt, .. } => self.on_long_data(id, raw, stmt, upload),
+            Command::SendLongData { id: stmt, param, .. } => {
+                self.on_long_data(id, raw, (stmt, param), upload);
+            }
             _ if upload.is_some() => self.too_long_for(id, &command, upload),
             Command::StmtClose(stmt) => self.on_stmt_close(id, stmt),
             Command::StmtReset(stmt) | Command::StmtFetch { id: stmt, .. } => {

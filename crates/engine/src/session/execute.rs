@@ -22,6 +22,9 @@ use sql::{Effects, Verb};
 /// MySQL 1243: the server does not know the statement.
 pub(crate) const UNKNOWN: u16 = 1243;
 
+/// MySQL 1210: told to every execute until the statement is reset.
+const WRONG_ARGUMENTS: u16 = 1210;
+
 /// MySQL 1615: the server could not prepare the statement again after its tables had changed.
 pub(crate) const NEEDS_PREPARE: u16 = 1615;
 
@@ -49,7 +52,8 @@ impl Proxy {
             handle.types.clear();
             handle.types.extend_from_slice(types);
         }
-        if let Some(error) = handle.data_lost.take() {
+        if let Some(error) = handle.data_lost.clone() {
+            handle.data_lost = handle.data_lost.take().filter(|lost| lost.code == WRONG_ARGUMENTS);
             return self.refuse_command(id, upload, error);
         }
         if route.answer.is_some() {
@@ -112,14 +116,16 @@ impl Proxy {
         &mut self,
         id: SessionId,
         raw: &[u8],
-        stmt_id: u32,
+        (stmt_id, param): (u32, u16),
         upload: Option<Span>,
     ) {
         // an unknown statement has no answer either: its execute will be told
         let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
-        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
-            return;
-        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(handle) = session.handle_mut(stmt) else { return };
+        if param >= handle.params {
+            handle.data_lost = Some(error::wrong_arguments("mysqld_stmt_send_long_data"));
+        }
         if handle.data_lost.is_some() {
             return self.swallow(id, upload);
         }
