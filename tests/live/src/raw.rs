@@ -30,16 +30,28 @@ impl Raw {
     }
 
     /// The same with the id of a collation.
-    pub fn login_with(port: u16, (user, password): (&str, &str), collation: u8) -> Result<Self> {
+    pub fn login_with(port: u16, account: (&str, &str), collation: u8) -> Result<Self> {
+        Raw::login_as(port, account, |payload| payload[8] = collation)
+    }
+
+    /// The same as a client that is told what statements change in its session.
+    pub fn login_telling(port: u16, user: &str, password: &str) -> Result<Self> {
+        const SESSION_TRACK: u8 = 0x80;
+        Raw::login_as(port, (user, password), |payload| payload[2] |= SESSION_TRACK)
+    }
+
+    fn login_as(
+        port: u16,
+        (user, password): (&str, &str),
+        edit: impl FnOnce(&mut [u8]),
+    ) -> Result<Self> {
         let mut raw = Raw::open(port)?;
         let (_, greeting) = raw.receive()?;
         let (id, nonce) = challenge(&greeting).context("a greeting with a scramble")?;
         raw.connection_id = id;
         let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
         let mut payload = response(user, &answer);
-        if let Some(byte) = payload.get_mut(8) {
-            *byte = collation;
-        }
+        edit(&mut payload);
         raw.send(1, &payload)?;
         raw.authenticate(password)?;
         Ok(raw)

@@ -2,7 +2,7 @@
 //! scripts are run directly and through the proxy, which gives the session another connection with
 //! every statement, used by somebody else in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -11,6 +11,8 @@ use lab::{Cluster, Flavour, LabOptions};
 use live::{Proxy, Raw, client, skip};
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, LocalInfileHandler, Params, QueryResult, Statement, Value};
+use wire::Caps;
+use wire::reply::{OkPacket, SessionTrack};
 
 /// A script and its name.
 struct Script {
@@ -394,6 +396,39 @@ fn a_client_that_releases_its_connection_has_none() {
         });
         assert_eq!(told, [stays; 2], "{text}");
     }
+}
+
+/// No server is asked about these, but in the transaction.
+#[test]
+fn clients_are_told_what_a_set_has_changed() {
+    let Some(cluster) = live::cluster("told changes", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    let texts = [
+        "SET NAMES latin1",
+        "SET autocommit = 0",
+        "SET autocommit = 1, NAMES utf8 COLLATE utf8_bin, @x = 1",
+        "SET @x = 2",
+        "BEGIN",
+        "SET NAMES utf8mb4",
+        "COMMIT",
+        "SET session_track_system_variables = 'sql_mode'",
+        "SET NAMES latin1",
+    ];
+    let told = [cluster.primary().port, proxy.port].map(|port| {
+        let mut end = Raw::login_telling(port, "app", "app").expect("logged in");
+        texts.map(|text| {
+            end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+            let (_, ok) = end.receive().expect("answered");
+            let ok = OkPacket::parse(&ok, Caps::SESSION_TRACK).expect("an OK packet");
+            // servers tell of several variables in any order
+            let changes = SessionTrack::new(ok.session_track).map(|change| format!("{change:?}"));
+            (ok.status, changes.collect::<BTreeSet<_>>())
+        })
+    });
+    for (at, text) in texts.into_iter().enumerate() {
+        assert_eq!(told[0][at], told[1][at], "{text}");
+    }
+    assert_eq!(told[1].each_ref().map(|(_, changes)| changes.len()), [3, 1, 4, 0, 0, 3, 0, 0, 0]);
 }
 
 /// Nothing answers the data, so the executions are told, until the statement is reset.

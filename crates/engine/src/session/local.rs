@@ -1,12 +1,12 @@
 //! Answers that need no server: OK, errors, and statements about the proxy's own connection.
 
-use sql::{Effects, Facts, Verb};
+use sql::{Effects, Facts, SetStatement, Verb};
 use wire::frame::Span;
 use wire::reply::{
     ColumnDef, ColumnFlags, ColumnKind, EofPacket, ErrPacket, OkPacket, write_eof, write_err,
     write_ok, write_text_result,
 };
-use wire::{Status, frame};
+use wire::{Caps, Status, frame};
 
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
@@ -15,6 +15,7 @@ use crate::orders::{End, KillRequest, Order};
 use crate::proxy::Proxy;
 use crate::route::{Answer, Route};
 use crate::session::asked::Rows;
+use crate::session::track::changes_by;
 use crate::session::{Phase, Session, Then};
 
 /// The status flags a session shows when the proxy answers.
@@ -34,9 +35,15 @@ pub(crate) fn status_of(session: &Session) -> Status {
 
 impl Proxy {
     /// An OK packet; `info` is text for people.
-    pub(crate) fn send_ok(&mut self, id: SessionId, mut seq: u8, info: &[u8]) {
+    pub(crate) fn send_ok(&mut self, id: SessionId, seq: u8, info: &[u8]) {
+        self.send_ok_telling(id, seq, info, &[]);
+    }
+
+    /// The same with what has changed, for a client that asks to be told.
+    fn send_ok_telling(&mut self, id: SessionId, mut seq: u8, info: &[u8], session_track: &[u8]) {
         let Some(session) = self.sessions.get(id) else { return };
-        let ok = OkPacket { status: status_of(session), info, ..OkPacket::default() };
+        let status = status_of(session);
+        let ok = OkPacket { status, info, session_track, ..OkPacket::default() };
         let caps = session.caps;
         self.orders.send(End::Client(id), |out| write_ok(out, &mut seq, caps, &ok));
     }
@@ -66,6 +73,18 @@ impl Proxy {
             session.row_count = 0;
         }
         self.send_ok(id, 1, info);
+    }
+
+    /// Answers a `SET` that no server was asked about.
+    pub(crate) fn answer_set(&mut self, id: SessionId, set: &SetStatement<'_>) {
+        self.answered(id, true);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.row_count = 0;
+        let track = match session.caps.contains(Caps::SESSION_TRACK) {
+            true => changes_by(set),
+            false => Vec::new(),
+        };
+        self.send_ok_telling(id, 1, b"", &track);
     }
 
     /// Answers a query, or the execution of a statement, as a rule says.

@@ -254,7 +254,10 @@ impl Proxy {
             self.stats.set_names += u64::from(matches!(assignment, Assignment::Names { .. }));
             self.stats.autocommits += u64::from(matches!(assignment, Assignment::Autocommit(_)));
         }
-        let busy = session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some();
+        let settings = session.want.settings.as_deref();
+        // what its client is told of is not what servers tell of by default
+        let tells = settings.is_some_and(|settings| settings.get(TRACKED).is_some());
+        let busy = tells || session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some();
         if assigned.is_certain && !busy {
             let is_autocommit = |a: &&Assignment<'_>| matches!(a, Assignment::Autocommit(_));
             let filtered = set.assignments.iter().filter(is_autocommit).count();
@@ -267,7 +270,7 @@ impl Proxy {
             if assigned.insert_id.is_some() {
                 self.insert_id_told(id, None);
             }
-            self.answer_ok(id);
+            self.answer_set(id, &set);
             return SetPlan::Answered;
         }
         let mut holds = Holds::NONE;
@@ -355,6 +358,9 @@ impl Proxy {
         self.begin(id, job, placing);
     }
 }
+
+/// The variables of which servers tell clients.
+const TRACKED: &[u8] = b"session_track_system_variables";
 
 /// Whether a `SET` says if its client is told of any change in the server's session.
 fn sets_tracking(set: &SetStatement<'_>) -> bool {

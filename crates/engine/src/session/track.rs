@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use sql::Effects;
+use sql::{Assignment, Effects, SetStatement};
+use wire::collation_table as collation;
 use wire::command;
 use wire::frame::{self, HEADER_BYTES};
 use wire::reply::{OkPacket, SessionChange, SessionTrack};
@@ -132,6 +133,32 @@ impl Outcome {
         let Self::Done(end) = self else { return false };
         end.track.is_none() && end.status.contains(Status::SESSION_STATE_CHANGED)
     }
+}
+
+/// What servers tell of a `SET`, of the variables that they tell of by default.
+pub(crate) fn changes_by(set: &SetStatement<'_>) -> Vec<u8> {
+    let mut track = Vec::new();
+    let mut tell = |name: &[u8], value: &[u8]| {
+        SessionChange::SystemVariable { name, value }.encode(&mut track);
+    };
+    let names = set.assignments.iter().rev().find_map(|assignment| match assignment {
+        Assignment::Names { charset, .. } => Some(*charset),
+        _ => None,
+    });
+    if let Some(known) = names.and_then(collation::find_charset_default) {
+        for variable in ["client", "results", "connection"] {
+            let name = format!("character_set_{variable}");
+            tell(name.as_bytes(), known.charset.as_bytes());
+        }
+    }
+    let autocommit = set.assignments.iter().rev().find_map(|assignment| match assignment {
+        Assignment::Autocommit(on) => Some(*on),
+        _ => None,
+    });
+    if let Some(on) = autocommit {
+        tell(b"autocommit", if on { b"ON" } else { b"OFF" });
+    }
+    track
 }
 
 /// What makes a statement one of which a change is no surprise: either it is followed, or the lane

@@ -2,10 +2,12 @@
 
 use wire::collation_table as collations;
 use wire::command::code;
+use wire::reply::{OkPacket, SessionChange};
 
 use super::model::Effect;
 use super::plan::{Sending, Setting, packet};
 use super::reply::Expect;
+use crate::answer;
 use crate::dice::Dice;
 use crate::mysqld::set::{NO_MODE, wrong_value};
 
@@ -115,13 +117,36 @@ impl Setting<'_> {
             }
         };
         let id = found.map_or(0, |found| found.id);
-        self.plain("names", self.set_packet(&text), vec![Effect::Collation(id)])
+        let sending = self.plain("names", self.set_packet(&text), vec![Effect::Collation(id)]);
+        let changes = ["client", "results", "connection"]
+            .map(|of| (format!("character_set_{of}"), charset.to_owned()));
+        self.or_telling(sending, &changes)
     }
 
     pub(super) fn autocommit(&self) -> Sending {
         let on = !self.model.autocommit;
         let text = format!("autocommit={}", u8::from(on));
-        self.plain("autocommit", self.set_packet(&text), vec![Effect::Autocommit(on)])
+        let effects = vec![Effect::Autocommit(on)];
+        let sending = self.plain("autocommit", self.set_packet(&text), effects);
+        let value = if on { "ON" } else { "OFF" };
+        self.or_telling(sending, &[("autocommit".into(), value.into())])
+    }
+
+    /// The proxy's own answer tells what has changed; these servers do not.
+    fn or_telling(&self, mut sending: Sending, changes: &[(String, String)]) -> Sending {
+        let caps = self.model.caps;
+        let mut track = Vec::new();
+        for (name, value) in changes {
+            let (name, value) = (name.as_bytes(), value.as_bytes());
+            SessionChange::SystemVariable { name, value }.encode(&mut track);
+        }
+        if let Some(expect) = &mut sending.expect {
+            let silent = expect.candidates.clone();
+            let statuses = silent.iter().filter_map(|ok| OkPacket::parse(ok.get(4..)?, caps).ok());
+            let telling = statuses.map(|ok| answer::ok(caps, ok.status, &track));
+            expect.candidates.extend(telling);
+        }
+        sending
     }
 }
 
