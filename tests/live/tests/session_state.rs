@@ -457,6 +457,43 @@ fn data_for_no_parameter_fails_executions_until_a_reset() {
     assert_eq!(told[1][3], [1], "a column");
 }
 
+/// A client may go on with the id of a statement from before, or close it late.
+#[test]
+fn a_statement_from_before_a_reset_is_no_other() {
+    let Some(cluster) = live::cluster("old statement", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    let resets: [&dyn Fn(&mut Raw); 2] = [
+        &|end| {
+            end.send(0, b"\x1f").expect("sent");
+            end.receive().expect("answered");
+        },
+        &|end| end.change_user(("app", "app"), 45).expect("sent"),
+    ];
+    for reset in resets {
+        for port in [cluster.primary().port, proxy.port] {
+            let mut end = Raw::login(port, "app", "app").expect("logged in");
+            let old = prepared(&mut end, b"SELECT 1");
+            reset(&mut end);
+            let new = prepared(&mut end, b"SELECT 2");
+            assert_ne!(old, new);
+            end.send(0, &[b"\x17", &old[..], b"\x00\x01\0\0\0"].concat()).expect("sent");
+            let (_, error) = end.receive().expect("answered");
+            assert_eq!(error.get(..3), Some(&b"\xff\xdb\x04"[..]), "{}", error.escape_ascii());
+            end.send(0, &[b"\x19", &old[..]].concat()).expect("sent");
+            end.send(0, &[b"\x17", &new[..], b"\x00\x01\0\0\0"].concat()).expect("sent");
+            assert_eq!(end.receive().expect("answered").1, [1], "a column");
+        }
+    }
+}
+
+/// The id of a statement with one column and no parameter.
+fn prepared(end: &mut Raw, text: &[u8]) -> Vec<u8> {
+    end.send(0, &[b"\x16", text].concat()).expect("sent");
+    let (_, ok) = end.receive().expect("prepared");
+    (0..2).for_each(|_| drop(end.receive().expect("a definition")));
+    ok[1..5].to_vec()
+}
+
 /// Drivers make a type of it.
 #[test]
 fn the_connection_id_has_the_type_that_servers_give_it() {

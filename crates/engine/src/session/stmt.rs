@@ -217,10 +217,13 @@ impl Proxy {
         stmts.get(stmt).map(|handle| handle.id)
     }
 
-    /// A session has no statements any more.
+    /// A session has no statements any more. None gets an id again that one had: a client may
+    /// still have that one, and would execute or close another.
     pub(crate) fn forget_handles(&mut self, id: SessionId) {
-        let stmts = self.sessions.get_mut(id).and_then(|session| session.stmts.take());
-        for key in stmts.into_iter().flat_map(|stmts| stmts.into_keys()) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(stmts) = session.stmts.as_deref_mut() else { return };
+        let none = Handles { last_id: stmts.last_id, ..Handles::default() };
+        for key in std::mem::replace(stmts, none).into_keys() {
             self.texts.forget_unused(key);
         }
     }
