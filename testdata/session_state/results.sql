@@ -97,6 +97,18 @@ SET @@identity = LAST_INSERT_ID() + 1
 SELECT LAST_INSERT_ID(), @@identity
 INSERT INTO t (a) VALUES (1)
 SELECT LAST_INSERT_ID()
+# last_insert_id_set_by_a_prepared_statement
+INSERT INTO t (a) VALUES (1)
+EXEC: SET last_insert_id = 40 + 2
+SELECT LAST_INSERT_ID()
+INSERT INTO t (a) VALUES (1)
+EXEC: SET last_insert_id = 40 + 2
+SELECT LAST_INSERT_ID()
+# last_insert_id_set_beside_others
+INSERT INTO t (a) VALUES (1); SET last_insert_id = 40 + 2
+SELECT LAST_INSERT_ID()
+SET last_insert_id = 50 + 2; INSERT INTO t (a) VALUES (1)
+SELECT LAST_INSERT_ID()
 # last_insert_id_set_to_no_number
 INSERT INTO t (a) VALUES (1)
 SET last_insert_id = (SELECT MAX(id) FROM missing)

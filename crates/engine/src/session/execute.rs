@@ -76,7 +76,8 @@ impl Proxy {
             repeatable,
             effects,
             holds: without_ignored(holds, &route),
-            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID),
+            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID)
+                || holds.intersects(Holds::LAST_INSERT_ID),
             upload,
             sharing: Self::sharing_of(shareable, &route),
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)

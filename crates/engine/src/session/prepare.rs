@@ -11,7 +11,7 @@ use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::result::ReplyKind;
 
 use crate::error;
-use crate::holds::{self, Holds};
+use crate::holds::Holds;
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Step;
 use crate::lane::policy::is_shareable;
@@ -21,7 +21,7 @@ use crate::proxy::Proxy;
 use crate::route::{Answer, Route};
 use crate::session::local::status_of;
 use crate::session::place::Placing;
-use crate::session::query::without_ignored;
+use crate::session::query::{holds_of, without_ignored};
 use crate::session::stmt::{Handle, Missing};
 use crate::session::{Job, Stage, What};
 use crate::stmt::{Sought, Text};
@@ -129,7 +129,7 @@ impl Proxy {
                     text: text.into(),
                     digest: digest.map(Into::into),
                     effects: facts.effects,
-                    holds: holds::of_statement(facts.verb, facts.effects, false),
+                    holds: holds_of(&facts, text),
                     repeatable: is_read_only(&facts),
                     shareable: is_shareable(facts.verb, facts.effects)
                         && session.want.modes().read_as_default(text),

@@ -82,13 +82,13 @@ impl Proxy {
             Some(_) => Facts { effects: facts.effects.without(RESULTS), ..facts },
             None => facts,
         };
-        let mut holds = holds::of_statement(facts.verb, facts.effects, false);
+        let mut holds = holds_of(&facts, text);
         let mut what = What::Plain;
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
                 SetPlan::Replayed { holds: left } => holds = left,
-                SetPlan::Sent => holds.set(Holds::LAST_INSERT_ID, names_insert_id(text)),
+                SetPlan::Sent => {}
             }
             what = What::Set;
         } else if facts.schema.is_some() {
@@ -368,6 +368,16 @@ fn sets_tracking(set: &SetStatement<'_>) -> bool {
         Assignment::Variable { name, .. } => name.eq_ignore_ascii_case(OF_THE_PROXY),
         _ => false,
     })
+}
+
+/// The reasons to keep a lane that a statement gives.
+pub(crate) fn holds_of(facts: &Facts, text: &[u8]) -> Holds {
+    let mut holds = holds::of_statement(facts.verb, facts.effects, false);
+    let may_set = facts.verb == Verb::Set || facts.effects.intersects(Effects::MULTI_STATEMENT);
+    if may_set && names_insert_id(text) {
+        holds.set(Holds::LAST_INSERT_ID, true);
+    }
+    holds
 }
 
 /// Whether a `SET` may give the last insert id a value.
