@@ -457,6 +457,23 @@ fn data_for_no_parameter_fails_executions_until_a_reset() {
     assert_eq!(told[1][3], [1], "a column");
 }
 
+/// The client asks for less than the lane does, whatever it has its server tell.
+#[test]
+fn a_client_that_cannot_be_told_of_changes_is_not() {
+    let Some(cluster) = live::cluster("untold changes", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    for text in ["SET session_track_state_change = 1", "SET NAMES latin1", "SET @x = 1"] {
+        let told = [cluster.primary().port, proxy.port].map(|port| {
+            let mut end = Raw::login(port, "app", "app").expect("logged in");
+            end.send(0, b"\x03SET session_track_state_change = 1").expect("sent");
+            end.receive().expect("answered");
+            end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+            end.receive().expect("answered").1.len()
+        });
+        assert_eq!(told, [7; 2], "{text}");
+    }
+}
+
 /// A client may go on with the id of a statement from before, or close it late.
 #[test]
 fn a_statement_from_before_a_reset_is_no_other() {

@@ -1,6 +1,7 @@
 //! `COM_QUERY` and the other commands with a reply that are not about prepared statements.
 
 use sql::{Assignment, Effects, Facts, Modes, SetStatement, Verb};
+use wire::Caps;
 use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
@@ -247,7 +248,8 @@ impl Proxy {
         }
         let Some(set) = sql::parse_set_in(text, session.want.modes()) else { return SetPlan::Sent };
         let Some(assigned) = assigned(&session.want, &set) else {
-            session.told_any_change |= sets_tracking(&set);
+            let can_be_told = session.caps.contains(Caps::SESSION_TRACK);
+            session.told_any_change |= can_be_told && sets_tracking(&set);
             return SetPlan::Sent;
         };
         for assignment in &set.assignments {
