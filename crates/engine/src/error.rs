@@ -153,8 +153,9 @@ pub fn wrong_arguments(command: &str) -> SqlError {
 }
 
 /// MySQL 1421 for a fetch from a statement without a cursor.
-pub fn no_open_cursor(id: u32) -> SqlError {
-    error(1421, *b"HY000", format!("The statement ({id}) has no open cursor."))
+pub fn no_open_cursor(id: u32, is_mariadb: bool) -> SqlError {
+    let end = if is_mariadb { "" } else { "." };
+    error(1421, *b"HY000", format!("The statement ({id}) has no open cursor{end}"))
 }
 
 /// MySQL 1461 for a client that has as many statements as one may have.

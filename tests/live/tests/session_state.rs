@@ -503,6 +503,25 @@ fn a_statement_from_before_a_reset_is_no_other() {
     }
 }
 
+/// MySQL ends its text with a full stop.
+#[test]
+fn a_fetch_without_a_cursor_fails_as_on_a_server() {
+    let Some(cluster) = live::cluster("no cursor", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, &["127.0.0.1"], 2);
+    for port in [cluster.primary().port, proxy.port] {
+        let mut end = Raw::login(port, "app", "app").expect("logged in");
+        let stmt = prepared(&mut end, b"SELECT 1");
+        end.send(0, &[b"\x1c", &stmt[..], b"\x01\0\0\0"].concat()).expect("sent");
+        let (_, error) = end.receive().expect("answered");
+        let id = u32::from_le_bytes(stmt[..].try_into().expect("four bytes"));
+        let told = [
+            b"\xff\x8d\x05#HY000",
+            &format!("The statement ({id}) has no open cursor").into_bytes()[..],
+        ];
+        assert_eq!(error, told.concat(), "{}", error.escape_ascii());
+    }
+}
+
 /// The id of a statement with one column and no parameter.
 fn prepared(end: &mut Raw, text: &[u8]) -> Vec<u8> {
     end.send(0, &[b"\x16", text].concat()).expect("sent");

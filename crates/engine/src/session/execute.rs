@@ -178,7 +178,10 @@ impl Proxy {
                 self.run_tied(id, lane, Job { retries_left: 0, ..job });
             }
             None if resets => self.answer_ok(id),
-            None => self.answer_error(id, &error::no_open_cursor(stmt.0)),
+            None => {
+                let is_mariadb = self.offer.collations.are_of_mariadb();
+                self.answer_error(id, &error::no_open_cursor(stmt.0, is_mariadb));
+            }
         }
     }
 
