@@ -60,11 +60,6 @@ impl Console {
         }
     }
 
-    /// Limits how long the answer to a statement may take.
-    pub fn set_patience(&self, limit: Duration) -> Result<()> {
-        Ok(self.stream.set_read_timeout(Some(limit))?)
-    }
-
     /// Executes one or several statements; gives the rows of the last result.
     pub fn sql(&mut self, text: &str) -> Result<Vec<Row>> {
         let mut command = vec![0x03];

@@ -57,12 +57,6 @@ impl Running {
             Addr::Unix(_) => None,
         }
     }
-
-    /// Makes a server read-only or writable, as in a failover.
-    pub fn set_read_only(&self, server: usize, on: bool) {
-        // a loop that has ended serves nobody
-        let _ = self.mailbox.post(Mail::SetReadOnly { server, on });
-    }
 }
 
 impl Drop for Running {

@@ -40,13 +40,6 @@ pub struct Servers {
 pub enum Mail {
     /// End the loop.
     Stop,
-    /// Make a server, by its place in the list, read-only or writable.
-    SetReadOnly {
-        /// Which one.
-        server: usize,
-        /// Whether it refuses writes from now on.
-        on: bool,
-    },
 }
 
 #[derive(Debug)]
@@ -319,14 +312,8 @@ impl Service for Servers {
     }
 
     fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
-        match mail {
-            Mail::Stop => io.stop(),
-            Mail::SetReadOnly { server, on } => {
-                if let Some(server) = self.servers.get(server) {
-                    server.read_only.store(on, Ordering::Relaxed);
-                }
-            }
-        }
+        let Mail::Stop = mail;
+        io.stop();
     }
 
     fn on_turn_end<D: Driver>(&mut self, io: &mut Edge<D>) {

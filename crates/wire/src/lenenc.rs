@@ -22,16 +22,6 @@ pub fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// How many bytes [`write_int`] appends for `value`.
-pub const fn int_len(value: u64) -> usize {
-    match value {
-        0..=0xfa => 1,
-        0xfb..=0xffff => 3,
-        0x1_0000..=0xff_ffff => 4,
-        _ => 9,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,7 +44,6 @@ mod tests {
             let mut out = Vec::new();
             write_int(&mut out, value);
             assert_eq!(out, bytes);
-            assert_eq!(int_len(value), bytes.len());
         }
     }
 

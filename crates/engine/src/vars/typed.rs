@@ -9,7 +9,7 @@ use std::fmt;
 
 use sql::DigestOptions;
 
-use super::{Effect, Interface, Value, Variable};
+use super::{Effect, Interface, Value};
 use crate::config_fault::ConfigFault;
 
 /// Declares [`Vars`]: each field with its type and the variable it is read from.
@@ -260,14 +260,6 @@ impl Vars {
     /// Every variable with its value, by name.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
-    }
-
-    /// The variables whose value is not their default and that nothing looks at yet.
-    pub fn without_effect(&self) -> impl Iterator<Item = &'static Variable> {
-        super::all().filter(|variable| {
-            variable.effect == Effect::NotYet
-                && self.values.get(&variable.full_name()) != Some(&variable.default_value())
-        })
     }
 }
 

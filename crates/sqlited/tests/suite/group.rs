@@ -65,9 +65,4 @@ impl Group {
     pub(crate) fn replica(&self) -> Conn {
         Conn::new(self.options(1, "demo", "demo")).unwrap()
     }
-
-    /// What runs.
-    pub(crate) fn running(&self) -> &Running {
-        &self.running
-    }
 }
