@@ -19,7 +19,6 @@ use crate::fault::AdminFault;
 use crate::statement::split;
 use encode::Form;
 use login::Exchange;
-pub(crate) use login::nonce_of;
 use prepared::Statements;
 
 /// A connection of the interface.

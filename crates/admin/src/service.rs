@@ -8,10 +8,11 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
+use wire::auth::nonce_of;
 use wire::frame::{HEADER_BYTES, Header};
 
 use crate::admin::Admin;
-use crate::client::{Client, Next, nonce_of};
+use crate::client::{Client, Next};
 use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;

@@ -179,7 +179,7 @@ impl Proxy {
     pub fn on_accepted(&mut self, arrival: Arrival) -> SessionId {
         self.stats.clients_created += 1;
         let now_us = self.now_us;
-        let scramble = crate::session::scramble_of(arrival.random);
+        let scramble = wire::auth::nonce_of(arrival.random);
         let admitted = arrival.admitted;
         let failed = self.has_failed_often(arrival.failed_logins);
         let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));

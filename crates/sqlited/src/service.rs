@@ -97,8 +97,7 @@ impl Servers {
         self.random
             .read_exact(&mut scramble)
             .map_err(|error| Fault::new(1105, b"HY000", format!("no random bytes: {error}")))?;
-        // some clients stop at a NUL or a dollar
-        let scramble = scramble.map(|byte| byte % 90 + b'%');
+        let scramble = wire::auth::nonce_of(scramble);
         loop {
             self.last_id = self.last_id.wrapping_add(1);
             if self.last_id != 0 && !self.ids.contains_key(&self.last_id) {

@@ -3,7 +3,7 @@
 //! How long a refusal is held back is the service's business.
 
 use engine::vars::Vars;
-use wire::auth::{Plugin, native, sha2};
+use wire::auth::{Plugin, native, nonce_of, sha2};
 use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
 use wire::{Caps, Status, reply};
 
@@ -198,11 +198,6 @@ impl Client {
         self.write_fault(&AdminFault::refused(message), out);
         Next::Refused { user: user.to_owned(), why: why.to_owned() }
     }
-}
-
-/// A nonce of random bytes: some clients stop at a NUL or a dollar.
-pub(crate) fn nonce_of(bytes: [u8; 20]) -> [u8; 20] {
-    bytes.map(|byte| byte % 90 + b'%')
 }
 
 /// The account of a name, as variables in force have it.

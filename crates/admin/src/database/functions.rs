@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result};
-use wire::auth::{native, sha2};
+use wire::auth::{native, nonce_of, sha2};
 
 use super::lock;
 
@@ -81,7 +81,7 @@ fn sha2_password(context: &Context<'_>) -> Result<Value> {
         (1 | 2, None, _) | (2, _, None) => Err(TYPE),
         (1, Some(password), _) => random()
             .map_err(|_| TYPE)
-            .map(|bytes| sha2::make_stored_hash(&password, &sha2::to_salt(&bytes))),
+            .map(|bytes| sha2::make_stored_hash(&password, &nonce_of(bytes))),
         (2, Some(password), Some(salt)) => match <[u8; 20]>::try_from(salt.as_slice()) {
             Ok(salt) => Ok(sha2::make_stored_hash(&password, &salt)),
             Err(_) => Err(SIZE),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use wire::auth::{Plugin, native, sha2};
+use wire::auth::{Plugin, native, nonce_of, sha2};
 use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
@@ -59,18 +59,9 @@ enum Check {
     Full,
 }
 
-/// Makes a scramble of random bytes: no zero, and no `$`, which some clients treat as an end.
-pub(crate) fn scramble_of(random: [u8; 20]) -> [u8; 20] {
-    random.map(|byte| match byte & 0x7f {
-        0 => b'a',
-        b'$' => b'b',
-        other => other,
-    })
-}
-
 /// The next challenge on the same connection, which only who knows the secret can foretell.
 pub(crate) fn scramble_after(last: [u8; 20], secret: &[u8; 32]) -> [u8; 20] {
-    scramble_of(native::double_sha1(&[last.as_slice(), secret].concat()))
+    nonce_of(native::double_sha1(&[last.as_slice(), secret].concat()))
 }
 
 impl Proxy {

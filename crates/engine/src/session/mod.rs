@@ -66,7 +66,7 @@ mod turns;
 pub use adopt::Replaced;
 pub(crate) use diagnostics::Warned;
 pub use give::Parcel;
-pub(crate) use login::{Login, scramble_of};
+pub(crate) use login::Login;
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Handles;
 pub(crate) use tell::share;

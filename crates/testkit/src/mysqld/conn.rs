@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use io::Micros;
+use wire::auth::nonce_of;
 use wire::execute::ParamType;
 use wire::{Caps, Status};
 
@@ -97,7 +98,7 @@ impl Conn {
             server_name: of.name,
             // far from the ids that the proxy gives its clients
             thread: 1_000_000 + made,
-            scramble: dice.bytes20().map(|byte| byte % 90 + 37),
+            scramble: nonce_of(dice.bytes20()),
             login: Some(Login::new(of.sha2, dice.percent(10))),
             busy: None,
             mute: false,

@@ -44,9 +44,28 @@ impl Plugin {
     }
 }
 
+/// Makes a nonce, or a salt, of random bytes: seven bits of each, without the NUL and the `$` at
+/// which some clients and servers stop reading.
+pub fn nonce_of<const N: usize>(random: [u8; N]) -> [u8; N] {
+    random.map(|byte| match byte & 0x7f {
+        0 | b'$' => b'x',
+        letter => letter,
+    })
+}
+
 /// XORs `key` over `data`, repeating it.
 fn xor(data: &mut [u8], key: &[u8]) {
     for (byte, mask) in data.iter_mut().zip(key.iter().cycle()) {
         *byte ^= mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_hold_neither_nul_nor_dollar() {
+        assert_eq!(&nonce_of([0, b'$', 0x80, 0xa4, 1, 255]), b"xxxx\x01\x7f");
     }
 }

@@ -51,20 +51,12 @@ pub fn verify_stored(password: &[u8], stored: &[u8]) -> bool {
 }
 
 /// The stored form of a password: `$A$005$`, the salt, and the hash. The salt must not hold a NUL
-/// or a `$`; [`to_salt`] makes one of random bytes.
+/// or a `$`; [`super::nonce_of`] makes one of random bytes.
 pub fn make_stored_hash(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     let mut stored = STORED_PREFIX.to_vec();
     stored.extend_from_slice(salt);
     stored.extend_from_slice(&crypt::sha256_crypt(password, salt, 5 * ROUNDS_FACTOR));
     stored
-}
-
-/// A salt of random bytes: seven bits of each, without NUL and `$`.
-pub fn to_salt(random: &[u8; SALT_BYTES]) -> [u8; SALT_BYTES] {
-    random.map(|byte| match byte & 0x7f {
-        0 | b'$' => b'x',
-        letter => letter,
-    })
 }
 
 /// The rounds, the salt and the hash in a stored password. The three digits of the rounds are
@@ -139,14 +131,6 @@ mod tests {
         assert!(!verify_stored(b"hashcat", b"$A$000$"));
         assert!(!verify_stored(b"hashcat", &stored[..stored.len() - 1]));
         assert!(!verify_stored(b"hashcat", &stored[1..]));
-    }
-
-    #[test]
-    fn salts_hold_neither_nul_nor_dollar() {
-        let salt =
-            to_salt(&[0, b'$', 0x80, 0xa4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255]);
-        assert_eq!(&salt[..5], b"xxxx\x01");
-        assert_eq!(salt[19], 0x7f);
     }
 
     proptest! {
