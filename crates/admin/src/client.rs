@@ -75,7 +75,7 @@ impl Client {
             from,
             local,
             id,
-            caps: login::OFFERED,
+            caps: Caps::OF_OWN_SERVERS,
             seq: 0,
             exchange: Some(Exchange::new(scramble)),
             awaits_sha2: false,

@@ -89,6 +89,26 @@ impl Caps {
     /// MariaDB: a bulk execute answers with a result for each of its parts.
     pub const MARIADB_BULK_UNIT_RESULTS: Self = Self(1 << 37);
 
+    /// What servers offer that Tidegate itself plays: the interface for administrators, and those
+    /// that are embedded.
+    pub const OF_OWN_SERVERS: Self = Self::MYSQL
+        .union(Self::FOUND_ROWS)
+        .union(Self::LONG_FLAG)
+        .union(Self::CONNECT_WITH_DB)
+        .union(Self::IGNORE_SPACE)
+        .union(Self::PROTOCOL_41)
+        .union(Self::INTERACTIVE)
+        .union(Self::TRANSACTIONS)
+        .union(Self::RESERVED)
+        .union(Self::SECURE_CONNECTION)
+        .union(Self::MULTI_STATEMENTS)
+        .union(Self::MULTI_RESULTS)
+        .union(Self::PS_MULTI_RESULTS)
+        .union(Self::PLUGIN_AUTH)
+        .union(Self::CONNECT_ATTRS)
+        .union(Self::PLUGIN_AUTH_LENENC)
+        .union(Self::DEPRECATE_EOF);
+
     /// All flags that MariaDB added.
     pub const MARIADB_ALL: Self = Self(0xffff_ffff << 32);
 

@@ -12,27 +12,6 @@ use crate::admin::{Admin, Role, Session};
 use crate::database::random;
 use crate::fault::AdminFault;
 
-/// What the interface offers.
-pub(super) const OFFERED: Caps = Caps(
-    Caps::MYSQL.0
-        | Caps::FOUND_ROWS.0
-        | Caps::LONG_FLAG.0
-        | Caps::CONNECT_WITH_DB.0
-        | Caps::IGNORE_SPACE.0
-        | Caps::PROTOCOL_41.0
-        | Caps::INTERACTIVE.0
-        | Caps::TRANSACTIONS.0
-        | Caps::RESERVED.0
-        | Caps::SECURE_CONNECTION.0
-        | Caps::MULTI_STATEMENTS.0
-        | Caps::MULTI_RESULTS.0
-        | Caps::PS_MULTI_RESULTS.0
-        | Caps::PLUGIN_AUTH.0
-        | Caps::CONNECT_ATTRS.0
-        | Caps::PLUGIN_AUTH_LENENC.0
-        | Caps::DEPRECATE_EOF.0,
-);
-
 /// A client that has not proved its password yet.
 pub(super) struct Exchange {
     scramble: [u8; 20],
@@ -64,7 +43,7 @@ impl Client {
             server_version: version.as_bytes(),
             connection_id: self.id,
             scramble: exchange.scramble,
-            caps: OFFERED,
+            caps: Caps::OF_OWN_SERVERS,
             collation: 45,
             status: Status::AUTOCOMMIT,
             plugin: Plugin::NativePassword.name().as_bytes(),
@@ -87,7 +66,7 @@ impl Client {
             self.write_fault(&AdminFault::new(1043, *b"08S01", "Bad handshake"), out);
             return Next::Close;
         };
-        self.caps = response.caps.intersect(OFFERED);
+        self.caps = response.caps.intersect(Caps::OF_OWN_SERVERS);
         let user = String::from_utf8_lossy(response.user).into_owned();
         let schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
         match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {

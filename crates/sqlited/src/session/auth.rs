@@ -13,27 +13,6 @@ use crate::fault::Fault;
 use crate::options::User;
 use crate::store::Store;
 
-/// What the server offers.
-pub(super) const OFFERED: Caps = Caps(
-    Caps::MYSQL.0
-        | Caps::FOUND_ROWS.0
-        | Caps::LONG_FLAG.0
-        | Caps::CONNECT_WITH_DB.0
-        | Caps::IGNORE_SPACE.0
-        | Caps::PROTOCOL_41.0
-        | Caps::INTERACTIVE.0
-        | Caps::TRANSACTIONS.0
-        | Caps::RESERVED.0
-        | Caps::SECURE_CONNECTION.0
-        | Caps::MULTI_STATEMENTS.0
-        | Caps::MULTI_RESULTS.0
-        | Caps::PS_MULTI_RESULTS.0
-        | Caps::PLUGIN_AUTH.0
-        | Caps::CONNECT_ATTRS.0
-        | Caps::PLUGIN_AUTH_LENENC.0
-        | Caps::DEPRECATE_EOF.0,
-);
-
 /// The plugin that the greeting names.
 const GREETED: Plugin = Plugin::NativePassword;
 
@@ -68,7 +47,7 @@ impl Session {
             server_version: Server::VERSION.as_bytes(),
             connection_id: self.work.facts.connection_id,
             scramble: self.exchange.scramble,
-            caps: OFFERED,
+            caps: Caps::OF_OWN_SERVERS,
             collation: 45,
             status: Status::AUTOCOMMIT,
             plugin: GREETED.name().as_bytes(),
@@ -91,7 +70,7 @@ impl Session {
             return Err(bad_handshake());
         }
         let response = HandshakeResponse::parse(payload).map_err(|_| bad_handshake())?;
-        self.caps = response.caps.intersect(OFFERED);
+        self.caps = response.caps.intersect(Caps::OF_OWN_SERVERS);
         let claim = Claim {
             user: String::from_utf8_lossy(response.user).into_owned(),
             schema: String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned(),
