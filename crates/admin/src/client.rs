@@ -31,8 +31,6 @@ pub(crate) struct Client {
     caps: Caps,
     seq: u8,
     exchange: Option<Exchange>,
-    /// The answer awaited is one of `caching_sha2_password`.
-    awaits_sha2: bool,
     session: Session,
     statements: Statements,
 }
@@ -78,7 +76,6 @@ impl Client {
             caps: Caps::OF_OWN_SERVERS,
             seq: 0,
             exchange: Some(Exchange::new(scramble)),
-            awaits_sha2: false,
             session: Session::new(crate::Role::Reader, "", id),
             statements: Statements::default(),
         };

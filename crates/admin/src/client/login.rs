@@ -15,8 +15,16 @@ use crate::fault::AdminFault;
 /// A client that has not proved its password yet.
 pub(super) struct Exchange {
     scramble: [u8; 20],
-    /// The account whose answer by another plugin is awaited, and the schema it asked for.
-    switched: Option<(String, String)>,
+    /// Whose answer is awaited after a switch.
+    switched: Option<Claim>,
+}
+
+/// Who the client says it is.
+struct Claim {
+    user: String,
+    schema: String,
+    /// The plugin that its answer is by.
+    plugin: Plugin,
 }
 
 /// An account of the interface.
@@ -59,37 +67,26 @@ impl Client {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Next {
-        if let Some((user, schema)) = exchange.switched.take() {
-            return self.verify(admin, &exchange, (&user, &schema), (payload, true), out);
+        if let Some(claim) = exchange.switched.take() {
+            return self.verify(admin, &exchange, &claim, payload, out);
         }
         let Ok(response) = HandshakeResponse::parse(payload) else {
             self.write_fault(&AdminFault::new(1043, *b"08S01", "Bad handshake"), out);
             return Next::Close;
         };
         self.caps = response.caps.intersect(Caps::OF_OWN_SERVERS);
-        let user = String::from_utf8_lossy(response.user).into_owned();
-        let schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
+        let claim = Claim {
+            user: String::from_utf8_lossy(response.user).into_owned(),
+            schema: String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned(),
+            plugin: asked_by(response.plugin),
+        };
         match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {
             Plugin::NativePassword => {
-                let answer = (response.auth_response, false);
-                self.verify(admin, &exchange, (&user, &schema), answer, out)
+                self.verify(admin, &exchange, &claim, response.auth_response, out)
             }
-            other if self.caps.contains(Caps::PLUGIN_AUTH) => {
-                // a client that has no native passwords any more asks by its plugin
-                let plugin = match other {
-                    Plugin::CachingSha2 => Plugin::CachingSha2,
-                    _ => Plugin::NativePassword,
-                };
-                let sha2 = plugin == Plugin::CachingSha2;
-                let data = &exchange.scramble;
-                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
-                reply::write_auth_switch(out, &mut self.seq, &switch);
-                self.awaits_sha2 = sha2;
-                exchange.switched = Some((user, schema));
-                self.exchange = Some(exchange);
-                Next::Go
-            }
-            _ => self.refuse(&user, "its plugin is not supported", out),
+            // a client that has no native passwords any more asks by its plugin
+            _ if self.caps.contains(Caps::PLUGIN_AUTH) => self.switch(exchange, claim, out),
+            _ => self.refuse(&claim.user, "its plugin is not supported", out),
         }
     }
 
@@ -105,30 +102,36 @@ impl Client {
             return Next::Go;
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let plugin = match command.plugin.map(Plugin::from_name) {
-            Some(Plugin::CachingSha2) => Plugin::CachingSha2,
-            _ => Plugin::NativePassword,
+        let claim = Claim {
+            user: text(command.user),
+            schema: text(command.schema),
+            plugin: asked_by(command.plugin),
         };
-        let mut exchange = Exchange::new(nonce_of(bytes));
-        let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data: &exchange.scramble };
-        reply::write_auth_switch(out, &mut self.seq, &switch);
-        exchange.switched = Some((text(command.user), text(command.schema)));
-        self.awaits_sha2 = plugin == Plugin::CachingSha2;
-        self.exchange = Some(exchange);
         self.statements = Statements::default();
+        self.switch(Exchange::new(nonce_of(bytes)), claim, out)
+    }
+
+    /// Asks for an answer by the plugin of the claim.
+    fn switch(&mut self, mut exchange: Exchange, claim: Claim, out: &mut Vec<u8>) -> Next {
+        let plugin = claim.plugin.name().as_bytes();
+        let switch = AuthSwitch { plugin, data: &exchange.scramble };
+        reply::write_auth_switch(out, &mut self.seq, &switch);
+        exchange.switched = Some(claim);
+        self.exchange = Some(exchange);
         Next::Go
     }
 
-    /// Judges an answer; `switched` is one that was asked for by a switch.
+    /// Judges an answer.
     fn verify(
         &mut self,
         admin: &Admin,
         exchange: &Exchange,
-        (user, schema): (&str, &str),
-        (answer, switched): (&[u8], bool),
+        claim: &Claim,
+        answer: &[u8],
         out: &mut Vec<u8>,
     ) -> Next {
-        let sha2_asked = switched && self.awaits_sha2;
+        let Claim { user, schema, plugin } = claim;
+        let by_sha2 = *plugin == Plugin::CachingSha2;
         let Some(account) = find(admin, user) else {
             return self.refuse(user, "there is no such account", out);
         };
@@ -137,10 +140,10 @@ impl Client {
         let password = account.password.as_bytes();
         let right = match native::parse_stored(password) {
             _ if password.is_empty() || silent => password.is_empty() && silent,
-            Some(double) if !sha2_asked => {
+            Some(double) if !by_sha2 => {
                 native::verify(answer, &exchange.scramble, &double).is_some()
             }
-            None if sha2_asked => sha2::verify_fast(answer, &exchange.scramble, password),
+            None if by_sha2 => sha2::verify_fast(answer, &exchange.scramble, password),
             None => {
                 let double = native::double_sha1(password);
                 native::verify(answer, &exchange.scramble, &double).is_some()
@@ -154,15 +157,15 @@ impl Client {
         if account.local_only && !self.local {
             let message = format!("User '{user}' can only connect locally");
             self.write_fault(&AdminFault::new(1040, *b"42000", message), out);
-            let (user, why) = (user.to_owned(), "it may only connect locally".to_owned());
+            let (user, why) = (user.clone(), "it may only connect locally".to_owned());
             return Next::Refused { user, why };
         }
-        if sha2_asked && !silent {
+        if by_sha2 && !silent {
             reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
         }
         self.session = Session::new(account.role, user, self.id);
         if !schema.is_empty() {
-            self.session.schema = schema.to_owned();
+            self.session.schema = schema.clone();
         }
         self.write_done(out);
         Next::Welcome
@@ -176,6 +179,14 @@ impl Client {
         );
         self.write_fault(&AdminFault::refused(message), out);
         Next::Refused { user: user.to_owned(), why: why.to_owned() }
+    }
+}
+
+/// The plugin to ask a client by that named one, or none.
+fn asked_by(named: Option<&[u8]>) -> Plugin {
+    match named.map(Plugin::from_name) {
+        Some(Plugin::CachingSha2) => Plugin::CachingSha2,
+        _ => Plugin::NativePassword,
     }
 }
 
