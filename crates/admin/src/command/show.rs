@@ -22,20 +22,26 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         && ["GLOBAL", "SESSION", "MYSQL"].iter().any(|scope| is(statement.word(1), scope));
     if scoped || is(statement.word(1), "STATUS") {
         let at = if scoped { 3 } else { 2 };
-        let filter = match statement.word(at) {
-            "" => String::new(),
-            word if is(word, "LIKE") => {
-                format!("WHERE Variable_name LIKE {} ESCAPE '\\'", statement.text_from(at + 1))
-            }
-            word if is(word, "WHERE") => statement.text_from(at).to_owned(),
-            _ => return Ok(None),
-        };
+        let Some(filter) = filter(statement, at) else { return Ok(None) };
         return query(format!(
             "SELECT * FROM (SELECT Variable_Name AS Variable_name, Variable_Value AS Value \
              FROM stats.stats_mysql_global) {filter}"
         ));
     }
     Ok(None)
+}
+
+/// The end of a SHOW of names and values, from a word on, as SQL over its rows; `None` where it is
+/// neither LIKE nor WHERE nor nothing.
+pub(super) fn filter(statement: &Statement<'_>, at: usize) -> Option<String> {
+    match statement.word(at) {
+        "" => Some(String::new()),
+        word if is(word, "LIKE") => {
+            Some(format!("WHERE Variable_name LIKE {} ESCAPE '\\'", statement.text_from(at + 1)))
+        }
+        word if is(word, "WHERE") => Some(statement.text_from(at).to_owned()),
+        _ => None,
+    }
 }
 
 /// SQL that runs with the rights of who asked.

@@ -34,18 +34,8 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
     }
 }
 
-fn tables(session: &Session, statement: &Statement<'_>, mut at: usize, full: bool) -> Found {
-    let mut schema = home(session);
-    if is_from(statement.word(at)) {
-        schema = named_schema(session, &unquoted(statement.word(at + 1)))?;
-        at += 2;
-    }
-    let like = match statement.word(at) {
-        word if is(word, "LIKE") => {
-            format!("AND name LIKE {} ESCAPE '\\'", literal(&unquoted(statement.word(at + 1))))
-        }
-        _ => String::new(),
-    };
+fn tables(session: &Session, statement: &Statement<'_>, at: usize, full: bool) -> Found {
+    let (schema, like) = scope(session, statement, at)?;
     let kind = if full { ", 'BASE TABLE' AS Table_type" } else { "" };
     Step::own(format!(
         "SELECT name AS tables{kind} FROM {}.sqlite_master WHERE type IN ('table', 'view') \
@@ -104,7 +94,24 @@ fn fields(admin: &Admin, session: &Session, statement: &Statement<'_>, at: usize
 }
 
 fn status(session: &Session, statement: &Statement<'_>) -> Found {
-    let mut at = 3;
+    let (schema, like) = scope(session, statement, 3)?;
+    Step::own(format!(
+        "SELECT name AS Name, 'SQLite' AS Engine, 10 AS Version, 'Dynamic' AS Row_format, \
+         0 AS Rows, 0 AS Avg_row_length, 0 AS Data_length, 0 AS Max_data_length, \
+         0 AS Index_length, 0 AS Data_free, NULL AS Auto_increment, NULL AS Create_time, \
+         NULL AS Update_time, NULL AS Check_time, 'utf8_general_ci' AS Collation, \
+         NULL AS Checksum, '' AS Create_options, '' AS Comment \
+         FROM {}.sqlite_master WHERE type = 'table' {like} ORDER BY name",
+        schema.name()
+    ))
+}
+
+/// The schema that a SHOW names from a word on, or the session's, and its LIKE as an AND of SQL.
+fn scope(
+    session: &Session,
+    statement: &Statement<'_>,
+    mut at: usize,
+) -> Result<(Schema, String), AdminFault> {
     let mut schema = home(session);
     if is_from(statement.word(at)) {
         schema = named_schema(session, &unquoted(statement.word(at + 1)))?;
@@ -116,15 +123,7 @@ fn status(session: &Session, statement: &Statement<'_>) -> Found {
         }
         _ => String::new(),
     };
-    Step::own(format!(
-        "SELECT name AS Name, 'SQLite' AS Engine, 10 AS Version, 'Dynamic' AS Row_format, \
-         0 AS Rows, 0 AS Avg_row_length, 0 AS Data_length, 0 AS Max_data_length, \
-         0 AS Index_length, 0 AS Data_free, NULL AS Auto_increment, NULL AS Create_time, \
-         NULL AS Update_time, NULL AS Check_time, 'utf8_general_ci' AS Collation, \
-         NULL AS Checksum, '' AS Create_options, '' AS Comment \
-         FROM {}.sqlite_master WHERE type = 'table' {like} ORDER BY name",
-        schema.name()
-    ))
+    Ok((schema, like))
 }
 
 /// A table's schema and name, as `schema.table` or `table`.

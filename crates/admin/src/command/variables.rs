@@ -1,5 +1,6 @@
 //! SHOW VARIABLES: ours, and those that clients ask every server for.
 
+use super::show::filter;
 use super::{Found, Step};
 use crate::admin::{Admin, Session};
 use crate::statement::{Statement, is, literal};
@@ -25,14 +26,7 @@ pub(super) fn find(admin: &mut Admin, _: &Session, statement: &Statement<'_>) ->
         "SELECT variable_name AS Variable_name, variable_value AS Value FROM global_variables \
          WHERE variable_name LIKE '{family}%'"
     );
-    let filter = match statement.word(at) {
-        "" => String::new(),
-        word if is(word, "LIKE") => {
-            format!("WHERE Variable_name LIKE {} ESCAPE '\\'", statement.text_from(at + 1))
-        }
-        word if is(word, "WHERE") => statement.text_from(at).to_owned(),
-        _ => return Ok(None),
-    };
+    let Some(filter) = filter(statement, at) else { return Ok(None) };
     if !filter.is_empty() && family.is_empty() {
         for (name, value) in of_servers(admin) {
             source.push_str(&format!(" UNION ALL SELECT {}, {}", literal(name), literal(&value)));
