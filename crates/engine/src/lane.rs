@@ -124,6 +124,15 @@ pub enum Place {
     Gathered,
 }
 
+/// Why a shared lane takes no further command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closing {
+    /// Somebody waits for a lane of his own.
+    Yields,
+    /// It is too old or one too many, its server is left, or it did not come to an end.
+    Unfit,
+}
+
 /// A backend connection.
 pub struct Lane {
     /// Its key.
@@ -171,10 +180,8 @@ pub struct Lane {
     pub single_use: bool,
     /// A command's end is still with the client.
     pub partial: bool,
-    /// While it is shared: no further command is put on it.
-    pub closing: bool,
-    /// It is closing because somebody waits for a lane of his own.
-    pub yields: bool,
+    /// While it is shared: why no further command is put on it.
+    pub closing: Option<Closing>,
     /// While it is shared: of those who wait to share a lane, it fits nobody up to this ticket.
     pub passed: u64,
     /// The last time a byte came, in microseconds; 0 when none did.
@@ -232,8 +239,7 @@ impl Lane {
             unsure: false,
             single_use: false,
             partial: false,
-            closing: false,
-            yields: false,
+            closing: None,
             passed: 0,
             heard_us: 0,
             turned_us: now_us,
@@ -290,6 +296,11 @@ impl Lane {
     /// Whose reply comes next.
     pub fn next_owner(&self) -> Option<Owner> {
         self.queue.front().map(|head| head.owner)
+    }
+
+    /// While it is shared: it takes no further command; if it took none already, that is why.
+    pub fn close_unfit(&mut self) {
+        self.closing.get_or_insert(Closing::Unfit);
     }
 
     /// Bytes of memory that it holds.
@@ -388,6 +399,11 @@ impl Lane {
     /// own.
     pub fn waits_since_us(&self) -> u64 {
         self.heard_us.max(self.turned_us)
+    }
+
+    /// How long ago it was opened.
+    pub fn age_us(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.born_us)
     }
 
     /// For how long nothing was heard of it while nobody used it.

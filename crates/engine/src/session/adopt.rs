@@ -120,7 +120,7 @@ impl Proxy {
             Lease::Idle | Lease::Upkeep => self.drop_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
-            Lease::Shared => lane.closing = true,
+            Lease::Shared => lane.close_unfit(),
             Lease::Exclusive(_) | Lease::Relay(_) | Lease::Errand(_) => {}
         }
     }

@@ -15,7 +15,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::history::{Past, Run};
 use crate::lane::policy::{self, Asked, Bounds};
-use crate::lane::{Lease, Owner, Place};
+use crate::lane::{Closing, Lease, Owner, Place};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
@@ -125,7 +125,7 @@ impl Proxy {
         let shares = shares && session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
-            (lane.closing, lane.yields, lane.passed) = (false, false, 0);
+            (lane.closing, lane.passed) = (None, 0);
             lane.fresh = false;
             lane.single_use = false;
             self.pool.put_shared(&lane.server, lane_id);
@@ -356,7 +356,7 @@ impl Proxy {
         if lane.lease != Lease::Shared {
             return;
         }
-        (lane.closing, lane.yields) = (true, false);
+        lane.closing = Some(Closing::Unfit);
         let sessions = &self.sessions;
         let has_begun = |id| match sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Running(running)) => running.delivered,
@@ -407,7 +407,7 @@ impl Proxy {
         match lane.disown(id) {
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
             // it may be paused for the sake of the one that leaves
-            Some(Place::Head) if lane.closing && lane.sharers().next().is_none() => {
+            Some(Place::Head) if lane.closing.is_some() && lane.sharers().next().is_none() => {
                 self.stats.lanes_dropped += 1;
                 self.drop_lane(lane_id);
             }
@@ -464,7 +464,7 @@ impl Proxy {
             return false;
         };
         self.lanes.get(running.lane).is_some_and(|lane| {
-            lane.closing
+            lane.closing.is_some()
                 && lane.place_of(id) == Some(Place::Head)
                 && lane.sharers().all(|(other, _)| other == id)
         })

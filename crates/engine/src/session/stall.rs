@@ -47,7 +47,7 @@ impl Proxy {
             return self.set_alarm(lane_id, again_us);
         }
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        self.stats.shared_stalls += u64::from(!lane.closing);
+        self.stats.shared_stalls += u64::from(lane.closing.is_none());
         let head = lane.head().map(|(head, _)| head.owner);
         let holds_up = lane.sharers().nth(1).is_some();
         let Some(Owner::Session(id)) = head else {

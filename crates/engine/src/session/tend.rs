@@ -56,6 +56,14 @@ impl Proxy {
         u32::try_from(share.div_ceil(u64::from(vars.threads.max(1)))).unwrap_or(u32::MAX)
     }
 
+    /// The age at which lanes are closed.
+    fn lane_age_max_us(&self) -> u64 {
+        match self.snapshot.vars.connection_max_age_ms {
+            0 => u64::MAX,
+            max_ms => max_ms * 1000,
+        }
+    }
+
     /// Closes idle lanes that are too old, too many and long unused, or too long idle for their
     /// server.
     fn trim_idle(&mut self, server: &ServerRef) {
@@ -63,15 +71,14 @@ impl Proxy {
         let idle = self.pool.idle_of(server);
         let surplus = idle.len().saturating_sub(keep);
         let online = server.status == Status::Online;
-        let max_age_us = self.snapshot.vars.connection_max_age_ms * 1000;
+        let max_age_us = self.lane_age_max_us();
         let idle_max_us = server.gauge.idle_max_us();
         let now_us = self.now_us;
         let is_spent = |(position, id): &(usize, &LaneId)| {
             let Some(lane) = self.lanes.get(**id) else { return false };
-            let age_us = now_us.saturating_sub(lane.born_us);
             let unused_us = now_us.saturating_sub(lane.used_us);
             !online
-                || (max_age_us > 0 && age_us > max_age_us)
+                || lane.age_us(now_us) > max_age_us
                 || (*position < surplus && unused_us > UNUSED_US)
                 || lane.silent_us(now_us) >= idle_max_us
         };
@@ -86,11 +93,12 @@ impl Proxy {
     /// are.
     fn empty_shared(&mut self, server: &ServerRef) {
         let surplus = server.gauge.used() > server.max_connections;
-        let max_age_us = self.snapshot.vars.connection_max_age_ms * 1000;
+        let max_age_us = self.lane_age_max_us();
         for id in self.pool.shared_of(server) {
             let Some(lane) = self.lanes.get_mut(*id) else { continue };
-            let age_us = self.now_us.saturating_sub(lane.born_us);
-            lane.closing |= surplus || (max_age_us > 0 && age_us > max_age_us);
+            if surplus || lane.age_us(self.now_us) > max_age_us {
+                lane.close_unfit();
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 //! command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::{Lane, Lease};
+use crate::lane::{Closing, Lane, Lease};
 use crate::pool::queue::Line;
 use crate::pool::{self, Need, Room};
 use crate::proxy::Proxy;
@@ -41,14 +41,14 @@ impl Proxy {
         if lane.depth() == 0 {
             return self.rest(lane_id);
         }
-        if lane.closing {
+        if lane.closing.is_some() {
             return;
         }
         self.fill(lane_id);
         if self.is_wanted_free(lane_id)
             && let Some(lane) = self.lanes.get_mut(lane_id)
         {
-            (lane.closing, lane.yields) = (true, true);
+            lane.closing = Some(Closing::Yields);
         }
     }
 
@@ -63,7 +63,7 @@ impl Proxy {
     pub(crate) fn fill(&mut self, lane_id: LaneId) {
         while let Some(lane) = self.lanes.get(lane_id)
             && lane.lease == Lease::Shared
-            && !lane.closing
+            && lane.closing.is_none()
             && let Some(queue) = self.pool.queue(lane.server.hostgroup)
             && let Some((ticket, waiter)) = queue.next_to_share(lane.passed)
         {
@@ -124,7 +124,8 @@ impl Proxy {
         let wanted = alone + usize::from(passed);
         let shared = self.pool.shared_of(server);
         let yield_already = |at_most: usize| {
-            let yields = |id: &&LaneId| self.lanes.get(**id).is_some_and(|lane| lane.yields);
+            let why = |id: LaneId| self.lanes.get(id)?.closing;
+            let yields = |id: &&LaneId| why(**id) == Some(Closing::Yields);
             shared.iter().filter(yields).take(at_most).count() == at_most
         };
         let for_others = shared.len() / LANES_FOR_OTHERS + 1;
@@ -150,7 +151,7 @@ impl Proxy {
     pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
-        (lane.closing, lane.yields) = (false, false);
+        lane.closing = None;
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
         }
