@@ -276,7 +276,7 @@ fn idle_row(id: LaneId, lane: &Lane, now_us: u64) -> LaneRow {
         schema: lane.state.schema.clone(),
         autocommit: lane.state.autocommit,
         idle_ms: now_us.saturating_sub(lane.used_us) / 1000,
-        age_ms: now_us.saturating_sub(lane.born_us) / 1000,
+        age_ms: lane.age_us(now_us) / 1000,
         thread_id: lane.thread_id,
         charset: lane.state.charset.name(),
         settings: lane.state.settings.clone(),

@@ -135,7 +135,10 @@ impl Proxy {
         let limit_us = self.snapshot.vars.ping_timeout_server_ms * 1000;
         self.stats.lane_pings += 1;
         self.begin_upkeep(id, limit_us);
-        self.send_upkeep(id, task);
+        match task {
+            Upkeep::IdleMax => self.send_upkeep_text(id, task, "SELECT @@wait_timeout"),
+            _ => self.send_upkeep(id, task, code::PING),
+        }
     }
 
     /// Opens lanes ahead of need, as those that there are.
@@ -201,7 +204,7 @@ impl Proxy {
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.begin_upkeep(lane_id, limit_us);
-        self.send_upkeep(lane_id, Upkeep::Reset);
+        self.send_upkeep(lane_id, Upkeep::Reset, code::RESET_CONNECTION);
         self.send_upkeep_text(lane_id, Upkeep::Names, &names);
         self.send_init_connect(lane_id);
         true
@@ -266,14 +269,7 @@ impl Proxy {
         }
     }
 
-    fn send_upkeep(&mut self, id: LaneId, task: Upkeep) {
-        let code = match task {
-            Upkeep::Ping => code::PING,
-            Upkeep::Reset => code::RESET_CONNECTION,
-            Upkeep::IdleMax | Upkeep::Names | Upkeep::InitConnect => {
-                return self.send_upkeep_text(id, task, "SELECT @@wait_timeout");
-            }
-        };
+    fn send_upkeep(&mut self, id: LaneId, task: Upkeep, code: u8) {
         self.orders.send(End::Lane(id), |out| command::write(out, code, &[]));
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.enqueue(Owner::Upkeep(task), ReplyKind::Simple);
