@@ -328,27 +328,31 @@ impl Lane {
     /// A session gives up its command on a shared lane: what was sent is answered to nobody.
     /// Returns where the command was.
     pub fn disown(&mut self, session: SessionId) -> Option<Place> {
-        let owner = Owner::Session(session);
-        let at = self.queue.iter().position(|command| command.owner == owner)?;
-        if at >= self.sent {
+        let at = self.position_of(session)?;
+        let place = self.place_at(at);
+        if place == Place::Gathered {
             self.take(at);
-            return Some(Place::Gathered);
-        }
-        if let Some(command) = self.queue.get_mut(at) {
+        } else if let Some(command) = self.queue.get_mut(at) {
             command.owner = Owner::Nobody;
         }
-        Some(if at == 0 { Place::Head } else { Place::Behind })
+        Some(place)
     }
 
     /// Where a session's command is.
     pub fn place_of(&self, session: SessionId) -> Option<Place> {
-        let owner = Owner::Session(session);
-        let at = self.queue.iter().position(|command| command.owner == owner)?;
-        Some(match at {
+        self.position_of(session).map(|at| self.place_at(at))
+    }
+
+    fn position_of(&self, session: SessionId) -> Option<usize> {
+        self.queue.iter().position(|command| command.owner == Owner::Session(session))
+    }
+
+    fn place_at(&self, at: usize) -> Place {
+        match at {
             at if at >= self.sent => Place::Gathered,
             0 => Place::Head,
             _ => Place::Behind,
-        })
+        }
     }
 
     /// The sessions that have commands on it, first come first, and whether each was sent.

@@ -144,10 +144,7 @@ impl PoolShard {
         let lists = || (0..topology.numbers()).map(|_| Vec::new()).collect();
         let mut random = seed | 1;
         let mut credit_of = |server: &ServerRef| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            i64::try_from(random % (u64::from(server.weight) + 1)).unwrap_or(0)
+            i64::try_from(xorshift(&mut random) % (u64::from(server.weight) + 1)).unwrap_or(0)
         };
         // the servers of a first topology have the numbers of their order
         let credit = topology.servers().iter().map(&mut credit_of).collect();
@@ -332,10 +329,7 @@ impl PoolShard {
 
     /// A number that spreads what would otherwise happen at the same moment.
     pub fn random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        xorshift(&mut self.random)
     }
 
     /// How often a connection was not made at once because of limits on making them, since this
@@ -567,6 +561,13 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
 /// Whether both are versions of one account.
 fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
     Arc::ptr_eq(one, other) || one.name == other.name
+}
+
+fn xorshift(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
 }
 
 /// The mark of a hostgroup's server by its place; the last mark stands for all from there on.
