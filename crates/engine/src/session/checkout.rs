@@ -14,11 +14,13 @@ use crate::lane::{Held, Lane, Lease};
 use crate::link::Charset;
 use crate::orders::{End, Order};
 use crate::pool::queue::Before;
-use crate::pool::{self, Checkout, Need};
+use crate::pool::{self, Checkout, Need, PoolShard};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
+use crate::stats::ServerStats;
 use crate::topology::{Server, ServerRef};
+use crate::users::Account;
 
 /// How long a session without a dial of its own waits before it looks at the pool again when it is
 /// the first that waits. Lanes that come free on this worker are given at once; this is for what
@@ -87,7 +89,9 @@ impl Proxy {
                     said: None,
                 };
                 self.stats.checkouts_waited += 1;
-                self.set_phase(id, Phase::Waiting(waiting));
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.phase = Phase::Waiting(waiting);
+                }
                 self.post_wait(job.hostgroup);
                 self.pursue(id, found);
             }
@@ -102,12 +106,6 @@ impl Proxy {
             self.run(id, lane, *job);
         }
         own.is_some()
-    }
-
-    fn set_phase(&mut self, id: SessionId, phase: Phase) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = phase;
-        }
     }
 
     /// How long a session may wait for a lane: a copy makes one attempt.
@@ -242,7 +240,7 @@ impl Proxy {
         }
         to.gauge.begin_dial();
         to.group.pace.note(now_us);
-        self.note_used(&to);
+        note_used(&self.pool, &mut self.server_stats, &to);
         self.orders.push(Order::Dial { lane: id, server: to });
         let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.orders.push(Order::Deadline { end: End::Lane(id), at });
@@ -262,23 +260,12 @@ impl Proxy {
         }
     }
 
-    /// One more connection to a server is in use.
-    fn note_used(&mut self, server: &Server) {
-        let idle = self.pool.idle_of(server).len();
-        if let Some(counters) = self.server_stats.of(server.index) {
-            counters.note_used(idle);
-        }
-    }
-
     /// Gives a free lane to a session that runs its command on it.
     pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
         let mut is_asked = false;
         if let Some(lane) = self.lanes.get(lane) {
             is_asked = lane.tells_changes;
-            let idle = self.pool.idle_of(&lane.server).len();
-            if let Some(counters) = self.server_stats.of(lane.server.index) {
-                counters.note_used(idle);
-            }
+            note_used(&self.pool, &mut self.server_stats, &lane.server);
         }
         if !is_asked && job.what != What::Relay {
             self.ask_for_changes(lane);
@@ -320,11 +307,6 @@ impl Proxy {
             lane.lease = Lease::Dialing(None);
         }
         Some(waiting)
-    }
-
-    /// Forgets a session that waits, because it ends.
-    pub(crate) fn abandon_wait(&mut self, id: SessionId) -> bool {
-        self.stop_waiting(id).is_some()
     }
 
     /// The lane that a session dialed stands, whoever gets it: should that be somebody else, the
@@ -410,6 +392,14 @@ impl Proxy {
     }
 }
 
+/// One more connection to a server is in use.
+fn note_used(pool: &PoolShard, stats: &mut ServerStats, server: &Server) {
+    let idle = pool.idle_of(server).len();
+    if let Some(counters) = stats.of(server.index) {
+        counters.note_used(idle);
+    }
+}
+
 /// How long somebody pauses before the next look, of so many who wait for a hostgroup.
 fn look_again_us(waiting: usize) -> u64 {
     LOOK_AGAIN_US * (waiting / LOOKERS).max(1) as u64
@@ -418,8 +408,8 @@ fn look_again_us(waiting: usize) -> u64 {
 /// What a dial needs to know.
 pub(crate) struct Dial {
     pub server: ServerRef,
-    pub account: Arc<crate::users::Account>,
-    pub class: wire::Caps,
+    pub account: Arc<Account>,
+    pub class: Caps,
     pub schema: Option<Arc<[u8]>>,
     pub collation: u8,
     pub lease: Lease,

@@ -3,7 +3,6 @@
 
 use wire::command;
 use wire::frame::Span;
-use wire::reply::ErrPacket;
 use wire::result::ReplyKind;
 
 use crate::backend::CLASS;
@@ -19,9 +18,10 @@ use crate::session::asked::Rows;
 use crate::session::kill::Killed;
 use crate::session::place::Placing;
 use crate::session::redial::is_about_the_session;
+use crate::session::reply::error_in;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
-use crate::topology::{LastFault, ServerRef};
+use crate::topology::ServerRef;
 
 /// Where a connection can be opened that a session has to itself.
 pub(crate) enum Opening {
@@ -140,7 +140,7 @@ impl Proxy {
         *counter += u64::from(counts);
         self.stats.clients_aborted += u64::from(!orderly);
         let was_open = !matches!(session.phase, Phase::Closing);
-        self.abandon_wait(id);
+        self.stop_waiting(id);
         // a shared lane's others are not to be hit: a reply that nobody waits for is thrown away
         let shares = self.running(id).is_some_and(|running| running.shared);
         if self.snapshot.vars.kill_backend_connection_when_disconnect && !shares {
@@ -341,15 +341,7 @@ impl Proxy {
 
     /// The schema does not exist: the login fails as it would on the server itself.
     pub(crate) fn schema_missing(&mut self, id: SessionId, payload: &[u8]) {
-        let error = ErrPacket::parse(payload).map_or_else(
-            |_| error::internal("an error packet that cannot be read"),
-            |err| SqlError {
-                code: err.code,
-                sqlstate: err.sqlstate,
-                message: String::from_utf8_lossy(err.message).into_owned(),
-            },
-        );
-        self.refuse_login(id, error);
+        self.refuse_login(id, error_in(payload));
     }
 
     pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
@@ -423,7 +415,6 @@ impl Proxy {
         &mut self,
         id: SessionId,
         server: &ServerRef,
-        _fault: LastFault,
         said: Option<SqlError>,
     ) {
         const ATTEMPTS: u32 = 3;

@@ -72,7 +72,7 @@ impl Proxy {
             }
             _ => return self.kill_running(id, Killed::Asked),
         };
-        self.abandon_wait(id);
+        self.stop_waiting(id);
         self.fail_job(id, &job, &error::query_interrupted());
     }
 

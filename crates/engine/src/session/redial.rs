@@ -53,7 +53,7 @@ impl Proxy {
             lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
         }
         match lane.lease {
-            Lease::Relay(id) => self.relay_failed(id, &server, fault, said),
+            Lease::Relay(id) => self.relay_failed(id, &server, said),
             Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
             Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
             Lease::Dialing(None)
