@@ -1,9 +1,9 @@
-//! How sessions and their commands end when it is not by a reply: errors, quits, kills, resets,
-//! deadlines, and what becomes of the lanes they held.
+//! How sessions and their commands end when it is not by a reply, and what becomes of the lanes
+//! they held; a reset, and a change of user, end everything but the session. And how the lane of a
+//! session that is relayed is opened, or is not.
 
 use wire::command;
 use wire::frame::Span;
-use wire::result::ReplyKind;
 
 use crate::backend::CLASS;
 use crate::error::{self, SqlError};
@@ -16,9 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
-use crate::session::place::Placing;
 use crate::session::redial::is_about_the_session;
-use crate::session::reply::error_in;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
 use crate::topology::ServerRef;
@@ -74,7 +72,7 @@ impl Proxy {
     }
 
     /// Checks in every lane that is held for no reason any more.
-    fn let_go_of_empty(&mut self, id: SessionId) {
+    pub(crate) fn let_go_of_empty(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let free: Vec<_> =
             session.held.iter().filter(|h| h.why.is_empty()).map(|h| h.lane).collect();
@@ -304,64 +302,6 @@ impl Proxy {
         session.next_flag = 0;
         let scramble = super::login::scramble_after(session.scramble, &self.secret);
         self.on_change_user(id, payload, scramble);
-    }
-
-    /// Checks at login that the schema the client named exists, if its hostgroup tells within the
-    /// time that a connect may take; reads may well go to servers that are better off.
-    pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
-        let mut raw = Vec::new();
-        command::write(&mut raw, command::code::INIT_DB, schema);
-        self.keep(id, &raw);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.login_seq = seq;
-        }
-        let unrouted = self.unrouted(What::LoginSchema, ReplyKind::Simple);
-        let timeout_us = self.patience_us(id, unrouted.what);
-        let job = Job { repeatable: true, timeout_us, ..unrouted };
-        self.begin(id, job, Placing::of(&job, None));
-    }
-
-    /// The schema exists: the login is complete.
-    pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
-        const SEEN: usize = 256;
-        self.stats.ok -= 1;
-        let Some(session) = self.sessions.get(id) else { return };
-        if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.state.schema.clone_from(&session.want.schema);
-        }
-        if let Some(schema) = &session.want.schema
-            && self.schemas_seen.len() < SEEN
-        {
-            self.schemas_seen.push(schema.clone());
-        }
-        self.drop_kept(id);
-        self.let_go(id, lane_id);
-        self.login_unchecked(id);
-    }
-
-    /// The schema does not exist: the login fails as it would on the server itself.
-    pub(crate) fn schema_missing(&mut self, id: SessionId, payload: &[u8]) {
-        self.refuse_login(id, error_in(payload));
-    }
-
-    pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.phase = Phase::Closing;
-        let seq = session.login_seq;
-        self.send_error(id, seq, &error);
-        self.orders.push(Order::Close(End::Client(id)));
-        self.end_session(id, true);
-    }
-
-    fn login_unchecked(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.phase = Phase::Idle;
-        session.idle_since_us = self.now_us;
-        let seq = session.login_seq;
-        self.drop_kept(id);
-        self.let_go_of_empty(id);
-        self.welcome(id, seq);
-        self.after_command(id);
     }
 
     /// A server to open a new connection to; its permit is taken.

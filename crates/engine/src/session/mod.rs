@@ -1,16 +1,22 @@
 //! A session: one client's stay, from accept to close.
 //!
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
-//! each hold what happens in one of them: `login`, `command`, `place` (which lane), `run` (putting
-//! a command on a lane), `reply`, `stmt` with `prepare` and `execute` (prepared statements), `ties`
-//! (of which reasons to keep a lane end), `local` (answers of the proxy's own), `kill`, `deadline`
-//! and `ending`, with `parting` for clients that send nothing more. `tend` looks after lanes that
-//! no session has, `give` gives them to other workers,
-//! `turns` says who gets a lane that is free, or room on one, `share` runs commands on lanes that
-//! others use too, `recall` keeps what reads leave there, `diagnostics` what others wait for a
-//! lane because of, `track` follows what servers tell of their sessions, `adopt` is the change of
-//! the configuration, `asked` follows a query from its route to the statistics, `mirror` runs
-//! copies of queries in sessions without a client.
+//! each hold one thing that happens to it:
+//!
+//! - coming and going: `login` with `schema`, `ending`, `kill`, `deadline`, and `parting` for
+//!   clients that send nothing more;
+//! - a command: `command`, `long` (more than is kept), `query`, `stmt` with `prepare` and `execute`
+//!   (prepared statements), `infile`, `delay`, `local` (answers of the proxy's own);
+//! - its lane: `place` (which hostgroup, or the lane it is tied to), `checkout`, `redial` (a dial
+//!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
+//!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`;
+//! - what comes back and what it leaves: `reply`, `track` (what servers tell of their sessions),
+//!   `ties` (reasons to keep a lane that end), `recall` (what reads leave on shared lanes),
+//!   `diagnostics` (lanes that nothing else keeps, and somebody waits for);
+//! - lanes that no session has: `tend`, and `give` for those that other workers get;
+//! - the rest: `adopt` (the configuration changes), `asked` (a query from its route to the
+//!   statistics), `tell` (what a worker tells of itself), `mirror` (copies of queries, in sessions
+//!   without a client).
 
 use std::sync::Arc;
 
@@ -54,6 +60,7 @@ mod recall;
 mod redial;
 mod reply;
 mod run;
+mod schema;
 mod share;
 mod stall;
 mod stmt;

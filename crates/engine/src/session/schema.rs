@@ -1,0 +1,75 @@
+//! The check at login that the schema exists which the client named: a command as any other, with
+//! whose outcome the login ends.
+
+use wire::command;
+use wire::result::ReplyKind;
+
+use crate::error::SqlError;
+use crate::ids::{LaneId, SessionId};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::session::place::Placing;
+use crate::session::reply::error_in;
+use crate::session::{Job, Phase, What};
+
+impl Proxy {
+    /// Checks at login that the schema the client named exists, if its hostgroup tells within the
+    /// time that a connect may take; reads may well go to servers that are better off.
+    pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
+        let mut raw = Vec::new();
+        command::write(&mut raw, command::code::INIT_DB, schema);
+        self.keep(id, &raw);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.login_seq = seq;
+        }
+        let unrouted = self.unrouted(What::LoginSchema, ReplyKind::Simple);
+        let timeout_us = self.patience_us(id, unrouted.what);
+        let job = Job { repeatable: true, timeout_us, ..unrouted };
+        self.begin(id, job, Placing::of(&job, None));
+    }
+
+    /// The schema exists: the login is complete.
+    pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
+        const SEEN: usize = 256;
+        self.stats.ok -= 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.state.schema.clone_from(&session.want.schema);
+        }
+        if let Some(schema) = &session.want.schema
+            && self.schemas_seen.len() < SEEN
+        {
+            self.schemas_seen.push(schema.clone());
+        }
+        self.drop_kept(id);
+        self.let_go(id, lane_id);
+        self.login_unchecked(id);
+    }
+
+    /// The schema does not exist: the login fails as it would on the server itself.
+    pub(crate) fn schema_missing(&mut self, id: SessionId, payload: &[u8]) {
+        self.refuse_login(id, error_in(payload));
+    }
+
+    /// A login ends with an error.
+    pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.phase = Phase::Closing;
+        let seq = session.login_seq;
+        self.send_error(id, seq, &error);
+        self.orders.push(Order::Close(End::Client(id)));
+        self.end_session(id, true);
+    }
+
+    /// A login is complete, whether or not its schema exists.
+    pub(crate) fn login_unchecked(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.phase = Phase::Idle;
+        session.idle_since_us = self.now_us;
+        let seq = session.login_seq;
+        self.drop_kept(id);
+        self.let_go_of_empty(id);
+        self.welcome(id, seq);
+        self.after_command(id);
+    }
+}
