@@ -60,6 +60,18 @@ impl<'a> Cursor<'a> {
         found && self.take(TokenKind::Word).is_some()
     }
 
+    /// Goes past a name; what stands in its quotes, doubled ones as they are.
+    pub(crate) fn identifier(&mut self) -> Option<&'a [u8]> {
+        let token = self.token?;
+        let name = match token.kind {
+            TokenKind::Word => self.lexer.slice(token),
+            TokenKind::Quoted if self.lexer.is_closed(token) => self.lexer.unquoted(token),
+            _ => return None,
+        };
+        self.advance();
+        Some(name)
+    }
+
     /// Nothing but semicolons follow, and no part of the text can be read in two ways.
     pub(crate) fn is_over(&mut self) -> bool {
         while self.take_punct(b';') {}

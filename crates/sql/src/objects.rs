@@ -163,13 +163,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn object_name(&mut self) -> Option<&'a [u8]> {
-        let token = self.token?;
-        let name = match token.kind {
-            TokenKind::Word => self.lexer.slice(token),
-            TokenKind::Quoted if self.lexer.is_closed(token) => self.lexer.unquoted(token),
-            _ => return None,
-        };
-        self.advance();
+        let name = self.identifier()?;
         let is_doubled = name.iter().any(|byte| matches!(byte, b'`' | b'"'));
         (!is_doubled).then_some(name)
     }

@@ -224,13 +224,7 @@ impl<'a> Cursor<'a> {
 
     /// The name of a system variable.
     fn name(&mut self) -> Option<&'a [u8]> {
-        let token = self.token?;
-        let name = match token.kind {
-            TokenKind::Word => self.lexer.slice(token),
-            TokenKind::Quoted if self.lexer.is_closed(token) => self.lexer.unquoted(token),
-            _ => return None,
-        };
-        self.advance();
+        let name = self.identifier()?;
         let plain = name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
         (plain && !name.is_empty()).then_some(name)
     }
