@@ -214,7 +214,7 @@ pub fn respond(greeting: &[u8], caps: Caps) -> Vec<u8> {
             .union(Caps::SECURE_CONNECTION)
             .union(Caps::PLUGIN_AUTH),
         max_packet: 1 << 24,
-        collation: 45,
+        collation: wire::collation_table::UTF8MB4_GENERAL_CI,
         user: b"ann",
         auth_response: &native::scramble(b"apple", &greeting.scramble),
         schema: None,

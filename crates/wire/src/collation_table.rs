@@ -16,6 +16,9 @@ pub struct Collation {
     pub is_default: bool,
 }
 
+/// The id of `utf8mb4_general_ci`: what is told where no other one is asked for.
+pub const UTF8MB4_GENERAL_CI: u8 = 45;
+
 /// The collation of an id.
 pub fn find_id(id: u16) -> Option<&'static Collation> {
     let at = ALL.binary_search_by_key(&id, |collation| collation.id).ok()?;

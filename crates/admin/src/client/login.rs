@@ -52,7 +52,7 @@ impl Client {
             connection_id: self.id,
             scramble: exchange.scramble,
             caps: Caps::OF_OWN_SERVERS,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: Status::AUTOCOMMIT,
             plugin: Plugin::NativePassword.name().as_bytes(),
         };

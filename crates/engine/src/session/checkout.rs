@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use wire::Caps;
+use wire::collation_table::{UTF8MB4_GENERAL_CI, find_charset_default};
 
 use crate::backend::BackendLogin;
 use crate::error::{self, SqlError};
@@ -220,9 +221,11 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let account = session.account.clone()?;
         let collation = match session.want.charset {
-            Charset::Collation(id) => u8::try_from(id).unwrap_or(45),
-            Charset::Named(name) => collation_of(name),
+            Charset::Collation(id) => Some(id),
+            Charset::Named(name) => find_charset_default(name.as_bytes()).map(|found| found.id),
         };
+        let collation =
+            collation.and_then(|id| u8::try_from(id).ok()).unwrap_or(UTF8MB4_GENERAL_CI);
         let (class, schema) = (session.class, session.want.schema.clone());
         Some(self.open_lane(Dial { server, account, class, schema, collation, lease }))
     }
@@ -413,12 +416,6 @@ pub(crate) struct Dial {
     pub schema: Option<Arc<[u8]>>,
     pub collation: u8,
     pub lease: Lease,
-}
-
-fn collation_of(charset: &str) -> u8 {
-    wire::collation_table::find_charset_default(charset.as_bytes())
-        .and_then(|collation| u8::try_from(collation.id).ok())
-        .unwrap_or(45)
 }
 
 #[cfg(test)]

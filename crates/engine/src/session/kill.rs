@@ -137,7 +137,7 @@ impl Proxy {
             account: lane.account.clone(),
             class: lane.class,
             schema: None,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             lease: Lease::Errand(lane.thread_id),
         };
         // a kill must get through when the server is full for queries: it needs no permit

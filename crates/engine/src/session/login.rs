@@ -75,7 +75,7 @@ impl Proxy {
             connection_id: session.connection.0,
             scramble,
             caps: self.offer.caps,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: Status::AUTOCOMMIT,
             plugin: vars.default_authentication_plugin.as_bytes(),
         };

@@ -21,6 +21,7 @@
 use std::sync::Arc;
 
 use sql::Effects;
+use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::frame::Span;
 use wire::{Caps, Status};
 
@@ -362,7 +363,7 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
         let Arrival { connection, client, client_port, local, proxy, .. } = arrival;
-        let blank = LinkState::new(None, Charset::Collation(45));
+        let blank = LinkState::new(None, Charset::Collation(UTF8MB4_GENERAL_CI.into()));
         Self {
             connection,
             client,

@@ -119,7 +119,7 @@ impl Client {
         let response = HandshakeResponse {
             caps: CAPS.intersect(greeting.caps),
             max_packet: 1 << 24,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             user: user.as_bytes(),
             auth_response: &answer(plugin, password, &greeting.scramble),
             schema: Some(b"demo"),

@@ -48,7 +48,7 @@ impl Session {
             connection_id: self.work.facts.connection_id,
             scramble: self.exchange.scramble,
             caps: Caps::OF_OWN_SERVERS,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: Status::AUTOCOMMIT,
             plugin: GREETED.name().as_bytes(),
         };

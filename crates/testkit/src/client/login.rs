@@ -102,7 +102,7 @@ impl Persona {
             impostor: false,
             schema: SCHEMAS[0].into(),
             lost: false,
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             caps,
             sha2: dice.percent(20),
             garbled: false,

@@ -76,7 +76,7 @@ impl Conn {
             connection_id: self.thread,
             scramble: self.scramble,
             caps: server_caps(),
-            collation: 45,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: Status::AUTOCOMMIT,
             plugin: if sha2 { SHA2 } else { NATIVE },
         };
