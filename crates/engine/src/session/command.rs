@@ -300,22 +300,27 @@ impl Proxy {
 
     /// Keeps a command until its reply begins.
     pub(crate) fn keep(&mut self, id: SessionId, raw: &[u8]) {
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(raw);
+        self.keep_written(id, |out| out.extend_from_slice(raw));
+    }
+
+    /// Keeps a command with this text, framed.
+    pub(crate) fn keep_text(&mut self, id: SessionId, code: u8, text: &[u8]) {
+        self.keep_written(id, |out| wire::command::write(out, code, text));
+    }
+
+    fn keep_written(&mut self, id: SessionId, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut buffer = self.blank_buffer();
+        write(&mut buffer);
         if let Some(session) = self.sessions.get_mut(id) {
             session.kept = buffer;
         }
     }
 
-    /// Keeps a command with this text, framed.
-    pub(crate) fn keep_text(&mut self, id: SessionId, code: u8, text: &[u8]) {
+    /// An empty buffer, of those that were given back if there is one.
+    pub(crate) fn blank_buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
-        wire::command::write(&mut buffer, code, text);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.kept = buffer;
-        }
+        buffer
     }
 
     /// Gives back the buffer of a command that is not needed any more.

@@ -147,8 +147,7 @@ impl Proxy {
         if !route.rewritten {
             return None;
         }
-        let mut text = self.spare.pop().unwrap_or_default();
-        text.clear();
+        let mut text = self.blank_buffer();
         text.extend_from_slice(self.processor.rewritten());
         Some(text)
     }

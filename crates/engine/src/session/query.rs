@@ -307,36 +307,32 @@ impl Proxy {
 
     pub(crate) fn on_init_db(&mut self, id: SessionId, raw: &[u8]) {
         self.stats.init_dbs += 1;
-        self.on_simple(id, raw, What::Schema, ReplyKind::Simple, Holds::NONE, true);
+        let job = self.unrouted(What::Schema, ReplyKind::Simple);
+        self.begin_unrouted(id, raw, Job { repeatable: true, ..job });
     }
 
     pub(crate) fn on_plain(&mut self, id: SessionId, raw: &[u8], command: &Command<'_>) {
         let kind = command.reply_kind().unwrap_or(ReplyKind::Simple);
-        self.on_simple(id, raw, What::Plain, kind, Holds::NONE, true);
+        let job = self.unrouted(What::Plain, kind);
+        self.begin_unrouted(id, raw, Job { repeatable: true, ..job });
     }
 
     /// A command that is passed on and ties the session to its lane.
     pub(crate) fn on_pinning(&mut self, id: SessionId, raw: &[u8], holds: Holds) {
-        self.on_simple(id, raw, What::Plain, ReplyKind::Simple, holds, false);
+        let job = self.unrouted(What::Plain, ReplyKind::Simple);
+        self.begin_unrouted(id, raw, Job { holds, ..job });
     }
 
     /// From here on the session is relayed.
     pub(crate) fn on_replication(&mut self, id: SessionId, raw: &[u8]) {
-        let reply = ReplyKind::None;
-        self.on_simple(id, raw, What::Relay, reply, Holds::NOT_UNDERSTOOD, false);
+        let job = self.unrouted(What::Relay, ReplyKind::None);
+        self.begin_unrouted(id, raw, Job { holds: Holds::NOT_UNDERSTOOD, ..job });
     }
 
-    fn on_simple(
-        &mut self,
-        id: SessionId,
-        raw: &[u8],
-        what: What,
-        reply: ReplyKind,
-        holds: Holds,
-        repeatable: bool,
-    ) {
+    /// Sets off with a command that no rule looks at.
+    fn begin_unrouted(&mut self, id: SessionId, raw: &[u8], job: Job) {
         self.keep(id, raw);
-        self.begin_simple(id, what, reply, holds, repeatable);
+        self.begin(id, job, Placing::of(&job, None));
     }
 
     /// A command that no rule looks at; it does nothing that is known of yet.
@@ -344,20 +340,6 @@ impl Proxy {
         let vars = &self.snapshot.vars;
         let (retries, timeout_ms) = (vars.query_retries_on_failure, vars.default_query_timeout_ms);
         Job::routed(what, reply, &Route { retries, timeout_ms, ..Route::default() })
-    }
-
-    /// Sets off with a kept command that no rule looks at.
-    pub(crate) fn begin_simple(
-        &mut self,
-        id: SessionId,
-        what: What,
-        reply: ReplyKind,
-        holds: Holds,
-        repeatable: bool,
-    ) {
-        let job = Job { repeatable, holds, ..self.unrouted(what, reply) };
-        let placing = Placing::of(&job, None);
-        self.begin(id, job, placing);
     }
 }
 

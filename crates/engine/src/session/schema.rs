@@ -1,7 +1,7 @@
 //! The check at login that the schema exists which the client named: a command as any other, with
 //! whose outcome the login ends.
 
-use wire::command;
+use wire::command::code;
 use wire::result::ReplyKind;
 
 use crate::error::SqlError;
@@ -16,9 +16,7 @@ impl Proxy {
     /// Checks at login that the schema the client named exists, if its hostgroup tells within the
     /// time that a connect may take; reads may well go to servers that are better off.
     pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
-        let mut raw = Vec::new();
-        command::write(&mut raw, command::code::INIT_DB, schema);
-        self.keep(id, &raw);
+        self.keep_text(id, code::INIT_DB, schema);
         if let Some(session) = self.sessions.get_mut(id) {
             session.login_seq = seq;
         }

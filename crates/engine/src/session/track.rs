@@ -87,8 +87,7 @@ impl Proxy {
         else {
             return self.relay_reply(id, range);
         };
-        let mut told = self.spare.pop().unwrap_or_default();
-        told.clear();
+        let mut told = self.blank_buffer();
         if caps.contains(Caps::SESSION_TRACK) {
             SessionTrack::write_without_state_change(ok.session_track, &mut told);
             if told.len() == ok.session_track.len() {
