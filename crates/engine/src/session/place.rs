@@ -151,6 +151,11 @@ impl Proxy {
         text.extend_from_slice(self.processor.rewritten());
         Some(text)
     }
+
+    /// Whether a text that rules made is longer than a client could have sent.
+    pub(crate) fn is_too_long(&self, text: &[u8]) -> bool {
+        text.len() >= self.snapshot.vars.max_allowed_packet as usize
+    }
 }
 
 const READS: [Verb; 2] = [Verb::Select, Verb::SelectForUpdate];

@@ -44,7 +44,7 @@ impl Proxy {
             return self.answer_by_rule(id, &route, upload);
         }
         match self.take_rewritten(&route) {
-            Some(new) if new.len() >= self.snapshot.vars.max_allowed_packet as usize => {
+            Some(new) if self.is_too_long(&new) => {
                 self.answer_error(id, &error::packet_too_large());
             }
             Some(new) => {

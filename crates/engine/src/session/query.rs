@@ -44,19 +44,15 @@ impl Proxy {
             return self.answer_by_rule(id, &route, upload);
         }
         match self.take_rewritten(&route) {
+            Some(new) if self.is_too_long(&new) => {
+                self.answer_error(id, &error::packet_too_large());
+            }
             Some(new) => {
-                self.serve_rewritten(id, &new, &route);
+                self.serve_query(id, None, &new, None, &route);
                 self.spare_buffer(new);
             }
             None => self.serve_query(id, Some(raw), text, upload, &route),
         }
-    }
-
-    fn serve_rewritten(&mut self, id: SessionId, text: &[u8], route: &Route) {
-        if text.len() >= self.snapshot.vars.max_allowed_packet as usize {
-            return self.answer_error(id, &error::packet_too_large());
-        }
-        self.serve_query(id, None, text, None, route);
     }
 
     /// Serves a text; `raw` is the command that carried it, if it is to be sent as it came.
