@@ -303,6 +303,11 @@ impl Lane {
         self.closing.get_or_insert(Closing::Unfit);
     }
 
+    /// Whether a question about what a session's command left comes next, or is being answered.
+    pub fn is_asked(&self) -> bool {
+        matches!(self.next_owner(), Some(Owner::Step(_, Step::Diagnostics)))
+    }
+
     /// Bytes of memory that it holds.
     pub fn bytes(&self) -> usize {
         let login = self.login.as_ref().map_or(0, |_| size_of::<BackendLogin>());

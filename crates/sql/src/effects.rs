@@ -40,7 +40,8 @@ impl Effects {
     pub const READS_ROW_COUNT: Self = Self(1 << 12);
     /// `LAST_INSERT_ID()`, `@@last_insert_id`, `@@identity`, `@@insert_id`.
     pub const READS_LAST_INSERT_ID: Self = Self(1 << 13);
-    /// `LAST_INSERT_ID(expr)`, `LOAD DATA`, `INSERT … RETURNING`: no reply tells the value.
+    /// `LOAD DATA`, `INSERT … RETURNING`: no reply tells the value; and `LAST_INSERT_ID(expr)`,
+    /// which reads it as well: rows do not tell it, an OK does.
     pub const SETS_LAST_INSERT_ID: Self = Self(1 << 14);
     /// Any `XA` statement.
     pub const XA: Self = Self(1 << 15);

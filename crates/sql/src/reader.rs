@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
             (Keyword::Into, Keyword::Outfile | Keyword::Dumpfile) => Effects::INTO_FILE,
             (Keyword::Next | Keyword::Previous, Keyword::Value) => Effects::SEQUENCE,
             // the result tells the rows, and not the id that was made
-            (_, Keyword::Returning) if self.inserts => UNTOLD_INSERT_ID,
+            (_, Keyword::Returning) if self.inserts => Effects::SETS_LAST_INSERT_ID,
             (_, Keyword::SqlCalcFoundRows) => Effects::CALC_FOUND_ROWS,
             (_, Keyword::Nextval | Keyword::Lastval | Keyword::Setval | Keyword::Currval) => {
                 Effects::SEQUENCE
@@ -302,10 +302,6 @@ impl<'a> Reader<'a> {
         self.note(effects);
     }
 }
-
-/// The last insert id is made anew, and no reply tells it.
-pub(crate) const UNTOLD_INSERT_ID: Effects =
-    Effects::READS_LAST_INSERT_ID.union(Effects::SETS_LAST_INSERT_ID);
 
 /// Where a system variable's name is being read.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]

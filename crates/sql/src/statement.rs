@@ -5,7 +5,7 @@
 
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
-use crate::reader::{Reader, UNTOLD_INSERT_ID};
+use crate::reader::Reader;
 use crate::{Effects, Verb};
 
 impl Reader<'_> {
@@ -384,7 +384,7 @@ impl Reader<'_> {
                 self.note(Effects::LOAD_LOCAL);
             }
         }
-        self.known(Verb::Load, UNTOLD_INSERT_ID)
+        self.known(Verb::Load, Effects::SETS_LAST_INSERT_ID)
     }
 
     fn create(&mut self) -> Verb {

@@ -50,7 +50,7 @@ pub fn answer(meta: &Meta, voice: &Voice<'_>) -> Vec<u8> {
     let mut seq = 1;
     let Voice { server, caps, .. } = *voice;
     match meta.shape.kind {
-        Kind::Rows | Kind::Break => results(&mut out, &mut seq, meta, voice),
+        Kind::Rows | Kind::Break | Kind::Returning => results(&mut out, &mut seq, meta, voice),
         Kind::Write | Kind::Plain | Kind::End | Kind::Prepare => {
             write_ok(&mut out, &mut seq, caps, &done(meta, voice, said(meta, server).as_bytes()));
         }

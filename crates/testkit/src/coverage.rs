@@ -47,7 +47,7 @@ const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 84] = [
+const HAPPENS: [&str; 86] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -98,9 +98,11 @@ const HAPPENS: [&str; 84] = [
     "refused set",
     "reset",
     "reset statement",
+    "returning",
     "rewritten",
     "schema",
     "second of two",
+    "server: asked for an id in the same send",
     "server: auth switch",
     "server: cursor opened",
     "server: died in an answer",

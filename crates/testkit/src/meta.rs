@@ -15,6 +15,8 @@ pub enum Kind {
     Break,
     /// OK, once: running it twice is wrong.
     Write,
+    /// Rows, once; nothing tells the insert id that is made.
+    Returning,
     /// OK.
     Plain,
     /// OK, then an error: two statements in one text.
@@ -33,10 +35,11 @@ pub enum Kind {
     Diagnostics,
 }
 
-const KINDS: [(Kind, &str); 11] = [
+const KINDS: [(Kind, &str); 12] = [
     (Kind::Rows, "rows"),
     (Kind::Break, "break"),
     (Kind::Write, "write"),
+    (Kind::Returning, "returning"),
     (Kind::Plain, "plain"),
     (Kind::Half, "half"),
     (Kind::End, "end"),
@@ -52,7 +55,7 @@ const KINDS: [(Kind, &str); 11] = [
 pub struct Shape {
     /// Which kind.
     pub kind: Kind,
-    /// Rows in each result; for a write, 1 when it makes an insert id.
+    /// Rows in each result; for what writes, none when it makes no insert id.
     pub rows: u32,
     /// Filling of each row, or length of the file, in bytes.
     pub width: u32,

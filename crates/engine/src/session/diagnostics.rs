@@ -5,11 +5,12 @@
 //! whichever lane it gets.
 //!
 //! Nobody is asked as long as nobody waits, but for the last insert id: where only the lane's
-//! server knows it, and nothing else keeps the lane, it is asked at once.
+//! server knows it, and nothing else keeps the lane, it is asked at once; where that is sure before
+//! the command is sent, in the same send, right behind it.
 
 use std::ops::Range;
 
-use sql::{Asked, DiagnosticsAsked};
+use sql::{Asked, DiagnosticsAsked, Effects};
 use wire::Caps;
 use wire::command;
 use wire::frame::{self, Framed};
@@ -19,13 +20,13 @@ use wire::result::{Event, ReplyKind};
 
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
-use crate::lane::{Held, Lease, Step};
+use crate::lane::{Held, Lane, Lease, Step};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::session::asked::Rows;
 use crate::session::recall::Recall;
 use crate::session::reply::slice;
-use crate::session::{Phase, Session};
+use crate::session::{Job, Phase, Session};
 use crate::topology::LastFault;
 
 /// What a server is asked, in this order. None of it changes what the others are answered.
@@ -101,6 +102,10 @@ impl Proxy {
     pub(crate) fn relieve_if_wanted(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(held) = session.held_for(TOLD).copied() else { return };
+        let is_asked = |held: &&Held| self.lanes.get(held.lane).is_some_and(Lane::is_asked);
+        if let Some(asked) = session.held.iter().find(is_asked).copied() {
+            return self.await_answers(id, asked, &[INSERT_ID]);
+        }
         let Some(lane) = self.lanes.get(held.lane) else { return };
         let is_wanted = held.why == Holds::LAST_INSERT_ID
             || !self.pool.has_no_waiters(held.hostgroup)
@@ -129,24 +134,49 @@ impl Proxy {
     }
 
     fn ask_for_diagnostics(&mut self, id: SessionId, held: Held) {
-        let Held { lane: lane_id, why, .. } = held;
         let [diagnostics @ .., _] = &QUESTIONS;
-        let questions = match why.intersects(Holds::LAST_INSERT_ID) {
-            true if why.intersects(Holds::WARNINGS) => &QUESTIONS,
+        let questions = match held.why.intersects(Holds::LAST_INSERT_ID) {
+            true if held.why.intersects(Holds::WARNINGS) => &QUESTIONS,
             true => &[INSERT_ID][..],
             false => diagnostics,
         };
+        for question in questions {
+            self.ask(id, held.lane, question);
+        }
+        self.await_answers(id, held, questions);
+    }
+
+    fn ask(&mut self, id: SessionId, lane_id: LaneId, question: &str) {
+        self.send_step(id, lane_id, Step::Diagnostics, ReplyKind::Result, |out| {
+            command::write_query(out, question.as_bytes());
+        });
+    }
+
+    /// Asks for the last insert id in the same send as a command that gives no other reason to keep
+    /// the lane, where there is none either. In MariaDB alone the question leaves the command's
+    /// diagnostics there.
+    pub(crate) fn ask_insert_id_behind(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        // what reads it as well may be told it by an OK
+        let is_sure = job.effects == Effects::SETS_LAST_INSERT_ID && job.upload.is_none();
+        let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
+            return;
+        };
+        let stays = |held: &Held| held.lane == lane_id && !held.why.is_empty();
+        let is_mariadb = lane.names_last_prepared;
+        if is_sure && is_mariadb && session.want.autocommit && !session.held.iter().any(stays) {
+            self.ask(id, lane_id, INSERT_ID);
+        }
+    }
+
+    /// The session goes on when a lane's server has answered these questions.
+    fn await_answers(&mut self, id: SessionId, held: Held, questions: &'static [&'static str]) {
+        let lane_id = held.lane;
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         (lane.alarm_us, lane.turned_us) = (at, self.now_us);
         self.warned.remove(lane.server.index, lane_id);
         let (hostgroup, end_when_counted) = (lane.server.hostgroup, !lane.names_last_prepared);
         self.orders.push(Order::Deadline { end: End::Lane(lane_id), at });
-        for question in questions {
-            self.send_step(id, lane_id, Step::Diagnostics, ReplyKind::Result, |out| {
-                command::write_query(out, question.as_bytes());
-            });
-        }
         if let Some(session) = self.sessions.get_mut(id) {
             let (lane, bytes, ends) = (lane_id, Vec::new(), Vec::new());
             let in_vain = false;
@@ -173,9 +203,9 @@ impl Proxy {
         if ends {
             self.pop(lane_id, status);
         }
-        let Some(told) = self.sessions.get_mut(id).and_then(Session::diagnostics_mut) else {
-            return;
-        };
+        // a command that runs again is asked about again
+        let asking = self.sessions.get_mut(id).filter(|session| session.is_asking(lane_id));
+        let Some(told) = asking.and_then(Session::diagnostics_mut) else { return };
         told.in_vain |= matches!(event, Event::Err { .. });
         told.take(slice(bytes, range));
         if ends && told.note_end() {
@@ -199,8 +229,10 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.alarm_us = 0;
         }
+        let mut left = Holds::NONE;
         for held in session.held.iter_mut().filter(|held| held.lane == lane_id) {
-            held.why.set(TOLD, false);
+            held.why.set(if has_diagnostics { TOLD } else { Holds::LAST_INSERT_ID }, false);
+            left = held.why;
         }
         session.last_insert_id = insert_id.unwrap_or(session.last_insert_id);
         match has_diagnostics {
@@ -208,6 +240,12 @@ impl Proxy {
             false => session.recall = None,
         }
         self.let_go(id, lane_id);
+        // asked behind a command that was killed, that failed, or warned
+        self.await_kill(id, lane_id);
+        if !left.is_empty() {
+            self.note_warned(lane_id, left);
+            self.relieve_if_wanted(id);
+        }
         self.resume_input(id);
     }
 

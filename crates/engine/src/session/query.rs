@@ -369,8 +369,9 @@ fn names_insert_id(text: &[u8]) -> bool {
 /// Asks what the statement before came to.
 const RESULTS: Effects = Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS);
 
-/// May read the last insert id, in sight or not.
+/// May read the last insert id, in sight or not, or leave it as it was.
 pub(crate) const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
+    .union(Effects::SETS_LAST_INSERT_ID)
     .union(Effects::CALLS_PROCEDURE)
     .union(Effects::UNCLEAR)
     .union(Effects::TEXT_PREPARE)

@@ -406,8 +406,8 @@ impl Proxy {
             self.follow(id, lane_id, job, end);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let kept = job.holds.without(undone(session, job, outcome));
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let kept = job.holds.without(undone(session, lane, job, outcome));
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         if job.what == What::Set && matches!(outcome, Outcome::Failed) {
@@ -559,12 +559,13 @@ pub(crate) fn error_in(payload: &[u8]) -> SqlError {
 }
 
 /// Reasons that a statement's outcome takes away: a value that the server has told is replayed.
-fn undone(session: &Session, job: &Job, outcome: &Outcome) -> Holds {
+/// What it is being asked for is awaited.
+fn undone(session: &Session, lane: &Lane, job: &Job, outcome: &Outcome) -> Holds {
     let given = job.effects.intersects(Effects::SETS_LAST_INSERT_ID);
     match outcome {
         Outcome::Failed => session.undone_by_failure(job),
         Outcome::Done(end) if given && end.ok_only && end.last_insert_id != 0 => {
-            Holds::LAST_INSERT_ID
+            if lane.is_asked() { Holds::NONE } else { Holds::LAST_INSERT_ID }
         }
         _ => Holds::NONE,
     }

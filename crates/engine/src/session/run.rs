@@ -161,6 +161,9 @@ impl Proxy {
             return self.finish_silent(id);
         }
         self.orders.push(Order::SendKept { session: id, lane: lane_id });
+        if job.holds == Holds::LAST_INSERT_ID {
+            self.ask_insert_id_behind(id, lane_id, job);
+        }
         self.watch(id, job);
         if job.upload.is_some() {
             self.resume_input(id);

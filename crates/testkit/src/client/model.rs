@@ -13,6 +13,8 @@ pub(super) struct Handle {
     pub(super) id: u32,
     /// It is a `SELECT`.
     pub(super) reads: bool,
+    /// It is an `INSERT … RETURNING`.
+    pub(super) returns: bool,
     /// Its text.
     pub(super) text: Meta,
     /// What its connection was when it was prepared.
@@ -155,7 +157,7 @@ impl Model {
     pub(super) fn servers(&self, meta: &Meta, reads: bool) -> &'static [&'static str] {
         let bearing = &meta.bearing;
         let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
-        if self.relayed || tied || meta.shape.kind == Kind::Write {
+        if self.relayed || tied || matches!(meta.shape.kind, Kind::Write | Kind::Returning) {
             &PRIMARY
         } else if meta.warned != 0 || self.stuck {
             &ALL

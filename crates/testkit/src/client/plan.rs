@@ -184,6 +184,9 @@ impl Setting<'_> {
     }
 
     fn write(&self, dice: &mut Dice) -> Sending {
+        if dice.percent(25) {
+            return self.returning(dice);
+        }
         let shape = Shape { rows: dice.below(2) as u32, ..Shape::of(Kind::Write) };
         let meta = self.opening(self.model.meta(self.number, shape));
         let effects = made_by(&meta);
@@ -193,6 +196,19 @@ impl Setting<'_> {
             ("DELETE", "FROM t"),
         ]);
         self.text("write", verb, rest, meta, effects)
+    }
+
+    /// An `INSERT … RETURNING`.
+    fn returning(&self, dice: &mut Dice) -> Sending {
+        let warnings = if dice.percent(20) { 2 } else { 0 };
+        let rows = dice.below(3) as u32;
+        let shape = Shape { rows, warnings, ..Shape::of(Kind::Returning) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let mut effects = made_by(&meta);
+        if warnings > 0 {
+            effects.push(Effect::Warned(self.number));
+        }
+        self.text("returning", "INSERT", "INTO t VALUES (1) RETURNING v", meta, effects)
     }
 
     /// Two statements in one text, of which only the first succeeds.
@@ -382,7 +398,7 @@ pub(super) fn packet(first: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// What a statement does to the last insert id.
-fn made_by(meta: &Meta) -> Vec<Effect> {
+pub(super) fn made_by(meta: &Meta) -> Vec<Effect> {
     match answer::insert_id(meta) {
         0 => Vec::new(),
         id => vec![Effect::InsertId(id)],

@@ -57,7 +57,11 @@ impl Setting<'_> {
             Kind::Deadlock => vec![Effect::Deadlock],
             _ => vec![Effect::Warned(self.number)],
         };
-        self.text("failing", "SELECT", "v FROM t", meta, effects)
+        let (verb, rest) = match kind != Kind::Deadlock && dice.percent(25) {
+            true => ("INSERT", "INTO t VALUES (1) RETURNING v"),
+            false => ("SELECT", "v FROM t"),
+        };
+        self.text("failing", verb, rest, meta, effects)
     }
 
     /// Somebody whose statements leave something behind that may be asked for.

@@ -8,7 +8,7 @@ use wire::lenenc;
 use wire::reply::{ColumnDef, write_prepare_ok};
 
 use super::model::{Effect, Handle, Model};
-use super::plan::{Sending, Setting, packet};
+use super::plan::{Sending, Setting, made_by, packet};
 use super::reply::Expect;
 use crate::answer;
 use crate::dice::Dice;
@@ -30,7 +30,8 @@ impl Setting<'_> {
         };
         let reads = dice.percent(reads);
         let mut shape = Shape::of(Kind::Prepare);
-        shape.rows = u32::from(reads);
+        let returns = !reads && dice.percent(30);
+        shape.rows = if returns { 2 } else { u32::from(reads) };
         if dice.percent(10) {
             shape.kind = Kind::Refuse;
         }
@@ -38,9 +39,10 @@ impl Setting<'_> {
             true => common(1 + dice.below(texts) as u32, shape),
             false => self.model.meta(self.number, shape),
         };
-        let text = match reads {
-            true => format!("SELECT /*{meta}*/ v FROM t WHERE a=?"),
-            false => format!("INSERT /*{meta}*/ INTO t VALUES (?)"),
+        let text = match (reads, returns) {
+            (true, _) => format!("SELECT /*{meta}*/ v FROM t WHERE a=?"),
+            (_, true) => format!("INSERT /*{meta}*/ INTO t VALUES (?) RETURNING v"),
+            _ => format!("INSERT /*{meta}*/ INTO t VALUES (?)"),
         };
         let bytes = packet(code::STMT_PREPARE, text.as_bytes());
         if shape.kind == Kind::Refuse {
@@ -48,10 +50,11 @@ impl Setting<'_> {
             return Sending { bytes, expect: Some(expect), name: "prepare", ..Sending::default() };
         }
         let column = [answer::column()];
-        let columns: &[ColumnDef<'_>] = if reads { &column } else { &[] };
+        let columns: &[ColumnDef<'_>] = if reads || returns { &column } else { &[] };
         let caps = self.model.caps;
         let home = self.model.home();
-        let handle = Handle { id: 0, reads, text: meta, home, kind: None, littered: false };
+        let handle =
+            Handle { id: 0, reads, returns, text: meta, home, kind: None, littered: false };
         // after an error nobody has told the proxy whether a transaction is open, and other
         // connections have no part in the one that is
         let mut candidates = Vec::new();
@@ -129,8 +132,8 @@ impl Setting<'_> {
         if meta.opens {
             effects.push(Effect::Transaction(meta.bearing.transaction));
         }
-        if shape.kind == Kind::Write && answer::insert_id(&meta) != 0 {
-            effects.push(Effect::InsertId(answer::insert_id(&meta)));
+        if matches!(shape.kind, Kind::Write | Kind::Returning) {
+            effects.extend(made_by(&meta));
         }
         let kind = match handle.kind {
             Some(kind) if self.drills || dice.percent(70) => kind,
@@ -175,6 +178,7 @@ impl Setting<'_> {
         let rows = dice.below(4) as u32;
         let mut shape = match handle.reads {
             true => Shape { rows, width: dice.below(40) as u32, ..Shape::of(Kind::Rows) },
+            false if handle.returns => Shape { rows, ..Shape::of(Kind::Returning) },
             false => Shape { rows: rows.min(1), ..Shape::of(Kind::Write) },
         };
         if handle.reads && dice.percent(if self.drills { 75 } else { 12 }) {

@@ -217,7 +217,7 @@ impl Conn {
             self.pin = Some((tag, meta.bearing.pin));
         }
         match meta.shape.kind {
-            Kind::Write | Kind::File => {
+            Kind::Write | Kind::Returning | Kind::File => {
                 *board.writes.entry((tag, number)).or_default() += 1;
                 if answer::insert_id(meta) != 0 {
                     self.insert_id = answer::insert_id(meta);
@@ -283,7 +283,7 @@ const FAILS: [Kind; 4] = [Kind::Break, Kind::Half, Kind::Refuse, Kind::Deadlock]
 
 /// Whether a statement belongs on the primary.
 fn needs_primary(meta: &Meta) -> bool {
-    matches!(meta.shape.kind, Kind::Write | Kind::End | Kind::File)
+    matches!(meta.shape.kind, Kind::Write | Kind::Returning | Kind::End | Kind::File)
         || meta.bearing.transaction != 0
         || meta.bearing.pin != 0
 }

@@ -243,6 +243,9 @@ impl Service for Mysqlds {
                     return bytes.len();
                 }
             };
+            if taken > 0 && packet.payload.ends_with(b"SELECT LAST_INSERT_ID()") {
+                self.board.borrow_mut().count("server: asked for an id in the same send");
+            }
             taken += packet.len;
             let mut reaction = self.packet(sock, packet.payload, packet.seq);
             if let Framed::Packet(next) = frame::next_packet(&bytes[taken..])

@@ -18,6 +18,9 @@ enum Deed {
     Variable(String, Option<String>),
 }
 
+/// How the `SET` of a last insert id ends that clears warnings too.
+const LONG_FORM: &str = ") FROM information_schema.engines)";
+
 /// Why a statement does nothing.
 enum Refusal {
     /// The value is none of that variable's.
@@ -30,6 +33,8 @@ impl Conn {
     pub(super) fn on_set(&mut self, text: &str, board: &mut Board) -> Reaction {
         let replays = !text.starts_with("/*s");
         let text = for_mariadb(text);
+        // it reads a table
+        self.warned = self.warned.filter(|_| !text.contains(LONG_FORM));
         let deeds: Result<Vec<_>, _> = cut(&text).map(|part| self.deed(part.trim())).collect();
         match deeds {
             // a bug that is looked for
@@ -73,9 +78,8 @@ impl Conn {
         match name {
             "autocommit" => Ok(Deed::Autocommit(value == "1")),
             "last_insert_id" => {
-                // the long form, which clears warnings too
                 let id = value.trim_start_matches("(SELECT MAX(");
-                let id = id.trim_end_matches(") FROM information_schema.engines)").parse();
+                let id = id.trim_end_matches(LONG_FORM).parse();
                 id.map(Deed::InsertId).map_err(|_| Refusal::Nonsense)
             }
             "session_track_state_change" => Ok(Deed::TellsChanges(value == "1")),
