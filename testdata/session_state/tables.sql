@@ -85,6 +85,13 @@ USE test
 SELECT DATABASE()
 USE: other
 SELECT DATABASE()
+# use_and_reset
+USE other
+RESET:
+SELECT DATABASE()
+USE: test
+RESET:
+SELECT COUNT(*) FROM t
 # use_missing
 USE no_such_schema
 SELECT DATABASE()

@@ -9,7 +9,7 @@ use crate::backend::CLASS;
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease};
-use crate::link::Charset;
+use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
@@ -279,14 +279,15 @@ impl Proxy {
         self.orders.push(Order::Close(End::Client(id)));
     }
 
-    /// `COM_RESET_CONNECTION`: the session is as after its login.
+    /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
     pub(crate) fn on_reset(&mut self, id: SessionId) {
         self.release_all(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.lost = None;
         session.told_any_change = false;
         session.next_flag = 0;
-        session.want = session.first.clone();
+        let schema = session.want.schema.take();
+        session.want = LinkState { schema, ..session.first.clone() };
         if let Some(collation) = self.offer.collation_after_reset {
             session.want.charset = Charset::Collation(collation);
         }

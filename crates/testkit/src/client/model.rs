@@ -224,8 +224,10 @@ impl Model {
             Effect::Cursor(cursor) => self.cursor.clone_from(cursor),
             Effect::Flagged(on) => self.flagged = *on,
             Effect::Reset => {
-                let (schema, collation) = (self.first_schema.clone(), self.first_collation);
-                *self = Self::new(self.tag, &self.user, &schema, collation, self.caps);
+                let (first, collation) = (self.first_schema.clone(), self.first_collation);
+                let schema = std::mem::take(&mut self.schema);
+                *self = Self::new(self.tag, &self.user, &first, collation, self.caps);
+                self.schema = schema;
             }
             Effect::User(user) => {
                 // the schema is the one that was asked for, the collation too
