@@ -54,6 +54,16 @@ INSERT INTO t (a) VALUES (3)
 RESET:
 SELECT @hidden
 SELECT DATABASE()
+# trigger_in_a_set_statement
+CREATE TRIGGER trg BEFORE INSERT ON t FOR EACH ROW SET @hidden = NEW.a
+MARIADB: SET STATEMENT max_statement_time = 9 FOR INSERT INTO t (a) VALUES (3)
+SELECT @hidden
+# function_in_a_set_statement
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 1; END
+MARIADB: SET STATEMENT max_statement_time = 9 FOR SELECT f()
+SELECT @hidden
+MARIADB: EXEC: SET STATEMENT max_statement_time = 9 FOR SELECT f()
+SELECT @hidden
 # procedure_sets_variables
 CREATE PROCEDURE p() BEGIN SET time_zone = '+03:00'; SET sql_mode = 'NO_ENGINE_SUBSTITUTION'; SET @hidden = 5; END
 CALL p()

@@ -357,6 +357,11 @@ pub(crate) fn holds_of(facts: &Facts, text: &[u8]) -> Holds {
     if may_set && names_insert_id(text) {
         holds.set(Holds::LAST_INSERT_ID, true);
     }
+    // the server tells of a change in any case, not of what a function or trigger did
+    let is_harmless = || facts.verb == Verb::Select && sql::only_computes(text);
+    if facts.effects.intersects(Effects::SET_STATEMENT) && !is_harmless() {
+        holds.set(Holds::STATE_CHANGE, true);
+    }
     holds
 }
 
