@@ -532,7 +532,10 @@ impl Session {
         if is_prepare(job) {
             return;
         }
-        if matches!(job.reply, ReplyKind::Result | ReplyKind::Execute | ReplyKind::Simple) {
+        // its flags are those of the one statement
+        let lasts = !job.effects.intersects(Effects::SET_STATEMENT);
+        if lasts && matches!(job.reply, ReplyKind::Result | ReplyKind::Execute | ReplyKind::Simple)
+        {
             self.told = end.status;
         }
         // of several results, servers know of the last one
