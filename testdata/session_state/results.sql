@@ -136,6 +136,25 @@ SELECT ROW_COUNT()
 DELETE FROM t
 SELECT ROW_COUNT()
 SELECT ROW_COUNT()
+# row_count_beside_the_insert_id_where_the_connection_is_kept
+SELECT GET_LOCK('tg_rows', 0)
+INSERT INTO t (a) VALUES (1), (2)
+SELECT LAST_INSERT_ID(), ROW_COUNT()
+SELECT LAST_INSERT_ID(), ROW_COUNT()
+UPDATE t SET a = 3
+SELECT ROW_COUNT() AS n, LAST_INSERT_ID() FROM t
+# results_in_expressions
+INSERT INTO t (a) VALUES (1), (2)
+SELECT ROW_COUNT() + 1
+UPDATE t SET a = 5
+SELECT IF(ROW_COUNT() = 2, 'both', 'not both'), 1+row_count()*2 AS n, a FROM t
+SELECT IFNULL( FOUND_ROWS( ), 0 );
+SELECT a FROM t
+SELECT 10 - FOUND_ROWS(), -FOUND_ROWS()
+# found_rows_of_before_the_connection_was_kept
+SELECT 1 UNION SELECT 2
+SET @f = 1 + 1
+SELECT FOUND_ROWS(), @f
 # row_count_as_written
 UPDATE t SET a = 1
 select  Row_Count()

@@ -33,11 +33,16 @@ impl Results {
         }
         let mut out = Vec::with_capacity(text.len() + 32);
         let (mut copied, mut depth, mut in_list) = (0, 0_usize, selects);
+        let mut item = Item::default();
         for (at, token) in tokens.iter().enumerate() {
             match token.kind {
                 TokenKind::Punct(b'(') => depth += 1,
                 TokenKind::Punct(b')') => depth = depth.checked_sub(1)?,
-                _ if depth == 0 && is_word(&lexer, Some(token), b"FROM") => in_list = false,
+                _ if depth == 0 && in_list && ends_item(&lexer, token) => {
+                    item.name(&lexer, text, tokens.get(..at)?, &mut copied, &mut out)?;
+                    in_list = !is_word(&lexer, Some(token), b"FROM");
+                    item = Item { first: Some(at + 1), is_changed: false };
+                }
                 _ => {}
             }
             let Some(end) = end_of_call(&tokens, at) else { continue };
@@ -45,26 +50,17 @@ impl Results {
             let call = text.get(token.start..end)?;
             out.extend_from_slice(text.get(copied..token.start)?);
             copied = end;
-            if !selects {
+            if selects {
+                // of the type that the function has
+                out.extend_from_slice(format!("IF(1,{value},").as_bytes());
+                out.extend_from_slice(call);
+                out.push(b')');
+            } else {
                 out.extend_from_slice(format!(" {value}").as_bytes());
-                continue;
             }
-            // of the type that the function has
-            out.extend_from_slice(format!("IF(1,{value},").as_bytes());
-            out.extend_from_slice(call);
-            out.push(b')');
-            if in_list {
-                let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-                let is_item = depth == 0 && is_before_item(&lexer, before);
-                if is_item && needs_name(&lexer, tokens.get(at + 3))? {
-                    out.extend_from_slice(b" AS `");
-                    out.extend_from_slice(call);
-                    out.push(b'`');
-                } else if !is_item {
-                    return None;
-                }
-            }
+            item.is_changed |= in_list;
         }
+        item.name(&lexer, text, &tokens, &mut copied, &mut out)?;
         out.extend_from_slice(text.get(copied..)?);
         (copied > 0).then_some(out)
     }
@@ -96,22 +92,91 @@ fn end_of_call(tokens: &[Token], at: usize) -> Option<usize> {
     (!is_name).then_some(end)
 }
 
-/// Whether what follows begins an item of a list of columns.
-fn is_before_item(lexer: &Lexer<'_>, before: Option<&Token>) -> bool {
-    let is_comma = before.is_some_and(|token| token.kind == TokenKind::Punct(b','));
-    is_comma || is_word(lexer, before, b"SELECT")
+/// Whether an item of a list of columns ends in front of this token.
+fn ends_item(lexer: &Lexer<'_>, token: &Token) -> bool {
+    matches!(token.kind, TokenKind::Punct(b',' | b';'))
+        || is_word(lexer, Some(token), b"SELECT")
+        || is_word(lexer, Some(token), b"FROM")
 }
 
-/// Whether an item has no name of its own where this token follows; `None` where it goes on.
-fn needs_name(lexer: &Lexer<'_>, next: Option<&Token>) -> Option<bool> {
-    let Some(token) = next else { return Some(true) };
-    match token.kind {
-        TokenKind::Punct(b',' | b';') => Some(true),
-        TokenKind::Quoted | TokenKind::Text => Some(false),
-        _ if is_word(lexer, next, b"FROM") => Some(true),
-        _ if is_word(lexer, next, b"AS") => Some(false),
-        _ => None,
+/// An item of a list of columns.
+#[derive(Clone, Copy, Default)]
+struct Item {
+    first: Option<usize>,
+    /// A result was put in.
+    is_changed: bool,
+}
+
+impl Item {
+    /// Gives it the name that it had, if it has none of its own; `None` when that is not known.
+    fn name(
+        self,
+        lexer: &Lexer<'_>,
+        whole: &[u8],
+        tokens: &[Token],
+        copied: &mut usize,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        if !self.is_changed {
+            return Some(());
+        }
+        let item = tokens.get(self.first?..)?;
+        let (first, last) = (item.first()?, item.last()?);
+        let before = item.len().checked_sub(2).and_then(|before| item.get(before));
+        let is_quoted = matches!(last.kind, TokenKind::Quoted | TokenKind::Text);
+        if is_word(lexer, before, b"AS") || item.len() == 4 && is_quoted {
+            return Some(());
+        }
+        let text = whole.get(first.start..last.end)?;
+        if !is_nameless(lexer, item) || !is_plain(text) {
+            return None;
+        }
+        out.extend_from_slice(whole.get(*copied..last.end)?);
+        *copied = last.end;
+        out.extend_from_slice(b" AS `");
+        out.extend_from_slice(text);
+        out.push(b'`');
+        Some(())
     }
+}
+
+/// Whether an item is surely an expression and nothing else.
+fn is_nameless(lexer: &Lexer<'_>, item: &[Token]) -> bool {
+    let is_punct = |at: usize| item.get(at).is_some_and(|t| matches!(t.kind, TokenKind::Punct(_)));
+    let is_operand = |at: usize| item.get(at).is_some_and(|t| t.kind == TokenKind::Punct(b')'));
+    let mut depth = 0_usize;
+    for (at, token) in item.iter().enumerate() {
+        match token.kind {
+            TokenKind::Punct(b'(') => depth += 1,
+            TokenKind::Punct(b')') => depth = depth.saturating_sub(1),
+            TokenKind::Word if depth == 0 => {
+                let follows = at.checked_sub(1);
+                let begins = follows.is_none_or(|at| is_punct(at) && !is_operand(at));
+                let opens = item.get(at + 1).is_some_and(|t| t.kind == TokenKind::Punct(b'('));
+                if !begins || !opens || is_modifier(lexer.slice(*token)) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    item.last().is_some_and(|t| matches!(t.kind, TokenKind::Punct(b')') | TokenKind::Number))
+}
+
+/// Whether a word may stand in front of a list of columns.
+fn is_modifier(word: &[u8]) -> bool {
+    const MODIFIERS: [&[u8]; 5] =
+        [b"ALL", b"DISTINCT", b"DISTINCTROW", b"HIGH_PRIORITY", b"STRAIGHT_JOIN"];
+    MODIFIERS.iter().any(|modifier| modifier.eq_ignore_ascii_case(word))
+        || word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"SQL_"))
+}
+
+/// Whether a server makes this text of it when it makes it a name.
+fn is_plain(text: &[u8]) -> bool {
+    let is_comment = |pair: &[u8]| matches!(pair, b"/*" | b"--");
+    text.len() <= 64
+        && text.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'`' | b'#'))
+        && !text.windows(2).any(is_comment)
 }
 
 #[cfg(test)]
@@ -139,6 +204,13 @@ mod tests {
                  IF(1,-1,row_count()) AS `row_count()`",
             ),
             (
+                "SELECT 1 + row_count(),a, IF( FOUND_ROWS( )>0, 'y',0 ) FROM t",
+                "SELECT 1 + IF(1,-1,row_count()) AS `1 + row_count()`,a, \
+                 IF( IF(1,7,FOUND_ROWS( ))>0, 'y',0 ) AS `IF( FOUND_ROWS( )>0, 'y',0 )` FROM t",
+            ),
+            ("SELECT ROW_COUNT()*2 AS n", "SELECT IF(1,-1,ROW_COUNT())*2 AS n"),
+            ("SELECT ROW_COUNT()+1;", "SELECT IF(1,-1,ROW_COUNT())+1 AS `ROW_COUNT()+1`;"),
+            (
                 "SELECT a FROM t WHERE (b < FOUND_ROWS()) -- ROW_COUNT()",
                 "SELECT a FROM t WHERE (b < IF(1,7,FOUND_ROWS())) -- ROW_COUNT()",
             ),
@@ -151,9 +223,18 @@ mod tests {
     fn what_would_change_a_name_or_is_not_known_stays() {
         for text in [
             "SELECT 1",
-            "SELECT 1 + ROW_COUNT()",
-            "SELECT ROW_COUNT() + 1",
-            "SELECT IFNULL(ROW_COUNT(), 0)",
+            "SELECT ROW_COUNT() + a",
+            "SELECT ROW_COUNT() DIV 2",
+            "SELECT ROW_COUNT() n",
+            "SELECT ROW_COUNT() = 'x'",
+            "SELECT DISTINCT ROW_COUNT()",
+            "SELECT DISTINCT(ROW_COUNT())",
+            "SELECT ROW_COUNT()+1 UNION (SELECT 2)",
+            "SELECT ROW_COUNT() UNION SELECT 2",
+            "SELECT ROW_COUNT() LIMIT 1",
+            "SELECT IF(ROW_COUNT(), '`', 0)",
+            "SELECT IF(ROW_COUNT(), /* x */ 1, 0)",
+            "(SELECT ROW_COUNT())",
             "SELECT ROW_COUNT() INTO @a",
             "SELECT x.ROW_COUNT()",
             "SELECT row_count FROM t",

@@ -17,6 +17,7 @@ use crate::proxy::Proxy;
 use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::session::place::{Place, Placing, place};
+use crate::session::run::KNOW_BETTER;
 use crate::session::{Job, What, ties};
 
 /// What a `SET` amounts to.
@@ -125,8 +126,8 @@ impl Proxy {
         self.mirror(copy);
     }
 
-    /// The text with what the statement before came to, if it asks for that and the lane would not
-    /// know it.
+    /// The text with what the statement before came to, if it asks for that: a lane may be another
+    /// one than then, or run something in front of the text.
     fn with_results(&self, id: SessionId, text: &[u8], facts: &Facts) -> Option<Vec<u8>> {
         let several = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
         if !facts.effects.intersects(RESULTS) || facts.effects.intersects(several) {
@@ -136,8 +137,8 @@ impl Proxy {
         let is_told = session.held_for(Holds::FOUND_ROWS).is_none();
         let found_rows = Some(session.found_rows).filter(|_| is_told);
         let results = sql::Results { row_count: session.row_count, found_rows };
-        let is_free = session.held_for(Holds::PINNING).is_none();
-        results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_free)
+        let is_certain = session.held_for(KNOW_BETTER).is_none();
+        results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_certain)
     }
 
     /// Counts a statement that has a counter of its own.

@@ -8,7 +8,7 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Lease, Owner, Step};
+use crate::lane::{Held, Lease, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
@@ -19,6 +19,13 @@ use crate::session::{Job, Phase, Running, Stage, What};
 /// How long a session that is to relay pauses before it asks again for leave to dial, and up to
 /// twice as long.
 const DIAL_AGAIN_US: u64 = 20_000;
+
+/// A lane that is kept for these may know better what the last statement came to, and is not told
+/// the last insert id.
+pub(crate) const KNOW_BETTER: Holds = Holds::LAST_INSERT_ID
+    .union(Holds::PROCEDURE)
+    .union(Holds::NOT_UNDERSTOOD)
+    .union(Holds::TEXT_PREPARE);
 
 impl Proxy {
     /// Runs the kept command on a lane that the session holds.
@@ -175,12 +182,8 @@ impl Proxy {
     fn insert_id_before(&self, id: SessionId, lane: LaneId, job: &Job) -> Option<String> {
         let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
         let insert_id = session.last_insert_id;
-        // from then on the connection knows it, and may know better
-        const KNOWN: Holds = Holds::LAST_INSERT_ID
-            .union(Holds::PROCEDURE)
-            .union(Holds::NOT_UNDERSTOOD)
-            .union(Holds::TEXT_PREPARE);
-        if session.held.iter().any(|held| held.lane == lane && held.why.intersects(KNOWN)) {
+        let knows = |held: &Held| held.lane == lane && held.why.intersects(KNOW_BETTER);
+        if session.held.iter().any(knows) {
             return None;
         }
         // in MariaDB, only a statement with a table clears old warnings
