@@ -92,7 +92,9 @@ impl Warned {
 impl Proxy {
     /// A session keeps a lane for these reasons: notes whether for what its last statement left.
     pub(crate) fn note_warned(&mut self, lane_id: LaneId, why: Holds) {
-        if let Some(lane) = self.lanes.get(lane_id).filter(|_| why.intersects(TOLD)) {
+        if why.intersects(TOLD)
+            && let Some(lane) = self.lanes.get(lane_id)
+        {
             self.warned.add(lane.server.index, lane_id);
         }
     }
@@ -100,8 +102,15 @@ impl Proxy {
     /// A session has ended a command and may keep its lane for nothing but diagnostics: it does not
     /// where somebody waits. For the last insert id alone it keeps none.
     pub(crate) fn relieve_if_wanted(&mut self, id: SessionId) {
+        let keeps = self.sessions.get(id).and_then(|session| session.held_for(TOLD));
+        if let Some(held) = keeps.copied() {
+            self.relieve_or_await(id, held);
+        }
+    }
+
+    /// It keeps this one: its server is asked now, was asked with the command, or is not wanted.
+    fn relieve_or_await(&mut self, id: SessionId, held: Held) {
         let Some(session) = self.sessions.get(id) else { return };
-        let Some(held) = session.held_for(TOLD).copied() else { return };
         let is_asked = |held: &&Held| self.lanes.get(held.lane).is_some_and(Lane::is_asked);
         if let Some(asked) = session.held.iter().find(is_asked).copied() {
             return self.await_answers(id, asked, &[INSERT_ID]);
