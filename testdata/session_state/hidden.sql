@@ -8,6 +8,14 @@ CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = IFNULL(@hidden
 DO f()
 DO f()
 SELECT @hidden
+# function_in_a_table_made_of_a_select
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET @hidden = 9; RETURN 1; END
+RESET:
+CREATE TABLE made AS SELECT f() AS x
+EXEC: SELECT x, @hidden FROM made
+SELECT x, @hidden FROM made
+EXEC: SELECT x, @hidden FROM made
+SELECT @hidden, x FROM made
 # function_sets_system_variable
 CREATE FUNCTION g() RETURNS INT DETERMINISTIC BEGIN SET div_precision_increment = 9; RETURN 1; END
 SELECT g()

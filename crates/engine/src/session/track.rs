@@ -165,5 +165,4 @@ pub(crate) fn changes_by(set: &SetStatement<'_>) -> Vec<u8> {
 const TELLS: Effects = Effects::TEMPORARY_TABLE
     .union(Effects::TEXT_PREPARE)
     .union(Effects::SET_STATEMENT)
-    .union(Effects::IMPLICIT_COMMIT)
     .union(Effects::SETS_USER_VARIABLE);
