@@ -154,6 +154,19 @@ impl Hall {
         Some(found)
     }
 
+    /// The payloads of everything that comes until a result is over.
+    pub fn result(&mut self, sock: Sock) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let (packet, _) = self.packet(sock).expect("answered");
+            all.extend_from_slice(&packet);
+            // an end, or an error
+            if matches!(packet.first(), Some(0xfe | 0xff)) {
+                return all;
+            }
+        }
+    }
+
     /// Waits for an ERR packet and returns its number; skips whatever comes before.
     pub fn error(&mut self, sock: Sock) -> Option<u16> {
         loop {

@@ -73,17 +73,8 @@ impl Room {
         assert!(self.hall.until(half), "time goes by");
     }
 
-    /// Everything that comes until a result is over.
     fn answer(&mut self) -> Vec<u8> {
-        let mut all = Vec::new();
-        loop {
-            let (packet, _) = self.hall.packet(self.client).expect("answered");
-            all.extend_from_slice(&packet);
-            // an end, or an error
-            if matches!(packet.first(), Some(0xfe | 0xff)) {
-                return all;
-            }
-        }
+        self.hall.result(self.client)
     }
 
     fn ask(&mut self, bytes: &[u8]) -> Vec<u8> {

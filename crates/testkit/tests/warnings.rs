@@ -64,17 +64,8 @@ impl Two {
         assert!(took_us <= within_s * 1_000_000, "{took_us} us");
     }
 
-    /// Everything that comes to the first one until its result is over.
     fn answer(&mut self) -> Vec<u8> {
-        let mut all = Vec::new();
-        loop {
-            let (packet, _) = self.hall.packet(self.warned).expect("answered");
-            all.extend_from_slice(&packet);
-            // an end, or an error
-            if matches!(packet.first(), Some(0xfe | 0xff)) {
-                return all;
-            }
-        }
+        self.hall.result(self.warned)
     }
 
     fn show_warnings(&mut self) -> Vec<u8> {
