@@ -158,6 +158,9 @@ impl Target {
             let user = "username = \"ff\"\npassword = \"ff\"\ndefault_hostgroup = ";
             text = text.replace(&format!("{user}0"), &format!("{user}1"));
         }
+        // its default place is one for the whole machine, and several targets run at once
+        let admin = cluster.dir().join(format!("{}.admin", self.name()));
+        text += &format!("\n[admin_variables]\nmysql_ifaces = \"{}\"\n", admin.display());
         let path = cluster.dir().join(format!("{}.toml", self.name()));
         fs::write(&path, text)?;
         let mut command = Command::new(tidegate());

@@ -22,7 +22,12 @@ impl Running {
     fn start(name: &str, configuration: &str, options: &[&str]) -> Self {
         let file =
             std::env::temp_dir().join(format!("tidegate-{}-{name}.toml", std::process::id()));
-        std::fs::write(&file, configuration).expect("the temporary directory is writable");
+        let mut text = configuration.to_owned();
+        if !text.contains("[admin_variables]") {
+            // its default place is one for the whole machine, and every test starts its own
+            text.push_str("[admin_variables]\nmysql_ifaces = \"127.0.0.1:0\"\n");
+        }
+        std::fs::write(&file, text).expect("the temporary directory is writable");
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .args(["run", "--config"])
             .arg(&file)

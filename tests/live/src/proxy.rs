@@ -35,15 +35,9 @@ impl Proxy {
     pub fn start_with(words: &[OsString], config: impl FnOnce(String) -> String) -> Result<Self> {
         let dir = RunDir::create()?;
         let port = lab::free_port()?;
-        let socket = dir.path().join("sock");
         let file = dir.path().join("tidegate.toml");
         let admin_port = lab::free_port()?;
-        let mut text = config(format!("127.0.0.1:{port};{}", socket.display()));
-        if !text.contains("[admin_variables]") {
-            let place = format!("127.0.0.1:{admin_port};{}", dir.path().join("admin").display());
-            text.push_str(&format!("\n[admin_variables]\nmysql_ifaces = \"{place}\"\n"));
-        }
-        fs::write(&file, text)?;
+        fs::write(&file, configuration(dir.path(), port, admin_port, config))?;
         let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
         command.push(file.into());
         command.extend_from_slice(words);
@@ -51,6 +45,7 @@ impl Proxy {
             command.extend(["--io".into(), io]);
         }
         let process = Process::launch(&command, &dir.path().join("log"))?;
+        let socket = dir.path().join("sock");
         let proxy = Proxy { port, socket, admin_port, process, dir };
         proxy.await_greeting()?;
         Ok(proxy)
@@ -82,8 +77,9 @@ impl Proxy {
         const OUTCOMES: [&str; 2] = ["configuration changed", "the configuration is not changed"];
         let outcomes = |log: &str| OUTCOMES.map(|outcome| log.matches(outcome).count());
         let before = outcomes(&self.log());
-        let interfaces = format!("127.0.0.1:{};{}", self.port, self.socket.display());
-        fs::write(self.dir.path().join("tidegate.toml"), config(interfaces))?;
+        let dir = self.dir.path();
+        let text = configuration(dir, self.port, self.admin_port, config);
+        fs::write(dir.join("tidegate.toml"), text)?;
         self.process.signal("HUP")?;
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -207,6 +203,23 @@ impl Proxy {
         self.process.signal("TERM")?;
         self.process.wait(limit)
     }
+}
+
+/// What `config` makes of the value for `interfaces`, with a place for administration unless it
+/// names one: the default place is one for the whole machine, and open to the network.
+fn configuration(
+    dir: &Path,
+    port: u16,
+    admin_port: u16,
+    config: impl FnOnce(String) -> String,
+) -> String {
+    let interfaces = format!("127.0.0.1:{port};{}", dir.join("sock").display());
+    let mut text = config(interfaces);
+    if !text.contains("[admin_variables]") {
+        let place = format!("127.0.0.1:{admin_port};{}", dir.join("admin").display());
+        text.push_str(&format!("\n[admin_variables]\nmysql_ifaces = \"{place}\"\n"));
+    }
+    text
 }
 
 /// The server version in the greeting of whoever listens on this loopback port.
