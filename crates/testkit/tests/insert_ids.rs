@@ -186,6 +186,24 @@ fn what_a_client_sends_at_once_waits_for_the_answer() {
 }
 
 #[test]
+fn a_copy_is_not_asked_about_and_leaves_its_connection_to_others() {
+    let mut room = Room::open();
+    let before = room.hall.counters();
+    let words = format!("s1 q1 {WORDS} lid=-1 sw=0 k=returning r=1 w=0 n=1 wa=0");
+    room.ask(&query(&format!("INSERT /*{words}*/ INTO twice_t VALUES (1) RETURNING v")));
+    assert!(room.hall.until(|hall| hall.counters().mirrored == before.mirrored + 1));
+    assert!(room.hall.until(|hall| hall.stage.proxies().all(|p| p.mirror_counts() == (0, 0))));
+    room.others_write();
+    let after = room.hall.counters();
+    assert_eq!(room.asked(), (1, 1));
+    assert_eq!(after.mirrors_failed, before.mirrors_failed);
+    assert_eq!(
+        (after.lanes_dropped, after.lanes_reset),
+        (before.lanes_dropped, before.lanes_reset)
+    );
+}
+
+#[test]
 fn a_client_that_goes_leaves_the_other_a_connection() {
     let mut room = Room::open();
     room.send_to_a_silent_server();

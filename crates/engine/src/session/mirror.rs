@@ -12,7 +12,7 @@ use sql::{Effects, Facts, Verb};
 use wire::Caps;
 use wire::result::ReplyKind;
 
-use crate::holds;
+use crate::holds::{self, Holds};
 use crate::ids::{ConnectionId, HostgroupId, SessionId};
 use crate::link::LinkState;
 use crate::proxy::{Arrival, Proxy};
@@ -250,7 +250,9 @@ impl Proxy {
         let job = Job {
             hostgroup,
             effects: facts.effects,
-            holds: holds::of_statement(facts.verb, facts.effects, false),
+            // nobody will ask for the id that it makes
+            holds: holds::of_statement(facts.verb, facts.effects, false)
+                .without(Holds::LAST_INSERT_ID),
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             retries_left: 0,
             fresh: route.create_new_connection,
