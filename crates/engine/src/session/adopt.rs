@@ -117,7 +117,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
-            Lease::Idle | Lease::Upkeep => self.drop_lane(id),
+            Lease::Idle | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
             Lease::Shared => lane.close_unfit(),
@@ -131,7 +131,7 @@ impl Proxy {
             while server.gauge.used() > server.max_connections
                 && let Some(longest_idle) = self.pool.idle_of(server).first().copied()
             {
-                self.drop_lane(longest_idle);
+                self.close_lane(longest_idle);
             }
         }
     }

@@ -171,7 +171,7 @@ impl Proxy {
             Checkout::Dial(server) => self.dial_for(id, server),
             Checkout::Replace(lane, server) => {
                 // the closed lane's permit is taken over
-                self.drop_lane(lane);
+                self.close_lane(lane);
                 if server.gauge.take_permit(server.max_connections) {
                     self.dial_for(id, server);
                 } else {

@@ -187,7 +187,7 @@ impl Proxy {
             self.fail_dial(id, LastFault::Timeout, None, true);
         } else if let Lease::Errand(thread_id) = lane.lease {
             let server = lane.server.index;
-            self.drop_lane(id);
+            self.close_lane(id);
             self.errand_over(server, thread_id, Errand::Told);
         } else if lane.lease == Lease::Upkeep {
             self.check_upkeep(id);

@@ -1,35 +1,21 @@
 //! How sessions and their commands end when it is not by a reply, and what becomes of the lanes
-//! they held; a reset, and a change of user, end everything but the session. And how the lane of a
-//! session that is relayed is opened, or is not.
+//! they held; a reset, and a change of user, end everything but the session.
 
 use wire::command;
 use wire::frame::Span;
 
 use crate::backend::CLASS;
 use crate::error::{self, SqlError};
-use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease};
 use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
-use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
-use crate::session::redial::is_about_the_session;
 use crate::session::share::Who;
 use crate::session::{Job, Phase, Then, What};
-use crate::topology::ServerRef;
-
-/// Where a connection can be opened that a session has to itself.
-pub(crate) enum Opening {
-    /// To this server.
-    At(ServerRef),
-    /// Nowhere at this moment: as many are being opened as may be.
-    Later,
-    /// Nowhere.
-    Nowhere,
-}
 
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
@@ -183,7 +169,7 @@ impl Proxy {
         self.leave_shared(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } = session.phase {
-            self.drop_lane(lane);
+            self.close_lane(lane);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         let held = std::mem::take(&mut session.held);
@@ -194,14 +180,19 @@ impl Proxy {
             if quiet && held.why.leave_it_clean() {
                 self.offer_lane(held.lane);
             } else if !self.reset_lane(held.lane, held.why) {
-                self.stats.lanes_dropped += 1;
                 self.drop_lane(held.lane);
             }
         }
     }
 
-    /// Closes a backend connection, telling the server where nothing is on its way.
+    /// Closes a backend connection that should have gone back to the pool.
     pub(crate) fn drop_lane(&mut self, lane_id: LaneId) {
+        self.stats.lanes_dropped += 1;
+        self.close_lane(lane_id);
+    }
+
+    /// Closes a backend connection, telling the server where nothing is on its way.
+    pub(crate) fn close_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let end = End::Lane(lane_id);
         // a good-bye must not become the end of a command that is cut short
@@ -303,76 +294,6 @@ impl Proxy {
         session.next_flag = 0;
         let scramble = super::login::scramble_after(session.scramble, &self.secret);
         self.on_change_user(id, payload, scramble);
-    }
-
-    /// A server to open a new connection to; its permit is taken.
-    pub(crate) fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
-        if self.too_many_online(hostgroup).is_some() {
-            return Opening::Nowhere;
-        }
-        let Some(session) = self.sessions.get(id) else { return Opening::Nowhere };
-        let Some(account) = &session.account else { return Opening::Nowhere };
-        let (class, want) = (session.class, &session.want);
-        let avoid = session.relay_avoid;
-        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
-        let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
-        let delayed = self.pool.take_delayed();
-        self.stats.dials_delayed += delayed;
-        let lane_id = match found {
-            Checkout::Dial(server) => return Opening::At(server),
-            Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
-            Checkout::Wait if delayed > 0 => return Opening::Later,
-            Checkout::Held(_) | Checkout::Shared(_) | Checkout::Wait | Checkout::Refuse => {
-                return Opening::Nowhere;
-            }
-        };
-        // a pooled lane has a history: it stays there, or makes room for a fresh one
-        let Some(lane) = self.lanes.get(lane_id) else { return Opening::Nowhere };
-        let server = lane.server.clone();
-        if server.gauge.take_permit(server.max_connections) {
-            self.pool.put_idle(&server, lane_id);
-            return Opening::At(server);
-        }
-        self.drop_lane(lane_id);
-        match server.gauge.take_permit(server.max_connections) {
-            true => Opening::At(server),
-            false => Opening::Nowhere,
-        }
-    }
-
-    /// The lane of a fast-forward session stands.
-    pub(crate) fn relay_ready(&mut self, id: SessionId, lane: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.drop_lane(lane) };
-        session.phase = Phase::Relaying(lane);
-        let seq = session.login_seq;
-        self.drop_kept(id);
-        self.welcome(id, seq);
-        self.resume_input(id);
-    }
-
-    /// The lane of a fast-forward session could not be opened.
-    pub(crate) fn relay_failed(
-        &mut self,
-        id: SessionId,
-        server: &ServerRef,
-        said: Option<SqlError>,
-    ) {
-        const ATTEMPTS: u32 = 3;
-        let now_us = self.now_us;
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.relay_avoid = Some(server.index);
-        session.relay_attempts += 1;
-        let again = session.relay_attempts < ATTEMPTS && said.is_none();
-        let (seq, hostgroup) = (session.login_seq, server.hostgroup);
-        if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
-            return self.begin_relay(id, seq);
-        }
-        let error = said.filter(|said| is_about_the_session(said.code)).unwrap_or_else(|| {
-            let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
-            error::no_server(hostgroup, &why)
-        });
-        self.refuse_login(id, error);
     }
 
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.

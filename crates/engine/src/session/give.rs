@@ -170,7 +170,7 @@ impl Proxy {
         while self.close_oldest(lane_id) {}
         let Some(lane) = self.lanes.get(lane_id) else { return };
         if !lane.stmts.is_empty() {
-            return self.drop_lane(lane_id);
+            return self.close_lane(lane_id);
         }
         self.pool.remove_idle(&lane.server, lane_id);
         let Some(mut lane) = self.lanes.remove(lane_id) else { return };

@@ -10,7 +10,7 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Owner};
-use crate::orders::{End, KillRequest, Order};
+use crate::orders::{End, KillRequest};
 use crate::proxy::Proxy;
 use crate::session::checkout::Dial;
 use crate::session::execute::{NEEDS_PREPARE, UNKNOWN};
@@ -108,9 +108,7 @@ impl Proxy {
         let error = error::query_timeout(running.job.timeout_us / 1000);
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let error_seq = lane.error_seq();
-        self.stats.lanes_dropped += 1;
-        self.orders.push(Order::Close(End::Lane(lane_id)));
-        self.forget(lane_id);
+        self.drop_lane(lane_id);
         self.lane_lost_under(id, lane_id, &error, error_seq);
     }
 
@@ -159,7 +157,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(id) else { return };
         let Lease::Errand(thread_id) = lane.lease else { return };
         let server = lane.server.index;
-        self.drop_lane(id);
+        self.close_lane(id);
         self.errand_over(server, thread_id, Errand::Told);
     }
 

@@ -9,7 +9,8 @@
 //!   (prepared statements), `infile`, `delay`, `local` (answers of the proxy's own);
 //! - its lane: `place` (which hostgroup, or the lane it is tied to), `checkout`, `redial` (a dial
 //!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
-//!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`;
+//!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`, `relay`
+//!   (one that is the session's own wire);
 //! - what comes back and what it leaves: `reply`, `track` (what servers tell of their sessions),
 //!   `ties` (reasons to keep a lane that end), `recall` (what reads leave on shared lanes),
 //!   `diagnostics` (lanes that nothing else keeps, and somebody waits for);
@@ -59,6 +60,7 @@ mod prepare;
 mod query;
 mod recall;
 mod redial;
+mod relay;
 mod reply;
 mod run;
 mod schema;

@@ -311,7 +311,7 @@ impl Proxy {
         }
         let again = is_going_away(code) && self.retry(id, lane_id);
         if again {
-            self.drop_lane(lane_id);
+            self.close_lane(lane_id);
         }
         again
     }
@@ -334,7 +334,7 @@ impl Proxy {
     /// A reply for a session that is not waiting for one: must not be.
     fn lose_track(&mut self, id: SessionId, lane_id: LaneId) {
         self.break_session(id, "a reply came for a session that runs nothing");
-        self.drop_lane(lane_id);
+        self.close_lane(lane_id);
     }
 
     /// A reply has ended: what it means for the session, and whether the lane stays with it.

@@ -8,17 +8,12 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Held, Lease, Owner, Step};
+use crate::lane::{Held, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::session::ending::Opening;
 use crate::session::prepare::TOO_MANY;
 use crate::session::{Job, Phase, Running, Stage, What};
-
-/// How long a session that is to relay pauses before it asks again for leave to dial, and up to
-/// twice as long.
-const DIAL_AGAIN_US: u64 = 20_000;
 
 /// A lane that is kept for these may know better what the last statement came to, and is not told
 /// the last insert id.
@@ -286,49 +281,5 @@ impl Proxy {
         let running = self.running(id);
         let instead = running.and_then(|running| Self::said_of_killed(running, error.code));
         self.fail_job(id, job, instead.as_ref().unwrap_or(error));
-    }
-
-    /// The lane becomes the session's own wire: replication.
-    fn run_relay(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.held.retain(|held| held.lane != lane_id);
-        session.phase = Phase::Relaying(lane_id);
-        if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.lease = Lease::Relay(id);
-        }
-        // what was asked of it counts as answered: its end is not looked for
-        self.count(id, true);
-        self.orders.push(Order::SendKept { session: id, lane: lane_id });
-        self.resume_input(id);
-    }
-
-    /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
-    pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let Some(account) = session.account.clone() else { return };
-        let hostgroup = account.default_hostgroup;
-        let until_us = session.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
-        match self.checkout_new(id, hostgroup) {
-            Opening::At(server) => {
-                let lane = self.dial(id, server, Lease::Relay(id));
-                if let (Some(session), Some(lane)) = (self.sessions.get_mut(id), lane) {
-                    session.phase = Phase::Dialing { lane: Some(lane) };
-                    session.login_seq = seq;
-                }
-            }
-            Opening::Later if self.now_us < until_us => {
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.phase = Phase::Dialing { lane: None };
-                    session.login_seq = seq;
-                }
-                let pause_us = DIAL_AGAIN_US + self.pool.random() % DIAL_AGAIN_US;
-                self.wake(id, self.now_us + pause_us);
-            }
-            Opening::Later | Opening::Nowhere => {
-                let why = self.explain_servers(hostgroup);
-                self.send_error(id, seq, &error::no_server(hostgroup, &why));
-                self.close_session(id, None);
-            }
-        }
     }
 }

@@ -310,7 +310,6 @@ impl Proxy {
         }
         if outcome.has_changed_connection() {
             self.scatter(lane_id, Who::All);
-            self.stats.lanes_dropped += 1;
             self.drop_lane(lane_id);
         } else {
             self.after_shared(lane_id);
@@ -395,7 +394,6 @@ impl Proxy {
         if self.snapshot.vars.kill_backend_connection_when_disconnect {
             self.order_kill(lane_id);
         }
-        self.stats.lanes_dropped += 1;
         self.drop_lane(lane_id);
     }
 
@@ -408,7 +406,6 @@ impl Proxy {
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
             // it may be paused for the sake of the one that leaves
             Some(Place::Head) if lane.closing.is_some() && lane.sharers().next().is_none() => {
-                self.stats.lanes_dropped += 1;
                 self.drop_lane(lane_id);
             }
             _ => {}
@@ -431,7 +428,6 @@ impl Proxy {
                 // a kill that comes late must hit nobody else
                 self.scatter(lane_id, Who::All);
                 self.order_kill(lane_id);
-                self.stats.lanes_dropped += 1;
                 self.drop_lane(lane_id);
             }
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),

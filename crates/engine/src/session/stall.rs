@@ -216,7 +216,6 @@ impl Proxy {
             let is_new =
                 |running: &mut Running| running.lane == lane && running.started_us >= since_us;
             if self.running(id).is_some_and(is_new) && self.retry(id, lane) {
-                self.stats.lanes_dropped += 1;
                 self.drop_lane(lane);
             }
         }

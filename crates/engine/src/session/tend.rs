@@ -85,7 +85,7 @@ impl Proxy {
         let spent: Vec<_> = idle.iter().enumerate().filter(is_spent).map(|(_, id)| *id).collect();
         self.stats.lanes_expired += spent.len() as u64;
         for id in spent {
-            self.drop_lane(id);
+            self.close_lane(id);
         }
     }
 
@@ -249,7 +249,6 @@ impl Proxy {
                 LogEvent::InitConnectFailed { server: server.clone(), error: error.clone() };
             self.orders.report(event);
         }
-        self.stats.lanes_dropped += 1;
         self.drop_lane(id);
         if let Some(dialer) = dialer {
             self.refuse_waiting(dialer, &error);
@@ -308,9 +307,7 @@ impl Proxy {
                 self.init_connect_failed(id, error::init_connect_gives_rows());
             }
             (Event::Err { .. }, _) => {
-                self.stats.lanes_dropped += 1;
-                self.orders.push(Order::Close(End::Lane(id)));
-                self.forget(id);
+                self.drop_lane(id);
             }
             (Event::End(end), _) => {
                 self.pop(id, Some(end.status));

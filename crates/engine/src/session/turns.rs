@@ -162,7 +162,6 @@ impl Proxy {
         let unwanted = surplus || lane.server.status != Status::Online;
         // a kill under way would hit whoever had it next
         if lane.kills > 0 || lane.struck || lane.single_use || lane.unsure || unwanted {
-            self.stats.lanes_dropped += 1;
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }

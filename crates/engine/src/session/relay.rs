@@ -1,0 +1,142 @@
+//! Sessions that are relayed byte by byte: a lane of their own, opened at the login of a
+//! fast-forward user, or one that a replication command turns into the session's own wire.
+
+use crate::error::{self, SqlError};
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::Lease;
+use crate::orders::Order;
+use crate::pool::{self, Checkout, Need};
+use crate::proxy::Proxy;
+use crate::session::redial::is_about_the_session;
+use crate::session::{Phase, What};
+use crate::topology::ServerRef;
+
+/// How long a session that is to relay pauses before it asks again for leave to dial, and up to
+/// twice as long.
+const DIAL_AGAIN_US: u64 = 20_000;
+
+/// Where a connection can be opened that a session has to itself.
+enum Opening {
+    /// To this server.
+    At(ServerRef),
+    /// Nowhere at this moment: as many are being opened as may be.
+    Later,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Proxy {
+    /// The lane becomes the session's own wire: replication.
+    pub(crate) fn run_relay(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.held.retain(|held| held.lane != lane_id);
+        session.phase = Phase::Relaying(lane_id);
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.lease = Lease::Relay(id);
+        }
+        // what was asked of it counts as answered: its end is not looked for
+        self.count(id, true);
+        self.orders.push(Order::SendKept { session: id, lane: lane_id });
+        self.resume_input(id);
+    }
+
+    /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
+    pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Some(account) = session.account.clone() else { return };
+        let hostgroup = account.default_hostgroup;
+        let until_us = session.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
+        match self.checkout_new(id, hostgroup) {
+            Opening::At(server) => {
+                let lane = self.dial(id, server, Lease::Relay(id));
+                if let (Some(session), Some(lane)) = (self.sessions.get_mut(id), lane) {
+                    session.phase = Phase::Dialing { lane: Some(lane) };
+                    session.login_seq = seq;
+                }
+            }
+            Opening::Later if self.now_us < until_us => {
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.phase = Phase::Dialing { lane: None };
+                    session.login_seq = seq;
+                }
+                let pause_us = DIAL_AGAIN_US + self.pool.random() % DIAL_AGAIN_US;
+                self.wake(id, self.now_us + pause_us);
+            }
+            Opening::Later | Opening::Nowhere => {
+                let why = self.explain_servers(hostgroup);
+                self.send_error(id, seq, &error::no_server(hostgroup, &why));
+                self.close_session(id, None);
+            }
+        }
+    }
+
+    /// A server to open a new connection to; its permit is taken.
+    fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
+        if self.too_many_online(hostgroup).is_some() {
+            return Opening::Nowhere;
+        }
+        let Some(session) = self.sessions.get(id) else { return Opening::Nowhere };
+        let Some(account) = &session.account else { return Opening::Nowhere };
+        let (class, want) = (session.class, &session.want);
+        let avoid = session.relay_avoid;
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
+        let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
+        let delayed = self.pool.take_delayed();
+        self.stats.dials_delayed += delayed;
+        let lane_id = match found {
+            Checkout::Dial(server) => return Opening::At(server),
+            Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
+            Checkout::Wait if delayed > 0 => return Opening::Later,
+            Checkout::Held(_) | Checkout::Shared(_) | Checkout::Wait | Checkout::Refuse => {
+                return Opening::Nowhere;
+            }
+        };
+        // a pooled lane has a history: it stays there, or makes room for a fresh one
+        let Some(lane) = self.lanes.get(lane_id) else { return Opening::Nowhere };
+        let server = lane.server.clone();
+        if server.gauge.take_permit(server.max_connections) {
+            self.pool.put_idle(&server, lane_id);
+            return Opening::At(server);
+        }
+        self.close_lane(lane_id);
+        match server.gauge.take_permit(server.max_connections) {
+            true => Opening::At(server),
+            false => Opening::Nowhere,
+        }
+    }
+
+    /// The lane of a fast-forward session stands.
+    pub(crate) fn relay_ready(&mut self, id: SessionId, lane: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.close_lane(lane) };
+        session.phase = Phase::Relaying(lane);
+        let seq = session.login_seq;
+        self.drop_kept(id);
+        self.welcome(id, seq);
+        self.resume_input(id);
+    }
+
+    /// The lane of a fast-forward session could not be opened.
+    pub(crate) fn relay_failed(
+        &mut self,
+        id: SessionId,
+        server: &ServerRef,
+        said: Option<SqlError>,
+    ) {
+        const ATTEMPTS: u32 = 3;
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.relay_avoid = Some(server.index);
+        session.relay_attempts += 1;
+        let again = session.relay_attempts < ATTEMPTS && said.is_none();
+        let (seq, hostgroup) = (session.login_seq, server.hostgroup);
+        if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
+            return self.begin_relay(id, seq);
+        }
+        let error = said.filter(|said| is_about_the_session(said.code)).unwrap_or_else(|| {
+            let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
+            error::no_server(hostgroup, &why)
+        });
+        self.refuse_login(id, error);
+    }
+}
