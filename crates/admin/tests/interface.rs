@@ -25,6 +25,8 @@ fn clients_find_what_they_ask_every_server_for() {
         ("SHOW PROMETHEUS METRICS", "# TYPE up gauge\nup 1\n"),
         ("SHOW SESSION STATUS LIKE 'Ssl_cipher'", ""),
         ("SHOW DATABASES LIKE 'd%'", "2|disk|"),
+        ("SHOW DATABASES LIKE 'stats\\_history'", "5|stats_history|"),
+        ("SHOW DATABASES LIKE 'stats\\%'", ""),
     ] {
         assert_eq!(lines(&mut admin, query), answer, "{query}");
     }

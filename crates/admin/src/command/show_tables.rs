@@ -45,12 +45,7 @@ fn tables(session: &Session, statement: &Statement<'_>, at: usize, full: bool) -
 }
 
 fn databases(statement: &Statement<'_>, at: usize) -> Found {
-    let like = match statement.word(at) {
-        word if is(word, "LIKE") => {
-            format!("AND name LIKE {}", literal(&unquoted(statement.word(at + 1))))
-        }
-        _ => String::new(),
-    };
+    let like = like(statement, at);
     Step::own(format!(
         "SELECT seq, name, file FROM pragma_database_list WHERE name <> 'temp' {like}"
     ))
@@ -117,13 +112,17 @@ fn scope(
         schema = named_schema(session, &unquoted(statement.word(at + 1)))?;
         at += 2;
     }
-    let like = match statement.word(at) {
+    Ok((schema, like(statement, at)))
+}
+
+/// The LIKE that a SHOW has at a word, as an AND of SQL.
+fn like(statement: &Statement<'_>, at: usize) -> String {
+    match statement.word(at) {
         word if is(word, "LIKE") => {
             format!("AND name LIKE {} ESCAPE '\\'", literal(&unquoted(statement.word(at + 1))))
         }
         _ => String::new(),
-    };
-    Ok((schema, like))
+    }
 }
 
 /// A table's schema and name, as `schema.table` or `table`.
