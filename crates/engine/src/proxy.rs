@@ -199,8 +199,8 @@ impl Proxy {
         let taken = self.client_bytes(id, bytes);
         self.stats.client_bytes_received += taken as u64;
         if let Some(session) = self.sessions.get_mut(id) {
-            session.input_waits = taken < bytes.len();
-            session.heard_us = self.now_us;
+            session.input.waits = taken < bytes.len();
+            session.input.heard_us = self.now_us;
         }
         self.check_invariants(id);
         taken
@@ -306,7 +306,7 @@ impl Proxy {
             if let End::Client(session) = source
                 && let Some(session) = self.sessions.get_mut(session)
             {
-                session.paused = true;
+                session.input.paused = true;
             }
             self.orders.push(Order::Pause(source));
         }
@@ -319,7 +319,7 @@ impl Proxy {
             if let End::Client(session) = source
                 && let Some(session) = self.sessions.get_mut(session)
             {
-                session.paused = false;
+                session.input.paused = false;
             }
             self.orders.push(Order::Resume(source));
         }
@@ -432,7 +432,7 @@ impl Proxy {
 
     /// The command that a session keeps, for [`Order::SendKept`].
     pub fn kept(&self, id: SessionId) -> &[u8] {
-        self.sessions.get(id).map_or(&[], |session| &session.kept)
+        self.sessions.get(id).map_or(&[], |session| &session.serving.kept)
     }
 
     /// Every session, for the process list and the simulator.

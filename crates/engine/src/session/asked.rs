@@ -61,7 +61,7 @@ impl Proxy {
                 .extend_from_slice(self.processor.digest().map_or(&[], |digest| digest.text));
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.asked = Asked {
+        session.serving.asked = Asked {
             open: true,
             since_us: self.now_us,
             digest: route.digest,
@@ -74,14 +74,14 @@ impl Proxy {
     /// Notes what kind of statement it is.
     pub(crate) fn note_class(&mut self, id: SessionId, class: CommandClass) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.asked.set_class(class);
+            session.serving.asked.set_class(class);
         }
     }
 
     /// The statistics are not told about this one: a statement that is only prepared.
     pub(crate) fn forget_asked(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let asked = std::mem::take(&mut session.asked);
+        let asked = std::mem::take(&mut session.serving.asked);
         self.spare_digest(asked.digest_text);
     }
 
@@ -93,15 +93,15 @@ impl Proxy {
         rows: Rows,
     ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.asked.open {
+        if !session.serving.asked.open {
             return;
         }
-        let asked = std::mem::take(&mut session.asked);
+        let asked = std::mem::take(&mut session.serving.asked);
         let end = QueryEnd {
             hostgroup: ran_on.map(|(hostgroup, _)| hostgroup),
             user: session.user().as_bytes(),
             schema: asked.schema.as_deref().unwrap_or_default(),
-            client: session.client.as_bytes(),
+            client: session.client.addr.as_bytes(),
             digest: asked.digest,
             digest_text: &asked.digest_text,
             class: asked.class,
@@ -139,7 +139,7 @@ impl Proxy {
         let from = ErrorSource {
             server,
             user: account.name.as_bytes(),
-            client: session.map_or(b"", |session| session.client.as_bytes()),
+            client: session.map_or(b"", |session| session.client.addr.as_bytes()),
             schema: session.and_then(|session| session.want.schema.as_deref()).unwrap_or_default(),
         };
         self.query_stats.errors.record(self.now_us, &from, code, message);

@@ -78,7 +78,8 @@ impl Proxy {
                 let wait_us = self.patience_us(id, job.what);
                 let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
                 // whoever was served before has waited since it asked
-                let asked_us = self.sessions.get(id).and_then(|session| session.asked.since_us());
+                let asked_us =
+                    self.sessions.get(id).and_then(|session| session.serving.asked.since_us());
                 let waiting = Waiting {
                     job,
                     ticket,
@@ -387,7 +388,7 @@ impl Proxy {
         if let Some(session) = self.sessions.get(id)
             && !session.is_mirror()
         {
-            let (hostgroup, connection) = (job.hostgroup, session.connection);
+            let (hostgroup, connection) = (job.hostgroup, session.client.connection);
             let error = error.clone();
             self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
         }

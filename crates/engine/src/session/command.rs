@@ -85,8 +85,8 @@ impl Proxy {
     /// Leaves bytes where they are until the session can serve them.
     fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
         let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
-        if rest.len() > INPUT_BYTES_MAX && !session.paused {
-            session.paused = true;
+        if rest.len() > INPUT_BYTES_MAX && !session.input.paused {
+            session.input.paused = true;
             self.orders.push(Order::Pause(End::Client(id)));
         }
         0
@@ -255,7 +255,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return true };
         let anew =
             matches!(command, Command::ResetConnection | Command::ChangeUser(_) | Command::Quit);
-        let Some(error) = session.lost.take_if(|_| !anew) else { return false };
+        let Some(error) = session.last.lost.take_if(|_| !anew) else { return false };
         match command.reply_kind() {
             Some(ReplyKind::None) => self.swallow(id, upload),
             _ => self.answer_error(id, &error),
@@ -312,7 +312,7 @@ impl Proxy {
         let mut buffer = self.blank_buffer();
         write(&mut buffer);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.kept = buffer;
+            session.serving.kept = buffer;
         }
     }
 
@@ -326,7 +326,7 @@ impl Proxy {
     /// Gives back the buffer of a command that is not needed any more.
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let buffer = std::mem::take(&mut session.kept);
+        let buffer = std::mem::take(&mut session.serving.kept);
         self.spare_buffer(buffer);
     }
 
@@ -344,8 +344,8 @@ impl Proxy {
         self.stats.client_faults += 1;
         let Some(session) = self.sessions.get(id) else { return };
         self.orders.report(LogEvent::ClientFault {
-            connection: session.connection,
-            client: session.client.to_string(),
+            connection: session.client.connection,
+            client: session.client.addr.to_string(),
             phase: session.doing(),
             fault: fault.into(),
         });

@@ -16,9 +16,26 @@ use crate::topology::LastFault;
 /// The timers of a session that have not fired yet, latest first. Those that find no room are
 /// forgotten, and mean nothing when they fire.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Alarms {
+struct Alarms {
     at_us: [u64; Self::ROOM],
     set: usize,
+}
+
+/// Since when a session is what it is, and when it is woken.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    /// The last time it became idle or began to log in.
+    pub idle_since_us: u64,
+    /// When its transaction began; 0 when there is none.
+    pub transaction_since_us: u64,
+    alarms: Alarms,
+}
+
+impl Timing {
+    /// Of a session that begins to log in now.
+    pub(crate) fn new(now_us: u64) -> Self {
+        Self { idle_since_us: now_us, transaction_since_us: 0, alarms: Alarms::default() }
+    }
 }
 
 impl Alarms {
@@ -63,7 +80,7 @@ impl Proxy {
     /// Makes sure that a session is looked at not later than at that time.
     pub(crate) fn wake(&mut self, id: SessionId, at_us: u64) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.alarms.need(at_us) {
+        if session.timing.alarms.need(at_us) {
             self.orders.push(Order::Deadline { end: End::Client(id), at: at_us });
         }
     }
@@ -72,7 +89,7 @@ impl Proxy {
     pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.alarms.fire(now_us) || self.end_if_parted(id) {
+        if !session.timing.alarms.fire(now_us) || self.end_if_parted(id) {
             return;
         }
         self.woken(id);
@@ -84,7 +101,7 @@ impl Proxy {
             Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
             Phase::Running(_) => self.check_running_time(id),
             Phase::Dialing { lane: None } => {
-                let seq = session.login_seq;
+                let seq = session.auth.end_seq;
                 self.begin_relay(id, seq);
             }
             Phase::Dialing { lane: Some(_) }
@@ -95,7 +112,7 @@ impl Proxy {
         }
         self.watch_parting(id);
         let unwatched =
-            self.sessions.get(id).is_some_and(|session| session.alarms.next().is_none());
+            self.sessions.get(id).is_some_and(|session| session.timing.alarms.next().is_none());
         if unwatched {
             self.wake(id, now_us + LOOK_AGAIN_US);
         }
@@ -104,7 +121,7 @@ impl Proxy {
     fn check_login_time(&mut self, id: SessionId) {
         let limit_us = self.snapshot.vars.connect_timeout_client_ms * 1000;
         let Some(session) = self.sessions.get(id) else { return };
-        let at_us = session.idle_since_us.saturating_add(limit_us);
+        let at_us = session.timing.idle_since_us.saturating_add(limit_us);
         if self.now_us < at_us {
             // that timer was of an earlier login on the same connection
             return self.wake(id, at_us);
@@ -127,9 +144,9 @@ impl Proxy {
         if relaying {
             return;
         }
-        let since_us = session.idle_since_us;
+        let since_us = session.timing.idle_since_us;
         let after = |since_us: u64, limit_us: u64| since_us.saturating_add(limit_us);
-        let began_us = Some(session.transaction_since_us).filter(|since_us| *since_us > 0);
+        let began_us = Some(session.timing.transaction_since_us).filter(|since_us| *since_us > 0);
         let end_us = began_us.map_or(u64::MAX, |began_us| after(began_us, longest_us));
         let limit_us = if began_us.is_some() { inside_us } else { outside_us };
         let idle_end_us = if outside_us == 0 { u64::MAX } else { after(since_us, limit_us) };
@@ -167,15 +184,15 @@ impl Proxy {
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !session.in_transaction() {
-            session.transaction_since_us = 0;
+            session.timing.transaction_since_us = 0;
             return;
         }
         let vars = &self.snapshot.vars;
         let limit_us = vars.max_transaction_time_ms.min(vars.max_transaction_idle_time_ms) * 1000;
-        if session.transaction_since_us == 0 {
-            session.transaction_since_us = self.now_us;
+        if session.timing.transaction_since_us == 0 {
+            session.timing.transaction_since_us = self.now_us;
         }
-        let at_us = session.transaction_since_us.saturating_add(limit_us).max(self.now_us);
+        let at_us = session.timing.transaction_since_us.saturating_add(limit_us).max(self.now_us);
         self.wake(id, at_us);
     }
 

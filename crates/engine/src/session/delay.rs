@@ -64,7 +64,7 @@ impl Proxy {
         }
         session.phase = Phase::Idle;
         // what it had went with its server while it waited
-        if let Some(error) = session.lost.take() {
+        if let Some(error) = session.last.lost.take() {
             self.fail_job(id, &job, &error);
             return self.close_session(id, None);
         }

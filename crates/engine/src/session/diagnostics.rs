@@ -191,7 +191,7 @@ impl Proxy {
             let in_vain = false;
             let asked =
                 Diagnostics { hostgroup, lane, questions, bytes, ends, in_vain, end_when_counted };
-            session.recall = Some(Box::new(Recall::Told(asked)));
+            session.last.recall = Some(Box::new(Recall::Told(asked)));
         }
     }
 
@@ -229,7 +229,7 @@ impl Proxy {
         let Some(told) = session.diagnostics_mut() else { return };
         if told.in_vain {
             // the lane is asked once
-            session.recall = None;
+            session.last.recall = None;
             return self.resume_input(id);
         }
         told.bytes.shrink_to_fit();
@@ -243,10 +243,10 @@ impl Proxy {
             held.why.set(if has_diagnostics { TOLD } else { Holds::LAST_INSERT_ID }, false);
             left = held.why;
         }
-        session.last_insert_id = insert_id.unwrap_or(session.last_insert_id);
+        session.last.insert_id = insert_id.unwrap_or(session.last.insert_id);
         match has_diagnostics {
             true => self.stats.diagnostics_kept += 1,
-            false => session.recall = None,
+            false => session.last.recall = None,
         }
         self.let_go(id, lane_id);
         // asked behind a command that was killed, that failed, or warned
@@ -286,7 +286,7 @@ impl Proxy {
     pub(crate) fn stop_asking(&mut self, id: SessionId, lane_id: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.is_asking(lane_id) {
-            session.recall = None;
+            session.last.recall = None;
             self.resume_input(id);
         }
     }
@@ -307,11 +307,11 @@ impl Proxy {
         self.count(id, true);
         self.tell_end(id, None, Rows { affected: 0, sent: rows });
         if let Some(session) = self.sessions.get_mut(id) {
-            session.row_count = -1;
+            session.last.row_count = -1;
             if !matches!(asked.of, Asked::List { .. }) {
-                session.found_rows = rows;
+                session.last.found_rows = rows;
             }
-            session.recall = session.recall.take().filter(|_| !ends);
+            session.last.recall = session.last.recall.take().filter(|_| !ends);
         }
         true
     }
@@ -320,14 +320,14 @@ impl Proxy {
 impl Session {
     /// What its server has told, or is telling, about its last statement.
     pub(crate) fn diagnostics(&self) -> Option<&Diagnostics> {
-        match self.recall.as_deref() {
+        match self.last.recall.as_deref() {
             Some(Recall::Told(told)) => Some(told),
             _ => None,
         }
     }
 
     fn diagnostics_mut(&mut self) -> Option<&mut Diagnostics> {
-        match self.recall.as_deref_mut() {
+        match self.last.recall.as_deref_mut() {
             Some(Recall::Told(told)) => Some(told),
             _ => None,
         }
@@ -344,7 +344,7 @@ impl Session {
 
     /// Whether it does nothing and keeps a lane for diagnostics alone.
     fn may_be_relieved(&self, lane: LaneId) -> bool {
-        let is_idle = matches!(self.phase, Phase::Idle) && !self.input_waits && !self.awaits_kill;
+        let is_idle = matches!(self.phase, Phase::Idle) && !self.input.waits && !self.awaits_kill;
         let may_tell = |why: Holds| why.intersects(TOLD) && why.without(TOLD).is_empty();
         let is_kept_so = |held: &Held| held.lane == lane && may_tell(held.why);
         is_idle && !self.awaits_diagnostics() && self.held.iter().any(is_kept_so)

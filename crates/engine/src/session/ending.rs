@@ -15,7 +15,7 @@ use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
 use crate::session::share::Who;
-use crate::session::{Job, Phase, Then, What};
+use crate::session::{Job, LastResults, Phase, Then, What};
 
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
@@ -25,7 +25,7 @@ impl Proxy {
             return self.login_unchecked(id);
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.idle_since_us = self.now_us;
+        session.timing.idle_since_us = self.now_us;
         let struck = match &session.phase {
             Phase::Running(running) if running.killed.is_some() => Some(running.lane),
             _ => None,
@@ -87,7 +87,7 @@ impl Proxy {
     /// A state that must not occur: the session ends, its lanes with it.
     pub(crate) fn break_session(&mut self, id: SessionId, what: &str) {
         if let Some(session) = self.sessions.get(id) {
-            let (connection, what) = (session.connection, what.to_string());
+            let (connection, what) = (session.client.connection, what.to_string());
             self.orders.report(LogEvent::Broken { connection, what });
         }
         self.close_session(id, Some(error::internal(what)));
@@ -265,7 +265,8 @@ impl Proxy {
         } else if let Some(account) = &session.account {
             account.leave();
         }
-        let (connection, what) = (session.connection, "a panic; see the lines before".into());
+        let (connection, what) =
+            (session.client.connection, "a panic; see the lines before".into());
         self.orders.report(LogEvent::Broken { connection, what });
         self.orders.push(Order::Close(End::Client(id)));
     }
@@ -274,16 +275,15 @@ impl Proxy {
     pub(crate) fn on_reset(&mut self, id: SessionId) {
         self.release_all(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.lost = None;
         session.told_any_change = false;
-        session.next_flag = 0;
+        session.serving.next_flag = 0;
         let schema = session.want.schema.take();
         session.want = LinkState { schema, ..session.first.clone() };
         if let Some(collation) = self.offer.collation_after_reset {
             session.want.charset = Charset::Collation(collation);
         }
         session.class = session.caps.intersect(CLASS);
-        session.forget_results();
+        session.last = LastResults::default();
         self.answer_ok(id);
     }
 
@@ -291,8 +291,8 @@ impl Proxy {
     pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
         self.count(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.next_flag = 0;
-        let scramble = super::login::scramble_after(session.scramble, &self.secret);
+        session.serving.next_flag = 0;
+        let scramble = super::login::scramble_after(session.auth.scramble, &self.secret);
         self.on_change_user(id, payload, scramble);
     }
 

@@ -46,7 +46,7 @@ impl Proxy {
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
         };
-        session.asked.set_class(handle.text.command);
+        session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
         if let Some(types) = types_in(raw, handle.params) {
             handle.types.clear();
@@ -247,7 +247,7 @@ impl Proxy {
         let key = *key;
         let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
         // others that serve it may have come since
-        let sent = session.kept.get(HEADER_BYTES + command::STMT_ID.start..);
+        let sent = session.serving.kept.get(HEADER_BYTES + command::STMT_ID.start..);
         let sent = sent.and_then(<[u8]>::first_chunk).map(|id| u32::from_le_bytes(*id));
         let server_id = match sent {
             Some(command::LAST_PREPARED) => lane.stmts.find(key, None, types).map(|found| found.id),

@@ -45,7 +45,7 @@ impl Proxy {
     /// Carries out a `KILL` on a session of this worker; returns whether there is such a one.
     pub(crate) fn kill(&mut self, request: &KillRequest) -> bool {
         let is_meant = |session: &Session| {
-            session.connection.0 == request.connection
+            session.client.connection.0 == request.connection
                 && request.user.as_ref().is_none_or(|user| session.user().as_bytes() == user)
                 && !session.is_mirror()
         };

@@ -30,7 +30,7 @@ pub(crate) fn status_of(session: &Session) -> Status {
         lasts = lasts.union(Status::IN_TRANS_READONLY);
     }
     // clients escape texts by it
-    status.union(session.told.intersect(lasts))
+    status.union(session.last.told.intersect(lasts))
 }
 
 impl Proxy {
@@ -70,7 +70,7 @@ impl Proxy {
     fn answer_ok_saying(&mut self, id: SessionId, info: &[u8]) {
         self.answered(id, true);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.row_count = 0;
+            session.last.row_count = 0;
         }
         self.send_ok(id, 1, info);
     }
@@ -79,7 +79,7 @@ impl Proxy {
     pub(crate) fn answer_set(&mut self, id: SessionId, set: &SetStatement<'_>) {
         self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.row_count = 0;
+        session.last.row_count = 0;
         let track = match session.caps.contains(Caps::SESSION_TRACK) {
             true => changes_by(set),
             false => Vec::new(),
@@ -115,7 +115,7 @@ impl Proxy {
     pub(crate) fn answer_eof(&mut self, id: SessionId) {
         self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.row_count = 0;
+        session.last.row_count = 0;
         let eof = EofPacket { warnings: 0, status: status_of(session) };
         let caps = session.caps;
         self.orders.send(End::Client(id), |out| write_eof(out, &mut 1, caps, eof));
@@ -150,8 +150,8 @@ impl Proxy {
     fn answer_number(&mut self, id: SessionId, column: ColumnDef<'_>, value: &str) {
         self.answered(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.row_count = -1;
-        session.found_rows = 1;
+        session.last.row_count = -1;
+        session.last.found_rows = 1;
         let (caps, status) = (session.caps, status_of(session));
         self.orders.send(End::Client(id), |out| {
             let row = [Some(value.as_bytes())];
@@ -191,7 +191,7 @@ impl Proxy {
             verb.eq_ignore_ascii_case(b"select ") && name.eq_ignore_ascii_case(called)
         };
         if is(b"connection_id()") {
-            let value = session.connection.0.to_string();
+            let value = session.client.connection.0.to_string();
             let column = match self.offer.collations.are_of_mariadb() {
                 true => ColumnDef { kind: ColumnKind::LONG, length: 10, ..number(name) },
                 false => number(name),
@@ -204,10 +204,10 @@ impl Proxy {
             return false;
         }
         if is(b"row_count()") {
-            let value = session.row_count.to_string();
+            let value = session.last.row_count.to_string();
             self.answer_number(id, number(name), &value);
         } else if is(b"found_rows()") && session.held_for(Holds::FOUND_ROWS).is_none() {
-            let value = session.found_rows.to_string();
+            let value = session.last.found_rows.to_string();
             self.answer_number(id, number(name), &value);
         } else {
             return false;

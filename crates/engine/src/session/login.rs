@@ -17,7 +17,7 @@ use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::Phase;
+use crate::session::{LastResults, Phase};
 use crate::users::{Account, Credential, Learned};
 
 /// What is being waited for in the middle of an authentication.
@@ -29,6 +29,14 @@ enum Expect {
     Password,
     /// The password, encrypted with the key.
     Encrypted,
+}
+
+/// The last authentication of a session.
+pub(crate) struct Auth {
+    /// The challenge.
+    pub scramble: [u8; 20],
+    /// Sequence number of the packet that ends the login.
+    pub end_seq: u8,
 }
 
 /// An authentication under way.
@@ -72,7 +80,7 @@ impl Proxy {
         let configured = Some(vars.server_version.as_bytes()).filter(|version| !version.is_empty());
         let greeting = Greeting {
             server_version: configured.unwrap_or(&self.offer.server_version),
-            connection_id: session.connection.0,
+            connection_id: session.client.connection.0,
             scramble,
             caps: self.offer.caps,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
@@ -106,7 +114,7 @@ impl Proxy {
 
     fn report_refusal(&mut self, id: SessionId, error: &SqlError) {
         if let Some(session) = self.sessions.get(id) {
-            let (connection, client) = (session.connection, session.client.to_string());
+            let (connection, client) = (session.client.connection, session.client.addr.to_string());
             let error = error.clone();
             self.orders.report(LogEvent::LoginRefused { connection, client, error });
         }
@@ -208,10 +216,9 @@ impl Proxy {
         self.leave_account(id);
         let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
-            session.scramble = scramble;
-            session.lost = None;
-            session.idle_since_us = now_us;
-            session.forget_results();
+            session.auth.scramble = scramble;
+            session.timing.idle_since_us = now_us;
+            session.last = LastResults::default();
         }
         self.wake(id, now_us + self.snapshot.vars.connect_timeout_client_ms * 1000);
         self.judge(id, Box::new(login), b"");
@@ -223,7 +230,7 @@ impl Proxy {
         let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
-        let local = session.local;
+        let local = session.client.local;
         login.seq = packet.seq.wrapping_add(1);
         login.with_password |= says_something(packet.payload);
         match login.expect {
@@ -303,9 +310,9 @@ impl Proxy {
         let addresses_max = vars.client_host_cache_size;
         let failures_max = vars.client_host_error_counts;
         if addresses_max > 0
-            && let Some(session) = self.sessions.get(id).filter(|session| !session.local)
+            && let Some(session) = self.sessions.get(id).filter(|session| !session.client.local)
         {
-            let client = session.client.clone();
+            let client = session.client.addr.clone();
             let order = Order::LoginEnded { client, failed, addresses_max, failures_max };
             self.orders.push(order);
         }
@@ -315,7 +322,7 @@ impl Proxy {
         self.stats.denied_password += 1;
         self.note_login(id, true);
         let Some(session) = self.sessions.get(id) else { return };
-        let error = error::access_denied(&login.user, &session.client, login.with_password);
+        let error = error::access_denied(&login.user, &session.client.addr, login.with_password);
         self.refuse(id, login.seq, error);
     }
 
@@ -340,7 +347,7 @@ impl Proxy {
         session.first = login.first.clone();
         session.account = Some(account.clone());
         session.phase = Phase::Idle;
-        session.idle_since_us = self.now_us;
+        session.timing.idle_since_us = self.now_us;
         if account.fast_forward {
             return self.begin_relay(id, seq);
         }

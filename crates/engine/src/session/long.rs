@@ -23,12 +23,12 @@ impl Proxy {
         let max = self.snapshot.vars.max_allowed_packet as usize;
         let fed = span.feed(rest);
         let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
-        session.kept.extend_from_slice(rest.get(..fed.consumed).unwrap_or_default());
+        session.serving.kept.extend_from_slice(rest.get(..fed.consumed).unwrap_or_default());
         if fed.done {
             session.phase = Phase::Idle;
-            let raw = std::mem::take(&mut session.kept);
+            let raw = std::mem::take(&mut session.serving.kept);
             self.collected(id, &raw);
-        } else if session.kept.len() > max {
+        } else if session.serving.kept.len() > max {
             session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
             self.drop_kept(id);
         } else {

@@ -27,7 +27,7 @@ impl Proxy {
             && !running.delivered
             && running.killed.is_none()
             && running.job.upload.is_none()
-            && !session.kept.is_empty()
+            && !session.serving.kept.is_empty()
             && (running.job.repeatable || unsent)
             && running.job.retries_left > 0;
         if !safe {
@@ -66,7 +66,7 @@ impl Proxy {
                 self.note_lane_error(id, lane_id, lost.code, lost.message.as_bytes());
                 let retried = running && self.retry(id, lane_id);
                 if let Some(session) = self.sessions.get(id) {
-                    let connection = session.connection;
+                    let connection = session.client.connection;
                     let server = server.clone();
                     self.orders.report(LogEvent::LaneLost { server, connection, retried });
                 }
@@ -116,7 +116,7 @@ impl Proxy {
                 (true, None) => return self.close_session(id, None),
             }
         } else if !why.leave_it_clean() {
-            session.lost = Some(Box::new(error.clone()));
+            session.last.lost = Some(Box::new(error.clone()));
             return self.stop_awaiting_kill(id);
         }
         self.stop_awaiting_kill(id);
@@ -140,7 +140,7 @@ impl Proxy {
     pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.phase = Phase::Idle;
-        session.idle_since_us = self.now_us;
+        session.timing.idle_since_us = self.now_us;
         self.answered(id, false);
         self.send_error(id, seq, error);
         self.drop_kept(id);

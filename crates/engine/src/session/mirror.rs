@@ -18,7 +18,7 @@ use crate::link::LinkState;
 use crate::proxy::{Arrival, Proxy};
 use crate::route::{Mirror, Route};
 use crate::session::asked::Asked;
-use crate::session::{Job, Phase, Session, What};
+use crate::session::{Client, Job, LastResults, Phase, Serving, Session, What};
 use crate::users::Account;
 use crate::vars::Vars;
 
@@ -139,7 +139,7 @@ impl Proxy {
         let to = route.mirror?;
         let session = self.sessions.get(id)?;
         let account = session.account.clone()?;
-        if session.mirror || self.draining || !can_be_copied(facts) {
+        if session.client.mirror || self.draining || !can_be_copied(facts) {
             return None;
         }
         if text.len() > TEXT_BYTES_MAX || !self.mirrors.has_room_for(text) {
@@ -149,14 +149,14 @@ impl Proxy {
         Some(Copy {
             text: text.to_vec(),
             account,
-            client: session.client.clone(),
-            proxy: session.proxy.clone(),
+            client: session.client.addr.clone(),
+            proxy: session.client.proxy.clone(),
             caps: session.caps,
             class: session.class,
             want: LinkState { autocommit: true, ..session.want.clone() },
-            last_insert_id: session.last_insert_id,
+            last_insert_id: session.last.insert_id,
             to,
-            asked: session.asked.clone(),
+            asked: session.serving.asked.clone(),
         })
     }
 
@@ -199,17 +199,17 @@ impl Proxy {
                 failed_logins: 0,
             };
             let session = Session::new(arrival, [0; 20], now_us);
+            let next_flag = to.flag_in.unwrap_or(0);
             Session {
-                mirror: true,
+                client: Client { mirror: true, ..session.client },
                 phase: Phase::Idle,
                 account: Some(account),
                 caps,
                 class,
                 first: want.clone(),
                 want,
-                last_insert_id,
-                asked,
-                next_flag: to.flag_in.unwrap_or(0),
+                last: LastResults { insert_id: last_insert_id, ..session.last },
+                serving: Serving { asked, next_flag, ..session.serving },
                 ..session
             }
         });
@@ -223,7 +223,7 @@ impl Proxy {
             }
         }
         if let Some(session) = self.sessions.get_mut(id) {
-            session.client = name;
+            session.client.addr = name;
         }
     }
 
@@ -272,8 +272,8 @@ impl Proxy {
     pub(crate) fn end_copies(&mut self) {
         self.mirrors.queue.clear();
         self.mirrors.queue_bytes = 0;
-        let copies: Vec<_> =
-            self.sessions.iter().filter(|(_, session)| session.mirror).map(|(id, _)| id).collect();
+        let copies = self.sessions.iter().filter(|(_, session)| session.is_mirror());
+        let copies: Vec<_> = copies.map(|(id, _)| id).collect();
         for id in copies {
             self.end_session(id, true);
         }

@@ -11,9 +11,10 @@
 //!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
 //!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`, `relay`
 //!   (one that is the session's own wire);
-//! - what comes back and what it leaves: `reply`, `track` (what servers tell of their sessions),
-//!   `ties` (reasons to keep a lane that end), `recall` (what reads leave on shared lanes),
-//!   `diagnostics` (lanes that nothing else keeps, and somebody waits for);
+//! - what comes back and what it leaves: `reply`, `last` (for those that ask later), `track` (what
+//!   servers tell of their sessions), `ties` (reasons to keep a lane that end), `recall` (what
+//!   reads leave on shared lanes), `diagnostics` (lanes that nothing else keeps, and somebody waits
+//!   for);
 //! - lanes that no session has: `tend`, and `give` for those that other workers get;
 //! - the rest: `adopt` (the configuration changes), `asked` (a query from its route to the
 //!   statistics), `tell` (what a worker tells of itself), `mirror` (copies of queries, in sessions
@@ -22,9 +23,9 @@
 use std::sync::Arc;
 
 use sql::Effects;
+use wire::Caps;
 use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::frame::Span;
-use wire::{Caps, Status};
 
 use crate::error::SqlError;
 use crate::holds::Holds;
@@ -49,6 +50,7 @@ mod execute;
 mod give;
 mod infile;
 mod kill;
+mod last;
 mod local;
 mod login;
 mod long;
@@ -76,6 +78,7 @@ mod turns;
 pub use adopt::Replaced;
 pub(crate) use diagnostics::Warned;
 pub use give::Parcel;
+pub(crate) use last::LastResults;
 pub(crate) use login::Login;
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Handles;
@@ -286,19 +289,47 @@ impl Phase {
     }
 }
 
+/// Who is at the other end.
+pub(crate) struct Client {
+    pub connection: ConnectionId,
+    /// The client's address without its port; `localhost` for a Unix socket.
+    pub addr: Arc<str>,
+    /// The client's port; 0 for a Unix socket.
+    pub port: u16,
+    /// Through a Unix socket.
+    pub local: bool,
+    /// The address that it was accepted on, as it is listened on, and its port.
+    pub proxy: (Arc<str>, u16),
+    /// Nobody: the session runs the copy of a query, and nothing is told.
+    pub mirror: bool,
+}
+
+/// The command being served, and what it leaves to the next.
+#[derive(Default)]
+pub(crate) struct Serving {
+    /// Its bytes, kept until its reply begins.
+    pub kept: Vec<u8>,
+    /// What the statistics will be told about it.
+    pub asked: asked::Asked,
+    /// Flag that the rules begin with at the next query, as an earlier one left it.
+    pub next_flag: u32,
+}
+
+/// What comes from the client.
+pub(crate) struct Input {
+    /// Bytes lie in its buffer and were not taken.
+    pub waits: bool,
+    /// The client is not read from.
+    pub paused: bool,
+    /// When bytes were last offered.
+    pub heard_us: u64,
+    /// When the client ended what it sends; it still reads, or it left.
+    pub ended_us: Option<u64>,
+}
+
 /// One client's stay.
 pub struct Session {
-    pub(crate) connection: ConnectionId,
-    /// The client's address without its port; `localhost` for a Unix socket.
-    pub(crate) client: Arc<str>,
-    /// The client's port; 0 for a Unix socket.
-    pub(crate) client_port: u16,
-    /// Through a Unix socket.
-    pub(crate) local: bool,
-    /// The address that it was accepted on, as it is listened on, and its port.
-    pub(crate) proxy: (Arc<str>, u16),
-    /// It runs the copy of a query: nobody is told anything.
-    mirror: bool,
+    pub(crate) client: Client,
     pub(crate) phase: Phase,
     pub(crate) account: Option<Arc<Account>>,
     /// What was negotiated.
@@ -313,66 +344,24 @@ pub struct Session {
     pub(crate) stmts: Option<Box<Handles>>,
     /// What it made on the lane that it is tied to.
     pub(crate) ties: Option<Box<ties::Ties>>,
-    pub(crate) last_insert_id: u64,
-    /// `ROW_COUNT()` after the last statement.
-    pub(crate) row_count: i64,
-    /// `FOUND_ROWS()` after the last statement.
-    pub(crate) found_rows: u64,
-    /// What servers told last of how its texts are read, and of its transaction.
-    pub(crate) told: Status,
-    /// The command being served, kept until its reply begins.
-    pub(crate) kept: Vec<u8>,
-    /// What is known of the warnings that the last statement left, where its lane is not kept: for
-    /// whoever asks for them.
-    pub(crate) recall: Option<Box<recall::Recall>>,
-    /// Number and SQLSTATE of the last error that a server told.
-    pub(crate) last_error: (u16, [u8; 5]),
-    /// What the statistics will be told about it.
-    pub(crate) asked: asked::Asked,
-    /// Flag that the rules of its queries begin with, as an earlier one of them left it.
-    pub(crate) next_flag: u32,
+    pub(crate) last: LastResults,
+    pub(crate) serving: Serving,
     /// A kill is on its way that would hit the next command on a lane it holds.
     pub(crate) awaits_kill: bool,
     /// It has set whether it is told of any change, and is told what the server tells.
     pub(crate) told_any_change: bool,
-    /// Its timers.
-    pub(crate) alarms: deadline::Alarms,
-    /// Bytes of the client lie in its buffer and were not taken.
-    pub(crate) input_waits: bool,
-    /// The client is not read from.
-    pub(crate) paused: bool,
-    /// When bytes of its client were last offered.
-    pub(crate) heard_us: u64,
-    /// When its client ended what it sends; it still reads, or it left.
-    pub(crate) ended_us: Option<u64>,
-    /// The last time it became idle or began to log in.
-    pub(crate) idle_since_us: u64,
-    /// When its transaction began; 0 when there is none.
-    pub(crate) transaction_since_us: u64,
-    /// A transaction, or anything else, went with its server while nothing was asked: the next
-    /// command is told, and is the last one.
-    pub(crate) lost: Option<Box<SqlError>>,
-    /// The challenge of its last authentication.
-    pub(crate) scramble: [u8; 20],
-    /// Sequence number of the packet that will end its login.
-    pub(crate) login_seq: u8,
-    /// Dials that failed for a session that is to be relayed.
-    pub(crate) relay_attempts: u32,
-    /// The server that failed last for it.
-    pub(crate) relay_avoid: Option<usize>,
+    pub(crate) input: Input,
+    pub(crate) timing: deadline::Timing,
+    pub(crate) auth: login::Auth,
+    pub(crate) relay: relay::Tries,
 }
 
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
-        let Arrival { connection, client, client_port, local, proxy, .. } = arrival;
+        let Arrival { connection, client: addr, client_port: port, local, proxy, .. } = arrival;
         let blank = LinkState::new(None, Charset::Collation(UTF8MB4_GENERAL_CI.into()));
         Self {
-            connection,
-            client,
-            client_port,
-            local,
-            proxy,
-            mirror: false,
+            client: Client { connection, addr, port, local, proxy, mirror: false },
             phase: Phase::Greeting { scramble },
             account: None,
             caps: Caps::NONE,
@@ -382,39 +371,15 @@ impl Session {
             held: Vec::new(),
             stmts: None,
             ties: None,
-            last_insert_id: 0,
-            row_count: 0,
-            found_rows: 0,
-            told: Status::default(),
-            kept: Vec::new(),
-            recall: None,
-            last_error: (0, *b"HY000"),
-            asked: asked::Asked::default(),
-            next_flag: 0,
+            last: LastResults::default(),
+            serving: Serving::default(),
             awaits_kill: false,
             told_any_change: false,
-            alarms: deadline::Alarms::default(),
-            input_waits: false,
-            paused: false,
-            heard_us: now_us,
-            ended_us: None,
-            idle_since_us: now_us,
-            transaction_since_us: 0,
-            lost: None,
-            scramble,
-            login_seq: 0,
-            relay_attempts: 0,
-            relay_avoid: None,
+            input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
+            timing: deadline::Timing::new(now_us),
+            auth: login::Auth { scramble, end_seq: 0 },
+            relay: relay::Tries::default(),
         }
-    }
-
-    /// What the last statements came to is not asked for any more.
-    pub(crate) fn forget_results(&mut self) {
-        self.recall = None;
-        self.last_insert_id = 0;
-        self.row_count = 0;
-        self.found_rows = 0;
-        self.told = Status::default();
     }
 
     /// The lane it holds for one of these reasons.
@@ -439,7 +404,7 @@ impl Session {
 
     /// Whether it has no client and runs the copy of a query.
     pub fn is_mirror(&self) -> bool {
-        self.mirror
+        self.client.mirror
     }
 
     /// What it does, for logs and the process list.

@@ -22,8 +22,8 @@ impl Proxy {
     /// socket is still of use.
     pub(crate) fn hear_end(&mut self, id: SessionId) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        let is_prompt = self.now_us.saturating_sub(session.heard_us) < PROMPT_US;
-        let reads = session.ended_us.is_some() || is_prompt;
+        let is_prompt = self.now_us.saturating_sub(session.input.heard_us) < PROMPT_US;
+        let reads = session.input.ended_us.is_some() || is_prompt;
         if !reads || !session.goes_on_alone() {
             let is_idle = matches!(session.phase, Phase::Idle) && !session.awaits_kill;
             if is_idle {
@@ -32,8 +32,8 @@ impl Proxy {
             }
             return is_idle;
         }
-        if session.ended_us.is_none() {
-            session.ended_us = Some(self.now_us);
+        if session.input.ended_us.is_none() {
+            session.input.ended_us = Some(self.now_us);
             self.watch_parting(id);
         }
         true
@@ -60,7 +60,7 @@ impl Proxy {
     /// send, and where commands run to their ends for nobody.
     fn parting_due_us(&self, id: SessionId) -> Option<u64> {
         let limited = self.snapshot.vars.kill_backend_connection_when_disconnect;
-        let ended_us = self.sessions.get(id).filter(|_| limited)?.ended_us?;
+        let ended_us = self.sessions.get(id).filter(|_| limited)?.input.ended_us?;
         Some(ended_us.saturating_add(PARTING_US))
     }
 

@@ -137,7 +137,7 @@ impl Proxy {
 
     fn routed(&mut self, id: SessionId, route: &Route) {
         if let (Some(flag), Some(session)) = (route.next_query_flag_in, self.sessions.get_mut(id)) {
-            session.next_flag = flag;
+            session.serving.next_flag = flag;
         }
         self.note_asked(id, route);
     }
@@ -168,10 +168,10 @@ fn query_of(session: &Session) -> Query<'_> {
     Query {
         username: session.user().as_bytes(),
         schemaname: session.want.schema.as_deref().unwrap_or_default(),
-        client_addr: session.client.as_bytes(),
-        proxy_addr: session.proxy.0.as_bytes(),
-        proxy_port: session.proxy.1,
-        flag_in: session.next_flag,
+        client_addr: session.client.addr.as_bytes(),
+        proxy_addr: session.client.proxy.0.as_bytes(),
+        proxy_port: session.client.proxy.1,
+        flag_in: session.serving.next_flag,
         text: &[],
         digest: None,
         execute: false,

@@ -135,8 +135,8 @@ impl Proxy {
         }
         let session = self.sessions.get(id)?;
         let is_told = session.held_for(Holds::FOUND_ROWS).is_none();
-        let found_rows = Some(session.found_rows).filter(|_| is_told);
-        let results = sql::Results { row_count: session.row_count, found_rows };
+        let found_rows = Some(session.last.found_rows).filter(|_| is_told);
+        let results = sql::Results { row_count: session.last.row_count, found_rows };
         let is_certain = session.held_for(KNOW_BETTER).is_none();
         results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_certain)
     }
@@ -264,7 +264,7 @@ impl Proxy {
             let state = self.shared(assigned.state);
             if let Some(session) = self.sessions.get_mut(id) {
                 session.want = state;
-                session.last_insert_id = assigned.insert_id.unwrap_or(session.last_insert_id);
+                session.last.insert_id = assigned.insert_id.unwrap_or(session.last.insert_id);
             }
             if assigned.insert_id.is_some() {
                 self.insert_id_told(id, None);
@@ -283,7 +283,7 @@ impl Proxy {
         let want = &self.sessions.get(id)?.want;
         let assigned = assigned(want, &sql::parse_set_in(text, want.modes())?)?;
         if let (Some(session), Some(insert_id)) = (self.sessions.get_mut(id), assigned.insert_id) {
-            session.last_insert_id = insert_id;
+            session.last.insert_id = insert_id;
         }
         Some(self.shared(assigned.state))
     }

@@ -64,7 +64,7 @@ impl Session {
         if !job.effects.intersects(Effects::SHOW_WARNINGS) {
             return None;
         }
-        self.recall.as_deref().filter(|_| self.held_for(Holds::WARNINGS).is_none())
+        self.last.recall.as_deref().filter(|_| self.held_for(Holds::WARNINGS).is_none())
     }
 }
 
@@ -80,7 +80,7 @@ impl Proxy {
         };
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !effects.intersects(Effects::SHOW_WARNINGS) {
-            session.recall = None;
+            session.last.recall = None;
         }
         if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
             return;
@@ -104,7 +104,7 @@ impl Proxy {
     /// Keeps a read whose warnings, or error, its client may ask for.
     pub(crate) fn keep_for_recall(&mut self, id: SessionId, job: &Job) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let command = std::mem::take(&mut session.kept);
+        let command = std::mem::take(&mut session.serving.kept);
         let handle = match job.what {
             What::Execute(stmt) => session.handle(stmt),
             _ => None,
@@ -116,14 +116,14 @@ impl Proxy {
         });
         let (hostgroup, reply) = (job.hostgroup, job.reply);
         let read = Read { hostgroup, command, reply, executed };
-        session.recall = Some(Box::new(Recall::Read(read)));
+        session.last.recall = Some(Box::new(Recall::Read(read)));
     }
 
     /// A statement about the one before goes where that one went.
     pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
         let Some(session) = self.sessions.get(id) else { return };
         if placing.effects.intersects(Effects::SHOW_WARNINGS)
-            && let Some(recall) = &session.recall
+            && let Some(recall) = &session.last.recall
         {
             placing.destination = Some(match &**recall {
                 Recall::Read(read) => read.hostgroup,
@@ -138,7 +138,7 @@ impl Proxy {
         if session.recall_for(job).is_none() {
             return;
         }
-        let Some(mut recall) = session.recall.take() else { return };
+        let Some(mut recall) = session.last.recall.take() else { return };
         match &mut *recall {
             Recall::Read(read) => {
                 self.name_statement(lane_id, read);
@@ -155,7 +155,7 @@ impl Proxy {
             }
         }
         if let Some(session) = self.sessions.get_mut(id) {
-            session.recall = Some(recall);
+            session.last.recall = Some(recall);
         }
     }
 
@@ -163,7 +163,7 @@ impl Proxy {
     /// first of them is raised before it.
     fn raise_again(&mut self, id: SessionId, lane_id: LaneId, told: &Diagnostics) {
         let Some(session) = self.sessions.get(id) else { return };
-        let Some(text) = told.raise(session.last_error, session.caps) else { return };
+        let Some(text) = told.raise(session.last.error, session.caps) else { return };
         self.stats.diagnostics_raised += 1;
         self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
             command::write_query(out, text.as_bytes());
@@ -187,7 +187,8 @@ impl Proxy {
     /// What is to be executed again cannot be prepared any more, as on the lane where it failed. To
     /// try it once more leaves the same behind; `false` when that is about another statement.
     pub(crate) fn recall_by_prepare(&mut self, id: SessionId, key: StmtKey) -> bool {
-        let recall = self.sessions.get_mut(id).and_then(|session| session.recall.as_deref_mut());
+        let recall =
+            self.sessions.get_mut(id).and_then(|session| session.last.recall.as_deref_mut());
         let Some(Recall::Read(recall)) = recall else { return false };
         let Some(executed) = recall.executed.take_if(|executed| executed.key == key) else {
             return false;

@@ -15,6 +15,15 @@ use crate::topology::ServerRef;
 /// twice as long.
 const DIAL_AGAIN_US: u64 = 20_000;
 
+/// How a session that is to be relayed has tried to get its lane.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tries {
+    /// Dials that failed.
+    failed: u32,
+    /// The server that failed last.
+    avoid: Option<usize>,
+}
+
 /// Where a connection can be opened that a session has to itself.
 enum Opening {
     /// To this server.
@@ -45,19 +54,20 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(account) = session.account.clone() else { return };
         let hostgroup = account.default_hostgroup;
-        let until_us = session.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
+        let until_us =
+            session.timing.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
         match self.checkout_new(id, hostgroup) {
             Opening::At(server) => {
                 let lane = self.dial(id, server, Lease::Relay(id));
                 if let (Some(session), Some(lane)) = (self.sessions.get_mut(id), lane) {
                     session.phase = Phase::Dialing { lane: Some(lane) };
-                    session.login_seq = seq;
+                    session.auth.end_seq = seq;
                 }
             }
             Opening::Later if self.now_us < until_us => {
                 if let Some(session) = self.sessions.get_mut(id) {
                     session.phase = Phase::Dialing { lane: None };
-                    session.login_seq = seq;
+                    session.auth.end_seq = seq;
                 }
                 let pause_us = DIAL_AGAIN_US + self.pool.random() % DIAL_AGAIN_US;
                 self.wake(id, self.now_us + pause_us);
@@ -78,7 +88,7 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return Opening::Nowhere };
         let Some(account) = &session.account else { return Opening::Nowhere };
         let (class, want) = (session.class, &session.want);
-        let avoid = session.relay_avoid;
+        let avoid = session.relay.avoid;
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
@@ -110,7 +120,7 @@ impl Proxy {
     pub(crate) fn relay_ready(&mut self, id: SessionId, lane: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.close_lane(lane) };
         session.phase = Phase::Relaying(lane);
-        let seq = session.login_seq;
+        let seq = session.auth.end_seq;
         self.drop_kept(id);
         self.welcome(id, seq);
         self.resume_input(id);
@@ -126,10 +136,10 @@ impl Proxy {
         const ATTEMPTS: u32 = 3;
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.relay_avoid = Some(server.index);
-        session.relay_attempts += 1;
-        let again = session.relay_attempts < ATTEMPTS && said.is_none();
-        let (seq, hostgroup) = (session.login_seq, server.hostgroup);
+        session.relay.avoid = Some(server.index);
+        session.relay.failed += 1;
+        let again = session.relay.failed < ATTEMPTS && said.is_none();
+        let (seq, hostgroup) = (session.auth.end_seq, server.hostgroup);
         if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
             return self.begin_relay(id, seq);
         }

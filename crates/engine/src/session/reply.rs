@@ -283,7 +283,7 @@ impl Proxy {
         let Ok(said) = ErrPacket::parse(payload) else { return };
         self.note_interruption(lane_id, said.code);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.last_error = (said.code, said.sqlstate);
+            session.last.error = (said.code, said.sqlstate);
         }
         self.note_lane_error(id, lane_id, said.code, said.message);
     }
@@ -344,7 +344,7 @@ impl Proxy {
         let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
-        session.idle_since_us = now_us;
+        session.timing.idle_since_us = now_us;
         let job = running.job;
         session.note_results(&job, &outcome);
         let took_us = now_us.saturating_sub(running.started_us);
@@ -526,7 +526,7 @@ impl Session {
     /// What the client may ask about the statement that has just ended.
     pub(crate) fn note_results(&mut self, job: &Job, outcome: &Outcome) {
         let Outcome::Done(end) = outcome else {
-            self.row_count = -1;
+            self.last.row_count = -1;
             return;
         };
         if is_prepare(job) {
@@ -536,15 +536,15 @@ impl Session {
         let lasts = !job.effects.intersects(Effects::SET_STATEMENT);
         if lasts && matches!(job.reply, ReplyKind::Result | ReplyKind::Execute | ReplyKind::Simple)
         {
-            self.told = end.status;
+            self.last.told = end.status;
         }
         // of several results, servers know of the last one
-        self.row_count = end.row_count;
+        self.last.row_count = end.row_count;
         if end.resultsets > 0 && !self.lists_diagnostics(job) {
-            self.found_rows = end.rows.saturating_sub(end.rows_before);
+            self.last.found_rows = end.rows.saturating_sub(end.rows_before);
         }
         if end.last_insert_id != 0 {
-            self.last_insert_id = end.last_insert_id;
+            self.last.insert_id = end.last_insert_id;
         }
     }
 }

@@ -158,7 +158,7 @@ impl Proxy {
         self.stats.lane_prepares += u64::from(matches!(job.what, What::Prepare(_)));
         if job.reply == ReplyKind::None && job.upload.is_none() {
             // the session goes on at once, and may keep another command before this one is sent
-            let kept = self.sessions.get(id).map_or(&[][..], |session| &session.kept);
+            let kept = self.sessions.get(id).map_or(&[][..], |session| &session.serving.kept);
             self.orders.send(End::Lane(lane_id), |out| out.extend_from_slice(kept));
             return self.finish_silent(id);
         }
@@ -176,7 +176,7 @@ impl Proxy {
     /// tied to the connection that has it.
     fn insert_id_before(&self, id: SessionId, lane: LaneId, job: &Job) -> Option<String> {
         let session = self.sessions.get(id).filter(|_| job.needs_insert_id)?;
-        let insert_id = session.last_insert_id;
+        let insert_id = session.last.insert_id;
         let knows = |held: &Held| held.lane == lane && held.why.intersects(KNOW_BETTER);
         if session.held.iter().any(knows) {
             return None;
@@ -202,10 +202,10 @@ impl Proxy {
     /// Offers the client's bytes again that were left while its command was on its way.
     pub(crate) fn resume_input(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.paused {
-            session.paused = false;
+        if session.input.paused {
+            session.input.paused = false;
             self.orders.push(Order::Resume(End::Client(id)));
-        } else if session.input_waits || session.ended_us.is_some() {
+        } else if session.input.waits || session.input.ended_us.is_some() {
             self.orders.push(Order::Redeliver(End::Client(id)));
         }
     }

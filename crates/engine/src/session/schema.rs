@@ -18,7 +18,7 @@ impl Proxy {
     pub(crate) fn check_schema(&mut self, id: SessionId, schema: &[u8], seq: u8) {
         self.keep_text(id, code::INIT_DB, schema);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.login_seq = seq;
+            session.auth.end_seq = seq;
         }
         let unrouted = self.unrouted(What::LoginSchema, ReplyKind::Simple);
         let timeout_us = self.patience_us(id, unrouted.what);
@@ -53,7 +53,7 @@ impl Proxy {
     pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.phase = Phase::Closing;
-        let seq = session.login_seq;
+        let seq = session.auth.end_seq;
         self.send_error(id, seq, &error);
         self.orders.push(Order::Close(End::Client(id)));
         self.end_session(id, true);
@@ -63,8 +63,8 @@ impl Proxy {
     pub(crate) fn login_unchecked(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.phase = Phase::Idle;
-        session.idle_since_us = self.now_us;
-        let seq = session.login_seq;
+        session.timing.idle_since_us = self.now_us;
+        let seq = session.auth.end_seq;
         self.drop_kept(id);
         self.let_go_of_empty(id);
         self.welcome(id, seq);

@@ -77,7 +77,7 @@ impl Proxy {
             job.sharing = Sharing::Never;
             return;
         }
-        let digest = session.asked.digest();
+        let digest = session.serving.asked.digest();
         let asked = Asked {
             forbidden: depth == 0
                 || !hostgroups.multiplexing(job.hostgroup, vars)
@@ -86,8 +86,8 @@ impl Proxy {
                 || session.is_mirror(),
             autocommit: session.want.autocommit,
             keeps: (!session.held.is_empty()).then(|| session.reasons()),
-            recalls: session.recall.is_some(),
-            bytes: job.upload.is_none().then_some(session.kept.len()),
+            recalls: session.last.recall.is_some(),
+            bytes: job.upload.is_none().then_some(session.serving.kept.len()),
             past: digest.and_then(|digest| self.history.find(job.hostgroup, digest)),
             now_us: self.now_us,
         };
@@ -208,7 +208,8 @@ impl Proxy {
         while let Some(command) = lane.send_gathered() {
             self.stats.shared_sent += 1;
             if let Owner::Session(session) = command.owner {
-                let kept = self.sessions.get(session).map_or(0, |session| session.kept.len());
+                let kept =
+                    self.sessions.get(session).map_or(0, |session| session.serving.kept.len());
                 lane.traffic.note_query(kept);
                 self.orders.push(Order::SendKept { session, lane: lane_id });
             }
@@ -289,12 +290,13 @@ impl Proxy {
         else {
             return;
         };
-        let whole_us = self.now_us.saturating_sub(session.asked.since_us().unwrap_or(self.now_us));
+        let whole_us =
+            self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
         let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
-        session.idle_since_us = self.now_us;
+        session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, &outcome);
         self.learn(id, &running, (took_us, behind), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
@@ -338,10 +340,10 @@ impl Proxy {
     /// What the digest of a session's command came to before, to be changed.
     pub(crate) fn past_of(&mut self, id: SessionId, job: &Job) -> Option<&mut Past> {
         let session = self.sessions.get(id)?;
-        let digest = session.asked.digest()?;
+        let digest = session.serving.asked.digest()?;
         let text = match job.what {
             What::Execute(stmt) => session.handle(stmt).map(|handle| &*handle.text.text),
-            _ => session.kept.get(HEADER_BYTES + 1..),
+            _ => session.serving.kept.get(HEADER_BYTES + 1..),
         };
         let text = text.unwrap_or_default();
         let needed = self.snapshot.vars.pipeline_min_runs;
@@ -482,7 +484,7 @@ impl Proxy {
             let again = !delivered && (!sent || job.retries_left > 0 && job.repeatable);
             running.job.retries_left = job.retries_left.saturating_sub(u32::from(sent));
             if let Some(session) = self.sessions.get(id) {
-                let (server, connection) = (server.clone(), session.connection);
+                let (server, connection) = (server.clone(), session.client.connection);
                 self.orders.report(LogEvent::LaneLost { server, connection, retried: again });
             }
             match (delivered, error_seq) {

@@ -166,7 +166,7 @@ impl Proxy {
     fn waits_alone(&self, id: SessionId, lane: &Lane) -> (u64, bool) {
         let Some(session) = self.sessions.get(id) else { return (0, false) };
         let Phase::Running(running) = &session.phase else { return (0, false) };
-        let digest = session.asked.digest().filter(|_| running.lane == lane.id);
+        let digest = session.serving.asked.digest().filter(|_| running.lane == lane.id);
         let past = digest.and_then(|digest| self.history.find(running.job.hostgroup, digest));
         let latency_us = past.and_then(Past::latency_us);
         let most_us = self.snapshot.vars.pipeline_max_latency_us;

@@ -320,7 +320,7 @@ impl Proxy {
             return;
         };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        let (kept, shares) = (&mut session.kept, lane.lease == Lease::Shared);
+        let (kept, shares) = (&mut session.serving.kept, lane.lease == Lease::Shared);
         let on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
         // what is being prepared right in front of it has no id yet
         let server_id = on_lane.as_ref().map_or(command::LAST_PREPARED, |on_lane| on_lane.id.0);

@@ -132,7 +132,7 @@ fn some_sessions(proxy: &Proxy, walk: Walk) -> SessionPage {
     let (sessions, next) = proxy.sessions.some(walk.from, slots_max);
     let mut page = SessionPage { next, ..SessionPage::default() };
     for (id, session) in sessions {
-        page.bytes += size_of::<Session>() + session.kept.capacity();
+        page.bytes += size_of::<Session>() + session.serving.kept.capacity();
         if let Some(stmts) = &session.stmts {
             page.statements += stmts.count();
             page.statement_bytes += stmts.bytes();
@@ -161,23 +161,25 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
     let shown = lane_id.and_then(|lane| lane_of(lane, session, lanes));
     let others = session.held.iter().filter(|held| Some(held.lane) != lane_id);
     let since_us = match &session.phase {
-        Phase::Delayed(_) | Phase::Waiting(_) | Phase::Running(_) => session.asked.since_us(),
+        Phase::Delayed(_) | Phase::Waiting(_) | Phase::Running(_) => {
+            session.serving.asked.since_us()
+        }
         _ => None,
     };
-    let since_us = since_us.unwrap_or(session.idle_since_us);
+    let since_us = since_us.unwrap_or(session.timing.idle_since_us);
     let account = session.account.as_ref();
     let hostgroup = match &session.phase {
         Phase::Waiting(waiting) => Some(waiting.job.hostgroup),
         _ => shown.as_ref().map(|lane| lane.hostgroup),
     };
-    let transaction = Some(session.transaction_since_us).filter(|since_us| *since_us > 0);
+    let transaction = Some(session.timing.transaction_since_us).filter(|since_us| *since_us > 0);
     SessionRow {
         worker: 0,
-        connection: session.connection.0,
+        connection: session.client.connection.0,
         user: account.map(|account| account.name.clone()),
         schema: session.want.schema.clone(),
-        client: session.client.clone(),
-        client_port: session.client_port,
+        client: session.client.addr.clone(),
+        client_port: session.client.port,
         hostgroup: hostgroup.or(account.map(|account| account.default_hostgroup)),
         lane: shown,
         local: None,
@@ -248,7 +250,7 @@ fn text_of(session: &Session) -> Option<Vec<u8>> {
     };
     let text = match job.what {
         What::Execute(stmt) => &session.handle(stmt)?.text.text,
-        _ => session.kept.get(HEADER_BYTES + 1..)?,
+        _ => session.serving.kept.get(HEADER_BYTES + 1..)?,
     };
     Some(text.get(..TEXT_BYTES_MAX).unwrap_or(text).to_vec())
 }

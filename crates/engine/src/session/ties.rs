@@ -152,7 +152,7 @@ impl Session {
             && statements.all(<[u8]>::is_empty);
         match job.what {
             What::Set if is_one && sql::only_computes(text) => Holds::SET,
-            _ if is_one && self.last_error.0 == PARSE_ERROR => match job.holds {
+            _ if is_one && self.last.error.0 == PARSE_ERROR => match job.holds {
                 Holds::NOT_UNDERSTOOD => Holds::NOT_UNDERSTOOD,
                 _ => Holds::NONE,
             },
@@ -232,7 +232,7 @@ fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) {
     {
         return (&text.text, text.state.modes());
     }
-    match session.kept.get(HEADER_BYTES..) {
+    match session.serving.kept.get(HEADER_BYTES..) {
         Some([code::QUERY, text @ ..]) if job.upload.is_none() => (text, session.want.modes()),
         _ => (&[], Modes::default()),
     }
