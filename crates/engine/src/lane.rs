@@ -18,7 +18,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::link::LinkState;
 use crate::stats::Traffic;
 use crate::stmt::OnLane;
-use crate::topology::ServerRef;
+use crate::topology::{self, ServerRef};
 use crate::users::Account;
 
 pub mod depth;
@@ -133,6 +133,64 @@ pub enum Closing {
     Unfit,
 }
 
+/// What its server said of a connection when it was opened.
+#[derive(Clone, Copy, Default)]
+pub struct Greeted {
+    /// The server's id of the connection.
+    pub thread_id: u32,
+    /// An execution may name the statement prepared last without knowing its id: MariaDB.
+    pub names_last_prepared: bool,
+}
+
+/// When things happened to a connection, in microseconds.
+#[derive(Clone, Copy)]
+pub struct Times {
+    /// It was opened.
+    pub born_us: u64,
+    /// It was last checked in.
+    pub used_us: u64,
+    /// It last answered a test.
+    pub tested_us: u64,
+    /// A byte came last; 0 when none did.
+    pub heard_us: u64,
+    /// The command at the head became the one that the server works on; while it is shared, or
+    /// the proxy's own.
+    pub turned_us: u64,
+    /// Its timer fires; 0 when none is set.
+    pub alarm_us: u64,
+}
+
+/// What sessions, and kills, have left on a connection.
+#[derive(Clone, Copy, Default)]
+pub struct Marks {
+    /// A session has used it.
+    pub used: bool,
+    /// Errands under way to kill its query, which may come late and hit the next one.
+    pub kills: u32,
+    /// A kill was sent to it and no query of it was seen to be interrupted since.
+    pub struck: bool,
+    /// User variables were taken off it, which can be seen where one is read that is not set.
+    pub traced: bool,
+    /// Its server was asked to tell whenever anything changes in its session.
+    pub tells_changes: bool,
+    /// A `SET` failed on it of which a part may have been done: it is reset when its session lets
+    /// go of it.
+    pub unsure: bool,
+    /// It is closed when its session lets go of it.
+    pub single_use: bool,
+}
+
+/// What matters while a connection is shared.
+#[derive(Clone, Copy, Default)]
+pub struct WhileShared {
+    /// Why no further command is put on it.
+    pub closing: Option<Closing>,
+    /// Of those who wait to share a lane, it fits nobody up to this ticket.
+    pub passed: u64,
+    /// The command at the head was out when the reply before it ended.
+    pub follows: bool,
+}
+
 /// A backend connection.
 pub struct Lane {
     /// Its key.
@@ -145,60 +203,30 @@ pub struct Lane {
     pub class: Caps,
     /// What was negotiated.
     pub caps: Caps,
+    /// The collation that it logged in with.
+    pub collation: u8,
     /// The login, while it lasts.
     pub login: Option<Box<BackendLogin>>,
+    /// What its server said of it.
+    pub greeted: Greeted,
     /// What the connection has now, everything on its way included.
     pub state: LinkState,
     /// Status flags of the last reply that told them.
     pub status: Status,
     /// Who may use it.
     pub lease: Lease,
-    /// The server's id of the connection.
-    pub thread_id: u32,
-    /// When it was opened, in microseconds.
-    pub born_us: u64,
-    /// When it was last checked in, in microseconds.
-    pub used_us: u64,
-    /// When it last answered a test, in microseconds.
-    pub tested_us: u64,
-    /// The collation that it logged in with.
-    pub collation: u8,
-    /// Errands under way to kill its query, which may come late and hit the next one.
-    pub kills: u32,
-    /// A kill was sent to it and no query of it was seen to be interrupted since.
-    pub struck: bool,
-    /// No session has used it.
-    pub fresh: bool,
-    /// User variables were taken off it, which can be seen where one is read that is not set.
-    pub traced: bool,
-    /// Its server was asked to tell whenever anything changes in its session.
-    pub tells_changes: bool,
-    /// A `SET` failed on it of which a part may have been done: it is reset when its session lets
-    /// go of it.
-    pub unsure: bool,
-    /// It is closed when its session lets go of it.
-    pub single_use: bool,
+    /// When things happened to it.
+    pub times: Times,
+    /// What was left on it.
+    pub marks: Marks,
+    /// What matters while it is shared.
+    pub shared: WhileShared,
     /// A command's end is still with the client.
     pub partial: bool,
-    /// While it is shared: why no further command is put on it.
-    pub closing: Option<Closing>,
-    /// While it is shared: of those who wait to share a lane, it fits nobody up to this ticket.
-    pub passed: u64,
-    /// The last time a byte came, in microseconds; 0 when none did.
-    pub heard_us: u64,
-    /// When the command at the head became the one that the server works on; while it is shared,
-    /// or the proxy's own.
-    pub turned_us: u64,
-    /// While it is shared: the command at the head was out when the reply before it ended.
-    pub follows: bool,
-    /// When its timer fires; 0 when none is set.
-    pub alarm_us: u64,
     /// What it was used for.
     pub traffic: Traffic,
     /// What is prepared on it.
     pub stmts: OnLane,
-    /// An execution may name the statement prepared last without knowing its id.
-    pub names_last_prepared: bool,
     queue: VecDeque<InFlight>,
     /// How many commands of the queue are out; more are only gathered on a shared lane.
     sent: usize,
@@ -225,29 +253,22 @@ impl Lane {
             state: login.state(),
             collation: login.collation(),
             login: Some(Box::new(login)),
+            greeted: Greeted::default(),
             status: Status::default(),
             lease,
-            thread_id: 0,
-            born_us: now_us,
-            used_us: now_us,
-            tested_us: now_us,
-            kills: 0,
-            struck: false,
-            fresh: true,
-            traced: false,
-            tells_changes: false,
-            unsure: false,
-            single_use: false,
+            times: Times {
+                born_us: now_us,
+                used_us: now_us,
+                tested_us: now_us,
+                heard_us: 0,
+                turned_us: now_us,
+                alarm_us: 0,
+            },
+            marks: Marks::default(),
+            shared: WhileShared::default(),
             partial: false,
-            closing: None,
-            passed: 0,
-            heard_us: 0,
-            turned_us: now_us,
-            follows: false,
-            alarm_us: 0,
             traffic: Traffic::default(),
             stmts: OnLane::default(),
-            names_last_prepared: false,
             queue: VecDeque::with_capacity(4),
             sent: 0,
             cost_us: 0,
@@ -300,7 +321,7 @@ impl Lane {
 
     /// While it is shared: it takes no further command; if it took none already, that is why.
     pub fn close_unfit(&mut self) {
-        self.closing.get_or_insert(Closing::Unfit);
+        self.shared.closing.get_or_insert(Closing::Unfit);
     }
 
     /// Whether a question about what a session's command left comes next, or is being answered.
@@ -407,22 +428,31 @@ impl Lane {
     /// Since when nothing has come for the command at the head; while it is shared, or the proxy's
     /// own.
     pub fn waits_since_us(&self) -> u64 {
-        self.heard_us.max(self.turned_us)
+        self.times.heard_us.max(self.times.turned_us)
     }
 
     /// How long ago it was opened.
     pub fn age_us(&self, now_us: u64) -> u64 {
-        now_us.saturating_sub(self.born_us)
+        now_us.saturating_sub(self.times.born_us)
     }
 
     /// For how long nothing was heard of it while nobody used it.
     pub fn silent_us(&self, now_us: u64) -> u64 {
-        now_us.saturating_sub(self.used_us.max(self.tested_us))
+        now_us.saturating_sub(self.times.used_us.max(self.times.tested_us))
     }
 
     /// Whether it may be given to any session.
     pub fn is_idle(&self) -> bool {
         self.lease == Lease::Idle
+    }
+
+    /// Whether somebody else may have it: its server is in use, no kill can hit whoever has it
+    /// next, and it was not opened for one session.
+    pub fn may_be_passed_on(&self) -> bool {
+        let marks = &self.marks;
+        self.server.status == topology::Status::Online
+            && marks.kills == 0
+            && !(marks.struck || marks.single_use)
     }
 
     /// Checks what must always hold.

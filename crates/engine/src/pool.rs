@@ -261,7 +261,7 @@ impl PoolShard {
     ) -> Option<Checkout> {
         let is_own = |held: &&Held| {
             lanes.get(held.lane).is_some_and(|lane| {
-                lane.server.index == server.index && !(need.untraced && lane.traced)
+                lane.server.index == server.index && !(need.untraced && lane.marks.traced)
             })
         };
         if let Some(own) = need.held.iter().find(is_own).filter(|_| !need.fresh) {
@@ -365,7 +365,7 @@ impl PoolShard {
             return None;
         }
         let has_room = |lane: &Lane| {
-            lane.passed >= need.before.last
+            lane.shared.passed >= need.before.last
                 && has_place(lane, bounds, cost_us)
                 && may_join(lane, need)
         };
@@ -374,7 +374,7 @@ impl PoolShard {
 
     /// A shared lane fits nobody of those who wait to share up to this ticket.
     pub fn pass_over(&mut self, lane: &mut Lane, ticket: Ticket) {
-        lane.passed = ticket;
+        lane.shared.passed = ticket;
         self.passed = self.passed.max(ticket);
     }
 
@@ -548,10 +548,10 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !is_same_account(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
-    if need.fresh && !lane.fresh {
+    if need.fresh && lane.marks.used {
         return None;
     }
-    let is_traced = || lane.traced || need.want.loses_user_variable(&lane.state);
+    let is_traced = || lane.marks.traced || need.want.loses_user_variable(&lane.state);
     if need.untraced && is_traced() {
         return None;
     }

@@ -216,7 +216,7 @@ impl Proxy {
         let mut again = false;
         while taken < bytes.len() || again {
             let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
-            lane.heard_us = self.now_us;
+            lane.times.heard_us = self.now_us;
             let rest = bytes.get(taken..).unwrap_or_default();
             if lane.login.is_some() {
                 match self.on_login_bytes(id, rest) {

@@ -61,7 +61,7 @@ pub(super) fn may_join(lane: &Lane, need: &Need<'_>) -> bool {
 
 /// Whether one more command may be put on a shared lane, as far as those that are there say.
 pub(super) fn has_place(lane: &Lane, bounds: &Bounds, cost_us: u64) -> bool {
-    lane.closing.is_none()
+    lane.shared.closing.is_none()
         && lane.depth() < bounds.depth
         && lane.cost_us().saturating_add(cost_us) <= bounds.latency_us
 }

@@ -143,7 +143,7 @@ fn whoever_reads_a_variable_that_is_not_set_gets_no_connection_that_lost_one() {
     let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE")]);
     let (traced, has_one) =
         (bench.idle_lane(0, "test", Caps::NONE), bench.idle_lane(0, "test", Caps::NONE));
-    bench.lanes.get_mut(traced).unwrap().traced = true;
+    bench.lanes.get_mut(traced).unwrap().marks.traced = true;
     let set = sql::parse_set(b"SET @a=1").unwrap();
     let state = crate::link::assign::assigned(&bench.want, &set).unwrap().state;
     let without = std::mem::replace(&mut bench.lanes.get_mut(has_one).unwrap().state, state);
@@ -291,7 +291,7 @@ fn room_on_a_shared_lane_is_left_to_those_who_waited_for_it() {
     let bounds = Bounds { depth: 4, latency_us: 1000, reply_bytes: 1000 };
     let mut joins = |after: u64, passed: u64| {
         let lane = bench.lanes.get_mut(shared).unwrap();
-        lane.passed = 0;
+        lane.shared.passed = 0;
         bench.pool.pass_over(lane, passed);
         let share = Some((bounds, 10));
         let before = Before { count: usize::from(after > 0), last: after };

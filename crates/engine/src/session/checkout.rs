@@ -268,7 +268,7 @@ impl Proxy {
     pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
         let mut is_asked = false;
         if let Some(lane) = self.lanes.get(lane) {
-            is_asked = lane.tells_changes;
+            is_asked = lane.marks.tells_changes;
             note_used(&self.pool, &mut self.server_stats, &lane.server);
         }
         if !is_asked && job.what != What::Relay {
@@ -282,8 +282,8 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
-            lane.fresh = false;
-            lane.single_use = job.fresh;
+            lane.marks.used = true;
+            lane.marks.single_use = job.fresh;
             lane.traffic.checkouts += 1;
         }
         session.held.push(Held { hostgroup: job.hostgroup, lane, why: Holds::NONE });

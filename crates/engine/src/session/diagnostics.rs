@@ -171,7 +171,7 @@ impl Proxy {
             return;
         };
         let stays = |held: &Held| held.lane == lane_id && !held.why.is_empty();
-        let is_mariadb = lane.names_last_prepared;
+        let is_mariadb = lane.greeted.names_last_prepared;
         if is_sure && is_mariadb && session.want.autocommit && !session.held.iter().any(stays) {
             self.ask(id, lane_id, INSERT_ID);
         }
@@ -182,9 +182,10 @@ impl Proxy {
         let lane_id = held.lane;
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
-        (lane.alarm_us, lane.turned_us) = (at, self.now_us);
+        (lane.times.alarm_us, lane.times.turned_us) = (at, self.now_us);
         self.warned.remove(lane.server.index, lane_id);
-        let (hostgroup, end_when_counted) = (lane.server.hostgroup, !lane.names_last_prepared);
+        let (hostgroup, end_when_counted) =
+            (lane.server.hostgroup, !lane.greeted.names_last_prepared);
         self.orders.push(Order::Deadline { end: End::Lane(lane_id), at });
         if let Some(session) = self.sessions.get_mut(id) {
             let (lane, bytes, ends) = (lane_id, Vec::new(), Vec::new());
@@ -236,7 +237,7 @@ impl Proxy {
         let has_diagnostics = told.questions.len() > 1;
         let insert_id = told.insert_id(caps);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.alarm_us = 0;
+            lane.times.alarm_us = 0;
         }
         let mut left = Holds::NONE;
         for held in session.held.iter_mut().filter(|held| held.lane == lane_id) {
@@ -277,7 +278,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let Lease::Exclusive(id) = lane.lease else { return };
         let is_asked = self.sessions.get(id).is_some_and(|session| session.is_asking(lane_id));
-        if is_asked && lane.alarm_us <= self.now_us {
+        if is_asked && lane.times.alarm_us <= self.now_us {
             self.lose_lane(lane_id, LastFault::Timeout);
         }
     }

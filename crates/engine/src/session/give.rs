@@ -14,7 +14,7 @@ use crate::orders::Order;
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::Phase;
-use crate::topology::{Server, Status};
+use crate::topology::Server;
 
 /// How much longer than one's own client another worker's must have waited to come first; so lanes
 /// do not change workers for every query.
@@ -48,14 +48,12 @@ impl Proxy {
     /// first waiter that it fits, else it becomes idle.
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return };
-        if lane.unsure && self.reset_lane(lane_id, Holds::NONE) {
+        if lane.marks.unsure && self.reset_lane(lane_id, Holds::NONE) {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
-        let may_stay = lane.server.status == Status::Online
-            && lane.kills == 0
-            && !(lane.struck || lane.single_use || lane.unsure);
+        let may_stay = lane.may_be_passed_on() && !lane.marks.unsure;
         let need = match is_ours || !may_stay {
             true => None,
             false => self.worker_in_need(&lane.server, u64::MAX),
@@ -180,7 +178,7 @@ impl Proxy {
             counters.open = counters.open.saturating_sub(1);
             counters.ended.merge(&traffic);
         }
-        (lane.lease, lane.alarm_us) = (Lease::Upkeep, 0);
+        (lane.lease, lane.times.alarm_us) = (Lease::Upkeep, 0);
         let (hostgroup, parcel) = (lane.server.hostgroup, Parcel(Some(Box::new(lane))));
         self.parcels.push((lane_id, parcel));
         self.orders.push(Order::Give { lane: lane_id, hostgroup, worker });

@@ -118,11 +118,11 @@ impl Proxy {
         let before = running.killed.replace(why);
         let lane_id = running.lane;
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        if lane.is_quiet() || before == Some(why) || lane.kills > 0 {
+        if lane.is_quiet() || before == Some(why) || lane.marks.kills > 0 {
             return;
         }
-        lane.kills += 1;
-        lane.struck = true;
+        lane.marks.kills += 1;
+        lane.marks.struck = true;
         self.order_kill(lane_id);
     }
 
@@ -136,7 +136,7 @@ impl Proxy {
             class: lane.class,
             schema: None,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
-            lease: Lease::Errand(lane.thread_id),
+            lease: Lease::Errand(lane.greeted.thread_id),
         };
         // a kill must get through when the server is full for queries: it needs no permit
         let _ = lane.server.gauge.take_permit(u32::MAX);
@@ -164,12 +164,13 @@ impl Proxy {
     /// No errand is under way any more for that connection of a server; whoever waited for that
     /// goes on.
     pub(crate) fn errand_over(&mut self, server: usize, thread_id: u32, errand: Errand) {
-        let is_victim = |lane: &Lane| (lane.server.index, lane.thread_id) == (server, thread_id);
+        let is_victim =
+            |lane: &Lane| (lane.server.index, lane.greeted.thread_id) == (server, thread_id);
         let victim = self.lanes.iter().find(|(_, lane)| is_victim(lane)).map(|(id, _)| id);
         let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) else { return };
-        victim.kills = victim.kills.saturating_sub(1);
+        victim.marks.kills = victim.marks.kills.saturating_sub(1);
         if errand == Errand::Untold {
-            victim.struck = false;
+            victim.marks.struck = false;
         }
         let Lease::Exclusive(id) = victim.lease else { return };
         self.stop_awaiting_kill(id);
@@ -186,7 +187,7 @@ impl Proxy {
     /// Lets a session that keeps a connection wait with its next command while a kill that was
     /// meant for the last one is on its way.
     pub(crate) fn await_kill(&mut self, id: SessionId, lane_id: LaneId) {
-        let on_its_way = self.lanes.get(lane_id).is_some_and(|lane| lane.kills > 0);
+        let on_its_way = self.lanes.get(lane_id).is_some_and(|lane| lane.marks.kills > 0);
         if let Some(session) = self.sessions.get_mut(id) {
             session.awaits_kill =
                 on_its_way && session.held.iter().any(|held| held.lane == lane_id);
@@ -198,7 +199,7 @@ impl Proxy {
         if code == INTERRUPTED
             && let Some(lane) = self.lanes.get_mut(lane_id)
         {
-            lane.struck = false;
+            lane.marks.struck = false;
         }
     }
 

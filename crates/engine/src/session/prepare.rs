@@ -288,7 +288,7 @@ impl Proxy {
             return self.fail_job(id, job, &error);
         };
         let recalls = session.recalled_by(job).is_some();
-        let at_once = lane.names_last_prepared
+        let at_once = lane.greeted.names_last_prepared
             && lane.stmts.is_last_unknown()
             && before.is_empty()
             && !plan.is_awaited()

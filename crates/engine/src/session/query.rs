@@ -203,7 +203,8 @@ impl Proxy {
         self.with_its_writes(id, &mut placing);
         self.with_its_read(id, &mut placing);
         let Some(session) = self.sessions.get(id) else { return };
-        let is_traced = |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.traced);
+        let is_traced =
+            |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.marks.traced);
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         let place = place(session, &placing);
         if let Some(error) = self.conflict(id, &placing, place) {

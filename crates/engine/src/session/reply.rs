@@ -76,8 +76,8 @@ impl Proxy {
             LoginStep::Ready { caps, thread_id, status, names_last_prepared } => {
                 lane.login = None;
                 lane.caps = caps;
-                lane.thread_id = thread_id;
-                lane.names_last_prepared = names_last_prepared;
+                lane.greeted.thread_id = thread_id;
+                lane.greeted.names_last_prepared = names_last_prepared;
                 lane.status = status;
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
                 lane.server.gauge.on_success();
@@ -85,7 +85,7 @@ impl Proxy {
                 self.stats.lanes_created += 1;
                 if let Some(counters) = self.server_stats.of(lane.server.index) {
                     counters.opened += 1;
-                    counters.login_us = self.now_us.saturating_sub(lane.born_us);
+                    counters.login_us = self.now_us.saturating_sub(lane.times.born_us);
                 }
                 self.on_lane_ready(id);
             }
@@ -411,7 +411,7 @@ impl Proxy {
         let in_trans = lane.status.contains(Status::IN_TRANS);
         let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
         if job.what == What::Set && matches!(outcome, Outcome::Failed) {
-            (lane.traced, lane.unsure) = (true, true);
+            (lane.marks.traced, lane.marks.unsure) = (true, true);
         }
         let why = &mut held.why;
         let before = *why;

@@ -221,7 +221,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let Phase::Running(running) = &mut session.phase else { return };
-        lane.unsure |= result.is_err() && step == Step::Settings;
+        lane.marks.unsure |= result.is_err() && step == Step::Settings;
         if result.is_ok() {
             let toward = match &running.stage {
                 Stage::Aligning { toward: Some(toward), .. } => toward,
@@ -230,7 +230,7 @@ impl Proxy {
             match step {
                 Step::Schema => lane.state.schema = toward.schema.clone(),
                 Step::Settings => {
-                    lane.traced |= toward.loses_user_variable(&lane.state);
+                    lane.marks.traced |= toward.loses_user_variable(&lane.state);
                     lane.state.charset = toward.charset;
                     lane.state.settings.clone_from(&toward.settings);
                 }

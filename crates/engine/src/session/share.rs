@@ -125,9 +125,9 @@ impl Proxy {
         let shares = shares && session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
-            (lane.closing, lane.passed) = (None, 0);
-            lane.fresh = false;
-            lane.single_use = false;
+            (lane.shared.closing, lane.shared.passed) = (None, 0);
+            lane.marks.used = true;
+            lane.marks.single_use = false;
             self.pool.put_shared(&lane.server, lane_id);
         }
         shares
@@ -202,7 +202,7 @@ impl Proxy {
             return;
         }
         if lane.in_flight() == 0 {
-            (lane.turned_us, lane.follows) = (self.now_us, false);
+            (lane.times.turned_us, lane.shared.follows) = (self.now_us, false);
         }
         self.stats.shared_batches += 1;
         while let Some(command) = lane.send_gathered() {
@@ -214,7 +214,7 @@ impl Proxy {
                 self.orders.push(Order::SendKept { session, lane: lane_id });
             }
         }
-        if lane.alarm_us == 0 {
+        if lane.times.alarm_us == 0 {
             let at_us = self.now_us.saturating_add(self.snapshot.vars.pipeline_stall_us);
             self.set_alarm(lane_id, at_us);
         }
@@ -222,7 +222,7 @@ impl Proxy {
 
     pub(crate) fn set_alarm(&mut self, lane_id: LaneId, at_us: u64) {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.alarm_us = at_us;
+            lane.times.alarm_us = at_us;
             self.orders.push(Order::Deadline { end: End::Lane(lane_id), at: at_us });
         }
     }
@@ -281,8 +281,8 @@ impl Proxy {
     /// The reply at the head of a shared lane has ended.
     fn finish_shared(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        let took_us = self.now_us.saturating_sub(lane.turned_us);
-        let behind = lane.follows;
+        let took_us = self.now_us.saturating_sub(lane.times.turned_us);
+        let behind = lane.shared.follows;
         lane.pop();
         let Some(job) = self.running(id).map(|running| running.job) else { return };
         let depth_max = self.bounds(&job).depth;
@@ -357,7 +357,7 @@ impl Proxy {
         if lane.lease != Lease::Shared {
             return;
         }
-        lane.closing = Some(Closing::Unfit);
+        lane.shared.closing = Some(Closing::Unfit);
         let sessions = &self.sessions;
         let has_begun = |id| match sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Running(running)) => running.delivered,
@@ -407,7 +407,9 @@ impl Proxy {
         match lane.disown(id) {
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
             // it may be paused for the sake of the one that leaves
-            Some(Place::Head) if lane.closing.is_some() && lane.sharers().next().is_none() => {
+            Some(Place::Head)
+                if lane.shared.closing.is_some() && lane.sharers().next().is_none() =>
+            {
                 self.drop_lane(lane_id);
             }
             _ => {}
@@ -462,7 +464,7 @@ impl Proxy {
             return false;
         };
         self.lanes.get(running.lane).is_some_and(|lane| {
-            lane.closing.is_some()
+            lane.shared.closing.is_some()
                 && lane.place_of(id) == Some(Place::Head)
                 && lane.sharers().all(|(other, _)| other == id)
         })

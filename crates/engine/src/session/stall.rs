@@ -25,10 +25,10 @@ impl Proxy {
     /// A timer of a shared lane has fired.
     pub(crate) fn check_progress(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        if lane.alarm_us > self.now_us {
+        if lane.times.alarm_us > self.now_us {
             return;
         }
-        lane.alarm_us = 0;
+        lane.times.alarm_us = 0;
         if lane.lease != Lease::Shared || lane.in_flight() == 0 {
             return;
         }
@@ -47,7 +47,7 @@ impl Proxy {
             return self.set_alarm(lane_id, again_us);
         }
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        self.stats.shared_stalls += u64::from(lane.closing.is_none());
+        self.stats.shared_stalls += u64::from(lane.shared.closing.is_none());
         let head = lane.head().map(|(head, _)| head.owner);
         let holds_up = lane.sharers().nth(1).is_some();
         let Some(Owner::Session(id)) = head else {
@@ -120,7 +120,7 @@ impl Proxy {
     fn signs_of(&self, server: &ServerRef) -> Signs {
         let index = server.index;
         let lanes = || self.lanes.iter().filter(move |(_, lane)| lane.server.index == index);
-        let heard_us = lanes().map(|(_, lane)| lane.heard_us).max().unwrap_or(0);
+        let heard_us = lanes().map(|(_, lane)| lane.times.heard_us).max().unwrap_or(0);
         let stall_us = self.snapshot.vars.pipeline_stall_us;
         let since_us = heard_us.saturating_sub(stall_us);
         let before_us = self.now_us.saturating_sub(stall_us);
@@ -130,7 +130,7 @@ impl Proxy {
         let mut signs = Signs { heard_us, ..Signs::default() };
         for (_, lane) in lanes() {
             if lane.login.is_some() {
-                let long = lane.heard_us == 0 && lane.born_us < long_login_us;
+                let long = lane.times.heard_us == 0 && lane.times.born_us < long_login_us;
                 signs.tests += 1;
                 signs.strangers += usize::from(long);
             }
@@ -170,7 +170,7 @@ impl Proxy {
         let past = digest.and_then(|digest| self.history.find(running.job.hostgroup, digest));
         let latency_us = past.and_then(Past::latency_us);
         let most_us = self.snapshot.vars.pipeline_max_latency_us;
-        (running.started_us.max(lane.heard_us), latency_us.is_some_and(|us| us <= most_us))
+        (running.started_us.max(lane.times.heard_us), latency_us.is_some_and(|us| us <= most_us))
     }
 
     /// Asks an idle lane of a server whether it is there, or a new one where none is idle; `false`
@@ -231,7 +231,7 @@ impl Proxy {
     /// A byte came from a server while some stand still.
     pub(crate) fn heard_of(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.heard_us = self.now_us;
+        lane.times.heard_us = self.now_us;
         let server = lane.server.clone();
         if let Some(since_us) = self.pool.health.lift(server.index) {
             let after_ms = self.now_us.saturating_sub(since_us) / 1000;

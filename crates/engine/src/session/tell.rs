@@ -202,7 +202,7 @@ fn lane_of(id: LaneId, session: &Session, lanes: &Slab<LaneId, Lane>) -> Option<
         lane: id,
         hostgroup: held.map_or(lane.server.hostgroup, |held| held.hostgroup),
         server: lane.server.clone(),
-        thread_id: lane.thread_id,
+        thread_id: lane.greeted.thread_id,
         holds: held.map_or(Holds::NONE, |held| held.why),
     })
 }
@@ -277,9 +277,9 @@ fn idle_row(id: LaneId, lane: &Lane, now_us: u64) -> LaneRow {
         user: lane.account.name.clone(),
         schema: lane.state.schema.clone(),
         autocommit: lane.state.autocommit,
-        idle_ms: now_us.saturating_sub(lane.used_us) / 1000,
+        idle_ms: now_us.saturating_sub(lane.times.used_us) / 1000,
         age_ms: lane.age_us(now_us) / 1000,
-        thread_id: lane.thread_id,
+        thread_id: lane.greeted.thread_id,
         charset: lane.state.charset.name(),
         settings: lane.state.settings.clone(),
         traffic: lane.traffic,

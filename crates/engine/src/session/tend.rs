@@ -76,7 +76,7 @@ impl Proxy {
         let now_us = self.now_us;
         let is_spent = |(position, id): &(usize, &LaneId)| {
             let Some(lane) = self.lanes.get(**id) else { return false };
-            let unused_us = now_us.saturating_sub(lane.used_us);
+            let unused_us = now_us.saturating_sub(lane.times.used_us);
             !online
                 || lane.age_us(now_us) > max_age_us
                 || (*position < surplus && unused_us > UNUSED_US)
@@ -191,16 +191,14 @@ impl Proxy {
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
     pub(crate) fn reset_lane(&mut self, lane_id: LaneId, why: Holds) -> bool {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
-        let wanted = lane.server.status == Status::Online
-            && lane.server.gauge.used() <= lane.server.max_connections
-            && !(lane.single_use || lane.struck || lane.kills > 0);
+        let surplus = lane.server.gauge.used() > lane.server.max_connections;
         let charset = Charset::Collation(lane.collation.into());
         let Some(names) = charset.statement() else { return false };
-        if !wanted || !lane.is_quiet() || !why.end_with_a_reset() {
+        if surplus || !lane.may_be_passed_on() || !lane.is_quiet() || !why.end_with_a_reset() {
             return false;
         }
         lane.stmts.clear();
-        (lane.traced, lane.unsure, lane.tells_changes) = (false, false, false);
+        (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.begin_upkeep(lane_id, limit_us);
@@ -261,8 +259,8 @@ impl Proxy {
         let at = self.now_us.saturating_add(limit_us);
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.lease = Lease::Upkeep;
-            lane.alarm_us = at;
-            lane.turned_us = self.now_us;
+            lane.times.alarm_us = at;
+            lane.times.turned_us = self.now_us;
             self.pool.remove_idle(&lane.server, id);
             self.orders.push(Order::Deadline { end: End::Lane(id), at });
         }
@@ -342,22 +340,22 @@ impl Proxy {
     /// A lane has done what it was asked: it is any session's again.
     fn upkeep_over(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return };
-        lane.alarm_us = 0;
-        lane.tested_us = self.now_us;
-        let used_us = lane.used_us;
+        lane.times.alarm_us = 0;
+        lane.times.tested_us = self.now_us;
+        let used_us = lane.times.used_us;
         self.offer_lane(id);
         // a test is no use: those that are unused for longest go first
         if let Some(lane) = self.lanes.get_mut(id).filter(|lane| lane.is_idle()) {
-            lane.used_us = used_us;
+            lane.times.used_us = used_us;
             let server = lane.server.clone();
             let lanes = &self.lanes;
-            self.pool.sort_idle(&server, |id| lanes.get(id).map_or(0, |lane| lane.used_us));
+            self.pool.sort_idle(&server, |id| lanes.get(id).map_or(0, |lane| lane.times.used_us));
         }
     }
 
     /// A command of the proxy's own was not answered in time.
     pub(crate) fn check_upkeep(&mut self, id: LaneId) {
-        let due = self.lanes.get(id).is_some_and(|lane| lane.alarm_us <= self.now_us);
+        let due = self.lanes.get(id).is_some_and(|lane| lane.times.alarm_us <= self.now_us);
         if due {
             self.stats.lane_pings_failed += 1;
             self.lose_lane(id, LastFault::Timeout);

@@ -27,10 +27,10 @@ impl Proxy {
     /// of the first command. One that cannot says so, and nobody listens.
     pub(crate) fn ask_for_changes(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        if lane.tells_changes || !lane.caps.contains(Caps::SESSION_TRACK) {
+        if lane.marks.tells_changes || !lane.caps.contains(Caps::SESSION_TRACK) {
             return;
         }
-        lane.tells_changes = true;
+        lane.marks.tells_changes = true;
         lane.enqueue(Owner::Nobody, ReplyKind::Result);
         self.orders.send(End::Lane(lane_id), |out| {
             command::write_query(out, b"SET session_track_state_change=1");

@@ -15,7 +15,6 @@ use crate::proxy::Proxy;
 use crate::session::checkout::LOOK_AGAIN_US;
 use crate::session::share::Sharing;
 use crate::session::{Job, Phase, Session, Waiting};
-use crate::topology::Status;
 
 /// One of so many shared lanes at a time makes way for clients of other workers, where own ones
 /// wait too.
@@ -37,18 +36,18 @@ impl Proxy {
         if lane.lease != Lease::Shared {
             return;
         }
-        (lane.turned_us, lane.follows) = (self.now_us, lane.in_flight() > 0);
+        (lane.times.turned_us, lane.shared.follows) = (self.now_us, lane.in_flight() > 0);
         if lane.depth() == 0 {
             return self.rest(lane_id);
         }
-        if lane.closing.is_some() {
+        if lane.shared.closing.is_some() {
             return;
         }
         self.fill(lane_id);
         if self.is_wanted_free(lane_id)
             && let Some(lane) = self.lanes.get_mut(lane_id)
         {
-            lane.closing = Some(Closing::Yields);
+            lane.shared.closing = Some(Closing::Yields);
         }
     }
 
@@ -63,9 +62,9 @@ impl Proxy {
     pub(crate) fn fill(&mut self, lane_id: LaneId) {
         while let Some(lane) = self.lanes.get(lane_id)
             && lane.lease == Lease::Shared
-            && lane.closing.is_none()
+            && lane.shared.closing.is_none()
             && let Some(queue) = self.pool.queue(lane.server.hostgroup)
-            && let Some((ticket, waiter)) = queue.next_to_share(lane.passed)
+            && let Some((ticket, waiter)) = queue.next_to_share(lane.shared.passed)
         {
             match self.room_on(lane, waiter) {
                 Room::Later => return,
@@ -120,11 +119,11 @@ impl Proxy {
             false => 0,
         };
         // of those who may share, the first has to, should no shared lane be as it needs it
-        let passed = queue.next_to_share(0).is_some_and(|(first, _)| first <= lane.passed);
+        let passed = queue.next_to_share(0).is_some_and(|(first, _)| first <= lane.shared.passed);
         let wanted = alone + usize::from(passed);
         let shared = self.pool.shared_of(server);
         let yield_already = |at_most: usize| {
-            let why = |id: LaneId| self.lanes.get(id)?.closing;
+            let why = |id: LaneId| self.lanes.get(id)?.shared.closing;
             let yields = |id: &&LaneId| why(**id) == Some(Closing::Yields);
             shared.iter().filter(yields).take(at_most).count() == at_most
         };
@@ -151,17 +150,15 @@ impl Proxy {
     pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
-        lane.closing = None;
+        lane.shared.closing = None;
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
         }
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.used_us = self.now_us;
+        lane.times.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
         let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        let unwanted = surplus || lane.server.status != Status::Online;
-        // a kill under way would hit whoever had it next
-        if lane.kills > 0 || lane.struck || lane.single_use || lane.unsure || unwanted {
+        if surplus || lane.marks.unsure || !lane.may_be_passed_on() {
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }
