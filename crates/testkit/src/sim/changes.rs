@@ -30,13 +30,15 @@ pub(super) fn draft(weather: &Weather) -> Draft {
     let max_connections = weather.max_connections;
     let servers = [server(0, 1), server(1, 2), server(1, 3)];
     let servers = servers.into_iter().map(|row| ServerRow { max_connections, ..row });
-    Draft {
+    let mut draft = Draft {
         servers: servers.chain([rules::nobody()]).collect(),
         users: users.collect(),
         rules: if weather.habits.ruled { rules::all() } else { rules::split() },
         variables: variables(weather),
         ..Draft::default()
-    }
+    };
+    (weather.amend)(&mut draft);
+    draft
 }
 
 fn server(hostgroup_id: i64, at: u8) -> ServerRow {

@@ -1,6 +1,7 @@
 //! What kind of run a seed gives: how rough the network is, what breaks and how often, how many
 //! clients come and what they are like.
 
+use engine::snapshot::Draft;
 use io::Faults;
 
 use super::Limits;
@@ -37,6 +38,8 @@ pub struct Weather {
     pub manners: Manners,
     /// How the clients behave.
     pub habits: Habits,
+    /// What else the configuration has, or has instead.
+    pub amend: fn(&mut Draft),
 }
 
 impl Weather {
@@ -70,6 +73,7 @@ impl Weather {
             limits: Limits::default(),
             manners: Manners::default(),
             habits,
+            amend: |_| (),
         }
     }
 
@@ -116,6 +120,7 @@ impl Weather {
             limits,
             manners,
             habits,
+            amend: |_| (),
         };
         let low = if large { 4096 } else { 256 };
         let window_bytes = low..=64 * 1024;
@@ -128,19 +133,13 @@ impl Weather {
             5 => Self { faults: cuts, losses: true, max_connections: 2, ..calm },
             6 | 7 => Self { faults: losses, losses: true, ..calm },
             _ => Self {
-                backlog_max: calm.backlog_max,
                 faults: losses,
                 losses: true,
                 blows_per_mille: 4,
-                workers,
-                changes_per_mille,
                 max_connections: dice.within(2..=8) as i64,
-                depth,
-                stall_us,
-                latency_us,
                 limits: Limits::of(seed, true),
                 manners: Manners { dying: 3, leaving: 5, ..manners },
-                habits,
+                ..calm
             },
         }
     }
