@@ -1,0 +1,285 @@
+//! What a session keeps its connection for, as the process list tells it, statement by statement:
+//! when a reason begins, and which statement ends it.
+
+use engine::snapshot::Draft;
+use io::{Faults, Sock};
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::{Caps, command};
+
+/// Somebody in front of servers that allow one connection each.
+struct Room {
+    hall: Hall,
+    sock: Sock,
+    number: u32,
+}
+
+/// Of all clients, so that each can have another's connection.
+const CAPS: Caps = Caps::DEPRECATE_EOF.union(Caps::MULTI_STATEMENTS);
+
+fn weather() -> Weather {
+    Weather { max_connections: 1, faults: Faults::none(), ..Weather::cutting() }
+}
+
+impl Room {
+    fn open(simulator: &Simulator, weather: &Weather) -> Self {
+        let mut hall = Hall::in_weather(7, simulator, weather);
+        let sock = hall.login(CAPS);
+        Self { hall, sock, number: 0 }
+    }
+
+    /// Sends a statement, with words that ask its server for an answer of that kind; the first
+    /// byte of the answer.
+    fn ask(&mut self, text: &str, kind: &str) -> u8 {
+        self.number += 1;
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        // of the fake server's: which statements begin a transaction
+        let tx = if text.starts_with("BEGIN") { "tx=1 op=1" } else { "tx=0 op=0" };
+        let text = format!(
+            "{verb} /*s1 q{} u=ann db= cs=45 ac=1 {tx} pin=0 pop=0 lid=-1 sw=0 k={kind} r=1 w=0 \
+             n=1 wa=0*/ {rest}",
+            self.number
+        );
+        let mut bytes = Vec::new();
+        command::write_query(&mut bytes, text.as_bytes());
+        self.hall.send(self.sock, &bytes);
+        let answer = self.hall.packet(self.sock).expect("answered").0;
+        if answer == [1] {
+            self.hall.result(self.sock);
+        }
+        answer.first().copied().unwrap_or_default()
+    }
+
+    fn held_for(&self) -> String {
+        let mut sessions = self.hall.stage.proxies().flat_map(|proxy| proxy.sessions());
+        let (_, session) = sessions.next().expect("the session is there");
+        session.reasons().names().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Somebody else gets the connection within so many milliseconds.
+    fn is_free_for_others(&mut self, within_ms: u64) -> bool {
+        let other = self.hall.login(CAPS);
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=write r=0 w=0 n=1";
+        let mut bytes = Vec::new();
+        command::write_query(
+            &mut bytes,
+            format!("DELETE /*s2 q1 {words} wa=0*/ FROM t").as_bytes(),
+        );
+        self.hall.send(other, &bytes);
+        let (began, mut came) = (self.hall.stage.net.now(), Vec::new());
+        while came.is_empty() && self.hall.stage.net.now().since(began).as_ms() < within_ms {
+            self.hall.step();
+            came = self.hall.take(other);
+        }
+        self.hall.close(other);
+        let is_other_gone = |hall: &Hall| hall.stage.proxies().all(|p| p.session_count() <= 1);
+        assert!(self.hall.until(is_other_gone));
+        !came.is_empty()
+    }
+}
+
+/// Statements in order, and what their session keeps its connection for after each.
+type Story<'a> = &'a [(&'a str, &'a str)];
+
+fn keeps(stories: &[Story<'_>]) {
+    let simulator = Simulator::new();
+    stories.iter().for_each(|steps| tell(&simulator, steps));
+}
+
+/// The statements succeed; `COMMIT`s and `ROLLBACK`s end the fake server's transaction.
+fn tell(simulator: &Simulator, steps: Story<'_>) {
+    let mut room = Room::open(simulator, &weather());
+    for (text, why) in steps {
+        let ends = text.starts_with("COMMIT") || text.starts_with("ROLLBACK");
+        let kind = match text.starts_with("SELECT") {
+            true => "rows",
+            false if ends => "end",
+            false => "plain",
+        };
+        assert_ne!(room.ask(text, kind), 0xff, "{text}");
+        assert_eq!(room.held_for(), *why, "after {text}, of {steps:?}");
+    }
+    let is_free = steps.last().is_some_and(|(_, why)| why.is_empty());
+    assert_eq!(room.is_free_for_others(100), is_free, "after {steps:?}");
+}
+
+#[test]
+fn a_transaction_unlocks_tables_but_not_the_instance() {
+    keeps(&[
+        &[("LOCK TABLES t WRITE", "lock_tables"), ("BEGIN", "transaction"), ("COMMIT", "")],
+        &[
+            ("FLUSH TABLES WITH READ LOCK", "lock_tables"),
+            ("BEGIN", "transaction, lock_tables"),
+            ("COMMIT", "lock_tables"),
+            ("UNLOCK TABLES", ""),
+        ],
+        // what was locked before is forgotten with it
+        &[
+            ("SELECT GET_LOCK('a', 1)", "get_lock"),
+            ("FLUSH TABLES WITH READ LOCK", "lock_tables, get_lock"),
+            ("UNLOCK TABLES", "get_lock"),
+            ("LOCK TABLES t READ", "lock_tables, get_lock"),
+            ("BEGIN", "transaction, get_lock"),
+            ("ROLLBACK", "get_lock"),
+        ],
+    ]);
+}
+
+#[test]
+fn temporary_tables_keep_a_connection_until_the_last_is_dropped() {
+    keeps(&[
+        &[
+            ("CREATE TEMPORARY TABLE a (i INT)", "temporary_table"),
+            ("CREATE TEMPORARY TABLE two.b (i INT)", "temporary_table"),
+            ("DROP TABLE a", "temporary_table"),
+            ("DROP TEMPORARY TABLE IF EXISTS b", "temporary_table"),
+            ("DROP TABLE two.b", ""),
+        ],
+        // what it is called then is not followed
+        &[
+            ("CREATE TEMPORARY TABLE a (i INT)", "temporary_table"),
+            ("ALTER TABLE a RENAME TO b", "temporary_table"),
+            ("DROP TABLE a, b", "temporary_table"),
+        ],
+        // there was none that could be called otherwise
+        &[
+            ("SELECT GET_LOCK('a', 1)", "get_lock"),
+            ("ALTER TABLE a RENAME TO b", "get_lock"),
+            ("CREATE TEMPORARY TABLE a (i INT)", "temporary_table, get_lock"),
+            ("DROP TABLE a", "get_lock"),
+        ],
+    ]);
+}
+
+#[test]
+fn named_locks_keep_a_connection_as_often_as_they_were_taken() {
+    keeps(&[
+        &[
+            ("SELECT GET_LOCK('a', 1)", "get_lock"),
+            ("SELECT GET_LOCK('A', 1)", "get_lock"),
+            ("SELECT RELEASE_LOCK('b')", "get_lock"),
+            ("SELECT RELEASE_LOCK('A')", "get_lock"),
+            ("SELECT RELEASE_LOCK('a')", ""),
+        ],
+        &[
+            ("SELECT GET_LOCK('a', 1)", "get_lock"),
+            ("SELECT GET_LOCK('b', 1)", "get_lock"),
+            ("SELECT IS_FREE_LOCK('a')", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS()", ""),
+        ],
+        // whose name is not known may be any
+        &[
+            ("SELECT GET_LOCK(CONCAT('a', 'b'), 1)", "get_lock"),
+            ("SELECT RELEASE_LOCK('ab')", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS()", ""),
+        ],
+    ]);
+}
+
+#[test]
+fn to_look_at_a_named_lock_keeps_no_connection_even_if_it_fails() {
+    let mut room = Room::open(&Simulator::new(), &weather());
+    for text in ["SELECT IS_FREE_LOCK('a')", "SELECT RELEASE_LOCK('a')"] {
+        assert_eq!(room.ask(text, "rows"), 1);
+        assert_eq!(room.held_for(), "", "{text}");
+        assert_eq!(room.ask(text, "deadlock"), 0xff);
+        assert_eq!(room.held_for(), "has_warnings", "{text}");
+    }
+    assert_eq!(room.ask("SELECT GET_LOCK('a', 1)", "deadlock"), 0xff);
+    assert_eq!(room.held_for(), "get_lock, has_warnings");
+}
+
+#[test]
+fn statements_with_names_keep_a_connection_until_the_last_is_given_up() {
+    keeps(&[
+        &[
+            ("PREPARE a FROM 'SELECT 1'", "text_prepare"),
+            ("PREPARE b FROM 'INSERT INTO t VALUES (?)'", "text_prepare"),
+            ("PREPARE A FROM 'SELECT 2'", "text_prepare"),
+            ("EXECUTE a", "text_prepare"),
+            ("DEALLOCATE PREPARE a", "text_prepare"),
+            ("DROP PREPARE B", ""),
+        ],
+        // what they do lasts longer than they
+        &[
+            ("PREPARE a FROM 'CREATE TEMPORARY TABLE x (i INT)'", "text_prepare"),
+            ("DEALLOCATE PREPARE a", "text_prepare"),
+        ],
+    ]);
+}
+
+#[test]
+fn a_distributed_transaction_keeps_a_connection_until_it_is_ended() {
+    keeps(&[&[
+        ("XA START 'x'", "xa"),
+        ("XA END 'x'", "xa"),
+        ("XA PREPARE 'x'", "xa"),
+        ("XA COMMIT 'x'", ""),
+    ]]);
+}
+
+#[test]
+fn characteristics_of_the_next_transaction_end_with_it() {
+    keeps(&[&[
+        ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "next_transaction"),
+        ("BEGIN", "transaction, next_transaction"),
+        ("SELECT v FROM t FOR UPDATE", "transaction, next_transaction"),
+        ("COMMIT", ""),
+    ]]);
+}
+
+#[test]
+fn what_failed_is_kept_for_unless_it_can_have_done_nothing() {
+    let simulator = Simulator::new();
+    // 1213, which says nothing of how far it came, and 1064, with which nothing was done
+    for (text, refused, failed) in [
+        ("CREATE TEMPORARY TABLE a (i INT)", "temporary_table", "temporary_table"),
+        ("CALL p()", "procedure", "procedure"),
+        ("GIBBERISH", "", "not_understood"),
+        ("GIBBERISH; GIBBERISH", "not_understood", "not_understood"),
+        ("SET @a = 5, unknown_variable = v + 1", "", ""),
+    ] {
+        for (kind, why) in [("refuse", refused), ("deadlock", failed)] {
+            let mut room = Room::open(&simulator, &weather());
+            assert_eq!(room.ask(text, kind), 0xff, "{text}");
+            let why: Vec<_> = [why, "has_warnings"].into_iter().filter(|w| !w.is_empty()).collect();
+            let mut held: Vec<_> = room.held_for().split(", ").map(String::from).collect();
+            held.sort_by_key(|name| name == "has_warnings");
+            assert_eq!(held, why, "{text}: {kind}");
+        }
+    }
+}
+
+/// Sets a variable of a configuration.
+fn set(draft: &mut Draft, name: &str, value: &str) {
+    draft.variables.push((name.into(), value.into()));
+}
+
+#[test]
+fn a_connection_is_kept_for_a_while_after_each_statement_where_that_is_asked_for() {
+    let delay = |draft: &mut Draft| set(draft, "mysql-connection_delay_multiplex_ms", "300");
+    let mut room = Room::open(&Simulator::new(), &Weather { amend: delay, ..weather() });
+    // it is open, so nobody waits for it and sets a timer
+    assert!(room.is_free_for_others(1000));
+    for _ in 0..2 {
+        room.ask("DELETE FROM t", "write");
+        assert_eq!(room.held_for(), "delay");
+        assert!(!room.is_free_for_others(200));
+    }
+    assert!(room.is_free_for_others(200), "the others wait for longer than that");
+    assert_eq!(room.held_for(), "");
+}
+
+#[test]
+fn without_multiplexing_each_session_keeps_its_connection() {
+    let off = |draft: &mut Draft| set(draft, "mysql-multiplexing", "false");
+    let mut room = Room::open(&Simulator::new(), &Weather { amend: off, ..weather() });
+    room.ask("DELETE FROM t", "write");
+    assert_eq!(room.held_for(), "multiplexing_off");
+    assert!(!room.is_free_for_others(1000));
+    // nothing is left on it
+    room.hall.close(room.sock);
+    assert!(room.is_free_for_others(1000));
+    let counters = room.hall.counters();
+    assert_eq!((counters.lanes_reset, counters.lanes_dropped), (0, 0));
+}
