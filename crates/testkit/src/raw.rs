@@ -194,12 +194,25 @@ impl Hall {
         sock
     }
 
-    /// Sends a text and returns the first packet of its answer.
-    pub fn ask(&mut self, sock: Sock, text: &str) -> Vec<u8> {
+    /// Sends a text.
+    pub fn query(&mut self, sock: Sock, text: &str) {
         let mut bytes = Vec::new();
         command::write_query(&mut bytes, text.as_bytes());
         self.send(sock, &bytes);
+    }
+
+    /// Sends a text and returns the first packet of its answer.
+    pub fn ask(&mut self, sock: Sock, text: &str) -> Vec<u8> {
+        self.query(sock, text);
         self.packet(sock).expect("an answer").0
+    }
+
+    /// Lets so many milliseconds go by.
+    pub fn wait_ms(&mut self, ms: u64) {
+        let until_us = self.stage.net.now().0 + ms * 1000;
+        // or it might leap too far
+        self.clients.parts_mut().1.set_timer(0, Micros(until_us));
+        assert!(self.until(|hall| hall.stage.net.now().0 >= until_us), "time goes by");
     }
 
     /// The proxy's counters.

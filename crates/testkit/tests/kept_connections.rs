@@ -5,7 +5,7 @@ use engine::snapshot::Draft;
 use io::{Faults, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
-use wire::{Caps, command};
+use wire::Caps;
 
 /// Somebody in front of servers that allow one connection each.
 struct Room {
@@ -40,10 +40,7 @@ impl Room {
              n=1 wa=0*/ {rest}",
             self.number
         );
-        let mut bytes = Vec::new();
-        command::write_query(&mut bytes, text.as_bytes());
-        self.hall.send(self.sock, &bytes);
-        let answer = self.hall.packet(self.sock).expect("answered").0;
+        let answer = self.hall.ask(self.sock, &text);
         if answer == [1] {
             self.hall.result(self.sock);
         }
@@ -60,12 +57,7 @@ impl Room {
     fn is_free_for_others(&mut self, within_ms: u64) -> bool {
         let other = self.hall.login(CAPS);
         let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=write r=0 w=0 n=1";
-        let mut bytes = Vec::new();
-        command::write_query(
-            &mut bytes,
-            format!("DELETE /*s2 q1 {words} wa=0*/ FROM t").as_bytes(),
-        );
-        self.hall.send(other, &bytes);
+        self.hall.query(other, &format!("DELETE /*s2 q1 {words} wa=0*/ FROM t"));
         let (began, mut came) = (self.hall.stage.net.now(), Vec::new());
         while came.is_empty() && self.hall.stage.net.now().since(began).as_ms() < within_ms {
             self.hall.step();

@@ -1,0 +1,318 @@
+//! Connections to servers that are lost under a session: what runs again elsewhere and what must
+//! not, and what its client is told, at once or with its next command.
+
+use engine::snapshot::Draft;
+use io::{Addr, Faults, Micros, Sock};
+use testkit::mysqld::Manners;
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::command::code;
+use wire::{Caps, frame};
+
+/// What a client is told whose connection to a server is lost.
+const LOST: u16 = 1158;
+
+/// The primary, and two servers for reads.
+const SERVERS: [u8; 3] = [1, 2, 3];
+
+/// A client whose servers can be made silent and lost.
+struct Room {
+    hall: Hall,
+    sock: Sock,
+    number: u32,
+}
+
+impl Room {
+    fn open(simulator: &Simulator) -> Self {
+        Self::with(simulator, 7, |_| ())
+    }
+
+    fn with(simulator: &Simulator, seed: u64, amend: fn(&mut Draft)) -> Self {
+        let weather = Weather { faults: Faults::none(), amend, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(seed, simulator, &weather);
+        let sock = hall.login(Caps::DEPRECATE_EOF.union(Caps::LOCAL_FILES));
+        Self { hall, sock, number: 0 }
+    }
+
+    /// A statement with words for its server; `tx` is 1 in a transaction.
+    fn text(&mut self, text: &str, kind: &str, tx: &str) -> String {
+        self.number += 1;
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
+        format!("{verb} /*s1 q{} {words} r=3 w=0 n=1 wa=0*/ {rest}", self.number)
+    }
+
+    fn send(&mut self, text: &str, kind: &str, tx: &str) {
+        let text = self.text(text, kind, tx);
+        self.hall.query(self.sock, &text);
+    }
+
+    fn begin(&mut self) {
+        self.send("BEGIN", "plain", "1 op=1");
+        assert_eq!(self.hall.packet(self.sock).expect("answered").0.first(), Some(&0));
+    }
+
+    /// Lets servers say nothing for half a second, of which a fifth goes by.
+    fn silently(&mut self, send: impl FnOnce(&mut Self)) {
+        for server in SERVERS {
+            self.hall.stage.net.stall(&addr(server), Micros::from_ms(500));
+        }
+        send(self);
+        self.hall.wait_ms(100);
+    }
+
+    fn kill_servers(&mut self) {
+        let kill = |server: u8| self.hall.stage.net.kill(&addr(server));
+        assert!(SERVERS.into_iter().map(kill).sum::<usize>() > 0, "one is lost");
+        self.hall.wait_ms(1);
+    }
+
+    /// Only the server is lost that has to answer.
+    fn kill_busy(&mut self) {
+        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+        let mut busy = lanes.filter(|(_, lane)| lane.in_flight() > 0);
+        let name = busy.next().expect("one has to answer").1.server.to_string();
+        let is_it = |server: &u8| addr(*server).to_string() == name;
+        let server = SERVERS.into_iter().find(is_it).expect("it is one of them");
+        assert!(self.hall.stage.net.kill(&addr(server)) > 0);
+    }
+
+    /// Has a connection to each server for reads.
+    fn reads(&mut self) {
+        for _ in 0..2 {
+            self.send("SELECT v FROM t", "rows", "0 op=0");
+            self.hall.result(self.sock);
+        }
+    }
+
+    fn error(&mut self) -> Option<u16> {
+        self.hall.error(self.sock)
+    }
+
+    fn is_served(&mut self) -> bool {
+        self.send("DELETE FROM t", "write", "0 op=0");
+        self.hall.packet(self.sock).is_some_and(|(payload, _)| payload.first() == Some(&0))
+    }
+
+    fn retried(&self) -> u64 {
+        self.hall.counters().retried
+    }
+
+    /// How often writes ran that ran more than once.
+    fn again(&self) -> Vec<u32> {
+        let board = self.hall.stage.board.borrow();
+        board.writes.values().copied().filter(|times| *times > 1).collect()
+    }
+}
+
+fn addr(server: u8) -> Addr {
+    Addr::Tcp(([10, 0, 0, server], 3306).into())
+}
+
+#[test]
+fn a_read_that_got_no_answer_runs_again_elsewhere() {
+    let mut room = Room::open(&Simulator::new());
+    room.reads();
+    room.silently(|room| room.send("SELECT v FROM t", "rows", "0 op=0"));
+    room.kill_busy();
+    let answer = room.hall.result(room.sock);
+    assert!(answer.windows(5).any(|part| part == b"s1 q3"), "{}", answer.escape_ascii());
+    assert_eq!((room.retried(), room.hall.counters().lanes_lost), (1, 1));
+    assert_eq!(room.hall.counters().err, 0);
+}
+
+#[test]
+fn what_may_have_been_done_does_not_run_again_and_the_session_goes_on() {
+    let simulator = Simulator::new();
+    for (text, kind) in [("DELETE FROM t", "write"), ("SELECT v FROM t FOR UPDATE", "rows")] {
+        let mut room = Room::open(&simulator);
+        assert!(room.is_served());
+        room.silently(|room| room.send(text, kind, "0 op=0"));
+        room.kill_servers();
+        assert_eq!(room.error(), Some(LOST), "{text}");
+        assert!(room.is_served(), "{text}");
+        assert_eq!((room.retried(), room.again()), (0, vec![]), "{text}");
+    }
+}
+
+#[test]
+fn a_read_runs_again_as_often_as_the_configuration_says() {
+    let never = |draft: &mut Draft| {
+        draft.variables.push(("mysql-query_retries_on_failure".into(), "0".into()));
+    };
+    let mut room = Room::with(&Simulator::new(), 7, never);
+    room.reads();
+    room.silently(|room| room.send("SELECT v FROM t", "rows", "0 op=0"));
+    room.kill_servers();
+    assert_eq!(room.error(), Some(LOST));
+    assert!(room.is_served());
+}
+
+#[test]
+fn a_session_that_loses_its_transaction_is_told_and_ends() {
+    let simulator = Simulator::new();
+    for text in ["SELECT v FROM t", "DELETE FROM t"] {
+        let mut room = Room::open(&simulator);
+        room.begin();
+        room.silently(|room| room.send(text, "rows", "1 op=0"));
+        room.kill_servers();
+        assert_eq!(room.error(), Some(LOST), "{text}");
+        assert!(room.hall.ends(room.sock), "{text}: each statement would be committed by itself");
+        assert_eq!(room.retried(), 0, "{text}");
+    }
+}
+
+#[test]
+fn a_transaction_lost_between_statements_is_told_with_the_next_command() {
+    let simulator = Simulator::new();
+    let tries: [(&[u8], bool); 2] =
+        [(b"\x01\0\0\0\x0e", true), (b"\x05\0\0\0\x19\x01\0\0\0", false)];
+    for (command, is_answered) in tries {
+        let mut room = Room::open(&simulator);
+        room.begin();
+        room.kill_servers();
+        room.hall.send(room.sock, command);
+        assert_eq!(room.error(), Some(LOST).filter(|_| is_answered), "{command:?}");
+        assert!(room.hall.ends(room.sock), "{command:?}");
+    }
+}
+
+#[test]
+fn a_reset_or_a_change_of_user_asks_for_nothing_that_was_lost() {
+    let mut room = Room::open(&Simulator::new());
+    room.begin();
+    room.kill_servers();
+    let mut bytes = Vec::new();
+    frame::write_packet(&mut bytes, &mut 0, &[code::RESET_CONNECTION]);
+    room.hall.send(room.sock, &bytes);
+    assert_eq!(room.hall.packet(room.sock).expect("answered").0.first(), Some(&0));
+    assert!(room.is_served());
+}
+
+#[test]
+fn a_delayed_statement_is_told_of_the_transaction_that_went_meanwhile() {
+    let mut room = Room::open(&Simulator::new());
+    room.begin();
+    // a rule lets it wait for three milliseconds
+    room.send("SELECT v FROM slow_t", "rows", "1 op=0");
+    let is_delayed = |hall: &Hall| hall.counters().delayed == 1;
+    assert!(room.hall.until(is_delayed));
+    room.kill_servers();
+    assert_eq!(room.error(), Some(LOST));
+    assert!(room.hall.ends(room.sock));
+}
+
+#[test]
+fn warnings_that_went_with_their_server_are_no_loss() {
+    let mut room = Room::open(&Simulator::new());
+    let text = room.text("DELETE FROM t", "write", "0 op=0").replace("wa=0", "wa=2");
+    assert_eq!(room.hall.ask(room.sock, &text).first(), Some(&0));
+    room.kill_servers();
+    assert!(room.is_served());
+    assert_eq!(room.hall.counters().lanes_lost, 1);
+}
+
+/// Whether everything that was asked has been counted as answered or ended.
+fn adds_up(room: &Room) {
+    let counters = room.hall.counters();
+    assert_eq!(counters.queries, counters.ok + counters.err + counters.killed);
+}
+
+#[test]
+fn an_answer_that_breaks_off_ends_with_an_error_behind_its_last_packet_or_not_at_all() {
+    let simulator = Simulator::new();
+    let (mut told, mut ended) = (0, 0);
+    for seed in 0..30 {
+        let mut room = Room::with(&simulator, seed, |_| ());
+        assert!(room.is_served());
+        room.reads();
+        let text = if seed % 2 == 0 { "DELETE FROM t RETURNING v" } else { "SELECT v FROM t" };
+        let half = Manners { halting: 100, delay_us: 90_000_000, ..Manners::default() };
+        room.hall.stage.servers.service_mut().behave(half);
+        room.send(text, "rows", "0 op=0");
+        room.hall.wait_ms(10);
+        room.kill_servers();
+        let (mut last, mut packets) = (Vec::new(), 0);
+        while last.first() != Some(&0xff)
+            && let Some((payload, seq)) = room.hall.packet(room.sock)
+        {
+            packets += 1;
+            assert_eq!(seq, packets);
+            last = payload;
+        }
+        if last.first() == Some(&0xff) {
+            assert_eq!(last[1..3], LOST.to_le_bytes());
+            room.hall.stage.servers.service_mut().behave(Manners::default());
+            assert!(room.is_served(), "seed {seed}");
+            told += u32::from(packets > 1);
+        } else {
+            assert!(room.hall.ends(room.sock), "seed {seed}: nothing fits into half a packet");
+            ended += 1;
+        }
+        adds_up(&room);
+    }
+    assert!(told > 0 && ended > 0, "{told} told, {ended} ended");
+}
+
+/// A client that sends a file, of which two packets and an empty one are all.
+const FILE: [&[u8]; 3] = [b"\x03\0\0\x02abc", b"\x02\0\0\x03de", b"\0\0\0\x04"];
+
+#[test]
+fn the_rest_of_a_file_whose_server_is_lost_is_no_command_and_then_the_error_comes() {
+    let mut room = Room::open(&Simulator::new());
+    room.send("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "file", "0 op=0");
+    assert_eq!(room.hall.packet(room.sock).expect("asked").0.first(), Some(&0xfb));
+    room.hall.send(room.sock, FILE[0]);
+    room.hall.wait_ms(10);
+    room.kill_servers();
+    room.hall.send(room.sock, &FILE[1][..3]);
+    room.hall.wait_ms(10);
+    assert_eq!(room.hall.take(room.sock), b"", "the client still sends");
+    room.hall.send(room.sock, &FILE[1][3..]);
+    room.hall.send(room.sock, FILE[2]);
+    let (payload, seq) = room.hall.packet(room.sock).expect("told");
+    assert_eq!((&payload[..3], seq), (&[0xff, 0x86, 0x04][..], 5));
+    assert!(room.is_served());
+    adds_up(&room);
+}
+
+#[test]
+fn a_file_that_its_server_did_not_take_is_read_to_its_end_when_that_is_lost() {
+    let mut room = Room::open(&Simulator::new());
+    room.send("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "file", "0 op=0");
+    assert_eq!(room.hall.packet(room.sock).expect("asked").0.first(), Some(&0xfb));
+    let (mut bytes, mut seq) = (Vec::new(), 2);
+    (0..50).for_each(|_| frame::write_packet(&mut bytes, &mut seq, &[7; 20_000]));
+    frame::write_packet(&mut bytes, &mut seq, b"");
+    room.silently(|room| room.hall.send(room.sock, &bytes));
+    assert!(room.hall.counters().pauses > 0, "it is sent faster than it is taken");
+    room.kill_servers();
+    let (payload, last) = room.hall.packet(room.sock).expect("told");
+    assert_eq!((&payload[..3], last), (&[0xff, 0x86, 0x04][..], seq));
+    assert!(room.is_served());
+}
+
+#[test]
+fn a_server_lost_after_a_file_is_told_in_the_order_of_its_packets() {
+    let mut room = Room::open(&Simulator::new());
+    room.send("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "file", "0 op=0");
+    assert_eq!(room.hall.packet(room.sock).expect("asked").0.first(), Some(&0xfb));
+    room.silently(|room| room.hall.send(room.sock, &FILE.concat()));
+    room.kill_servers();
+    let (payload, seq) = room.hall.packet(room.sock).expect("told");
+    assert_eq!((&payload[..3], seq), (&[0xff, 0x86, 0x04][..], 5));
+    assert!(room.is_served());
+    adds_up(&room);
+}
+
+#[test]
+fn who_leaves_in_the_middle_of_a_lost_file_is_counted_as_not_answered() {
+    let mut room = Room::open(&Simulator::new());
+    room.send("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "file", "0 op=0");
+    assert_eq!(room.hall.packet(room.sock).expect("asked").0.first(), Some(&0xfb));
+    room.kill_servers();
+    room.hall.close(room.sock);
+    assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+    assert_eq!(room.hall.counters().killed, 1);
+    adds_up(&room);
+}
