@@ -249,7 +249,7 @@ impl PoolShard {
         let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;
         let server = servers.iter().find(|server| server.index == index)?;
         let serves = is_usable(server, now_us) && !self.health.is_still(index);
-        (need.avoid != Some(index) && serves).then_some(server)
+        serves.then_some(server)
     }
 
     /// A lane of a server that needs no dial: the session's own, or an idle one.
