@@ -197,15 +197,9 @@ impl BackendLogin {
         if self.tracks {
             asked = asked.union(Caps::SESSION_TRACK);
         }
-        let mut caps = asked.intersect(greeting.caps.union(Caps::CONNECT_ATTRS));
-        if !greeting.caps.contains(Caps::CONNECT_ATTRS) {
-            caps = caps.without(Caps::CONNECT_ATTRS);
-        }
+        let mut caps = asked.intersect(greeting.caps);
         if !class.intersects(Caps::MARIADB_ALL) {
             caps = caps.union(Caps::MYSQL);
-        }
-        if self.schema.is_some() {
-            caps = caps.union(Caps::CONNECT_WITH_DB);
         }
         let plugin = match Plugin::from_name(greeting.plugin) {
             Plugin::CachingSha2 if !matches!(self.account.secret(), Secret::Sha1(_)) => {
@@ -217,8 +211,10 @@ impl BackendLogin {
             return failed(LastFault::NoPassword);
         };
         let mut attributes = Vec::new();
-        Attributes::push(&mut attributes, b"_client_name", b"tidegate");
-        Attributes::push(&mut attributes, b"program_name", b"tidegate");
+        if caps.contains(Caps::CONNECT_ATTRS) {
+            Attributes::push(&mut attributes, b"_client_name", b"tidegate");
+            Attributes::push(&mut attributes, b"program_name", b"tidegate");
+        }
         let response = HandshakeResponse {
             caps,
             max_packet: MAX_PACKET,
@@ -358,3 +354,6 @@ fn refused(payload: &[u8]) -> LoginStep {
         said: Some((err.code, err.sqlstate, err.message.to_vec())),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Logins by tables: what a server says, what it is told, and what comes of it.
+
+use wire::frame::{Framed, next_packet};
+use wire::reply::{write_auth_more, write_auth_switch, write_err, write_ok};
+
+use super::*;
+use crate::rows::UserRow;
+use crate::users::Users;
+
+const NATIVE: &[u8] = b"mysql_native_password";
+const SHA2: &[u8] = b"caching_sha2_password";
+const CLEAR: &[u8] = b"mysql_clear_password";
+
+const SCRAMBLE: [u8; SCRAMBLE_BYTES] = *b"abcdefghijklmnopqrst";
+const OTHER: [u8; SCRAMBLE_BYTES] = *b"ABCDEFGHIJKLMNOPQRST";
+
+fn account(password: &[u8]) -> Arc<Account> {
+    let (username, password) = ("app".into(), password.to_vec());
+    let user = UserRow { username, password, ..UserRow::default() };
+    Users::compile(&[user]).unwrap().find(b"app").unwrap().clone()
+}
+
+/// A login at a server that speaks first.
+struct Scene {
+    login: BackendLogin,
+    seq: u8,
+}
+
+impl Scene {
+    fn new(account: Arc<Account>, local: bool) -> Self {
+        let schema = Some(b"shop".as_slice().into());
+        Self { login: BackendLogin::new(account, CLASS, schema, 45, local), seq: 0 }
+    }
+
+    /// The server says that; what comes of it, and what it is told.
+    fn hears(&mut self, write: impl FnOnce(&mut Vec<u8>, &mut u8)) -> (LoginStep, Vec<u8>) {
+        let (mut said, mut out) = (Vec::new(), Vec::new());
+        write(&mut said, &mut self.seq);
+        let Framed::Packet(packet) = next_packet(&said) else { panic!("one packet") };
+        let step = self.login.on_packet(&packet, &mut out);
+        match next_packet(&out) {
+            Framed::Packet(told) => {
+                assert_eq!(told.seq, packet.seq + 1, "its turn");
+                self.seq = told.seq + 1;
+                (step, told.payload.to_vec())
+            }
+            _ => (step, out),
+        }
+    }
+
+    /// The answer to a greeting.
+    fn greet(&mut self, plugin: &[u8], caps: Caps) -> (LoginStep, Vec<u8>) {
+        self.hears(|out, seq| {
+            let greeting = Greeting {
+                server_version: b"8.0.11",
+                connection_id: 77,
+                scramble: SCRAMBLE,
+                caps,
+                collation: 45,
+                status: Status::AUTOCOMMIT,
+                plugin,
+            };
+            frame::write_with(out, seq, |payload| greeting.encode(payload));
+        })
+    }
+
+    fn is_let_in(&mut self) -> bool {
+        let caps = self.login.caps;
+        let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
+        let (step, told) = self.hears(|out, seq| write_ok(out, seq, caps, &ok));
+        assert!(told.is_empty(), "nothing is left to say");
+        let is_in = matches!(step, LoginStep::Ready { thread_id: 77, .. });
+        assert_eq!(self.hears(|out, seq| write_ok(out, seq, caps, &ok)).0, PROTOCOL);
+        is_in
+    }
+}
+
+const PROTOCOL: LoginStep = LoginStep::Failed { fault: LastFault::Protocol, said: None };
+const NO_PASSWORD: LoginStep = LoginStep::Failed { fault: LastFault::NoPassword, said: None };
+
+/// What a server has that can do all that a client may ask for.
+fn everything() -> Caps {
+    CLASS.union(ALWAYS).union(Caps::SESSION_TRACK).union(Caps::CONNECT_WITH_DB)
+}
+
+fn auth_of(told: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let response = HandshakeResponse::parse(told).unwrap();
+    (response.plugin.unwrap().to_vec(), response.auth_response.to_vec())
+}
+
+#[test]
+fn a_greeting_is_answered_by_the_plugin_it_names_with_schema_and_collation() {
+    let [native, sha2] = [native::scramble(b"pear", &SCRAMBLE).to_vec(), {
+        sha2::scramble(b"pear", &SCRAMBLE).to_vec()
+    }];
+    // one that is not known is asked for what all have
+    for (plugin, answered, auth) in
+        [(NATIVE, NATIVE, &native), (SHA2, SHA2, &sha2), (b"sha256_password", NATIVE, &native)]
+    {
+        let mut scene = Scene::new(account(b"pear"), false);
+        let (step, told) = scene.greet(plugin, everything());
+        assert_eq!(step, LoginStep::Wait);
+        assert_eq!(auth_of(&told), (answered.to_vec(), auth.clone()));
+        let response = HandshakeResponse::parse(&told).unwrap();
+        assert_eq!((response.user, response.collation), (b"app".as_slice(), 45));
+        assert_eq!(response.schema, Some(b"shop".as_slice()));
+        assert!(response.caps.contains(Caps::SESSION_TRACK));
+        assert!(scene.is_let_in());
+    }
+}
+
+#[test]
+fn a_password_that_is_only_known_by_its_hash_is_shown_to_the_plugin_that_can_do_with_it() {
+    let hashed = account(b"*0123456789012345678901234567890123456789");
+    let mut scene = Scene::new(hashed.clone(), false);
+    assert_eq!(scene.greet(NATIVE, everything()), (NO_PASSWORD, Vec::new()));
+    // a client has logged in since
+    let sha1 = [9; 20];
+    hashed.learned.set(Learned::Sha1(sha1)).unwrap_or_else(|_| panic!("it was not known"));
+    for plugin in [NATIVE, SHA2] {
+        let mut scene = Scene::new(hashed.clone(), false);
+        let (_, told) = scene.greet(plugin, everything());
+        let right = native::scramble_from_sha1(&sha1, &SCRAMBLE).to_vec();
+        assert_eq!(auth_of(&told), (NATIVE.to_vec(), right));
+        // and cannot be told in clear
+        let more = |out: &mut Vec<u8>, seq: &mut u8| write_auth_more(out, seq, &[4]);
+        assert_eq!(scene.hears(more).0, PROTOCOL);
+    }
+}
+
+#[test]
+fn a_server_that_switches_is_answered_by_its_new_challenge() {
+    for (plugin, auth) in [
+        (NATIVE, native::scramble(b"pear", &OTHER).to_vec()),
+        (SHA2, sha2::scramble(b"pear", &OTHER).to_vec()),
+    ] {
+        let mut scene = Scene::new(account(b"pear"), false);
+        scene.greet(NATIVE, everything());
+        let switch = AuthSwitch { plugin, data: &OTHER };
+        let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
+        assert_eq!((step, told), (LoginStep::Wait, auth));
+        assert!(scene.is_let_in());
+    }
+}
+
+#[test]
+fn a_password_in_clear_leaves_the_machine_for_nobody() {
+    for local in [false, true] {
+        let mut scene = Scene::new(account(b"pear"), local);
+        scene.greet(NATIVE, everything());
+        let switch = AuthSwitch { plugin: CLEAR, data: b"" };
+        let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
+        let right = (LoginStep::Wait, b"pear\0".to_vec());
+        assert_eq!((step, told), if local { right } else { (NO_PASSWORD, Vec::new()) });
+    }
+}
+
+#[test]
+fn a_server_that_has_forgotten_the_password_gets_it_encrypted_or_over_its_socket() {
+    let full = |out: &mut Vec<u8>, seq: &mut u8| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]);
+    let mut scene = Scene::new(account(b"pear"), true);
+    scene.greet(SHA2, everything());
+    assert_eq!(scene.hears(full), (LoginStep::Wait, b"pear\0".to_vec()));
+    assert!(scene.is_let_in());
+
+    let key = rsa::ServerKey::generate().unwrap();
+    let mut scene = Scene::new(account(b"pear"), false);
+    scene.greet(SHA2, everything());
+    assert_eq!(scene.hears(full), (LoginStep::Wait, vec![2]), "it asks for the key");
+    let (step, told) = scene.hears(|out, seq| write_auth_more(out, seq, key.public_pem()));
+    assert_eq!(step, LoginStep::Wait);
+    assert_eq!(key.decrypt(&told, &SCRAMBLE).as_deref(), Some(b"pear".as_slice()));
+    assert!(scene.is_let_in());
+
+    // what is no key
+    let mut scene = Scene::new(account(b"pear"), false);
+    scene.greet(SHA2, everything());
+    scene.hears(full);
+    let nonsense = scene.hears(|out, seq| write_auth_more(out, seq, b"nonsense"));
+    assert_eq!(nonsense, (PROTOCOL, Vec::new()));
+}
+
+#[test]
+fn a_server_that_remembers_the_password_only_says_so() {
+    let fast = |out: &mut Vec<u8>, seq: &mut u8| write_auth_more(out, seq, &[AuthMore::FAST_OK]);
+    let mut scene = Scene::new(account(b"pear"), false);
+    scene.greet(SHA2, everything());
+    assert_eq!(scene.hears(fast), (LoginStep::Wait, Vec::new()));
+    scene.seq += 1;
+    let ok = OkPacket::default();
+    let caps = scene.login.caps;
+    let (step, _) = scene.hears(|out, seq| write_ok(out, seq, caps, &ok));
+    assert!(matches!(step, LoginStep::Ready { .. }));
+    // which is of that plugin alone
+    let mut scene = Scene::new(account(b"pear"), false);
+    scene.greet(NATIVE, everything());
+    assert_eq!(scene.hears(fast), (PROTOCOL, Vec::new()));
+}
+
+#[test]
+fn no_more_is_asked_for_than_the_server_has_and_what_frames_replies_it_must_have() {
+    let poor = ALWAYS.without(Caps::CONNECT_ATTRS);
+    let login = |class: Caps, has: Caps| {
+        let login = BackendLogin::new(account(b""), class, None, 45, false);
+        let mut scene = Scene { login, seq: 0 };
+        let (step, told) = scene.greet(NATIVE, has);
+        (step, HandshakeResponse::parse(&told).map(|response| response.caps).ok())
+    };
+    let (step, asked) = login(Caps::FOUND_ROWS.union(Caps::MULTI_STATEMENTS), poor);
+    let asked = asked.unwrap();
+    assert_eq!(step, LoginStep::Wait);
+    let lacking = [Caps::FOUND_ROWS, Caps::CONNECT_ATTRS, Caps::SESSION_TRACK];
+    assert!(lacking.iter().all(|lacks| !asked.intersects(*lacks)), "{asked:?}");
+    assert!(!asked.contains(Caps::CONNECT_WITH_DB), "there is no schema");
+    let asked = login(Caps::NONE, ALWAYS).1.unwrap();
+    assert!(asked.contains(Caps::CONNECT_ATTRS));
+    for framing in [Caps::DEPRECATE_EOF, Caps::MARIADB_EXTENDED_METADATA] {
+        let failed = LoginStep::Failed { fault: LastFault::Capability, said: None };
+        assert_eq!(login(framing, poor), (failed, None));
+        assert_eq!(login(framing, poor.union(framing)).0, LoginStep::Wait);
+    }
+}
+
+#[test]
+fn what_a_server_says_of_a_refusal_is_kept() {
+    for is_greeted in [false, true] {
+        let mut scene = Scene::new(account(b"pear"), false);
+        if is_greeted {
+            scene.greet(NATIVE, everything());
+        }
+        let err = ErrPacket { code: 1045, sqlstate: *b"28000", message: b"denied" };
+        let (step, told) = scene.hears(|out, seq| write_err(out, seq, &err));
+        let said = Some((1045, *b"28000", b"denied".to_vec()));
+        assert_eq!(step, LoginStep::Failed { fault: LastFault::Server(1045), said });
+        assert!(told.is_empty());
+    }
+}
