@@ -74,7 +74,7 @@ impl Proxy {
         }
         let (key, known) = (handle.key, handle.text.clone());
         let is_plain = route.delay_ms == 0 && !route.create_new_connection;
-        if is_plain && session.held_for(Holds::PINNING).is_none() && self.known(id, stmt, key) {
+        if is_plain && self.known(id, stmt, key) {
             return;
         }
         let job = Job {
