@@ -1,0 +1,217 @@
+//! What needs no server and is counted all the same, and what becomes of those who leave before
+//! they are answered: every command is counted once.
+
+use engine::snapshot::Draft;
+use engine::stats::Counters;
+use io::{Addr, Faults, Micros, Sock};
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::command::{self, code};
+use wire::{Caps, frame};
+
+/// A client in front of servers that allow one connection each.
+struct Room {
+    hall: Hall,
+    sock: Sock,
+    number: u32,
+}
+
+impl Room {
+    fn open(simulator: &Simulator) -> Self {
+        Self::with(simulator, |_| ())
+    }
+
+    fn with(simulator: &Simulator, amend: fn(&mut Draft)) -> Self {
+        let faults = Faults::none();
+        let weather = Weather { max_connections: 1, faults, amend, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(7, simulator, &weather);
+        let sock = hall.login(Caps::DEPRECATE_EOF);
+        Self { hall, sock, number: 0 }
+    }
+
+    /// A statement with words for its server; `tx` is 1 in a transaction.
+    fn text(&mut self, text: &str, kind: &str, tx: &str) -> String {
+        self.number += 1;
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
+        format!("{verb} /*s1 q{} {words} r=1 w=0 n=1 wa=0*/ {rest}", self.number)
+    }
+
+    fn send(&mut self, text: &str, kind: &str, tx: &str) {
+        let text = self.text(text, kind, tx);
+        self.hall.query(self.sock, &text);
+    }
+
+    fn ask(&mut self, text: &str, kind: &str, tx: &str) -> Vec<u8> {
+        self.send(text, kind, tx);
+        self.hall.packet(self.sock).expect("answered").0
+    }
+
+    fn command(&mut self, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        frame::write_packet(&mut bytes, &mut 0, payload);
+        self.hall.send(self.sock, &bytes);
+        self.hall.packet(self.sock).expect("answered").0
+    }
+
+    fn counters(&self) -> Counters {
+        let counters = self.hall.counters();
+        assert_eq!(counters.queries, counters.ok + counters.err + counters.killed);
+        counters
+    }
+
+    /// The primary answers nothing for so many milliseconds.
+    fn silence(&mut self, ms: u64) {
+        let primary = Addr::Tcp(([10, 0, 0, 1], 3306).into());
+        self.hall.stage.net.stall(&primary, Micros::from_ms(ms));
+    }
+
+    fn times(&self, what: &str) -> u64 {
+        self.hall.stage.board.borrow().tally.get(what).copied().unwrap_or(0)
+    }
+
+    /// Prepares a text and takes the definitions of a parameter and a column.
+    fn prepare(&mut self, text: &str) {
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code::STMT_PREPARE, text.as_bytes());
+        self.hall.send(self.sock, &bytes);
+        let packets = [(); 3].map(|()| self.hall.packet(self.sock).expect("prepared").0);
+        assert_eq!(packets[0].first(), Some(&0));
+    }
+}
+
+#[test]
+fn what_the_proxy_answers_itself_is_counted_as_ok_or_as_an_error() {
+    let mut room = Room::open(&Simulator::new());
+    let before = room.counters();
+    let texts: [&[u8]; 5] =
+        [b"COMMIT", b"ROLLBACK", b"SET autocommit=1", b"SELECT CONNECTION_ID()", b"KILL 123456"];
+    for text in texts {
+        let answer = room.command(&[b"\x03", text].concat());
+        assert_ne!(answer.first(), Some(&0xff), "{}", text.escape_ascii());
+        // the rest of a result
+        room.hall.wait_ms(1);
+        room.hall.take(room.sock);
+    }
+    for simple in [&[code::PING][..], &[code::STATISTICS], b"\x1b\x01\0", &[code::RESET_CONNECTION]]
+    {
+        assert_ne!(room.command(simple).first(), Some(&0xff), "{simple:?}");
+    }
+    assert_eq!(room.command(b"\x03SELECT v FROM forbidden_t")[..3], [0xff, 0x7c, 0x04]);
+    assert_eq!(room.command(b"\x03SELECT v FROM ignored_t").first(), Some(&0));
+    assert_eq!(room.command(b"\x1b\x07\0").first(), Some(&0xff), "there is no such option");
+    let after = room.counters();
+    assert_eq!((after.ok - before.ok, after.err - before.err), (10, 2));
+    assert_eq!((after.commits_filtered, after.rollbacks_filtered), (1, 1));
+    assert_eq!((after.answered_by_rules, after.lanes_created), (2, 0));
+}
+
+#[test]
+fn the_end_of_a_transaction_needs_a_server_only_where_there_is_one() {
+    let mut room = Room::open(&Simulator::new());
+    assert_eq!(room.ask("BEGIN", "plain", "1 op=1").first(), Some(&0));
+    assert_eq!(room.ask("COMMIT", "end", "1 op=0").first(), Some(&0));
+    assert_eq!(room.counters().commits_filtered, 0);
+    let answer = room.ask("COMMIT", "end", "0 op=0");
+    // a server would put its name there
+    assert_eq!(answer, [0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!((room.counters().commits, room.counters().commits_filtered), (2, 1));
+}
+
+#[test]
+fn a_text_that_was_prepared_before_is_answered_as_then_unless_the_connection_may_differ() {
+    let mut room = Room::open(&Simulator::new());
+    let text = room.text("DELETE FROM t WHERE v = ? RETURNING v", "prepare", "0 op=0");
+    for _ in 0..3 {
+        room.prepare(&text);
+    }
+    assert_eq!(room.times("server: prepared"), 1);
+    // there may be a temporary table of that name now
+    room.ask("CREATE TEMPORARY TABLE t (i INT)", "plain", "0 op=0");
+    room.prepare(&text);
+    assert_eq!(room.times("server: prepared"), 2);
+    let counters = room.counters();
+    assert_eq!((counters.prepares, counters.lane_prepares), (4, 2));
+}
+
+/// Sets a variable of a configuration.
+fn set(draft: &mut Draft, name: &str, value: &str) {
+    draft.variables.push((name.into(), value.into()));
+}
+
+/// The client loses patience, and its session goes with it.
+fn leaves(room: &mut Room) {
+    room.hall.wait_ms(150);
+    room.hall.close(room.sock);
+    assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+}
+
+#[test]
+fn who_leaves_while_a_rule_makes_it_wait_was_not_answered() {
+    let slow = |draft: &mut Draft| set(draft, "mysql-default_query_delay", "500");
+    let mut room = Room::with(&Simulator::new(), slow);
+    room.send("DELETE FROM t", "write", "0 op=0");
+    assert!(room.hall.until(|hall| hall.counters().delayed == 1));
+    leaves(&mut room);
+    let counters = room.counters();
+    assert_eq!((counters.killed, counters.clients_aborted, counters.lanes_created), (1, 1, 0));
+}
+
+#[test]
+fn who_leaves_while_it_waits_for_a_connection_was_not_answered_and_the_next_one_is() {
+    let mut room = Room::open(&Simulator::new());
+    assert_eq!(room.ask("BEGIN", "plain", "1 op=1").first(), Some(&0));
+    let holder = room.sock;
+    let waiters = [(); 2].map(|()| room.hall.login(Caps::DEPRECATE_EOF));
+    for waiter in waiters {
+        let text = room.text("DELETE FROM t", "write", "0 op=0");
+        room.hall.query(waiter, &text);
+        room.hall.wait_ms(10);
+    }
+    room.hall.wait_ms(150);
+    room.hall.close(waiters[0]);
+    room.hall.wait_ms(10);
+    room.sock = holder;
+    assert_eq!(room.ask("COMMIT", "end", "1 op=0").first(), Some(&0));
+    assert_eq!(room.hall.packet(waiters[1]).expect("answered").0.first(), Some(&0));
+    assert_eq!(room.counters().killed, 1);
+}
+
+#[test]
+fn what_runs_for_who_leaves_is_killed_unless_the_configuration_says_otherwise() {
+    let simulator = Simulator::new();
+    for kills in [true, false] {
+        let amend: fn(&mut Draft) = match kills {
+            true => |_| (),
+            false => |draft| set(draft, "mysql-kill_backend_connection_when_disconnect", "false"),
+        };
+        let mut room = Room::with(&simulator, amend);
+        assert_eq!(room.ask("DELETE FROM t", "write", "0 op=0").first(), Some(&0));
+        room.silence(500);
+        room.send("DELETE FROM t", "write", "0 op=0");
+        leaves(&mut room);
+        let counters = room.counters();
+        assert_eq!((counters.killed, counters.kills_sent), (1, u64::from(kills)));
+    }
+}
+
+#[test]
+fn copies_wait_for_their_turn_and_those_without_room_are_not_made() {
+    let mut room = Room::open(&Simulator::new());
+    // one may run and one may wait
+    let readers = [2, 3].map(|at| Addr::Tcp(([10, 0, 0, at], 3306).into()));
+    let began = room.hall.stage.net.now();
+    readers.iter().for_each(|reader| room.hall.stage.net.stall(reader, Micros::from_ms(500)));
+    for _ in 0..3 {
+        assert_eq!(room.ask("DELETE FROM twice_t", "plain", "0 op=0").first(), Some(&0));
+    }
+    let counters = room.counters();
+    assert_eq!((counters.mirrored, counters.mirrors_dropped), (1, 1));
+    let counts = |hall: &Hall| hall.stage.proxies().map(|p| p.mirror_counts()).collect::<Vec<_>>();
+    assert_eq!(counts(&room.hall), [(1, 1)]);
+    assert!(room.hall.until(|hall| counts(hall) == [(0, 0)]));
+    let took_ms = room.hall.stage.net.now().since(began).as_ms();
+    assert!(took_ms < 600, "the second one waited for {took_ms} ms");
+    let counters = room.counters();
+    assert_eq!((counters.mirrored, counters.mirrors_failed), (2, 0));
+}
