@@ -203,6 +203,16 @@ impl Interface {
         self.log.lock().unwrap().clone()
     }
 
+    /// Where it listens, on the loopback.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Tells it something, as other threads of the process do.
+    pub(crate) fn post(&self, mail: Mail) {
+        self.mailbox.post(mail).expect("it serves");
+    }
+
     /// An administrator.
     pub(crate) fn admin(&self) -> Conn {
         self.login("admin", "admin").expect("it is the default account")
