@@ -1,0 +1,227 @@
+//! What is answered over HTTP, and what the thread does by itself, over a process that is made up.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::rows::{RestapiRouteRow, SchedulerRow};
+use engine::snapshot::{Draft, Snapshot};
+use engine::stats::{Collected, Parts};
+use web::{Process, Serving, System, View, Web};
+
+/// A process without servers, until it is broken.
+#[derive(Default)]
+struct Made {
+    broken: AtomicBool,
+    paused: AtomicBool,
+}
+
+impl Process for Made {
+    fn look(&self, _: Parts) -> View {
+        assert!(!self.broken.load(Ordering::SeqCst), "no worker is left");
+        View {
+            collected: Arc::new(Collected::default()),
+            workers: 1,
+            answered: 1,
+            status: [("Questions".to_owned(), 9)].into(),
+            snapshot: Arc::new(Snapshot::compile(&Draft::default()).expect("valid")),
+            serving: match self.paused.load(Ordering::SeqCst) {
+                true => Serving::Paused,
+                false => Serving::Open,
+            },
+            uptime_s: 5,
+            version: "0.1.0",
+            system: System::default(),
+            log_lines_lost: 0,
+        }
+    }
+}
+
+/// The thread over that process, with the lines that it logs.
+struct Stage {
+    web: Web,
+    made: Arc<Made>,
+    log: Receiver<String>,
+}
+
+/// Status line, headers in small letters, and body.
+struct Answer {
+    status: String,
+    head: String,
+    body: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (tell, log) = channel();
+        let tell = Mutex::new(tell);
+        let made = Arc::new(Made::default());
+        let line = move |text: &str| drop(tell.lock().expect("whole").send(text.to_owned()));
+        let web = Web::start(made.clone(), Arc::new(line)).expect("it starts");
+        web.listen(Some(0)).expect("a port is free");
+        Self { web, made, log }
+    }
+
+    fn port(&self) -> u16 {
+        self.web.address().expect("it listens").port()
+    }
+
+    /// The answer to a request without its version and headers, and with this body.
+    fn ask(&self, request: &str, body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        let len = body.len();
+        let head = format!(
+            "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n"
+        );
+        stream.write_all(&[head.as_bytes(), body].concat()).expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        let (status, head) = head.split_once("\r\n").expect("a status line");
+        let status = status.strip_prefix("HTTP/1.1 ").expect("the version").to_owned();
+        Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// Status and body of what is asked for by GET.
+    fn get(&self, path: &str) -> (String, String) {
+        let answer = self.ask(&format!("GET {path}"), b"");
+        (answer.status, answer.body)
+    }
+
+    fn logged(&self) -> String {
+        self.log.recv_timeout(Duration::from_secs(20)).expect("a line of the log")
+    }
+}
+
+fn said(status: &str, body: &str) -> (String, String) {
+    (status.to_owned(), body.to_owned())
+}
+
+#[test]
+fn each_path_has_its_answer_and_others_are_told_which_there_are() {
+    let stage = Stage::new();
+    assert_eq!(stage.get("/healthz"), said("200 OK", "alive\n"));
+    assert_eq!(stage.get("/readyz?full=1"), said("200 OK", "ready\n"));
+    stage.made.paused.store(true, Ordering::SeqCst);
+    assert_eq!(stage.get("/healthz"), said("200 OK", "alive\n"));
+    let paused = said("503 Service Unavailable", "paused: no clients are accepted\n");
+    assert_eq!(stage.get("/readyz"), paused);
+    let known = "there are /metrics, /healthz, /readyz and /sync/…\n";
+    assert_eq!(stage.get("/"), said("404 Not Found", known));
+    let post = stage.ask("POST /metrics", b"x");
+    assert_eq!(
+        (post.status, post.body),
+        said("405 Method Not Allowed", "only GET is known here\n")
+    );
+    let head = stage.ask("HEAD /healthz", b"");
+    assert_eq!((head.status, head.body), said("200 OK", ""));
+    let text = stage.ask("GET /healthz", b"").head;
+    assert!(text.contains("content-type: text/plain; charset=utf-8\r\n"), "{text}");
+}
+
+#[test]
+fn a_scrape_has_the_format_of_prometheus_and_tells_of_the_scrapes_before() {
+    let stage = Stage::new();
+    let number = |body: &str, name: &str| -> String {
+        let line = body.lines().find(|line| line.starts_with(&format!("{name} ")));
+        line.and_then(|line| line.split(' ').nth(1)).expect("it is there").to_owned()
+    };
+    let first = stage.ask("GET /metrics", b"");
+    let kind = "content-type: text/plain; version=0.0.4; charset=utf-8\r\n";
+    assert!(first.head.contains(kind), "{}", first.head);
+    assert_eq!(number(&first.body, "proxysql_questions_total"), "9");
+    let counted = ["exposer_scrapes_total", "exposer_transferred_bytes_total"];
+    assert_eq!(counted.map(|name| number(&first.body, name)), ["0", "0"]);
+    let second = stage.get("/metrics").1;
+    let bytes = first.body.len().to_string();
+    assert_eq!(counted.map(|name| number(&second, name)), ["1", bytes.as_str()]);
+    assert_eq!(number(&second, "exposer_request_latencies_count"), "1");
+    assert_ne!(number(&second, "exposer_request_latencies_sum"), "0");
+}
+
+#[test]
+fn a_process_that_cannot_be_looked_at_is_neither_alive_nor_ready() {
+    let stage = Stage::new();
+    stage.made.broken.store(true, Ordering::SeqCst);
+    let unseen = said("503 Service Unavailable", "the process cannot be looked at\n");
+    assert_eq!(stage.get("/healthz"), unseen);
+    assert_eq!(stage.get("/readyz"), unseen);
+    assert_eq!(stage.get("/metrics"), said("500 Internal Server Error", ""));
+    stage.made.broken.store(false, Ordering::SeqCst);
+    assert_eq!(stage.get("/healthz"), said("200 OK", "alive\n"));
+}
+
+#[test]
+fn routes_answer_in_json_to_who_gives_a_body_that_is_not_too_long() {
+    let stage = Stage::new();
+    // what `echo` writes is the parameters themselves
+    let route = RestapiRouteRow {
+        id: 1,
+        active: 1,
+        timeout_ms: 20_000,
+        method: "POST".to_owned(),
+        uri: "it".to_owned(),
+        script: "/bin/echo".to_owned(),
+        comment: String::new(),
+    };
+    let post = |body: &[u8]| {
+        let answer = stage.ask("POST /sync/it", body);
+        let json = "content-type: application/json\r\naccess-control-allow-origin: *\r\n";
+        assert!(answer.head.contains(json), "{}", answer.head);
+        (answer.status, answer.body)
+    };
+    assert!(post(b"{}").1.contains("was not found"), "no routes are in force");
+    stage.web.set_routes(vec![route]);
+    assert_eq!(post(b"{\"a\":1}"), said("200 OK", "{\"a\":1}\n"));
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
+    let too_long = r#"{"error":"no body of 1048576 bytes at most"}"#;
+    assert_eq!(post(long.as_bytes()), said("400 Bad Request", too_long));
+    let put = stage.ask("PUT /sync/it", b"{}");
+    let put = (put.status, put.body);
+    assert_eq!(put, said("200 OK", r#"{"error":"HTTP method PUT is not implemented"}"#));
+}
+
+#[test]
+fn it_listens_on_one_port_and_keeps_it_when_the_next_cannot_be_had() {
+    let stage = Stage::new();
+    let (web, port) = (&stage.web, stage.port());
+    assert_eq!(web.listen(Some(port)).expect("it is there"), web.address(), "nothing to do");
+    let other = Stage::new();
+    assert!(web.listen(Some(other.port())).is_err());
+    assert_eq!(stage.port(), port);
+    assert_eq!(stage.get("/healthz").0, "200 OK");
+    assert_eq!(web.listen(None).expect("nowhere"), None);
+    assert_eq!(web.address(), None);
+    // the port is free as soon as the thread has heard of it
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(("127.0.0.1", port)).is_ok() {
+        assert!(std::time::Instant::now() < deadline, "it listens on");
+        std::thread::yield_now();
+    }
+    assert_eq!(other.get("/healthz").0, "200 OK");
+}
+
+#[test]
+fn scheduled_programs_that_cannot_start_or_do_not_end_are_logged() {
+    let stage = Stage::new();
+    let row = |id, interval_ms, filename: &str, arg: &str| SchedulerRow {
+        id,
+        active: 1,
+        interval_ms,
+        filename: filename.to_owned(),
+        arg1: Some(arg.to_owned()),
+        ..SchedulerRow::default()
+    };
+    stage.web.set_schedule(vec![row(1, 10, "/nonexistent/x", "")]);
+    let told = "scheduler 1: /nonexistent/x: cannot be started: \
+                No such file or directory (os error 2)";
+    assert_eq!(stage.logged(), told);
+    let off = SchedulerRow { active: 0, ..row(2, 1, "/nonexistent/y", "") };
+    stage.web.set_schedule(vec![row(3, 1, "/bin/sleep", "600"), off]);
+    let next = std::iter::repeat_with(|| stage.logged()).find(|line| line != told);
+    assert_eq!(next.expect("a line"), "scheduler 3: /bin/sleep: 16 runs have not ended; skipped");
+}
