@@ -208,3 +208,6 @@ impl Client {
 
 /// Statements that a client may have prepared.
 type ById<T> = HashMap<u32, T>;
+
+#[cfg(test)]
+mod tests;

@@ -171,3 +171,6 @@ fn digests(admin: &mut Admin, _: i64) -> Result<(), AdminFault> {
     let mut session = Session::of_ourselves();
     crate::command::save_digests(admin, &mut session).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

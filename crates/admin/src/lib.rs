@@ -24,6 +24,8 @@ mod rows;
 mod runtime;
 mod service;
 mod statement;
+#[cfg(test)]
+mod still;
 pub mod tables;
 
 pub use admin::{Admin, Outcome, Prepared, Reply, Role, Session, Warning};

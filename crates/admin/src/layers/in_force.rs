@@ -139,3 +139,29 @@ const SUMMED: [&str; 6] = [
 ];
 /// Seed of the checksums.
 const SEED: u64 = 19;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_tells_where_values_end_and_null_from_an_empty_text() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let blob = |text: &str| Value::Blob(text.into());
+        let rows = [
+            vec![text("a"), text("bc")],
+            vec![text("ab"), text("c")],
+            vec![text("abc")],
+            vec![text("")],
+            vec![Value::Null],
+            vec![Value::Null; 8],
+            vec![Value::Null; 9],
+        ];
+        let mut sums: Vec<String> = rows.iter().map(|row| checksum([row])).collect();
+        sums.sort();
+        sums.dedup();
+        assert_eq!(sums.len(), rows.len());
+        assert_eq!(checksum([&vec![blob("12")]]), checksum([&vec![Value::Integer(12)]]));
+        assert_eq!(checksum([]), "0x00");
+    }
+}

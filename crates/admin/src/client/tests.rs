@@ -1,0 +1,91 @@
+//! Who is let in, and from where.
+
+use wire::auth::native;
+use wire::connect::HandshakeResponse;
+
+use super::*;
+use crate::Role;
+
+const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
+
+/// What becomes of a client from this address that logs in: the role it has, or the error it gets.
+fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Result<Role, String> {
+    let mut out = Vec::new();
+    let mut client = Client::greet(admin, 1, from, NONCE, &mut out);
+    out.clear();
+    let answer = match password {
+        "" => Vec::new(),
+        _ => native::scramble(password.as_bytes(), &NONCE).to_vec(),
+    };
+    let response = HandshakeResponse {
+        caps: Caps::PROTOCOL_41.union(Caps::SECURE_CONNECTION),
+        max_packet: 1 << 24,
+        collation: 33,
+        user: user.as_bytes(),
+        auth_response: &answer,
+        schema: None,
+        plugin: None,
+        attributes: &[],
+    };
+    let mut payload = Vec::new();
+    response.encode(&mut payload);
+    match client.on_packet(admin, &payload, 1, &mut out) {
+        Next::Welcome => Ok(client.session.role),
+        Next::Refused { why, .. } => {
+            let told = String::from_utf8_lossy(&out[7..]).into_owned();
+            Err(format!("{told}; log: {why}"))
+        }
+        next => panic!("{next:?}"),
+    }
+}
+
+#[test]
+fn accounts_that_everybody_knows_are_for_this_machine_alone() {
+    let mut admin = crate::still::admin(&[
+        ("admin-admin_credentials", "admin:a;remote:r"),
+        ("admin-stats_credentials", "stats:s;viewer:v;remote:other"),
+        ("mysql-monitor_username", "watch"),
+        ("mysql-monitor_password", "w"),
+    ]);
+    let tcp = |ip: &str| io::Addr::Tcp((ip.parse::<std::net::IpAddr>().expect("an IP"), 1).into());
+    let here = [tcp("127.0.0.1"), tcp("::1"), tcp("::ffff:127.0.0.1"), io::Addr::Unix("".into())];
+    let there = [tcp("192.0.2.7"), tcp("2001:db8::1"), tcp("::ffff:192.0.2.7")];
+    let known = [
+        ("admin", "a", Role::Administrator),
+        ("stats", "s", Role::Reader),
+        ("watch", "w", Role::Reader),
+    ];
+    for (user, password, role) in known {
+        for from in &here {
+            assert_eq!(login(&mut admin, from, user, password), Ok(role), "{user} from {from}");
+        }
+        for from in &there {
+            let told = format!(
+                "#42000User '{user}' can only connect locally; log: it may only connect locally"
+            );
+            assert_eq!(login(&mut admin, from, user, password), Err(told), "{from}");
+        }
+    }
+    // who guesses from elsewhere is not told that the account is there
+    let told = "#28000ProxySQL Error: Access denied for user 'admin'@'192.0.2.7' (using password: \
+                YES); log: its password is wrong";
+    assert_eq!(login(&mut admin, &there[2], "admin", "guess"), Err(told.to_owned()));
+    for (user, password, role) in
+        [("remote", "r", Role::Administrator), ("viewer", "v", Role::Reader)]
+    {
+        for from in here.iter().chain(&there) {
+            assert_eq!(login(&mut admin, from, user, password), Ok(role), "{user} from {from}");
+        }
+    }
+    let told = login(&mut admin, &io::Addr::Unix("".into()), "", "").expect_err("nobody");
+    assert!(told.starts_with("#28000ProxySQL Error: Access denied for user ''@'localhost'"));
+}
+
+#[test]
+fn without_a_monitoring_account_nobody_has_an_empty_name() {
+    let mut admin =
+        crate::still::admin(&[("mysql-monitor_username", ""), ("mysql-monitor_password", "")]);
+    let from = io::Addr::Unix("".into());
+    let told = login(&mut admin, &from, "", "").expect_err("nobody");
+    assert!(told.ends_with("; log: there is no such account"), "{told}");
+}
