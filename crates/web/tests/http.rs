@@ -141,6 +141,9 @@ fn a_scrape_has_the_format_of_prometheus_and_tells_of_the_scrapes_before() {
     assert_eq!(counted.map(|name| number(&second, name)), ["1", bytes.as_str()]);
     assert_eq!(number(&second, "exposer_request_latencies_count"), "1");
     assert_ne!(number(&second, "exposer_request_latencies_sum"), "0");
+    let third = stage.get("/metrics").1;
+    let bytes = (first.body.len() + second.len()).to_string();
+    assert_eq!(counted.map(|name| number(&third, name)), ["2", bytes.as_str()]);
 }
 
 #[test]
@@ -222,6 +225,11 @@ fn scheduled_programs_that_cannot_start_or_do_not_end_are_logged() {
     assert_eq!(stage.logged(), told);
     let off = SchedulerRow { active: 0, ..row(2, 1, "/nonexistent/y", "") };
     stage.web.set_schedule(vec![row(3, 1, "/bin/sleep", "600"), off]);
+    let skipped = "scheduler 3: /bin/sleep: 16 runs have not ended; skipped";
     let next = std::iter::repeat_with(|| stage.logged()).find(|line| line != told);
-    assert_eq!(next.expect("a line"), "scheduler 3: /bin/sleep: 16 runs have not ended; skipped");
+    assert_eq!(next.expect("a line"), skipped);
+    // the rows from before do not go on
+    for _ in 0..50 {
+        assert_eq!(stage.logged(), skipped);
+    }
 }
