@@ -21,6 +21,7 @@ fn text(text: &str) -> Value {
 fn faults(text: &str) -> Vec<String> {
     let document = read(text);
     let place = |fault: &Fault| {
+        assert!(fault.fatal, "{fault:?}");
         let source = document.sources.find(fault.span.start).expect("it is of a file");
         let before = &source.text[..fault.span.start - source.start];
         let column = before.rsplit('\n').next().expect("a line").chars().count() + 1;
@@ -112,6 +113,73 @@ fn every_fault_is_told_at_its_place() {
 }
 
 #[test]
+fn what_is_never_closed_is_told_where_it_begins() {
+    for (text, told) in [
+        ("a = ( 1,", "1:5: this `(` is never closed"),
+        ("a = [ 1", "1:5: this `[` is never closed"),
+        ("a = 1; /* b = 2", "1:8: this comment is never closed"),
+        ("a = ( 1 ]", "1:9: expected `)`, found `]`"),
+    ] {
+        assert_eq!(faults(text).first().map(String::as_str), Some(told), "{text}");
+    }
+}
+
+#[test]
+fn an_array_holds_scalars_of_one_kind() {
+    assert_eq!(faults("a = [ 1, 2 ]; b = [ \"x\" ]; c = [ true ]; d = [ ]"), [""; 0]);
+    let one_kind = "the values in `[]` are all of one kind; use `()`";
+    let scalars = "`[]` holds numbers, texts or truth values only; use `()`";
+    assert_eq!(
+        faults("a = [ 1, \"x\", 2, true ]\nb = [ ( ), { }, [ ] ]\nc = ( 1, \"x\", ( ) )"),
+        [
+            format!("1:10: {one_kind}"),
+            format!("1:18: {one_kind}"),
+            format!("2:7: {scalars}"),
+            format!("2:12: {scalars}"),
+            format!("2:17: {scalars}"),
+        ]
+    );
+}
+
+#[test]
+fn after_a_fault_reading_goes_on_behind_it() {
+    assert_eq!(
+        faults("a = = ( x = 1 ) b = no\nc = ( { d 1 }, nope, 2 )\n= 5; e = 08"),
+        [
+            "1:5: expected a value, found `=`",
+            "1:21: `no` is no value; a text stands in quotes",
+            "2:9: expected `=` after `d`, found the number 1",
+            "2:16: `nope` is no value; a text stands in quotes",
+            "3:1: expected a name, found `=`",
+            "3:10: 08 is decimal to some versions of libconfig and octal to others; write 8",
+        ]
+    );
+    assert_eq!(
+        faults("a = ( { b = 1 }, c = 2, { d = 08 } )"),
+        [
+            "1:18: expected `)` or a value, found the setting `c`; is a bracket missing before it?",
+            "1:31: 08 is decimal to some versions of libconfig and octal to others; write 8",
+        ]
+    );
+}
+
+#[test]
+fn what_is_included_must_be_a_file_in_quotes_that_can_be_read() {
+    assert_eq!(
+        faults("@import \"x\"\n@include x\n@include \"x\""),
+        [
+            "1:1: `@include` is the only directive there is",
+            "2:1: the path of a file in quotes must follow `@include`",
+            "2:10: expected `=` after `x`",
+            "3:10: there are no files here",
+        ]
+    );
+    let many = "@include \"x\"\n".repeat(40);
+    let document = parse("x.cnf", &many, &mut |_, path| Ok((path.to_owned(), "".to_owned())));
+    assert_eq!(document.faults, [], "one after the other is not deep");
+}
+
+#[test]
 fn doubtful_escapes_are_told_and_read() {
     let document = read(r#"p = "\bword""#);
     assert_eq!(document.settings[0].item.value, Value::Text(b"\x08word".to_vec()));
@@ -151,6 +219,7 @@ fn included_files_come_in_place_and_are_bounded() {
 
 #[test]
 fn deep_nesting_is_refused() {
+    assert_eq!(faults(&format!("a = ({})", "(), ".repeat(100))), [""; 0], "that is not deep");
     let text = format!("a = {}", "(".repeat(100_000));
     let document = read(&text);
     assert!(document.faults.iter().any(|fault| fault.reason.contains("32 deep at most")));
