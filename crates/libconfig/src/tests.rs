@@ -144,10 +144,10 @@ fn an_array_holds_scalars_of_one_kind() {
 #[test]
 fn after_a_fault_reading_goes_on_behind_it() {
     assert_eq!(
-        faults("a = = ( x = 1 ) b = no\nc = ( { d 1 }, nope, 2 )\n= 5; e = 08"),
+        faults("a = = ( x = 1, y ) b = no\nc = ( { d 1 }, nope, 2 )\n= 5; e = 08"),
         [
             "1:5: expected a value, found `=`",
-            "1:21: `no` is no value; a text stands in quotes",
+            "1:24: `no` is no value; a text stands in quotes",
             "2:9: expected `=` after `d`, found the number 1",
             "2:16: `nope` is no value; a text stands in quotes",
             "3:1: expected a name, found `=`",
@@ -159,6 +159,14 @@ fn after_a_fault_reading_goes_on_behind_it() {
         [
             "1:18: expected `)` or a value, found the setting `c`; is a bracket missing before it?",
             "1:31: 08 is decimal to some versions of libconfig and octal to others; write 8",
+        ]
+    );
+    assert_eq!(
+        faults("a = ( 1; 2 = 3 4 )"),
+        [
+            "1:8: expected `,` or `)`, found `;`",
+            "1:12: expected `,` or `)`, found `=`",
+            "1:16: expected `,` or `)`, found the number 4",
         ]
     );
 }
