@@ -350,3 +350,155 @@ fn the_process_is_told_what_is_asked_of_it() {
     admin.query_drop("PROXYSQL READWRITE").expect("it is a command");
     admin.query_drop("DELETE FROM mysql_users").expect("it may be written again");
 }
+
+#[test]
+fn tools_find_what_they_look_for() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for (query, answer) in [
+        ("SHOW FULL TABLES FROM disk LIKE 'scheduler'", "scheduler|BASE TABLE"),
+        (
+            "SHOW COLUMNS FROM scheduler FROM disk",
+            &lines(&mut admin, "SHOW COLUMNS FROM disk.scheduler"),
+        ),
+        ("SHOW INDEX FROM mysql_users", ""),
+        ("SHOW ENGINES", "SQLite|DEFAULT||NO|NO|NO"),
+        ("SHOW STATUS LIKE 'Quest%'", "Questions|0"),
+        ("SHOW GLOBAL STATUS WHERE Variable_name = 'Questions'", "Questions|0"),
+        ("SHOW ADMIN VARIABLES LIKE '%read\\_only'", "admin-read_only|false"),
+        ("SHOW FULL PROCESSLIST", ""),
+        (
+            "SELECT table_name, engine FROM INFORMATION_SCHEMA.TABLES \
+             WHERE table_name = 'scheduler'",
+            "scheduler|SQLite",
+        ),
+        (
+            "SELECT column_name, ordinal_position FROM information_schema.columns \
+             WHERE table_name = 'global_variables'",
+            "variable_name|1\nvariable_value|2",
+        ),
+        (
+            "SELECT schema_name FROM information_schema.schemata ORDER BY 1",
+            "disk\nmain\nmonitor\nstats\nstats_history",
+        ),
+        ("SELECT @@GLOBAL.mysql-threads, @@local.autocommit, '@@x', @@Questions", "4|1|@@x|0"),
+    ] {
+        assert_eq!(lines(&mut admin, query), answer, "{query}");
+    }
+    let result = admin.query_iter("SELECT @@version_comment, @@autocommit + 1").expect("SQL");
+    let columns = result.columns();
+    let names: Vec<_> = columns.as_ref().iter().map(|column| column.name_str()).collect();
+    assert_eq!(names, ["@@version_comment", "@@autocommit + 1"]);
+    drop(result);
+    let status = lines(&mut admin, "SELECT Variable_Name FROM stats_mysql_global");
+    assert!(status.lines().is_sorted() && status.lines().count() > 100, "{status}");
+}
+
+#[test]
+fn a_variable_is_set_however_it_is_written() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for (set, value) in [
+        ("SET mysql-max_connections := 11", "11"),
+        ("SET mysql-max_connections:=12", "12"),
+        ("SET GLOBAL mysql-max_connections=13", "13"),
+        ("SET @@global.mysql-max_connections = 14", "14"),
+        ("set @@mysql-max_connections='15'", "15"),
+        ("SET `MySQL-Max_Connections` = 4 * (2, 3) IS NULL OR 16", "1"),
+    ] {
+        admin.query_drop(set).unwrap_or_else(|error| panic!("{set}: {error}"));
+        assert_eq!(lines(&mut admin, "SELECT @@mysql-max_connections"), value, "{set}");
+    }
+    for (word, value) in [("OFF", "false"), ("on", "true"), ("False", "false"), ("TRUE", "true")] {
+        admin.query_drop(format!("SET mysql-multiplexing = {word}")).expect("it is a word");
+        assert_eq!(lines(&mut admin, "SELECT @@mysql-multiplexing"), value);
+    }
+    for (set, told) in [
+        ("SET mysql-threads", (1045, "SET needs a name, = and a value")),
+        ("SET mysql-threads 4", (1045, "SET needs a name, = and a value")),
+        ("SET mysql-threads = 1 WHERE 0", (1231, "Variable 'mysql-threads': has no value")),
+        ("SET mysql-threads = NULL", (1231, "Variable 'mysql-threads': one value is wanted")),
+    ] {
+        let (code, _, message) = error(admin.query_drop(set));
+        assert_eq!((code, message.as_str()), told, "{set}");
+    }
+}
+
+#[test]
+fn values_of_prepared_statements_are_of_their_kind() {
+    use mysql::Value::{Bytes, Date, Double, Float, Int, NULL, Time, UInt};
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for (value, kind, told) in [
+        (NULL, "null", None),
+        (Int(-7), "integer", Some("-7")),
+        (UInt(9_223_372_036_854_775_807), "integer", Some("9223372036854775807")),
+        (UInt(9_223_372_036_854_775_808), "real", Some("9.223372036854776e18")),
+        (Float(1.5), "real", Some("1.5")),
+        (Double(-0.25), "real", Some("-0.25")),
+        (Bytes("é".into()), "text", Some("é")),
+        (Bytes(vec![0xff, 0x41]), "blob", Some("FF41")),
+        (Date(2024, 2, 29, 1, 2, 3, 4), "text", Some("2024-02-29 01:02:03.000004")),
+        (Time(true, 1, 2, 3, 4, 0), "text", Some("-26:03:04")),
+    ] {
+        let show = "SELECT typeof(?1), CASE typeof(?1) WHEN 'blob' THEN hex(?1) ELSE ?1 END";
+        let row: Option<(String, Option<String>)> = admin.exec_first(show, (&value,)).expect("SQL");
+        assert_eq!(row, Some((kind.into(), told.map(str::to_owned))), "{value:?}");
+    }
+}
+
+#[test]
+fn while_nothing_may_be_written_other_faults_are_told_as_ever() {
+    let interface = Interface::start(&[("admin-read_only", "true")]);
+    let mut admin = interface.admin();
+    let (code, _, message) = error(admin.query_drop("DELETE FROM mysql_servers"));
+    assert!(code == 1045 && message.ends_with("PROXYSQL READWRITE lets it be written again"));
+    let (code, _, message) = error(admin.query_drop("SELECT nonsense FROM mysql_servers"));
+    assert_eq!(code, 1054, "{message}");
+    assert_eq!(lines(&mut admin, "SELECT count(*) FROM mysql_servers"), "0");
+    let mut stats = interface.login("stats", "stats").expect("it is the default account");
+    let (_, _, message) = error(stats.query_drop("CREATE TABLE x (a)"));
+    assert_eq!(message, "ProxySQL Admin Error: attempt to write a readonly database");
+}
+
+#[test]
+fn notes_are_no_errors_and_last_until_the_next_statement() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let counts = |admin: &mut _| {
+        ["SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS"].map(|query| lines(admin, query))
+    };
+    admin.query_drop("SET admin-web_enabled = true").expect("it is accepted");
+    assert_eq!(admin.warnings(), 1);
+    assert_eq!(counts(&mut admin), ["1", "0"]);
+    assert_eq!(lines(&mut admin, "SHOW ERRORS"), "");
+    assert!(lines(&mut admin, "SHOW WARNINGS").starts_with("Note|1105|"));
+    error(admin.query_drop("SELECT nonsense"));
+    assert_eq!(counts(&mut admin), ["1", "1"]);
+    let told = "Error|1054|ProxySQL Admin Error: no such column: nonsense";
+    assert_eq!(lines(&mut admin, "SHOW ERRORS"), told);
+    assert_eq!(lines(&mut admin, "SELECT 1"), "1");
+    assert_eq!(counts(&mut admin), ["0", "0"]);
+}
+
+#[test]
+fn rows_are_truncated_and_sessions_are_killed_by_their_numbers() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    for table in ["mysql_users", "TABLE mysql_users", "table main.mysql_users"] {
+        admin.query_drop("INSERT INTO mysql_users (username) VALUES ('a'), ('b')").expect("SQL");
+        admin.query_drop(format!("TRUNCATE {table}")).expect("it is a command");
+        assert_eq!(admin.affected_rows(), 2, "{table}");
+    }
+    admin.query_drop("TRUNCATE stats.stats_mysql_query_digest").expect("what was counted goes");
+    let (_, _, message) = error(admin.query_drop("TRUNCATE stats_mysql_global"));
+    let told = "ProxySQL Admin Error: table stats_mysql_global may not be modified";
+    assert_eq!(message, told);
+    admin.query_drop("KILL '7'").expect("a number in quotes");
+    admin.query_drop("kill query 7").expect("it is a command");
+    assert_eq!(interface.fake().told(), ["7 Connection", "7 Query"]);
+    for text in ["KILL", "KILL QUERY", "KILL x", "KILL -1"] {
+        let (code, _, message) = error(admin.query_drop(text));
+        assert_eq!((code, message.as_str()), (1064, "KILL needs the number of a session"));
+    }
+}
