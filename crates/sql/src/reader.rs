@@ -23,8 +23,7 @@ pub(crate) struct Reader<'a> {
     system: System,
     /// `@` follows an account's name here and is no variable.
     accounts: bool,
-    /// The next `@` belongs to the account of a `DEFINER`.
-    definer: bool,
+    definer: Definer,
     /// User variables are where a file's fields go.
     loads: bool,
     /// The statement puts rows into a table.
@@ -44,7 +43,7 @@ impl<'a> Reader<'a> {
             opens_insert_id: false,
             system: System::No,
             accounts: false,
-            definer: false,
+            definer: Definer::No,
             loads: false,
             inserts: false,
         }
@@ -93,6 +92,8 @@ impl<'a> Reader<'a> {
             }
         }
         let system = std::mem::take(&mut self.system);
+        let definer = self.definer;
+        self.definer = definer.then(token.kind);
         match token.kind {
             TokenKind::Word => {
                 let word = keyword(self.lexer.slice(token));
@@ -121,7 +122,7 @@ impl<'a> Reader<'a> {
             }
             TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
             TokenKind::Punct(b'.') if system == System::Scope => self.system = System::Name,
-            TokenKind::At => self.at(before),
+            TokenKind::At => self.at(before, definer),
             TokenKind::Assign if self.effects.contains(Effects::USER_VARIABLE) => {
                 self.note(Effects::SETS_USER_VARIABLE);
             }
@@ -211,6 +212,7 @@ impl<'a> Reader<'a> {
                 && self.called.is_empty()
                 && !self.opens_insert_id
                 && self.system == System::No
+                && self.definer == Definer::No
                 && !self.effects.contains(Effects::USER_VARIABLE);
             if quiet && self.lexer.skip_dull(is_dull) {
                 self.token = None;
@@ -229,7 +231,6 @@ impl<'a> Reader<'a> {
     fn next_statement(&mut self) -> bool {
         self.depth = 0;
         self.accounts = false;
-        self.definer = false;
         self.loads = false;
         self.inserts = false;
         while self.kind() == Some(TokenKind::Punct(b';')) {
@@ -253,7 +254,7 @@ impl<'a> Reader<'a> {
                 Effects::SEQUENCE
             }
             (_, Keyword::Definer) => {
-                self.definer = true;
+                self.definer = Definer::Word;
                 return;
             }
             _ => return,
@@ -270,9 +271,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn at(&mut self, before: Keyword) {
-        let host = self.accounts || std::mem::take(&mut self.definer);
-        if !host {
+    fn at(&mut self, before: Keyword, definer: Definer) {
+        if !self.accounts && definer != Definer::Name {
             self.note(Effects::USER_VARIABLE);
         }
         if before == Keyword::Into || self.loads {
@@ -312,6 +312,26 @@ enum System {
     Name,
     /// After `@@session`.
     Scope,
+}
+
+/// Which part of `DEFINER = name` was just seen; an `@` right after the name is the account's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Definer {
+    No,
+    Word,
+    Equals,
+    Name,
+}
+
+impl Definer {
+    /// What it is after the next token.
+    fn then(self, next: TokenKind) -> Self {
+        match (self, next) {
+            (Self::Word, TokenKind::Punct(b'=')) => Self::Equals,
+            (Self::Equals, TokenKind::Word | TokenKind::Quoted | TokenKind::Text) => Self::Name,
+            _ => Self::No,
+        }
+    }
 }
 
 /// Whether a word is the name of the user variable whose `@` stands right before it.
