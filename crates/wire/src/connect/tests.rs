@@ -154,6 +154,19 @@ fn a_change_of_user_may_end_after_the_schema() {
     let mut again = Vec::new();
     parsed.encode(caps, &mut again);
     assert_eq!(again, b"\x11me\0\x03abcshop\0");
+    // or after each part that follows, whatever the connection could have
+    let caps = caps | Caps::CONNECT_ATTRS;
+    let head = b"\x11me\0\x03abcshop\0\x21\0";
+    let parsed = ChangeUser::parse(head, caps).unwrap();
+    assert_eq!((parsed.collation, parsed.plugin, parsed.attributes), (Some(33), None, &b""[..]));
+    let named = [&head[..], b"a_plugin\0"].concat();
+    let parsed = ChangeUser::parse(&named, caps).unwrap();
+    assert_eq!((parsed.plugin, parsed.attributes), (Some(&b"a_plugin"[..]), &b""[..]));
+    let whole = [&named[..], b"\x02\x00\x00"].concat();
+    assert_eq!(ChangeUser::parse(&whole, caps).unwrap().attributes, b"\0\0");
+    let caps = caps.without(Caps::PLUGIN_AUTH | Caps::CONNECT_ATTRS);
+    let parsed = ChangeUser::parse(&whole, caps).unwrap();
+    assert_eq!((parsed.plugin, parsed.attributes), (None, &b""[..]));
     assert_eq!(ChangeUser::parse(b"\x11me\0\x09abc", caps).unwrap_err().what, What::LengthString);
     assert_eq!(ChangeUser::parse(b"\x12me\0", caps).unwrap_err().what, What::Marker);
 }

@@ -385,7 +385,7 @@ fn commands_with_one_packet_end_after_it() {
 fn a_command_without_a_reply_is_at_its_end() {
     let mut tracker = ReplyTracker::new(ReplyKind::None, NEW);
     let fed = tracker.feed(&packets(&[OK])).unwrap();
-    assert_eq!((fed.consumed, tracker.started()), (0, false));
+    assert_eq!(fed.consumed, 0);
     assert!(matches!(fed.event, Event::End(_)));
 }
 

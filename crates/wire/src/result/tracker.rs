@@ -31,7 +31,6 @@ pub struct ReplyTracker {
     /// The number that the next frame must have; none where the client had a turn.
     pub(super) due: Option<u8>,
     last_seq: u8,
-    started: bool,
 }
 
 /// The parts of a reply.
@@ -91,7 +90,6 @@ impl ReplyTracker {
             continued: false,
             due: None,
             last_seq: 0,
-            started: false,
         }
     }
 
@@ -114,11 +112,6 @@ impl ReplyTracker {
     /// The kind of reply.
     pub const fn kind(&self) -> ReplyKind {
         self.kind
-    }
-
-    /// Whether any byte was taken.
-    pub const fn started(&self) -> bool {
-        self.started
     }
 
     /// Whether nothing more belongs to the reply.
@@ -332,7 +325,6 @@ impl ReplyTracker {
     pub(super) fn accept_frame(&mut self, header: Header) {
         self.due = Some(header.seq.wrapping_add(1));
         self.last_seq = header.seq;
-        self.started = true;
     }
 
     fn count_rows(&mut self, rows: u64) {
