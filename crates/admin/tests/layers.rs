@@ -376,6 +376,27 @@ fn a_process_begins_with_its_database_or_its_file_and_says_where_they_differ() {
 }
 
 #[test]
+fn no_password_is_told_where_file_and_database_differ() {
+    let dir = Dir::new("secrets");
+    let file = |secret: &str| {
+        let names = ["admin-admin_credentials", "mysql-monitor_password"];
+        let variable = |name: &str| (name.to_owned(), format!("admin:{secret}"));
+        let user = UserRow { password: secret.as_bytes().into(), ..UserRow::default() };
+        let user = UserRow { username: "app".into(), ..user };
+        let variables = names.map(variable).to_vec();
+        Draft { users: vec![user], variables, ..Draft::default() }
+    };
+    drop(dir.open(file("old"), Source::Auto));
+    let second = dir.open(file("new"), Source::Auto);
+    let told = second.notes();
+    assert_eq!(told.len(), 3, "{told:?}");
+    for note in told {
+        assert!(note.contains("the database wins"), "{note}");
+        assert!(!note.contains("old") && !note.contains("new"), "{note}");
+    }
+}
+
+#[test]
 fn a_database_file_that_was_replaced_is_read_after_a_flush() {
     let dir = Dir::new("flush");
     let interface = dir.open(Draft::default(), Source::Auto);

@@ -178,6 +178,20 @@ fn a_prepared_statement_is_found_by_its_number_until_it_is_closed() {
 }
 
 #[test]
+fn a_client_may_have_1024_statements_prepared() {
+    let interface = Interface::start(&[]);
+    let mut client = Raw::new(&interface);
+    let prepare = |client: &mut Raw<_>| client.ask(PREPARE, b"DELETE FROM mysql_users");
+    for _ in 0..1024 {
+        assert_eq!(prepare(&mut client), "OK");
+    }
+    let refused = "1461 #42000Can't create more than 1024 prepared statements";
+    assert_eq!(prepare(&mut client), refused);
+    client.send(CLOSE, &1_u32.to_le_bytes());
+    assert_eq!(prepare(&mut client), "OK");
+}
+
+#[test]
 fn long_values_come_in_pieces_and_are_used_once() {
     let interface = Interface::start(&[]);
     let mut client = Raw::new(&interface);

@@ -107,6 +107,7 @@ fn what_keeps_a_server_from_being_asked_is_shown_beside_its_status() {
 #[test]
 fn digests_add_up_with_those_that_found_no_room() {
     let mut stage = Stage::new();
+    assert_eq!(stage.read("stats_mysql_query_digest", false), [], "all found room");
     stage.collected.digests = engine::stats::DigestStats::new(0, 1);
     for digest in 0..5000 {
         let end = QueryEnd {
