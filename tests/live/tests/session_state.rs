@@ -199,7 +199,10 @@ fn clean(cluster: &Cluster) {
     const SCHEMA: &str = "DROP DATABASE IF EXISTS test; CREATE DATABASE test; \
         CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(10)); \
         CREATE TABLE test.u (a INT)";
-    cluster.primary().sql(SCHEMA).expect("a fresh schema");
+    if let Err(error) = cluster.primary().sql(SCHEMA) {
+        let doing = cluster.primary().sql("SHOW FULL PROCESSLIST");
+        panic!("no fresh schema: {error:#}\n{doing:?}");
+    }
 }
 
 /// Whoever uses each connection in between, and wants everything otherwise.
