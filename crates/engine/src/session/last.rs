@@ -1,4 +1,5 @@
-//! What statements came to, kept for those that ask for it later.
+//! What statements came to, kept for those that ask for it later. Who asks, and how that is
+//! answered, it does not know: `local`, `recall` and `diagnostics` do.
 
 use wire::Status;
 

@@ -1,5 +1,6 @@
 //! Sessions that are relayed byte by byte: a lane of their own, opened at the login of a
-//! fast-forward user, or one that a replication command turns into the session's own wire.
+//! fast-forward user, or one that a replication command turns into the session's own wire. The
+//! bytes then go by without coming here.
 
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
