@@ -4,7 +4,7 @@
 //! so whatever is not on the list counts as one of them.
 
 use crate::Modes;
-use crate::calls_table::{CALLS, WORDS};
+use crate::calls_table::{CALLS, OTHERS, WORDS};
 use crate::lexer::{Lexer, TokenKind};
 
 /// Whether every function that a text calls does nothing but compute a value: it takes no lock,
@@ -58,16 +58,37 @@ enum Known {
 }
 
 fn known(word: &[u8]) -> Known {
+    match kind(word) {
+        Some(Kind::Word) => Known::Word,
+        Some(Kind::Computes) => Known::Call,
+        Some(Kind::Other) | None => Known::No,
+    }
+}
+
+/// Whether a parenthesis that follows this word makes it no call of a stored function, unless there
+/// is one of that name.
+pub fn is_native(word: &[u8]) -> bool {
+    kind(word).is_some()
+}
+
+/// What a word is to both servers.
+enum Kind {
+    Word,
+    Computes,
+    Other,
+}
+
+fn kind(word: &[u8]) -> Option<Kind> {
     const LONGEST: usize = 32;
     let mut upper = [0; LONGEST];
-    let Some(upper) = upper.get_mut(..word.len()) else { return Known::No };
+    let upper = upper.get_mut(..word.len())?;
     upper.copy_from_slice(word);
     upper.make_ascii_uppercase();
-    let Ok(word) = std::str::from_utf8(upper) else { return Known::No };
-    if WORDS.binary_search(&word).is_ok() {
-        return Known::Word;
-    }
-    if CALLS.binary_search(&word).is_ok() { Known::Call } else { Known::No }
+    let word = std::str::from_utf8(upper).ok()?;
+    let lists =
+        [(&WORDS[..], Kind::Word), (&CALLS[..], Kind::Computes), (&OTHERS[..], Kind::Other)];
+    let found = lists.into_iter().find(|(list, _)| list.binary_search(&word).is_ok())?;
+    Some(found.1)
 }
 
 #[cfg(test)]
@@ -76,7 +97,8 @@ mod tests {
 
     #[test]
     fn tables_are_in_order() {
-        assert!(WORDS.is_sorted() && CALLS.is_sorted());
+        assert!(WORDS.is_sorted() && CALLS.is_sorted() && OTHERS.is_sorted());
+        assert!(is_native(b"uuid") && is_native(b"Count") && !is_native(b"mine"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 /// A set of effects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Effects(u32);
+pub struct Effects(u64);
 
 impl Effects {
     /// No effect at all.
@@ -77,6 +77,31 @@ impl Effects {
     pub const UNCLEAR: Self = Self(1 << 29);
     /// A user variable is set otherwise than by `SET`: `@x := …`, `INTO @x`, `LOAD DATA`.
     pub const SETS_USER_VARIABLE: Self = Self(1 << 30);
+    /// `KILL`, also in a text that is prepared or executed; not in the body of stored code.
+    pub const KILLS: Self = Self(1 << 31);
+
+    /// Stored code changes data: a function in a `SELECT` writes.
+    pub const WRITES: Self = Self(1 << 40);
+    /// Stored code changes the session: where it fails, no reply tells of what it has changed.
+    pub const STORED_CODE: Self = Self(1 << 41);
+    /// Stored code may run that nobody has read: what a statement leaves that failed is not known.
+    pub const UNKNOWN_CODE: Self = Self(1 << 43);
+    /// Tables or stored code may be others afterwards.
+    pub const DEFINES: Self = Self(1 << 42);
+
+    /// What a view, a function or a trigger may do of which nothing is known.
+    pub const ANY_STORED_CODE: Self = Self(
+        Self::USER_VARIABLE.0
+            | Self::SETS_USER_VARIABLE.0
+            | Self::TEMPORARY_TABLE.0
+            | Self::USER_LOCK.0
+            | Self::READS_FOUND_ROWS.0
+            | Self::READS_LAST_INSERT_ID.0
+            | Self::CONNECTION_ID.0
+            | Self::SEQUENCE.0
+            | Self::WRITES.0
+            | Self::STORED_CODE.0,
+    );
 
     /// Whether every effect of `other` is in the set.
     pub const fn contains(self, other: Self) -> bool {
@@ -98,6 +123,11 @@ impl Effects {
         Self(self.0 & !other.0)
     }
 
+    /// Those effects of the set that are in `other`.
+    pub const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -111,6 +141,11 @@ impl Effects {
     /// The names of the effects in the set, as written in this module.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(_, bit)| self.contains(*bit)).map(|(name, _)| *name)
+    }
+
+    /// Every effect with its name.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        NAMES.into_iter()
     }
 
     /// The effect of that name.
@@ -148,7 +183,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 31] = [
+const NAMES: [(&str, Effects); 36] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -180,4 +215,9 @@ const NAMES: [(&str, Effects); 31] = [
     ("CALLS_PROCEDURE", Effects::CALLS_PROCEDURE),
     ("UNCLEAR", Effects::UNCLEAR),
     ("SETS_USER_VARIABLE", Effects::SETS_USER_VARIABLE),
+    ("WRITES", Effects::WRITES),
+    ("STORED_CODE", Effects::STORED_CODE),
+    ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
+    ("DEFINES", Effects::DEFINES),
+    ("KILLS", Effects::KILLS),
 ];

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::reader::Reader;
-use crate::{Effects, Modes, Verb};
+use crate::{Access, Effects, Modes, Verb};
 
 /// What the proxy must know of a text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,7 +17,11 @@ pub struct Facts {
     pub verb: Verb,
     /// What all its statements may leave behind or read of what was left.
     pub effects: Effects,
-    /// For `USE x`: where the name stands in the text, without its quotes.
+    /// What the first statement does to data.
+    pub begins: Access,
+    /// What all statements together do to data.
+    pub access: Access,
+    /// For a text that begins with `USE x`: where the name stands in it, without its quotes.
     pub schema: Option<Range<usize>>,
 }
 

@@ -59,6 +59,9 @@ const fn matters_anywhere(keyword: Keyword) -> bool {
             | Keyword::Lastval
             | Keyword::Setval
             | Keyword::Currval
+            | Keyword::Kill
+            | Keyword::Immediate
+            | Keyword::Prepare
     ) || !function(keyword).is_empty()
 }
 

@@ -4,8 +4,10 @@
 //! unless something was [`Omitted`] that may change how the rest is read. What the facts of a kind
 //! of statement come from besides, the number of its tokens or a name's place in it, is the reason
 //! why only the most frequent kinds are remembered.
+//!
+//! Such a digest shows every name of its texts, so it also keeps what they reach.
 
-use crate::{Digest, Effects, Facts, Omitted, Verb, facts};
+use crate::{Access, Digest, Effects, Facts, Omitted, Verb, facts};
 
 /// A bounded memory of the facts of digests.
 ///
@@ -14,6 +16,8 @@ use crate::{Digest, Effects, Facts, Omitted, Verb, facts};
 #[derive(Clone, Debug, Default)]
 pub struct KnownFacts {
     slots: Vec<Slot>,
+    /// Where the digest stands that was asked about last.
+    last: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -22,11 +26,24 @@ struct Slot {
     text: Vec<u8>,
     verb: Verb,
     effects: Effects,
+    begins: Access,
+    access: Access,
+    reach: Reach,
+}
+
+/// What the stored code does that a statement reaches, by the one who knows what there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reach {
+    /// State of that knowledge; 0 for none.
+    pub epoch: u64,
+    /// What the code does.
+    pub effects: Effects,
 }
 
 impl KnownFacts {
     /// The facts of `text`, whose digest this is, as [`facts`] gives them.
     pub fn facts(&mut self, text: &[u8], digest: &Digest<'_>) -> Facts {
+        self.last = None;
         if digest.omitted == Omitted::More {
             return facts(text);
         }
@@ -41,11 +58,32 @@ impl KnownFacts {
         facts
     }
 
-    fn find(&self, digest: &Digest<'_>) -> Option<Facts> {
-        let places = [place(digest.hash), place(digest.hash) ^ 1];
-        let mut slots = places.into_iter().filter_map(|place| self.slots.get(place));
-        let slot = slots.find(|slot| slot.hash == digest.hash && slot.text == digest.text)?;
-        Some(Facts { verb: slot.verb, effects: slot.effects, schema: None })
+    /// The facts of `text`, whose digest nobody has made.
+    pub fn facts_without_digest(&mut self, text: &[u8]) -> Facts {
+        self.last = None;
+        facts(text)
+    }
+
+    /// What was noted of the digest that was asked about last, at that epoch.
+    pub fn reach(&self, epoch: u64) -> Option<Effects> {
+        let Reach { epoch: noted, effects } = self.slots.get(self.last?)?.reach;
+        (noted == epoch).then_some(effects)
+    }
+
+    /// Notes it, where all texts of that digest reach the same.
+    pub fn note_reach(&mut self, reach: Reach) {
+        if let Some(slot) = self.last.and_then(|last| self.slots.get_mut(last)) {
+            slot.reach = reach;
+        }
+    }
+
+    fn find(&mut self, digest: &Digest<'_>) -> Option<Facts> {
+        let is = |slot: &Slot| slot.hash == digest.hash && slot.text == digest.text;
+        let mut places = [place(digest.hash), place(digest.hash) ^ 1].into_iter();
+        self.last = places.find(|place| self.slots.get(*place).is_some_and(is));
+        let slot = self.slots.get(self.last?)?;
+        let Slot { verb, effects, begins, access, .. } = *slot;
+        Some(Facts { verb, effects, begins, access, schema: None })
     }
 
     fn insert(&mut self, digest: &Digest<'_>, facts: &Facts) {
@@ -59,6 +97,9 @@ impl KnownFacts {
         slot.text.clear();
         slot.text.extend_from_slice(digest.text);
         (slot.verb, slot.effects) = (facts.verb, facts.effects);
+        (slot.begins, slot.access) = (facts.begins, facts.access);
+        slot.reach = Reach::default();
+        self.last = Some(place);
     }
 }
 

@@ -8,6 +8,7 @@
 use memchr::{memchr, memchr2, memmem};
 
 use crate::Modes;
+use crate::as_run::Version;
 
 /// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,14 +52,23 @@ pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     modes: Modes,
+    /// Whose comments are code; `None` for those of anybody.
+    version: Option<Version>,
     code_depth: u32,
     ambiguous: bool,
+    skipped_dot: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// A lexer at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8], modes: Modes) -> Self {
-        Self { bytes, at: 0, modes, code_depth: 0, ambiguous: false }
+        let version = None;
+        Self { bytes, at: 0, modes, version, code_depth: 0, ambiguous: false, skipped_dot: false }
+    }
+
+    /// The same for one server: what is no code to that is a comment.
+    pub(crate) fn of_version(bytes: &'a [u8], modes: Modes, version: Version) -> Self {
+        Self { version: Some(version), ..Self::new(bytes, modes) }
     }
 
     /// The next token that is not a comment.
@@ -101,6 +111,7 @@ impl<'a> Lexer<'a> {
     /// `dull` calls so, numbers, and all marks but `;` and `@`. Whether there were any.
     pub(crate) fn skip_dull(&mut self, dull: impl Fn(&[u8]) -> bool) -> bool {
         let mut skipped = false;
+        self.skipped_dot = false;
         while let Some(&byte) = self.bytes.get(self.at) {
             let start = self.at;
             match class(byte) {
@@ -134,9 +145,20 @@ impl<'a> Lexer<'a> {
                 Class::Other if byte == b';' => return skipped,
                 Class::Other => self.at += 1,
             }
+            self.skipped_dot = byte == b'.' && self.at == start + 1;
             skipped = true;
         }
         skipped
+    }
+
+    /// How the text is read.
+    pub(crate) fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    /// Whether a dot was the last of the dull tokens that were gone past.
+    pub(crate) fn skipped_dot(&self) -> bool {
+        self.skipped_dot
     }
 
     /// The bytes of a token of this text.
@@ -387,10 +409,34 @@ impl<'a> Lexer<'a> {
         let (len, version) =
             digits.fold((0, 0), |(len, v), b| (len + 1, v * 10 + u32::from(*b - b'0')));
         let versioned = len >= 5;
-        self.ambiguous |= mark == 2 || (versioned && version > NEWEST_FOR_ALL);
+        match self.version {
+            None => self.ambiguous |= mark == 2 || (versioned && version > NEWEST_FOR_ALL),
+            Some(server) if server.runs(mark == 2, versioned.then_some(version)) => {}
+            Some(_) => {
+                self.at = self.end_of_skipped(start + 2);
+                return Some(TokenKind::Comment);
+            }
+        }
         self.code_depth = self.code_depth.saturating_add(1);
         self.at = start + 2 + mark + if versioned { len } else { 0 };
         None
+    }
+
+    /// Where a comment ends whose inside begins at `from`, and which may have one inside.
+    fn end_of_skipped(&self, from: usize) -> usize {
+        let mut at = from;
+        loop {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let Some(found) = rest.windows(2).position(|two| matches!(two, b"*/" | b"/*")) else {
+                return self.bytes.len();
+            };
+            at += found + 2;
+            if rest.get(found) == Some(&b'*') {
+                return at;
+            }
+            let inside = self.bytes.get(at..).unwrap_or_default();
+            at += memmem::find(inside, b"*/").map_or(inside.len(), |end| end + 2);
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! [`facts`] answers in one pass which kind of statement a text is and what it may leave behind
 //! on a connection; [`parse_set`] reads the assignments of a `SET` that may be replayed on another
-//! connection; [`Results`] puts in what the statement before came to; [`lexer`] cuts text into
-//! tokens for these and for query digests.
+//! connection; [`names`] and [`definition`] say what stored code a text may reach, and what that
+//! does; [`as_run()`] writes a text as servers run it; [`Results`] puts in what the statement
+//! before came to; [`lexer`] cuts text into tokens for these and for query digests.
 //!
 //! Everything here is conservative: where the server's version, mode or character set decides how
 //! a text is read, an effect is reported rather than left out. The crate knows no connection, no
@@ -19,10 +20,13 @@
     )
 )]
 
+mod access;
+mod as_run;
 mod calls;
 mod calls_table;
 mod command_class;
 mod cursor;
+mod definition;
 mod diagnostics;
 mod digest;
 mod effects;
@@ -31,8 +35,10 @@ mod halves;
 mod hints;
 mod keyword;
 mod keyword_table;
+mod kill;
 mod known_facts;
 pub mod lexer;
+mod names;
 mod objects;
 mod parameters;
 mod reader;
@@ -43,15 +49,20 @@ mod statement;
 mod user_variables;
 mod verb;
 
-pub use calls::only_computes;
+pub use access::Access;
+pub use as_run::{Version, Versions, as_run, may_deceive};
+pub use calls::{is_native, only_computes};
 pub use command_class::{CommandClass, command_class};
+pub use definition::definition;
 pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{Facts, facts, facts_in, is_read_only, parse_use, parse_use_in};
 pub use halves::without_halves;
 pub use hints::{Hints, parse_hints};
-pub use known_facts::KnownFacts;
+pub use kill::{KillOperand, KillStatement, Killed, parse_kill};
+pub use known_facts::{KnownFacts, Reach};
+pub use names::{Names, Role, names};
 pub use objects::{
     LockCall, NamedStatement, TableName, ends_xa, parse_create_temporary, parse_drop_schema,
     parse_drop_tables, parse_lock_call, parse_named_statement,

@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
+use crate::facts::{facts_in, undoubled};
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::{Effects, Facts, Modes, Verb};
+use crate::{Access, Effects, Facts, Modes, Verb};
 
 /// A cursor over one text: the token at hand, and what was noted so far.
 pub(crate) struct Reader<'a> {
@@ -14,6 +15,8 @@ pub(crate) struct Reader<'a> {
     token: Option<Token>,
     keyword: Keyword,
     effects: Effects,
+    /// What the statement at hand does to data.
+    access: Access,
     schema: Option<Range<usize>>,
     depth: usize,
     /// Effects of the function just named, in force when a parenthesis follows.
@@ -28,6 +31,9 @@ pub(crate) struct Reader<'a> {
     loads: bool,
     /// The statement puts rows into a table.
     inserts: bool,
+    /// Strings are run as statements, or may be parts of such.
+    runs_strings: bool,
+    body: Body,
 }
 
 impl<'a> Reader<'a> {
@@ -37,6 +43,7 @@ impl<'a> Reader<'a> {
             token: None,
             keyword: Keyword::None,
             effects: Effects::NONE,
+            access: Access::Changes,
             schema: None,
             depth: 0,
             called: Effects::NONE,
@@ -46,6 +53,8 @@ impl<'a> Reader<'a> {
             definer: Definer::No,
             loads: false,
             inserts: false,
+            runs_strings: false,
+            body: Body::No,
         }
     }
 
@@ -62,15 +71,19 @@ impl<'a> Reader<'a> {
         if verb == Verb::Select && self.effects.contains(Effects::LOCKING_READ) {
             verb = Verb::SelectForUpdate;
         }
+        let (begins, schema) = (self.access, self.schema.take());
+        let mut access = begins;
         while self.next_statement() {
             self.note(Effects::MULTI_STATEMENT);
             self.statement(false);
+            access = access.max(self.access);
             self.skip_statement::<FAST>();
         }
-        if self.lexer.is_ambiguous() {
-            self.note(Effects::UNCLEAR);
+        let effects = self.effects();
+        if effects.intersects(Effects::UNCLEAR | Effects::SEQUENCE) {
+            access = Access::Changes;
         }
-        Facts { verb, effects: self.effects, schema: self.schema }
+        Facts { verb, effects, begins, access, schema }
     }
 
     /// Goes on to the next token, noting the effects of the one it leaves behind.
@@ -96,7 +109,11 @@ impl<'a> Reader<'a> {
         self.definer = definer.then(token.kind);
         match token.kind {
             TokenKind::Word => {
-                let word = keyword(self.lexer.slice(token));
+                let word = match keyword(self.lexer.slice(token)) {
+                    // reserved: a name only there
+                    Keyword::Kill if self.follows_dot(previous) => Keyword::None,
+                    word => word,
+                };
                 if system == System::Name {
                     self.system_name(word);
                 } else if !follows_at(previous, token) {
@@ -110,6 +127,9 @@ impl<'a> Reader<'a> {
             }
             TokenKind::Quoted | TokenKind::Text => {
                 let word = keyword(self.lexer.unquoted(token));
+                if self.runs_strings && token.kind == TokenKind::Text {
+                    self.run_string(token);
+                }
                 match system {
                     System::Name => self.system_name(word),
                     _ => self.called = function(word),
@@ -160,9 +180,31 @@ impl<'a> Reader<'a> {
         self.token.map(|token| token.kind)
     }
 
+    /// The bytes of the token at hand, those between its quotes if it has any.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        match self.token {
+            Some(token) if token.kind == TokenKind::Quoted => self.lexer.unquoted(token),
+            Some(token) => self.lexer.slice(token),
+            None => &[],
+        }
+    }
+
+    /// What was noted so far; a text that can be read in two ways is unclear.
+    pub(crate) fn effects(&self) -> Effects {
+        match self.lexer.is_ambiguous() {
+            true => self.effects | Effects::UNCLEAR,
+            false => self.effects,
+        }
+    }
+
     /// Whether the statement at hand is over.
     pub(crate) fn at_end(&self) -> bool {
         matches!(self.kind(), None | Some(TokenKind::Punct(b';')))
+    }
+
+    /// The statement at hand does this to data.
+    pub(crate) fn accesses(&mut self, access: Access) {
+        self.access = access;
     }
 
     /// How many parentheses are open.
@@ -213,6 +255,8 @@ impl<'a> Reader<'a> {
                 && !self.opens_insert_id
                 && self.system == System::No
                 && self.definer == Definer::No
+                && !self.runs_strings
+                && self.body == Body::No
                 && !self.effects.contains(Effects::USER_VARIABLE);
             if quiet && self.lexer.skip_dull(is_dull) {
                 self.token = None;
@@ -220,6 +264,16 @@ impl<'a> Reader<'a> {
             }
             self.advance();
         }
+    }
+
+    /// The statement at hand defines stored code: nothing of its body is run now.
+    pub(crate) fn expect_body(&mut self) {
+        self.body = Body::Single;
+    }
+
+    /// From here to the end of the statement, strings are run as statements.
+    pub(crate) fn expect_texts(&mut self) {
+        self.runs_strings = self.body == Body::No;
     }
 
     /// The statement at hand puts rows into a table.
@@ -233,6 +287,10 @@ impl<'a> Reader<'a> {
         self.accounts = false;
         self.loads = false;
         self.inserts = false;
+        self.runs_strings = false;
+        if self.body == Body::Single {
+            self.body = Body::No;
+        }
         while self.kind() == Some(TokenKind::Punct(b';')) {
             self.advance();
         }
@@ -257,6 +315,18 @@ impl<'a> Reader<'a> {
                 self.definer = Definer::Word;
                 return;
             }
+            (_, Keyword::Kill) if self.body == Body::No => Effects::KILLS,
+            (_, Keyword::Immediate | Keyword::Prepare) => {
+                // names of anything elsewhere
+                if self.effects.contains(Effects::UNCLEAR) {
+                    self.expect_texts();
+                }
+                return;
+            }
+            (_, Keyword::Begin) if self.body == Body::Single => {
+                self.body = Body::Block;
+                return;
+            }
             _ => return,
         };
         self.note(effects);
@@ -269,6 +339,18 @@ impl<'a> Reader<'a> {
         {
             self.note(Effects::UNCLEAR);
         }
+    }
+
+    /// A string that is run as a statement, or of which one is made.
+    fn run_string(&mut self, token: Token) {
+        let quote = self.lexer.slice(token).first().copied().unwrap_or(b'\'');
+        let text = undoubled(self.lexer.unquoted(token), quote);
+        self.note(facts_in(&text, self.lexer.modes()).effects.only(Effects::KILLS));
+    }
+
+    /// Whether the token at hand follows a dot; `previous` is none where tokens were skipped.
+    fn follows_dot(&self, previous: Option<Token>) -> bool {
+        previous.map_or(self.lexer.skipped_dot(), |token| token.kind == TokenKind::Punct(b'.'))
     }
 
     fn at(&mut self, before: Keyword, definer: Definer) {
@@ -332,6 +414,16 @@ impl Definer {
             _ => Self::No,
         }
     }
+}
+
+/// Whether the body of stored code is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    No,
+    /// One that ends with its statement, as far as is seen.
+    Single,
+    /// A block: what stands behind its semicolons is taken for its statements.
+    Block,
 }
 
 /// Whether a word is the name of the user variable whose `@` stands right before it.

@@ -11,6 +11,9 @@ pub struct Results {
     pub row_count: i64,
     /// `FOUND_ROWS()`; `None` when only the server knows.
     pub found_rows: Option<u64>,
+    /// `CONNECTION_ID()` in what a client reads; `None` where the connection's own is meant. What
+    /// is written may be compared with it by stored code, which asks the server.
+    pub connection_id: Option<u32>,
 }
 
 impl Results {
@@ -45,8 +48,13 @@ impl Results {
                 }
                 _ => {}
             }
+            let word = if token.kind == TokenKind::Word { lexer.slice(*token) } else { b"" };
+            if self.connection_id.is_some() && is_other_id(keyword(word)) {
+                return None;
+            }
             let Some(end) = end_of_call(&tokens, at) else { continue };
-            let Some(value) = self.value_of(keyword(lexer.slice(*token)))? else { continue };
+            let function = keyword(lexer.slice(*token));
+            let Some(value) = self.value_of(function, selects)? else { continue };
             let call = text.get(token.start..end)?;
             out.extend_from_slice(text.get(copied..token.start)?);
             copied = end;
@@ -67,13 +75,22 @@ impl Results {
 
     /// What that function gives, if it is one of them; `None` when that is not known.
     #[allow(clippy::option_option, reason = "no function of ours, or one without an answer")]
-    fn value_of(&self, function: Keyword) -> Option<Option<String>> {
+    fn value_of(&self, function: Keyword, selects: bool) -> Option<Option<String>> {
         match function {
+            Keyword::ConnectionId if selects => {
+                // of the function's type on all servers
+                Some(self.connection_id.map(|id| format!("CAST({id} AS UNSIGNED)")))
+            }
             Keyword::RowCount => Some(Some(self.row_count.to_string())),
             Keyword::FoundRows => Some(Some(self.found_rows?.to_string())),
             _ => Some(None),
         }
     }
+}
+
+/// Whether it is another name for the connection's id, which nothing is put in for.
+fn is_other_id(name: Keyword) -> bool {
+    matches!(name, Keyword::PseudoThreadId | Keyword::PsCurrentThreadId)
 }
 
 fn is_word(lexer: &Lexer<'_>, token: Option<&Token>, word: &[u8]) -> bool {
@@ -185,7 +202,7 @@ mod tests {
 
     fn put(text: &str) -> Option<String> {
         let verb = crate::facts(text.as_bytes()).verb;
-        let results = Results { row_count: -1, found_rows: Some(7) };
+        let results = Results { row_count: -1, found_rows: Some(7), connection_id: Some(12) };
         results
             .put_into(text.as_bytes(), verb, Modes::default())
             .map(|text| String::from_utf8(text).unwrap())
@@ -208,6 +225,11 @@ mod tests {
                 "SELECT 1 + IF(1,-1,row_count()) AS `1 + row_count()`,a, \
                  IF( IF(1,7,FOUND_ROWS( ))>0, 'y',0 ) AS `IF( FOUND_ROWS( )>0, 'y',0 )` FROM t",
             ),
+            (
+                "SELECT connection_id() AS id, 1+CONNECTION_ID()",
+                "SELECT IF(1,CAST(12 AS UNSIGNED),connection_id()) AS id, \
+                 1+IF(1,CAST(12 AS UNSIGNED),CONNECTION_ID()) AS `1+CONNECTION_ID()`",
+            ),
             ("SELECT ROW_COUNT()*2 AS n", "SELECT IF(1,-1,ROW_COUNT())*2 AS n"),
             ("SELECT ROW_COUNT()+1;", "SELECT IF(1,-1,ROW_COUNT())+1 AS `ROW_COUNT()+1`;"),
             (
@@ -224,6 +246,11 @@ mod tests {
         for text in [
             "SELECT 1",
             "SELECT ROW_COUNT() + a",
+            "SELECT CONNECTION_ID() id",
+            "SELECT CONNECTION_ID(), @@pseudo_thread_id",
+            "SELECT CONNECTION_ID(), PS_CURRENT_THREAD_ID()",
+            "INSERT INTO t VALUES (CONNECTION_ID())",
+            "SET @a = CONNECTION_ID()",
             "SELECT ROW_COUNT() DIV 2",
             "SELECT ROW_COUNT() n",
             "SELECT ROW_COUNT() = 'x'",
@@ -242,7 +269,7 @@ mod tests {
         ] {
             assert_eq!(put(text), None, "{text}");
         }
-        let results = Results { row_count: 0, found_rows: None };
+        let results = Results { row_count: 0, found_rows: None, connection_id: None };
         assert_eq!(results.put_into(b"SET @f = FOUND_ROWS()", Verb::Set, Modes::default()), None);
     }
 }

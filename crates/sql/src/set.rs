@@ -354,20 +354,29 @@ fn boolean(given: &Value<'_>) -> Option<bool> {
 
 /// Names whose assignment is not that of a lasting session variable.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 22] = [
+    const NAMES: [&[u8]; 30] = [
+        // go with the schema
+        b"character_set_database",
+        b"collation_database",
         // what COMMIT does
         b"completion_type",
         b"debug",
+        b"debug_dbug",
         b"debug_sync",
         b"default",
         b"global",
         b"gtid_next",
         b"gtid_seq_no",
         b"insert_id",
+        // others by a second name
+        b"log_slow_min_examined_row_limit",
+        b"log_slow_query",
+        b"log_slow_query_time",
         b"names",
+        // what the connection has seen so far, with `profiling`
+        b"optimizer_trace",
         b"original_commit_timestamp",
         b"password",
-        // what the connection has seen so far
         b"profiling",
         b"pseudo_replica_mode",
         b"pseudo_slave_mode",
@@ -379,6 +388,8 @@ fn is_special(name: &[u8]) -> bool {
         b"role",
         b"skip_replication",
         b"statement",
+        // by a second name
+        b"storage_engine",
         // a moment in the time zone of when it is set
         b"system_versioning_asof",
     ];

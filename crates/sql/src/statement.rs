@@ -6,12 +6,13 @@
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
 use crate::reader::Reader;
-use crate::{Effects, Verb};
+use crate::{Access, Effects, Verb};
 
 impl Reader<'_> {
     /// Reads the head of a statement, prefixes such as `EXPLAIN` included.
     pub(crate) fn statement(&mut self, first: bool) -> Verb {
         let mut around = Around::Nothing;
+        self.accesses(Access::Reads);
         loop {
             while self.kind() == Some(TokenKind::Punct(b'(')) {
                 self.advance();
@@ -35,6 +36,7 @@ impl Reader<'_> {
                         Keyword::Table | Keyword::Local | Keyword::NoWriteToBinlog
                     ) {
                         self.note(Effects::IMPLICIT_COMMIT);
+                        self.accesses(Access::Changes);
                         return Verb::AnalyzeTable;
                     }
                     self.explain_options();
@@ -43,9 +45,19 @@ impl Reader<'_> {
                 Keyword::Set if self.keyword() == Keyword::Statement => {
                     self.set_statement();
                 }
-                head => return around.verb(self.head(head, first)),
+                head => return self.inner(head, first, around),
             }
         }
+    }
+
+    /// The statement itself, after its first word.
+    fn inner(&mut self, head: Keyword, first: bool, around: Around) -> Verb {
+        let next = self.keyword();
+        let verb = self.head(head, first);
+        if around != Around::Explained {
+            self.accesses(Access::of(verb, head, next));
+        }
+        around.verb(verb)
     }
 
     fn head(&mut self, head: Keyword, first: bool) -> Verb {
@@ -65,7 +77,10 @@ impl Reader<'_> {
             | Keyword::Rollback
             | Keyword::Savepoint
             | Keyword::Release => self.transaction(head),
-            Keyword::Prepare => self.known(Verb::Prepare, Effects::TEXT_PREPARE),
+            Keyword::Prepare => {
+                self.expect_texts();
+                self.known(Verb::Prepare, Effects::TEXT_PREPARE)
+            }
             Keyword::Execute => self.execute(),
             Keyword::Deallocate => self.known(Verb::Deallocate, Effects::TEXT_PREPARE),
             Keyword::Call => self.known(Verb::Call, Effects::CALLS_PROCEDURE),
@@ -324,6 +339,7 @@ impl Reader<'_> {
 
     fn execute(&mut self) -> Verb {
         if self.keyword() == Keyword::Immediate {
+            self.expect_texts();
             self.note(Effects::UNCLEAR);
         }
         self.known(Verb::Execute, Effects::TEXT_EXECUTE)
@@ -393,6 +409,9 @@ impl Reader<'_> {
             return self.known(Verb::CreateTemporary, Effects::TEMPORARY_TABLE);
         }
         self.note(Effects::IMPLICIT_COMMIT);
+        if has_body(object) {
+            self.expect_body();
+        }
         match object {
             Keyword::Table => Verb::CreateTable,
             Keyword::View => Verb::CreateView,
@@ -406,7 +425,11 @@ impl Reader<'_> {
     }
 
     fn alter(&mut self) -> Verb {
-        match self.object().0 {
+        let (object, _) = self.object();
+        if has_body(object) {
+            self.expect_body();
+        }
+        match object {
             Keyword::Table => Verb::AlterTable,
             Keyword::View => Verb::AlterView,
             Keyword::None => self.known(Verb::Other, Effects::UNCLEAR),
@@ -514,6 +537,18 @@ impl Around {
             (Self::Nothing | Self::Executed, verb) => verb,
         }
     }
+}
+
+/// Whether such an object is stored code.
+fn has_body(object: Keyword) -> bool {
+    matches!(
+        object,
+        Keyword::Procedure
+            | Keyword::Function
+            | Keyword::Trigger
+            | Keyword::Event
+            | Keyword::Package
+    )
 }
 
 enum Explained {

@@ -51,6 +51,7 @@ fn finds_the_schema_of_use() {
         ("USE db", Some("db")),
         (" use /* x */ `my db` ; ", Some("my db")),
         ("USE db; SELECT 1", Some("db")),
+        ("SELECT 1; USE db", None),
         ("USE `a``b`", None),
         ("USE my-db", None),
         ("USE", None),
@@ -58,6 +59,48 @@ fn finds_the_schema_of_use() {
     ] {
         let found = facts(text.as_bytes()).schema.map(|range| &text[range]);
         assert_eq!(found, schema, "{text}");
+    }
+}
+
+#[test]
+fn tells_what_the_first_statement_and_all_do_to_data() {
+    use Access::{Changes, Neither, Reads};
+    for (text, begins, access) in [
+        ("SELECT 1", Reads, Reads),
+        ("(SELECT 1) FOR UPDATE", Reads, Reads),
+        ("EXPLAIN DELETE FROM t", Reads, Reads),
+        ("ANALYZE FORMAT=JSON DELETE FROM t", Changes, Changes),
+        ("CHECKSUM TABLE t", Reads, Reads),
+        ("DO f()", Reads, Reads),
+        ("SELECT 1; SELECT 2", Reads, Reads),
+        ("SELECT 1; BEGIN", Reads, Neither),
+        ("SELECT 1; DELETE FROM t; SELECT 2", Reads, Changes),
+        ("SELECT 1 /*!50000 ; DELETE FROM t */", Reads, Changes),
+        ("SELECT 1 /*M! ; DELETE FROM t */", Reads, Changes),
+        ("SELECT NEXT VALUE FOR s", Reads, Changes),
+        ("SET STATEMENT max_statement_time=1 FOR SELECT 1", Reads, Reads),
+        ("SET STATEMENT max_statement_time=1 FOR DELETE FROM t", Changes, Changes),
+        ("SET @a=1; INSERT INTO t VALUES (1)", Neither, Changes),
+        ("BEGIN", Neither, Neither),
+        ("BEGIN NOT ATOMIC SELECT 1; END", Neither, Changes),
+        ("SAVEPOINT s", Neither, Neither),
+        ("LOCK TABLES t WRITE", Neither, Neither),
+        ("PREPARE s FROM 'DELETE FROM t'", Neither, Neither),
+        ("EXECUTE s", Changes, Changes),
+        ("EXECUTE IMMEDIATE 'SELECT 1'", Changes, Changes),
+        ("CALL p()", Changes, Changes),
+        ("CREATE TEMPORARY TABLE t (a INT)", Neither, Neither),
+        ("DROP TEMPORARY TABLE t", Neither, Neither),
+        ("DROP TABLE t", Changes, Changes),
+        ("ALTER TABLE t ADD b INT", Changes, Changes),
+        ("CREATE PROCEDURE p() SELECT 1", Changes, Changes),
+        ("GRANT ALL ON *.* TO a@b", Changes, Changes),
+        ("SET PASSWORD = 'x'", Changes, Changes),
+        ("LOAD DATA INFILE 'x' INTO TABLE t", Changes, Changes),
+        ("GIBBERISH", Changes, Changes),
+    ] {
+        let found = facts(text.as_bytes());
+        assert_eq!((found.begins, found.access), (begins, access), "{text}");
     }
 }
 

@@ -172,3 +172,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_digest_reaches_is_kept_until_something_else_is_known() {
+    let (mut known, options) = (KnownFacts::default(), DigestOptions::default());
+    let reach = Reach { epoch: 7, effects: Effects::WRITES };
+    ask(&mut known, b"SELECT f(1)", &options);
+    known.note_reach(reach);
+    ask(&mut known, b"SELECT g(1)", &options);
+    assert_eq!(known.reach(7), None, "another digest");
+    ask(&mut known, b"SELECT f(2)", &options);
+    assert_eq!((known.reach(7), known.reach(8)), (Some(Effects::WRITES), None));
+    ask(&mut known, b"SELECT /* x */ f(2)", &options);
+    known.note_reach(reach);
+    assert_eq!(known.reach(7), None, "not all that is omitted is a value");
+}

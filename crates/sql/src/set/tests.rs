@@ -221,6 +221,7 @@ fn expressions_are_given_again_with_variables_put_in() {
     let mut known = |read: Read<'_>, out: &mut Vec<u8>| {
         match read {
             Read::Session(b"sql_mode") => out.extend_from_slice(b"'A'"),
+            Read::Global(b"x") => out.extend_from_slice(b"7"),
             Read::User(b"old") => out.extend_from_slice(b"5"),
             _ => return false,
         }
@@ -229,7 +230,8 @@ fn expressions_are_given_again_with_variables_put_in() {
     for (raw, expected) in [
         ("CONCAT( @@sql_mode , \",it's\" )", Some("CONCAT('A',',it''s')")),
         ("CONCAT(REPLACE(@@session.sql_mode,'A',''),@old)", Some("CONCAT(REPLACE('A','A',''),5)")),
-        ("@@global.sql_mode", Some("@@global.sql_mode")),
+        ("@@global.x", Some("7")),
+        ("@@global.sql_mode", None),
         ("(SELECT /* x */ @`old`)", Some("(SELECT 5)")),
         ("@@other", None),
         ("@other", None),
@@ -344,6 +346,24 @@ fn refuses_names_that_are_no_lasting_session_variable() {
         "SET SESSION TRANSACTION ISOLATION LEVEL READ",
         "SET SESSION TRANSACTION READ ONLY, autocommit=1",
     ]);
+}
+
+#[test]
+fn an_expression_that_names_a_long_value_often_is_not_written_out() {
+    let written = std::cell::Cell::new(0);
+    let mut known = |_: Read<'_>, out: &mut Vec<u8>| {
+        out.extend_from_slice(&[b'x'; 3800]);
+        written.set(written.get() + 1);
+        true
+    };
+    let mut times = |count: usize| {
+        let text = format!("SET @b = CONCAT({})", vec!["@a"; count].join(","));
+        let set = parse_set(text.as_bytes()).unwrap();
+        let [Assignment::UserVariable { value, .. }] = set.assignments[..] else { unreachable!() };
+        (value.resolved(&mut known).is_some(), written.take())
+    };
+    assert_eq!(times(2), (true, 2));
+    assert_eq!(times(80_000), (false, 3));
 }
 
 #[test]

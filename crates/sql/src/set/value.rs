@@ -40,6 +40,8 @@ pub enum ValueKind {
 pub enum Read<'a> {
     /// `@@x` or `@@session.x`.
     Session(&'a [u8]),
+    /// `@@global.x`.
+    Global(&'a [u8]),
     /// `@x`.
     User(&'a [u8]),
 }
@@ -80,6 +82,10 @@ type Rewriting<'o, 'k, F> = Option<(&'o mut Vec<u8>, &'k mut F)>;
 
 /// No rewriting.
 type Nothing<'a> = fn(Read<'a>, &mut Vec<u8>) -> bool;
+
+/// Longest expression with values in the places of variables: a short one may name long values any
+/// number of times.
+const RESOLVED_MAX: usize = 1 << 13;
 
 /// How deep calls may lie in each other.
 const DEPTH: usize = 8;
@@ -212,12 +218,8 @@ impl<'a> Cursor<'a> {
         }
         let end = self.token?.end;
         let name = self.name()?;
-        if scope == Keyword::Global {
-            put(out, b"@@global.");
-            put(out, name);
-        } else {
-            put_variable(out, Read::Session(name))?;
-        }
+        let read = if scope == Keyword::Global { Read::Global(name) } else { Read::Session(name) };
+        put_variable(out, read)?;
         Some(end)
     }
 }
@@ -233,7 +235,7 @@ fn put_variable<'a, F: FnMut(Read<'a>, &mut Vec<u8>) -> bool>(
     read: Read<'a>,
 ) -> Option<()> {
     match out {
-        Some((out, known)) => known(read, out).then_some(()),
+        Some((out, known)) => (known(read, out) && out.len() <= RESOLVED_MAX).then_some(()),
         None => Some(()),
     }
 }

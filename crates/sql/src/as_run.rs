@@ -1,0 +1,249 @@
+//! A text in the form that a server runs it: without comments, with the code that is in comments,
+//! one blank where anything stood between two words, and nothing in quotes that could be taken for
+//! something else.
+//!
+//! A digest is made byte by byte and knows neither modes nor versions, so a text may be written
+//! that reads differently to it than to the server. What is in its plain form cannot be.
+
+use memchr::{memchr, memchr_iter, memchr3};
+
+use crate::lexer::{Lexer, TokenKind};
+use crate::{Modes, Omitted};
+
+/// A server, as far as it decides which comments are code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// MySQL, such as 80036.
+    MySql(u32),
+    /// MariaDB, such as 101100.
+    MariaDb(u32),
+}
+
+impl Version {
+    /// Whether `/*!nnnnn`, or `/*M!nnnnn` if `of_mariadb`, begins code; without a number, for all.
+    pub(crate) fn runs(self, of_mariadb: bool, number: Option<u32>) -> bool {
+        let number = number.unwrap_or(0);
+        match self {
+            Self::MySql(version) => !of_mariadb && number <= version,
+            Self::MariaDb(version) => {
+                let is_of_mysql = (OLDEST_MYSQL..=NEWEST_MYSQL).contains(&number);
+                number <= version && (of_mariadb || !is_of_mysql)
+            }
+        }
+    }
+}
+
+/// Whether a text may read differently to a server than to its digest, which omits so much.
+pub fn may_deceive(text: &[u8], omitted: Omitted, modes: Modes) -> bool {
+    omitted == Omitted::More
+        || memchr3(b'`', 0x0b, 0x0c, text).is_some()
+        || memchr(0, text).is_some()
+        || (modes.wide && !text.is_ascii())
+}
+
+/// Writes the form in which a server of a version runs a text to `out`, in place of what that had.
+/// Whether there is another way to read it: half a character may be one of its own.
+pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) -> bool {
+    let mut lexer = Lexer::of_version(text, modes, version);
+    out.clear();
+    let mut end = 0;
+    while let Some(token) = lexer.next_token() {
+        if token.start > end && !out.is_empty() {
+            out.push(b' ');
+        }
+        end = token.end;
+        let slice = lexer.slice(token);
+        match token.kind {
+            TokenKind::Text | TokenKind::Quoted | TokenKind::Bits => {
+                push_quoted(out, slice, token.kind == TokenKind::Quoted);
+            }
+            TokenKind::Punct(0) => out.push(b' '),
+            _ => out.extend_from_slice(slice),
+        }
+    }
+    lexer.is_ambiguous()
+}
+
+/// Writes what stands in quotes so that everybody finds the same end of it.
+fn push_quoted(out: &mut Vec<u8>, slice: &[u8], is_name: bool) {
+    let open = slice.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'`'));
+    let Some((before, [quote, body @ ..])) = open.and_then(|open| slice.split_at_checked(open))
+    else {
+        return out.extend_from_slice(slice);
+    };
+    out.extend_from_slice(before);
+    let mark = if is_name { b'`' } else { b'\'' };
+    out.push(mark);
+    let body = body.strip_suffix(&[*quote]).unwrap_or(body);
+    let is_clear = |at: usize, byte: u8| match byte {
+        b'\'' | b'"' | b'`' | b'\\' | 0 => false,
+        b'#' => !is_name,
+        b'-' | b'/' if is_name => body.get(at + 1).is_none_or(|next| !matches!(next, b'-' | b'*')),
+        _ => true,
+    };
+    out.extend(body.iter().enumerate().map(|(at, byte)| match is_clear(at, *byte) {
+        true => *byte,
+        false => b'_',
+    }));
+    out.push(mark);
+}
+
+/// A version for each way in which servers take the comments of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    all: [Version; Self::MAX],
+    len: usize,
+}
+
+impl Versions {
+    /// More than a dump for both kinds of servers names in one statement.
+    const MAX: usize = 8;
+
+    /// Those that a text tells apart; `None` for so many that they are not worth it.
+    pub fn named_in(text: &[u8]) -> Option<Self> {
+        let oldest = Version::MySql(OLDEST_MYSQL - 1);
+        let mut named = Self { all: [oldest; Self::MAX], len: 1 };
+        for at in memchr_iter(b'!', text) {
+            let before = text.get(..at).unwrap_or_default();
+            let of_mariadb = before.ends_with(b"/*M");
+            if !of_mariadb && !before.ends_with(b"/*") {
+                continue;
+            }
+            let digits = text.get(at + 1..).unwrap_or_default().iter().take(6);
+            let digits = digits.take_while(|byte| byte.is_ascii_digit());
+            let number = digits.fold(0, |number, digit| number * 10 + u32::from(*digit - b'0'));
+            if of_mariadb || number >= OLDEST_MYSQL {
+                named.add(Version::MySql(number.max(OLDEST_MYSQL - 1)))?;
+                named.add(Version::MariaDb(NEWEST_MYSQL + 1))?;
+                named.add(Version::MariaDb(number.max(NEWEST_MYSQL + 1)))?;
+            }
+        }
+        Some(named)
+    }
+
+    fn add(&mut self, version: Version) -> Option<()> {
+        if !self.iter().any(|known| known == version) {
+            *self.all.get_mut(self.len)? = version;
+            self.len += 1;
+        }
+        Some(())
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = Version> + '_ {
+        self.all.iter().take(self.len).copied()
+    }
+}
+
+/// From here on to [`NEWEST_MYSQL`], numbers are those of MySQL alone.
+const OLDEST_MYSQL: u32 = 50_700;
+const NEWEST_MYSQL: u32 = 99_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DigestOptions, Digester};
+
+    /// The forms that differ, in the order of the versions.
+    fn forms_in(text: &[u8], modes: Modes) -> Vec<String> {
+        let mut forms = Vec::new();
+        for version in Versions::named_in(text).unwrap().iter() {
+            let mut form = Vec::new();
+            as_run(text, modes, version, &mut form);
+            let form = String::from_utf8(form).unwrap();
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        forms
+    }
+
+    fn forms(text: &str) -> Vec<String> {
+        forms_in(text.as_bytes(), Modes::default())
+    }
+
+    #[test]
+    fn comments_and_odd_blanks_are_one_blank_and_code_in_comments_is_code() {
+        for (text, form) in [
+            ("SELECT  1", "SELECT 1"),
+            ("\u{b}DELETE\u{c}FROM t", "DELETE FROM t"),
+            ("/* a */ SELECT/**/1 -- b\n, 2 # c", "SELECT 1 , 2"),
+            ("/*! DELETE FROM t */", "DELETE FROM t"),
+            ("/*!40101 SET NAMES utf8 */", "SET NAMES utf8"),
+            ("SELECT 1--1, 2*/*x*/3", "SELECT 1--1, 2* 3"),
+            ("DELETE\0FROM t", "DELETE FROM t"),
+        ] {
+            assert_eq!(forms(text), [form], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn code_for_some_servers_gives_a_form_for_each() {
+        assert_eq!(forms("/*M! DELETE FROM t */"), ["", "DELETE FROM t"]);
+        assert_eq!(
+            forms("/*!99999 SELECT 1 */ /*!50700 DELETE FROM t */"),
+            ["", "SELECT 1 DELETE FROM t", "DELETE FROM t",]
+        );
+        // the quote is one of a comment, where that is none of the server's code
+        let hidden = "/*!99999 ' */ /*!50700 DELETE FROM t */ -- '";
+        assert!(forms(hidden).contains(&"DELETE FROM t".to_owned()));
+        // a comment in one that is skipped
+        let nested = "/*!99999 a /* b */ c */ DELETE FROM t";
+        assert_eq!(forms(nested)[0], "DELETE FROM t");
+        let many: String = (0..9).map(|number| format!("/*!6000{number} x */")).collect();
+        assert!(Versions::named_in(many.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn nothing_in_quotes_opens_another_quote_or_a_comment() {
+        for (text, form) in [
+            ("SELECT 1 AS `'`; DELETE FROM t -- '`", "SELECT 1 AS `_`; DELETE FROM t"),
+            ("SELECT `a#b`, `c--d`, `e/*f`, `g-h/i`", "SELECT `a_b`, `c_-d`, `e_*f`, `g-h/i`"),
+            (
+                "SELECT \"a'b\", 'c\\'d', 'e''f', n'g', x'12'",
+                "SELECT 'a_b', 'c__d', 'e__f', n'g', x'12'",
+            ),
+            ("SELECT 'open", "SELECT 'open'"),
+        ] {
+            assert_eq!(forms(text), [form], "{text:?}");
+        }
+        let ansi = Modes { ansi_quotes: true, ..Modes::default() };
+        assert_eq!(forms_in(b"SELECT \"a'b\"", ansi), ["SELECT `a_b`"]);
+        let no_escapes = Modes { no_backslash_escapes: true, ..Modes::default() };
+        let escaped = forms_in(b"SELECT '\\'; DELETE FROM t -- '", no_escapes);
+        assert_eq!(escaped, ["SELECT '_'; DELETE FROM t"]);
+    }
+
+    #[test]
+    fn a_wide_character_that_may_be_two_is_said_to_be_so() {
+        let text = b"SELECT '\xb1\\'; DELETE FROM t -- '";
+        let version = Version::MySql(80_036);
+        let mut out = Vec::new();
+        let wide = Modes { wide: true, ..Modes::default() };
+        assert!(as_run(text, wide, version, &mut out));
+        assert!(out.ends_with(b"DELETE FROM t"), "one character, and the end of the string");
+        assert!(!as_run(text, Modes::default(), version, &mut out));
+        assert!(!out.ends_with(b"DELETE FROM t"), "a backslash");
+    }
+
+    #[test]
+    fn ordinary_texts_deceive_nobody_and_their_digest_stays_the_same() {
+        let options = DigestOptions::default();
+        for text in [
+            "SELECT id, `name` FROM t WHERE a = 'x' AND b IN (1, 2, 3)",
+            "/* page:7 */ INSERT INTO t VALUES (-1, \"a\", NULL), (2, 'b', 1.5e3)",
+            "UPDATE t SET a = a - 1 WHERE b = 'it''s' -- why not\n",
+            "CALL p(@a, @@sql_mode, x'ff', 0x1f)",
+        ] {
+            let mut digester = Digester::new();
+            let of_text = digester.digest(text.as_bytes(), &options).text.to_vec();
+            let form = forms(text).remove(0);
+            let of_form = digester.digest(form.as_bytes(), &options).text.to_vec();
+            assert_eq!(String::from_utf8(of_form), String::from_utf8(of_text), "{text}");
+        }
+        let mut digester = Digester::new();
+        let plain = b"SELECT a FROM t WHERE b = 'x' AND c = 1";
+        let omitted = digester.digest(plain, &options).omitted;
+        assert!(!may_deceive(plain, omitted, Modes::default()));
+    }
+}

@@ -1,0 +1,316 @@
+//! Which names stand in a text, and what they look like: a table or view, a function or procedure
+//! that is called, or anything else.
+//!
+//! There is no syntax tree. Every name is given, so that whoever knows what exists misses nothing;
+//! the role is what the words around it say, and only for names that nobody knows does it matter.
+
+use crate::Modes;
+use crate::calls::is_native;
+use crate::lexer::{Lexer, Token, TokenKind};
+
+/// What a name looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It stands where a table or view does.
+    Table,
+    /// A parenthesis follows, and no word of the language is meant.
+    Call,
+    /// It stands behind `CALL`.
+    Procedure,
+    /// A schema, column, alias, variable, or a word of the language.
+    Other,
+}
+
+/// The names of a text, from left to right, without their quotes; doubled ones within are as they
+/// stand there.
+#[derive(Clone, Debug)]
+pub struct Names<'a> {
+    lexer: Lexer<'a>,
+    token: Option<Token>,
+    /// Word before the one at hand; empty where that is none.
+    before: &'a [u8],
+    levels: [Level; LEVELS],
+    /// Parentheses that are open; what is deeper than `LEVELS` is taken for one depth.
+    depth: usize,
+    /// A dot stands in front of the name at hand.
+    qualified: bool,
+    /// The name of a server's own schema stands in front of the one at hand.
+    of_server: bool,
+    /// Tables that a `WITH` of the text makes.
+    made: Vec<&'a [u8]>,
+}
+
+/// What is known at one depth of parentheses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// A statement stands there, not a list of arguments.
+    statement: bool,
+    /// Rows are put into a table.
+    inserts: bool,
+    /// Rows are deleted.
+    deletes: bool,
+    /// What comes next.
+    expects: Expects,
+    /// A comma leads to another table.
+    list: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Expects {
+    #[default]
+    Anything,
+    Table,
+    Procedure,
+    /// The name of a table that a `WITH` makes.
+    Made,
+    /// An alias.
+    Alias,
+}
+
+/// The names of `text`, read as `modes` say.
+pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
+    let mut lexer = Lexer::new(text, modes);
+    let token = lexer.next_token();
+    let mut names = Names {
+        lexer,
+        token,
+        before: b"",
+        levels: [Level::default(); LEVELS],
+        depth: 0,
+        qualified: false,
+        of_server: false,
+        made: Vec::new(),
+    };
+    names.begin();
+    names
+}
+
+impl<'a> Iterator for Names<'a> {
+    type Item = (&'a [u8], Role);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let token = self.token?;
+            self.token = self.lexer.next_token();
+            let name = match token.kind {
+                TokenKind::Word => self.lexer.slice(token),
+                TokenKind::Quoted => self.lexer.unquoted(token),
+                TokenKind::At | TokenKind::SystemAt => {
+                    self.skip_variable(token);
+                    continue;
+                }
+                kind => {
+                    self.mark(kind);
+                    continue;
+                }
+            };
+            let before = std::mem::replace(&mut self.before, name);
+            let qualified = std::mem::take(&mut self.qualified);
+            let is_word = token.kind == TokenKind::Word && !qualified;
+            if is_word && self.clause(name, before) {
+                continue;
+            }
+            let role = self.role(name, is_word);
+            return Some((name, role));
+        }
+    }
+}
+
+impl<'a> Names<'a> {
+    /// A statement begins.
+    fn begin(&mut self) {
+        self.depth = 0;
+        *self.level() = Level { statement: true, ..Level::default() };
+    }
+
+    fn level(&mut self) -> &mut Level {
+        let [first, deeper @ ..] = &mut self.levels;
+        match self.depth.min(LEVELS - 1).checked_sub(1).and_then(|at| deeper.get_mut(at)) {
+            Some(level) => level,
+            None => first,
+        }
+    }
+
+    fn is_next(&self, punct: u8) -> bool {
+        self.token.is_some_and(|token| token.kind == TokenKind::Punct(punct))
+    }
+
+    /// Goes past the name of a variable, and the scope of a system variable.
+    fn skip_variable(&mut self, at: Token) {
+        self.before = b"";
+        let follows = |token: &Token, end| token.start == end;
+        let mut end = at.end;
+        while let Some(token) = self.token.filter(|token| follows(token, end)) {
+            let is_part = match token.kind {
+                TokenKind::Word | TokenKind::Quoted | TokenKind::Text => true,
+                TokenKind::Punct(mark) => mark == b'.',
+                _ => false,
+            };
+            if !is_part {
+                break;
+            }
+            end = token.end;
+            self.token = self.lexer.next_token();
+        }
+        self.level().expects = Expects::Anything;
+    }
+
+    fn mark(&mut self, kind: TokenKind) {
+        self.before = b"";
+        self.qualified = false;
+        let level = self.level();
+        match kind {
+            TokenKind::Punct(b'(') => {
+                let expects_table = level.expects == Expects::Table;
+                let mut inner = Level { list: expects_table, ..Level::default() };
+                if expects_table {
+                    inner.expects = Expects::Table;
+                    level.expects = Expects::Alias;
+                    level.list = true;
+                }
+                self.depth += 1;
+                *self.level() = inner;
+            }
+            TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
+            TokenKind::Punct(b',') if level.list => level.expects = Expects::Table,
+            TokenKind::Punct(b',') if level.expects == Expects::Alias => {}
+            TokenKind::Punct(b';') => self.begin(),
+            // a schema or table in front of the name
+            TokenKind::Punct(b'.') => self.qualified = true,
+            _ if level.expects != Expects::Made => level.expects = Expects::Anything,
+            _ => {}
+        }
+    }
+
+    /// Takes a word that says what follows; false for any other.
+    fn clause(&mut self, word: &[u8], before: &[u8]) -> bool {
+        let called = self.is_next(b'(');
+        let is = |list: &[&str]| is_one_of(word, list);
+        let was = |list: &[&str]| is_one_of(before, list);
+        let level = self.level();
+        // a column or an alias may have any of these names behind a dot
+        if is(&["SELECT"]) {
+            *level = Level { statement: true, inserts: level.inserts, ..Level::default() };
+        } else if is(&["INSERT", "REPLACE"]) && !called {
+            *level = Level { statement: true, inserts: true, expects: Expects::Table, ..*level };
+        } else if is(&["DELETE"]) {
+            *level = Level { statement: true, deletes: true, ..Level::default() };
+        } else if is(&["UPDATE"]) {
+            let heads = !was(&["FOR", "KEY", "ON", "BEFORE", "AFTER"]);
+            level.list = false;
+            if heads {
+                level.expects = Expects::Table;
+            }
+        } else if is(&["FROM"]) {
+            level.expects = if level.statement { Expects::Table } else { Expects::Anything };
+            level.list = false;
+        } else if is(&["JOIN", "STRAIGHT_JOIN"])
+            || (is(&["TABLE", "TABLES", "TRUNCATE"]) && !called)
+            || (is(&["USING"]) && level.deletes && !called)
+        {
+            level.expects = Expects::Table;
+        } else if is(&["INTO"]) {
+            level.list = false;
+            level.expects = if level.inserts { Expects::Table } else { Expects::Anything };
+        } else if is(&["CALL"]) {
+            level.expects = Expects::Procedure;
+        } else if is(&["WITH"]) && !was(&["START"]) && !called {
+            level.expects = Expects::Made;
+        } else if is(&["AS"]) {
+            if level.expects != Expects::Made {
+                level.expects = Expects::Alias;
+            }
+        } else if is(&ENDS_LIST) {
+            level.list = false;
+            level.expects = Expects::Anything;
+        } else {
+            // words between these and the name they lead to
+            return level.expects != Expects::Anything && is(&BETWEEN) && !self.is_next(b'.');
+        }
+        true
+    }
+
+    fn role(&mut self, name: &'a [u8], is_word: bool) -> Role {
+        let (called, qualifies) = (self.is_next(b'('), self.is_next(b'.'));
+        let level = self.level();
+        let expected = level.expects;
+        if qualifies && matches!(expected, Expects::Table | Expects::Procedure) {
+            self.of_server = is_one_of(name, &OF_SERVER);
+            return Role::Other;
+        }
+        let of_server = std::mem::take(&mut self.of_server);
+        let level = self.level();
+        if expected != Expects::Made {
+            level.expects = Expects::Anything;
+        }
+        let is_native = is_word && is_native(name);
+        match expected {
+            // `JSON_TABLE(…)`, `VALUES (…)`
+            Expects::Table if called && is_native => {
+                level.list = true;
+                Role::Other
+            }
+            Expects::Table => {
+                level.list = true;
+                let is_made = self.made.iter().any(|made| made.eq_ignore_ascii_case(name));
+                if is_made || of_server { Role::Other } else { Role::Table }
+            }
+            Expects::Procedure => Role::Procedure,
+            Expects::Made => {
+                self.made.push(name);
+                Role::Other
+            }
+            Expects::Alias => Role::Other,
+            Expects::Anything if called && !is_native => Role::Call,
+            Expects::Anything => Role::Other,
+        }
+    }
+}
+
+fn is_one_of(word: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Depths of parentheses that are told apart.
+const LEVELS: usize = 32;
+
+/// Schemas of which no table runs anybody's code.
+const OF_SERVER: [&str; 3] = ["information_schema", "performance_schema", "mysql"];
+
+/// Words after which no comma leads to another table.
+const ENDS_LIST: [&str; 15] = [
+    "WHERE",
+    "SET",
+    "GROUP",
+    "ORDER",
+    "HAVING",
+    "LIMIT",
+    "VALUES",
+    "VALUE",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "FOR",
+    "LOCK",
+    "WINDOW",
+    "RETURNING",
+];
+
+/// Words between a table and the word that leads to it.
+const BETWEEN: [&str; 12] = [
+    "LOW_PRIORITY",
+    "HIGH_PRIORITY",
+    "DELAYED",
+    "QUICK",
+    "IGNORE",
+    "IF",
+    "NOT",
+    "EXISTS",
+    "LATERAL",
+    "ONLY",
+    "CONCURRENT",
+    "LOCAL",
+];
+
+#[cfg(test)]
+mod tests;
