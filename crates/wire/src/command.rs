@@ -217,7 +217,8 @@ impl<'a> Command<'a> {
             Self::Statistics => ReplyKind::Statistics,
             Self::Quit | Self::StmtClose(_) | Self::SendLongData { .. } => ReplyKind::None,
             Self::ChangeUser(_) => ReplyKind::Auth,
-            Self::BinlogDump(_) | Self::BinlogDumpGtid(_) | Self::Unknown(_) => return None,
+            Self::BinlogDump(_) | Self::BinlogDumpGtid(_) => ReplyKind::Binlog,
+            Self::Unknown(_) => return None,
         })
     }
 

@@ -44,6 +44,10 @@ impl Plugin {
     }
 }
 
+/// The longest password that full authentication takes, as with MySQL. To hash one takes time by
+/// the square of its length, and whoever has none yet may send any.
+pub const PASSWORD_BYTES_MAX: usize = 256;
+
 /// Makes a nonce, or a salt, of random bytes: seven bits of each, without the NUL and the `$` at
 /// which some clients and servers stop reading.
 pub fn nonce_of<const N: usize>(random: [u8; N]) -> [u8; N] {

@@ -4,19 +4,21 @@
 
 use std::fmt;
 
-use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rsa::{
     KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
     PrivateDecryptingKey, PublicEncryptingKey,
 };
 
 use crate::auth::pem;
+use crate::auth::sha2::{self, sha256};
 use crate::connect::SCRAMBLE_BYTES;
 
 /// A server's key pair.
 pub struct ServerKey {
     key: OaepPrivateDecryptingKey,
     pem: Vec<u8>,
+    secret: sha2::Hash,
 }
 
 impl ServerKey {
@@ -34,12 +36,19 @@ impl ServerKey {
     fn of(pair: PrivateDecryptingKey) -> Option<Self> {
         let der: PublicKeyX509Der<'_> = pair.public_key().as_der().ok()?;
         let pem = pem::encode(der.as_ref());
-        Some(Self { key: OaepPrivateDecryptingKey::new(pair).ok()?, pem })
+        let private: Pkcs8V1Der<'_> = pair.as_der().ok()?;
+        let secret = sha256(&[private.as_ref()]);
+        Some(Self { key: OaepPrivateDecryptingKey::new(pair).ok()?, pem, secret })
     }
 
     /// The public key as clients ask for it: PEM text.
     pub fn public_pem(&self) -> &[u8] {
         &self.pem
+    }
+
+    /// Bytes that nobody knows who has not the key pair, and that stay the same with it.
+    pub fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// The password in a client's packet.
@@ -56,6 +65,11 @@ impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ServerKey")
     }
+}
+
+/// What a public key is known by: the SHA-256 of the DER bytes in its PEM text.
+pub fn key_hash(pem: &[u8]) -> Option<sha2::Hash> {
+    Some(sha256(&[&pem::decode(pem)?]))
 }
 
 /// The packet that carries `password` to the server whose public key is `pem`; `None` when the

@@ -3,7 +3,7 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
 
-use crate::auth::crypt;
+use crate::auth::{PASSWORD_BYTES_MAX, crypt};
 use crate::connect::SCRAMBLE_BYTES;
 
 /// A SHA-256 hash.
@@ -43,8 +43,12 @@ pub fn verify_cached(response: &[u8], nonce: &[u8; SCRAMBLE_BYTES], double: &Has
 }
 
 /// Whether `stored`, in the form `$A$005$…` of MySQL's `authentication_string`, was made of
-/// `password`. Takes thousands of hash rounds: about a millisecond.
+/// `password`. Takes thousands of hash rounds: about a millisecond. No password is longer than
+/// [`PASSWORD_BYTES_MAX`].
 pub fn verify_stored(password: &[u8], stored: &[u8]) -> bool {
+    if password.len() > PASSWORD_BYTES_MAX {
+        return false;
+    }
     let Some((rounds, salt, hash)) = split_stored(stored) else { return false };
     let made = crypt::sha256_crypt(password, salt, rounds);
     verify_slices_are_equal(&made, hash).is_ok()
@@ -122,6 +126,16 @@ mod tests {
         let stored = published();
         let salt: [u8; 20] = stored[7..27].try_into().unwrap();
         assert_eq!(make_stored_hash(b"hashcat", &salt), stored);
+    }
+
+    #[test]
+    fn a_password_longer_than_any_is_not_hashed() {
+        let longest = [b'p'; PASSWORD_BYTES_MAX];
+        let stored = make_stored_hash(&longest, b"abcdefghijklmnopqrst");
+        assert!(verify_stored(&longest, &stored));
+        let longer = [b'p'; PASSWORD_BYTES_MAX + 1];
+        let stored = make_stored_hash(&longer, b"abcdefghijklmnopqrst");
+        assert!(!verify_stored(&longer, &stored), "right, and refused all the same");
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn commands_are_told_by_their_first_byte_with_their_fields() {
         (b"\x0d", Command::Debug, Some(ReplyKind::Simple)),
         (b"\x0e", Command::Ping, Some(ReplyKind::Simple)),
         (b"\x11me\0\0", Command::ChangeUser(b"\x11me\0\0"), Some(ReplyKind::Auth)),
-        (b"\x12abc", Command::BinlogDump(b"abc"), None),
+        (b"\x12abc", Command::BinlogDump(b"abc"), Some(ReplyKind::Binlog)),
         (b"\x15abc", Command::RegisterReplica(b"abc"), Some(ReplyKind::Simple)),
         (b"\x16SELECT ?", Command::StmtPrepare(b"SELECT ?"), Some(ReplyKind::Prepare)),
         (
@@ -40,7 +40,7 @@ fn commands_are_told_by_their_first_byte_with_their_fields() {
             Command::StmtFetch { id: 7, rows: 10 },
             Some(ReplyKind::Fetch),
         ),
-        (b"\x1eabc", Command::BinlogDumpGtid(b"abc"), None),
+        (b"\x1eabc", Command::BinlogDumpGtid(b"abc"), Some(ReplyKind::Binlog)),
         (b"\x1f", Command::ResetConnection, Some(ReplyKind::Simple)),
         (
             b"\xfa\xff\xff\xff\xff\x80\0xyz",

@@ -13,6 +13,7 @@
 //!                   definitions that says CURSOR_EXISTS ends an Execute.
 //! Prepare           ERR | header, parameter definitions, EOF*, column definitions, EOF*
 //! Fetch, FieldList  rows or definitions, EOF* | ERR
+//! Binlog            events, EOF* | ERR; numbers begin anew where the client acknowledges an event
 //! ```
 //!
 //! Where OK may stand, so may ERR; where a packet may stand, so may a progress report.
@@ -47,6 +48,8 @@ pub enum ReplyKind {
     FieldList,
     /// One OK, ERR or EOF packet.
     Simple,
+    /// Events of a binary log, which come like rows: `COM_BINLOG_DUMP` and its like.
+    Binlog,
     /// One packet of text: `COM_STATISTICS`.
     Statistics,
     /// No reply.
@@ -129,6 +132,8 @@ pub struct End {
     pub rows: u64,
     /// How many of its results have columns.
     pub resultsets: u32,
+    /// Whether there was more than one result, with columns or without.
+    pub several: bool,
     /// The payload of its last packet, if that is an OK packet that carries session-track data.
     pub track: Option<Range<usize>>,
     /// Whether the whole reply was one OK (or EOF) packet.

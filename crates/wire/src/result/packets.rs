@@ -63,7 +63,9 @@ impl ReplyTracker {
                 self.part = Part::Done;
                 Ok(Some(Event::End(self.tally.clone())))
             }
-            ReplyKind::Fetch | ReplyKind::FieldList | ReplyKind::None => Err(unexpected(whole)),
+            ReplyKind::Fetch | ReplyKind::FieldList | ReplyKind::Binlog | ReplyKind::None => {
+                Err(unexpected(whole))
+            }
         }
     }
 
@@ -172,6 +174,7 @@ impl ReplyTracker {
         let out_params = std::mem::take(&mut self.out_params);
         if several && (out_params || status.contains(Status::MORE_RESULTS)) {
             self.part = Part::First;
+            self.tally.several = true;
             return track.map(|at| Event::Track { at });
         }
         self.tally.ok_only = self.part == Part::First && !self.beyond_first;

@@ -85,6 +85,7 @@ fn a_result_set_ends_at_its_second_eof_packet() {
     for kind in [ReplyKind::Result, ReplyKind::Execute] {
         let end = end_of(run(kind, OLD, &[b"\x01", COLUMN, EOF, b"\x011", b"\x012", EOF]));
         assert_eq!((end.rows, end.resultsets, end.ok_only), (2, 1, false));
+        assert!(!end.several);
     }
 }
 
@@ -101,6 +102,7 @@ fn several_results_are_one_reply() {
     let end = end_of(run(ReplyKind::Result, OLD, old));
     assert_eq!((end.rows, end.resultsets, end.affected_rows), (1, 2, 6));
     assert_eq!((end.ok_only, end.row_count, end.rows_before), (false, 5, 1));
+    assert!(end.several);
     let new: &[&[u8]] = &[b"\x01", COLUMN, OK_AS_EOF_MORE, b"\x01", COLUMN, b"\x011", OK_AS_EOF];
     let end = end_of(run(ReplyKind::Execute, NEW, new));
     assert_eq!((end.resultsets, end.row_count, end.rows - end.rows_before), (2, -1, 1));

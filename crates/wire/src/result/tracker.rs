@@ -72,7 +72,7 @@ impl ReplyTracker {
     /// Before the first byte of a reply of that kind. `caps` are those agreed with the server.
     pub fn new(kind: ReplyKind, caps: Caps) -> Self {
         let part = match kind {
-            ReplyKind::Fetch | ReplyKind::FieldList => Part::Rows,
+            ReplyKind::Fetch | ReplyKind::FieldList | ReplyKind::Binlog => Part::Rows,
             ReplyKind::None => Part::Done,
             _ => Part::First,
         };
@@ -128,6 +128,11 @@ impl ReplyTracker {
     /// fails. None in the first result.
     pub fn status_so_far(&self) -> Option<Status> {
         Some(self.tally.status).filter(|status| status.contains(Status::MORE_RESULTS))
+    }
+
+    /// The id that results before the one at hand told last; 0 for none.
+    pub const fn insert_id_so_far(&self) -> u64 {
+        self.tally.last_insert_id
     }
 
     /// The sequence number of the last frame seen.
@@ -311,7 +316,7 @@ impl ReplyTracker {
     /// Checks the number of a frame and counts on.
     pub(super) fn count_frame(&mut self, header: Header) -> Result<(), Fault> {
         match self.due {
-            Some(expected) if expected != header.seq => {
+            Some(expected) if expected != header.seq && self.kind != ReplyKind::Binlog => {
                 Err(Fault::Sequence { expected, found: header.seq })
             }
             _ => {
@@ -328,7 +333,7 @@ impl ReplyTracker {
     }
 
     fn count_rows(&mut self, rows: u64) {
-        if self.kind != ReplyKind::FieldList {
+        if !matches!(self.kind, ReplyKind::FieldList | ReplyKind::Binlog) {
             self.tally.rows += rows;
         }
     }

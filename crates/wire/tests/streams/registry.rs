@@ -194,6 +194,7 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             last_insert_id,
             rows,
             resultsets,
+            several: _,
             track,
             ok_only,
             row_count: _,
