@@ -15,6 +15,7 @@ use wire::{Caps, Status};
 use crate::link::{Charset, LinkState};
 use crate::topology::LastFault;
 use crate::users::{Account, Credential, Learned};
+use crate::vars::{KeyHash, Vars};
 
 /// Capabilities that change what the bytes on a connection look like or mean; a session may only
 /// use a lane that has exactly those its client negotiated.
@@ -55,6 +56,32 @@ enum Stage {
     Over,
 }
 
+/// Which public keys of a server a password may be encrypted with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Keys {
+    /// Any that it shows.
+    Any,
+    /// These.
+    Only(Vec<KeyHash>),
+}
+
+impl Keys {
+    /// Those that the variables name.
+    pub fn of_vars(vars: &Vars) -> Self {
+        match vars.get_server_public_key && vars.server_public_keys.is_empty() {
+            true => Self::Any,
+            false => Self::Only(vars.server_public_keys.clone()),
+        }
+    }
+
+    fn have(&self, key: KeyHash) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(keys) => keys.contains(&key),
+        }
+    }
+}
+
 /// What to log in as, and how far it is.
 pub struct BackendLogin {
     account: Arc<Account>,
@@ -63,6 +90,7 @@ pub struct BackendLogin {
     collation: u8,
     /// A Unix socket: clear text does not leave the machine.
     local: bool,
+    keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
     caps: Caps,
@@ -94,6 +122,8 @@ pub enum LoginStep {
         /// The server's error, when it sent one.
         said: Option<(u16, [u8; 5], Vec<u8>)>,
     },
+    /// It will not be: the server shows a public key that it may not have.
+    KeyRefused(KeyHash),
 }
 
 fn failed(fault: LastFault) -> LoginStep {
@@ -136,6 +166,7 @@ impl BackendLogin {
             schema,
             collation,
             local,
+            keys: Keys::Only(Vec::new()),
             tracks: true,
             caps: Caps::NONE,
             thread_id: 0,
@@ -148,6 +179,12 @@ impl BackendLogin {
     #[must_use]
     pub fn untracked(self) -> Self {
         Self { tracks: false, ..self }
+    }
+
+    /// The same, where a password may be encrypted with these keys of the server.
+    #[must_use]
+    pub fn trusting(self, keys: Keys) -> Self {
+        Self { keys, ..self }
     }
 
     /// Whose login it is.
@@ -325,9 +362,14 @@ impl BackendLogin {
         let Secret::Clear(password) = self.account.secret() else {
             return failed(LastFault::NoPassword);
         };
-        let encrypted = AuthMore::parse(payload)
-            .ok()
-            .and_then(|more| rsa::encrypt_password(more.data, password, &scramble));
+        let Ok(shown) = AuthMore::parse(payload) else { return failed(LastFault::Protocol) };
+        let Some(key) = rsa::key_hash(shown.data).map(KeyHash) else {
+            return failed(LastFault::Protocol);
+        };
+        if !self.keys.have(key) {
+            return LoginStep::KeyRefused(key);
+        }
+        let encrypted = rsa::encrypt_password(shown.data, password, &scramble);
         let Some(encrypted) = encrypted else { return failed(LastFault::Protocol) };
         frame::write_packet(out, &mut seq, &encrypted);
         self.stage = Stage::ExpectResult { plugin: Plugin::CachingSha2, scramble };

@@ -42,21 +42,44 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1043, "08S01", "a login does not follow the protocol"),
     row(1045, "28000", "wrong user or password"),
     row(1047, "08S01", "a command is not known, or not possible through a proxy"),
+    row(1047, "HY000", "`LOAD DATA LOCAL`, while `mysql-enable_load_data_local_infile` is false"),
     row(1053, "08S01", "Tidegate stops"),
+    row(1094, "HY000", "`KILL` names a connection that there is not"),
+    row(1095, "HY000", "`KILL` names a connection of another user"),
     row(1105, "HY000", "a state that must not occur; the session ends"),
+    row(
+        1129,
+        "HY000",
+        "so many wrong passwords came from the same address for the same account that this login \
+         was not looked at within `mysql-connect_timeout_client`",
+    ),
     row(1148, "42000", "a rule's `error_msg`"),
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
     row(1210, "HY000", "data was sent for a parameter that a prepared statement does not have"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
+    row(1227, "42000", "a replication command of an account whose attributes forbid it"),
     row(1231, "42000", "a client asks for a character set that servers cannot read"),
+    row(
+        1235,
+        "42000",
+        "a `KILL` does not tell by itself whom it means, or is not alone in its text",
+    ),
     row(1243, "HY000", "a prepared statement does not exist"),
+    row(1295, "HY000", "a text that hides a `KILL` is to be prepared"),
     row(1317, "70100", "the query was killed"),
     row(1421, "HY000", "a prepared statement has no open cursor"),
-    row(1461, "42000", "a client has prepared 16,382 statements"),
+    row(
+        1461,
+        "42000",
+        "a client has prepared 16,382 statements, or texts of as many bytes as \
+         `mysql-prepared_texts_memory_bytes_max` allows it",
+    ),
     row(1835, "HY000", "bytes are no command"),
     row(1907, "70100", "the query ran longer than its limit"),
+    row(1927, "70100", "a client killed its own connection, with MariaDB servers"),
+    row(1957, "HY000", "`KILL QUERY ID`, whose numbers are a server's"),
     row(2003, "HY000", "a server cannot be connected to, for a user with `fast_forward`"),
     row(
         9001,
@@ -66,8 +89,8 @@ pub const ERRORS: &[ErrorRow] = &[
     row(
         9006,
         "Y0000",
-        "a statement that changes data goes to a hostgroup without the server that the session is \
-         tied to, and `mysql-set_query_lock_on_hostgroup` is 1",
+        "a statement that changes data or definitions goes to a hostgroup without the server that \
+         the session is tied to, and `mysql-set_query_lock_on_hostgroup` is 1",
     ),
 ];
 
@@ -105,6 +128,22 @@ pub fn access_denied(user: &[u8], client: &str, with_password: bool) -> SqlError
     )
 }
 
+/// MySQL's 2061, for a server whose public key is not one of those that it may have; not sent to
+/// clients but as the last reason why none could be had.
+pub fn server_key_refused(key: &dyn fmt::Display) -> SqlError {
+    let message = format!(
+        "Authentication requires secure connection: the server shows the public key {key}, which \
+         mysql-server_public_keys does not have"
+    );
+    SqlError { code: 2061, sqlstate: *b"HY000", message }
+}
+
+/// MySQL 1129, for a login that was not looked at in its time.
+pub fn too_many_wrong_passwords() -> SqlError {
+    let message = "Too many wrong passwords for this account from this address: try again later";
+    error(1129, *b"HY000", message.into())
+}
+
 /// MySQL 1043, for a login that does not follow the protocol.
 pub fn bad_handshake(why: &str) -> SqlError {
     error(1043, *b"08S01", format!("Bad handshake: {why}"))
@@ -115,6 +154,11 @@ pub fn unknown_command(name: &str) -> SqlError {
     error(1047, *b"08S01", format!("Unknown command: {name}"))
 }
 
+/// ProxySQL's 1047, for a file of the client that may not be asked for.
+pub fn local_files_unsupported() -> SqlError {
+    error(1047, *b"HY000", "Unsupported 'LOAD DATA LOCAL INFILE' command".into())
+}
+
 /// MySQL 1835, for bytes that are no command.
 pub fn malformed_packet(why: &str) -> SqlError {
     error(1835, *b"HY000", format!("Malformed communication packet: {why}"))
@@ -123,6 +167,13 @@ pub fn malformed_packet(why: &str) -> SqlError {
 /// MySQL 1156, for a packet that does not continue the numbering.
 pub fn packets_out_of_order() -> SqlError {
     error(1156, *b"08S01", "Got packets out of order".into())
+}
+
+/// MySQL 1227, for an account that the operator lets read no binary logs.
+pub fn replication_denied() -> SqlError {
+    let message = "Access denied: mysql_users has replication as false in the attributes of this \
+                   account";
+    error(1227, *b"42000", message.into())
 }
 
 /// MySQL 1153 with ProxySQL's limit.
@@ -167,6 +218,17 @@ pub fn too_many_statements() -> SqlError {
     )
 }
 
+/// MySQL 1461 for texts of as many bytes as there may be.
+pub fn too_long_statements() -> SqlError {
+    error(
+        1461,
+        *b"42000",
+        "Can't create more statements: their texts are as long as \
+         mysql-prepared_texts_memory_bytes_max allows"
+            .into(),
+    )
+}
+
 /// MySQL 1158 for a connection to a server that broke while it worked for this client. (Numbers
 /// from 2000 on are the clients' own: some refuse them in a packet.)
 pub fn lost_connection(server: &str, why: &str) -> SqlError {
@@ -185,6 +247,38 @@ pub fn cannot_connect(server: &str, why: &str) -> SqlError {
 /// MySQL 1053, when Tidegate stops.
 pub fn shutting_down() -> SqlError {
     error(1053, *b"08S01", "Server shutdown in progress".into())
+}
+
+/// MySQL 1094, for a `KILL` of a connection that there is not.
+pub fn unknown_thread(id: u64) -> SqlError {
+    error(1094, *b"HY000", format!("Unknown thread id: {id}"))
+}
+
+/// MySQL 1095, for a `KILL` of another user's connection.
+pub fn not_owner(id: u64) -> SqlError {
+    error(1095, *b"HY000", format!("You are not owner of thread {id}"))
+}
+
+/// MariaDB 1957, for a `KILL QUERY ID`: the proxy's clients have no such numbers.
+pub fn unknown_query(id: u64) -> SqlError {
+    error(1957, *b"HY000", format!("Unknown query id: {id}"))
+}
+
+/// MySQL 1235, for a `KILL` that does not tell by itself whom it means.
+pub fn kill_not_supported() -> SqlError {
+    let message = "This version of Tidegate doesn't yet support 'KILL in this form'";
+    error(1235, *b"42000", message.into())
+}
+
+/// MySQL 1295, for a text that cannot be prepared.
+pub fn not_prepared() -> SqlError {
+    let message = "This command is not supported in the prepared statement protocol yet";
+    error(1295, *b"HY000", message.into())
+}
+
+/// MariaDB 1927, for a client that has killed its own connection.
+pub fn connection_killed() -> SqlError {
+    error(1927, *b"70100", "Connection was killed".into())
 }
 
 /// MySQL 1317, for a query that was killed.

@@ -1,9 +1,14 @@
 //! Why a session keeps a lane after a reply, and what becomes of the lane when it lets go.
 //!
-//! A hold is a named reason; nothing keeps a lane without one. Where queries go while a lane is
-//! held is `session::place`; this module only names and judges.
+//! A hold is a named reason; nothing keeps a lane without one. `after` decides about them when a
+//! command has ended. Where queries go while a lane is held is `session::place`; this module only
+//! names and judges.
 
-use sql::{Effects, Verb};
+use sql::{Effects, Facts, Verb};
+
+mod after;
+
+pub use after::{Ended, Fate, How, Left, after, fate};
 
 /// A set of reasons.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -62,6 +67,13 @@ impl Holds {
     /// a view or a trigger did.
     pub const STATE_CHANGE: Self = Self(1 << 22);
 
+    /// With autocommit off, a transaction may be open of which the server's flags do not tell: a
+    /// savepoint was set. Goes with [`Self::TRANSACTION`].
+    pub const UNTOLD_TRANSACTION: Self = Self(1 << 24);
+
+    /// A statement asked its server for the connection's id, by which rows may be found again.
+    pub const CONNECTION_ID: Self = Self(1 << 25);
+
     /// Reasons for which all later queries must go to the same lane, whatever the rules say.
     pub const PINNING: Self = Self(
         Self::USER_VARIABLE.0
@@ -78,24 +90,24 @@ impl Holds {
             | Self::OPTION.0
             | Self::NEXT_TRANSACTION.0
             | Self::ROW_COUNT.0
-            | Self::STATE_CHANGE.0,
+            | Self::STATE_CHANGE.0
+            | Self::CONNECTION_ID.0,
     );
 
     /// Reasons that end with the next statement.
     pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
 
+    /// Reasons that follow from the configuration, whatever a statement does.
+    pub const STANDING: Self =
+        Self(Self::NO_MULTIPLEX.0 | Self::MULTIPLEXING_OFF.0 | Self::DELAY.0);
+
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
-    const CLEAN: Self = Self(
-        Self::FOUND_ROWS.0
-            | Self::WARNINGS.0
-            | Self::NO_MULTIPLEX.0
-            | Self::MULTIPLEXING_OFF.0
-            | Self::DELAY.0,
-    );
+    const CLEAN: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::STANDING.0);
 
     /// Reasons of which a reset of the connection leaves nothing behind.
     const RESETTABLE: Self = Self(
         Self::TRANSACTION.0
+            | Self::UNTOLD_TRANSACTION.0
             | Self::USER_VARIABLE.0
             | Self::TEMPORARY_TABLE.0
             | Self::GET_LOCK.0
@@ -172,7 +184,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 24] = [
+const NAMES: [(Holds, &str); 26] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -197,29 +209,38 @@ const NAMES: [(Holds, &str); 24] = [
     (Holds::ROW_COUNT, "row_count"),
     (Holds::STATE_CHANGE, "state_change"),
     (Holds::DELAY, "delay"),
+    (Holds::UNTOLD_TRANSACTION, "untold_transaction"),
+    (Holds::CONNECTION_ID, "connection_id"),
 ];
 
-/// The reasons a statement gives once it has been executed, by what its text may do.
-///
-/// `replayed` tells that a `SET` was understood whole and is replayed where it is needed.
-pub fn of_statement(verb: Verb, effects: Effects, replayed: bool) -> Holds {
+/// The reasons that a text gives once it has been executed, by what its statements may do; those of
+/// a `SET` that is sent as it is, and followed no further.
+pub fn of_text(facts: &Facts) -> Holds {
+    let effects = facts.effects;
+    let mut holds = of_effects(effects);
+    if facts.verb == Verb::Set {
+        holds.set(Holds::SET, true);
+        holds.set(Holds::USER_VARIABLE, false);
+    }
+    // behind the first statement there may be one that makes another
+    if facts.verb == Verb::DropTable && !effects.intersects(Effects::MULTI_STATEMENT) {
+        holds.set(Holds::TEMPORARY_TABLE, false);
+    }
+    holds
+}
+
+/// The reasons that these effects give, whatever has them.
+pub fn of_effects(effects: Effects) -> Holds {
     let mut holds = Holds::NONE;
     if !effects.is_empty() {
         for (effect, hold) in BY_EFFECT {
             holds.set(hold, effects.intersects(effect) || holds.intersects(hold));
         }
     }
-    if verb == Verb::Set {
-        holds.set(Holds::SET, !replayed);
-        holds.set(Holds::USER_VARIABLE, false);
-    }
-    if verb == Verb::DropTable {
-        holds.set(Holds::TEMPORARY_TABLE, false);
-    }
     holds
 }
 
-const BY_EFFECT: [(Effects, Holds); 15] = [
+const BY_EFFECT: [(Effects, Holds); 16] = [
     (Effects::SETS_USER_VARIABLE, Holds::USER_VARIABLE),
     (Effects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLE),
     (Effects::LOCKS_TABLES, Holds::LOCK_TABLES),
@@ -235,6 +256,7 @@ const BY_EFFECT: [(Effects, Holds); 15] = [
     (Effects::SETS_LAST_INSERT_ID, Holds::LAST_INSERT_ID),
     (Effects::CHANGES_SESSION, Holds::SET),
     (Effects::UNCLEAR, Holds::NOT_UNDERSTOOD),
+    (Effects::CONNECTION_ID, Holds::CONNECTION_ID),
 ];
 
 #[cfg(test)]
@@ -250,6 +272,8 @@ mod tests {
             ("SELECT @a := 1", &["user_variable"]),
             ("SELECT 1 INTO @a", &["user_variable"]),
             ("DROP TEMPORARY TABLE t", &[]),
+            ("DROP TABLE t; CREATE TEMPORARY TABLE t (a int)", &["temporary_table"]),
+            ("DROP TEMPORARY TABLE t; CREATE TEMPORARY TABLE t (a int)", &["temporary_table"]),
             ("CREATE TEMPORARY TABLE t (a int)", &["temporary_table"]),
             ("LOCK TABLES t READ", &["lock_tables"]),
             ("SELECT GET_LOCK('x', 1)", &["get_lock"]),
@@ -258,21 +282,17 @@ mod tests {
             ("XA START 'a'", &["xa"]),
             ("HANDLER t OPEN", &["handler"]),
             ("CALL p()", &["procedure"]),
+            ("INSERT INTO t VALUES (CONNECTION_ID())", &["connection_id"]),
+            ("SELECT @@pseudo_thread_id", &["connection_id"]),
             ("SET long_query_time = 0.5", &["set"]),
             ("SET ROLE admin", &["set"]),
         ];
         for (text, reasons) in table {
             let facts = sql::facts(text.as_bytes());
-            let holds = of_statement(facts.verb, facts.effects, false);
+            let holds = of_text(&facts);
             let names: Vec<_> = holds.names().collect();
             assert_eq!(&names, reasons, "{text}");
         }
-    }
-
-    #[test]
-    fn a_replayed_set_holds_nothing() {
-        let facts = sql::facts(b"SET NAMES utf8mb4");
-        assert!(of_statement(facts.verb, facts.effects, true).is_empty());
     }
 
     #[test]
@@ -288,8 +308,16 @@ mod tests {
     fn what_nobody_looked_at_is_not_taken_to_end_with_a_reset() {
         let stays = NAMES.iter().filter(|(hold, _)| !hold.end_with_a_reset());
         let names: Vec<_> = stays.map(|(_, name)| *name).collect();
-        let expected =
-            ["lock_tables", "set", "xa", "procedure", "sequence", "not_understood", "option"];
+        let expected = [
+            "lock_tables",
+            "set",
+            "xa",
+            "procedure",
+            "sequence",
+            "not_understood",
+            "option",
+            "connection_id",
+        ];
         assert_eq!(names, expected);
     }
 }

@@ -4,8 +4,10 @@
 /// A value of a JSON text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Json {
-    /// `null`, `true` or `false`.
-    Word,
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`.
+    Null,
     /// A number as it is written.
     Number(String),
     /// A text, its escapes resolved.
@@ -58,6 +60,18 @@ pub(crate) fn pipeline_depth(text: &str) -> Result<Option<u32>, String> {
     }
 }
 
+/// A switch of a column that holds JSON: on, unless it says `false`.
+pub(crate) fn switch(text: &str, name: &str) -> Result<bool, String> {
+    if text.is_empty() {
+        return Ok(true);
+    }
+    match Json::parse(text)?.member(name) {
+        None => Ok(true),
+        Some(Json::Bool(is_on)) => Ok(*is_on),
+        Some(_) => Err(format!("{name} is neither true nor false")),
+    }
+}
+
 struct Reader<'a> {
     rest: &'a str,
     depth: usize,
@@ -87,10 +101,9 @@ impl Reader<'_> {
             b'[' => self.list(),
             b'"' => self.text().map(Json::Text),
             b'-' | b'0'..=b'9' => self.number(),
-            _ => ["null", "true", "false"]
+            _ => [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))]
                 .into_iter()
-                .any(|word| self.take(word))
-                .then_some(Json::Word),
+                .find_map(|(word, value)| self.take(word).then_some(value)),
         };
         self.depth -= 1;
         value
@@ -232,11 +245,11 @@ mod tests {
                     Json::Number("1".into()),
                     Json::Number("-0.5e+3".into()),
                     Json::Text("x\"A\n".into()),
-                    Json::Word,
+                    Json::Null,
                     Json::Object(Vec::new()),
                 ]),
             ),
-            ("a".into(), Json::Word),
+            ("a".into(), Json::Bool(true)),
         ]);
         assert_eq!(json, Ok(expected));
     }

@@ -13,6 +13,7 @@ use wire::result::{ReplyKind, ReplyTracker};
 use wire::{Caps, Status};
 
 use crate::backend::BackendLogin;
+use crate::catalog::Part;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::link::LinkState;
@@ -87,6 +88,10 @@ pub enum Upkeep {
     Names,
     /// The operator's statement for new connections (`mysql-init_connect`).
     InitConnect,
+    /// What it begins with, all of that done.
+    Defaults,
+    /// What there is of stored code.
+    Catalog(Part),
 }
 
 /// Whose reply it is.
@@ -173,8 +178,8 @@ pub struct Marks {
     pub traced: bool,
     /// Its server was asked to tell whenever anything changes in its session.
     pub tells_changes: bool,
-    /// A `SET` failed on it of which a part may have been done: it is reset when its session lets
-    /// go of it.
+    /// A `SET` failed on it of which a part may have been done, or a statement that may have run
+    /// code: it is reset when its session lets go of it.
     pub unsure: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
@@ -227,6 +232,8 @@ pub struct Lane {
     pub traffic: Traffic,
     /// What is prepared on it.
     pub stmts: OnLane,
+    /// The answer to a question of the proxy's own, as far as it has come.
+    pub answer: Vec<u8>,
     queue: VecDeque<InFlight>,
     /// How many commands of the queue are out; more are only gathered on a shared lane.
     sent: usize,
@@ -269,6 +276,7 @@ impl Lane {
             partial: false,
             traffic: Traffic::default(),
             stmts: OnLane::default(),
+            answer: Vec::new(),
             queue: VecDeque::with_capacity(4),
             sent: 0,
             cost_us: 0,
@@ -418,6 +426,11 @@ impl Lane {
     /// What the results before the last one said, of a reply that ended with an error.
     pub fn status_so_far(&self) -> Option<Status> {
         self.tracker.status_so_far()
+    }
+
+    /// The insert id that they told last; 0 for none.
+    pub fn insert_id_so_far(&self) -> u64 {
+        self.tracker.insert_id_so_far()
     }
 
     /// Whether nothing is on its way, in either direction.

@@ -15,9 +15,11 @@
 
 pub mod backend;
 pub mod candidate;
+pub mod catalog;
 pub mod config_fault;
 pub mod error;
 pub mod explain;
+pub mod guesses;
 pub mod holds;
 pub mod hostgroups;
 pub mod idle;

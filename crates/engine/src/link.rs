@@ -152,7 +152,7 @@ impl LinkState {
         if names {
             settings::write_charsets(want, &mut text);
         }
-        for difference in settings::differences(want, have_set) {
+        for difference in settings::assignments(want, have_set) {
             difference.write(&mut text);
         }
         Some(text)

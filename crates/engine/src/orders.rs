@@ -103,12 +103,21 @@ pub enum Order {
 /// A client's `KILL`, on its way to the worker whose session it names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KillRequest {
-    /// The connection id the client named.
-    pub connection: u32,
+    /// Whose session, or sessions.
+    pub whose: Whose,
     /// `true` for `KILL QUERY`, which leaves the session alive.
     pub query_only: bool,
     /// Only sessions of this user are touched; `None` is an administrator's, of any.
     pub user: Option<Vec<u8>>,
+}
+
+/// What a `KILL` names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// One connection, by the id that its client was told.
+    Connection(u32),
+    /// All connections of a user.
+    User(Vec<u8>),
 }
 
 /// The orders of one call, with the bytes that they send.
@@ -164,6 +173,28 @@ impl Orders {
     /// Tells a log line.
     pub fn report(&mut self, event: LogEvent) {
         self.list.push(Order::Report(event));
+    }
+
+    /// Forgets what was ordered for ends that go, but not that they go: of one that is out of the
+    /// books already, nobody would say so again.
+    pub fn drop_for(&mut self, goes: impl Fn(End) -> bool) {
+        self.list.retain(|order| match order {
+            Order::Relay { to: end, .. }
+            | Order::Send { to: end, .. }
+            | Order::Pause(end)
+            | Order::Resume(end)
+            | Order::Redeliver(end)
+            | Order::Deadline { end, .. } => !goes(*end),
+            Order::SendKept { session, lane } => {
+                !goes(End::Client(*session)) && !goes(End::Lane(*lane))
+            }
+            Order::Dial { lane, .. } | Order::Give { lane, .. } => !goes(End::Lane(*lane)),
+            Order::Close(_)
+            | Order::Want { .. }
+            | Order::Kill(_)
+            | Order::LoginEnded { .. }
+            | Order::Report(_) => true,
+        });
     }
 
     /// Forgets everything, keeping the memory.

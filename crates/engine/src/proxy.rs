@@ -4,13 +4,15 @@
 //! Every `on_…` takes an event, changes state and leaves orders in [`Proxy::orders`]; none blocks,
 //! asks the time or touches a socket. What a session does with its events is in `session`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use wire::auth::rsa::ServerKey;
 use wire::result::Event;
-use wire::{Caps, PeerFault};
+use wire::{Caps, Status};
 
-use crate::ids::{ConnectionId, LaneId, SessionId};
+use crate::guesses::Guesses;
+use crate::ids::{ConnectionId, HostgroupId, LaneId, SessionId};
 use crate::lane::history::History;
 use crate::lane::{Lane, Lease};
 use crate::link::{Known, Settings};
@@ -18,7 +20,7 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::LogEvent;
 use crate::route::QueryProcessor;
-use crate::session::{Mirrors, Phase, Session, Warned};
+use crate::session::{Defaults, Killing, Mirrors, Phase, Session, Surveys, Warned};
 pub use crate::session::{Parcel, Replaced};
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
@@ -35,10 +37,14 @@ pub struct Offer {
     /// Collation of a connection that was reset: MySQL goes back to the server's own, `None` for
     /// MariaDB, which keeps the client's.
     pub collation_after_reset: Option<u16>,
+    /// What a server's greeting tells of new sessions.
+    pub status: Status,
     /// What servers make of a client's collation.
     pub collations: Known,
     /// For full `caching_sha2_password` authentication without TLS.
     pub key: ServerKey,
+    /// Wrong passwords that count.
+    pub guesses: Guesses,
     /// What the workers share about prepared statements.
     pub stmts: StmtsOfAll,
 }
@@ -50,7 +56,9 @@ impl Offer {
             server_version: server_version.to_vec(),
             caps,
             collation_after_reset: None,
+            status: Status::AUTOCOMMIT,
             collations: Known::ANY,
+            guesses: Guesses::new(*key.secret()),
             key,
             stmts: StmtsOfAll::default(),
         }
@@ -83,12 +91,16 @@ pub struct Proxy {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) sessions: Slab<SessionId, Session>,
+    /// Sessions with a client by the id that it was told.
+    pub(crate) connections: HashMap<u32, SessionId>,
     pub(crate) lanes: Slab<LaneId, Lane>,
     pub(crate) pool: PoolShard,
     pub(crate) processor: QueryProcessor,
     pub(crate) mirrors: Mirrors,
     /// What reads came to before.
     pub(crate) history: History,
+    /// What is known of stored code, and how it is being read.
+    pub(crate) surveys: Surveys,
     /// Lanes that sessions keep because of warnings or an error.
     pub(crate) warned: Warned,
     /// Shared lanes with commands that were not sent.
@@ -105,6 +117,10 @@ pub struct Proxy {
     pub(crate) texts: Registry,
     /// Schemas that logins have seen to exist.
     pub(crate) schemas_seen: Vec<Arc<[u8]>>,
+    /// What connections to servers begin with, by the server's index, the one met last at the end.
+    pub(crate) defaults: Vec<(usize, Defaults)>,
+    /// Hostgroups of which a login could meet no server, and until when none waits for it.
+    pub(crate) unmet: Vec<(HostgroupId, u64)>,
     /// Settings that sessions have made, latest first.
     pub(crate) settings_seen: Vec<Arc<Settings>>,
     /// Its number among the workers, and how many they are.
@@ -136,11 +152,13 @@ impl Proxy {
             processor: QueryProcessor::new(&snapshot, seed),
             mirrors: Mirrors::new(&snapshot.vars),
             history: History::default(),
+            surveys: Surveys::default(),
             warned: Warned::default(),
             gathering: Vec::new(),
             snapshot,
             offer,
             sessions: Slab::default(),
+            connections: HashMap::new(),
             lanes: Slab::default(),
             now_us: 0,
             started_us: 0,
@@ -149,6 +167,8 @@ impl Proxy {
             spare_digests: Vec::new(),
             texts: Registry::default(),
             schemas_seen: Vec::new(),
+            defaults: Vec::new(),
+            unmet: Vec::new(),
             settings_seen: Vec::new(),
             number: 0,
             workers: 1,
@@ -182,7 +202,9 @@ impl Proxy {
         let scramble = wire::auth::nonce_of(arrival.random);
         let admitted = arrival.admitted;
         let failed = self.has_failed_often(arrival.failed_logins);
+        let connection = arrival.connection.0;
         let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));
+        self.connections.insert(connection, id);
         if failed {
             self.stats.hosts_refused += 1;
             self.close_session(id, None);
@@ -201,6 +223,9 @@ impl Proxy {
         if let Some(session) = self.sessions.get_mut(id) {
             session.input.waits = taken < bytes.len();
             session.input.heard_us = self.now_us;
+            if session.is_in_a_command() {
+                self.watch_unfinished(id);
+            }
         }
         self.check_invariants(id);
         taken
@@ -247,7 +272,7 @@ impl Proxy {
                     taken = end;
                 }
                 Err(fault) => {
-                    self.on_server_fault(id, fault);
+                    self.on_server_fault(id, &fault.to_string());
                     return bytes.len();
                 }
             }
@@ -260,11 +285,12 @@ impl Proxy {
         self.lose_lane(id, LastFault::Os(0));
     }
 
-    fn on_server_fault(&mut self, id: LaneId, fault: PeerFault) {
+    /// A server broke the protocol: that connection is of no more use.
+    pub(crate) fn on_server_fault(&mut self, id: LaneId, fault: &str) {
         self.stats.server_faults += 1;
         if let Some(lane) = self.lanes.get(id) {
             let server = lane.server.clone();
-            self.orders.report(LogEvent::ServerFault { server, fault: fault.to_string() });
+            self.orders.report(LogEvent::ServerFault { server, fault: fault.into() });
         }
         self.lose_lane(id, LastFault::Protocol);
     }
@@ -344,7 +370,26 @@ impl Proxy {
 
     /// A call about this end panicked; the worker lives on without that session.
     pub fn on_panic(&mut self, end: End) {
+        self.stats.panics += 1;
         self.abandon(end);
+    }
+
+    /// A lane has no socket, because the call that was to tell its id panicked.
+    pub fn on_orphan(&mut self, lane: LaneId) {
+        self.abandon(End::Lane(lane));
+    }
+
+    /// A call about no end panicked. Nothing can be given up for it.
+    pub fn on_stray_panic(&mut self) {
+        self.stats.panics += 1;
+    }
+
+    /// The call that was told of this arrival panicked: its session, if it came to that, goes.
+    pub fn on_panic_at_arrival(&mut self, connection: ConnectionId) {
+        match self.connections.get(&connection.0) {
+            Some(id) => self.on_panic(End::Client(*id)),
+            None => self.on_stray_panic(),
+        }
     }
 
     /// A deadline that was ordered has come; it may be out of date.
@@ -380,7 +425,7 @@ impl Proxy {
 
     /// Somebody asked for a session to be killed; returns whether it is one of this worker's.
     pub fn on_kill(&mut self, request: &KillRequest) -> bool {
-        self.kill(request)
+        self.kill(request) == Killing::Done
     }
 
     /// From now on sessions end as soon as they have no transaction open.
@@ -408,6 +453,11 @@ impl Proxy {
     /// The configuration in force.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// Its number among the workers.
+    pub fn number(&self) -> usize {
+        self.number
     }
 
     /// What this worker has counted, as far as it is asked for.

@@ -2,11 +2,15 @@
 //!
 //! There is no event per query. Whether a line is shown is the edge's decision, by [`Level`].
 
+mod printable;
+
 use std::fmt;
 
 use crate::error::SqlError;
 use crate::ids::{ConnectionId, HostgroupId};
 use crate::topology::{LastFault, ServerRef};
+
+pub use printable::Printable;
 
 /// How much attention a line deserves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -139,7 +143,8 @@ impl fmt::Display for LogEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LoginRefused { connection, client, error } => {
-                write!(f, "client {client} (connection {}) refused: {error}", connection.0)
+                let (id, error) = (connection.0, Printable(error));
+                write!(f, "client {client} (connection {id}) refused: {error}")
             }
             Self::HostRefused { client, failures } => write!(
                 f,
@@ -148,23 +153,24 @@ impl fmt::Display for LogEvent {
             ),
             Self::ClientFault { connection, client, phase, fault } => write!(
                 f,
-                "client {client} (connection {}) broke the protocol while {phase}: {fault}",
-                connection.0
+                "client {client} (connection {}) broke the protocol while {phase}: {}",
+                connection.0,
+                Printable(fault)
             ),
             Self::ServerFault { server, fault } => {
-                let hostgroup = server.hostgroup;
+                let (hostgroup, fault) = (server.hostgroup, Printable(fault));
                 write!(f, "server {server} in hostgroup {hostgroup} broke the protocol: {fault}")
             }
             Self::ConnectFailed { server, fault, said } => {
                 let hostgroup = server.hostgroup;
                 write!(f, "connect to server {server} in hostgroup {hostgroup} failed: {fault}")?;
                 if !said.is_empty() {
-                    write!(f, ": {said}")?;
+                    write!(f, ": {}", Printable(said))?;
                 }
                 Ok(())
             }
             Self::InitConnectFailed { server, error } => {
-                let hostgroup = server.hostgroup;
+                let (hostgroup, error) = (server.hostgroup, Printable(error));
                 write!(f, "no new connection in hostgroup {hostgroup} can be used: {error}")
             }
             Self::Shunned { server, fault, for_ms } => write!(
@@ -192,10 +198,12 @@ impl fmt::Display for LogEvent {
                 )
             }
             Self::NoConnection { hostgroup, connection, error } => {
-                write!(f, "connection {} got none to hostgroup {hostgroup}: {error}", connection.0)
+                let (id, error) = (connection.0, Printable(error));
+                write!(f, "connection {id} got none to hostgroup {hostgroup}: {error}")
             }
             Self::Broken { connection, what } => {
-                write!(f, "connection {} ended by an internal error: {what}", connection.0)
+                let (id, what) = (connection.0, Printable(what));
+                write!(f, "connection {id} ended by an internal error: {what}")
             }
         }
     }

@@ -5,12 +5,18 @@
 
 use std::sync::Arc;
 
-use sql::{Digest, Digester, Facts, Hints, KnownFacts, Omitted};
+use sql::{Digest, Digester, Effects, Facts, Hints, KnownFacts, Modes, Omitted, Reach};
 
 use crate::ids::HostgroupId;
 use crate::rules::{DigestRef, Multiplex, Observer, RuleInput, RuleScratch, RuleStep, RuleVerdict};
 use crate::snapshot::Snapshot;
 use crate::vars::Vars;
+
+mod conduct;
+mod forms;
+
+pub use conduct::{Conduct, Why};
+use forms::{Forms, Reading, UNCERTAIN};
 
 /// A query and who sent it.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +40,11 @@ pub struct Query<'a> {
     pub digest: Option<Digest<'a>>,
     /// A prepared statement is executed: its text is never rewritten.
     pub execute: bool,
-    /// The copy of a query that is mirrored: annotations are not looked at.
-    pub mirror: bool,
+    /// Annotations are looked at: not in the copy of a query that is mirrored, nor where the
+    /// account has none.
+    pub annotations: bool,
+    /// How its server reads the text.
+    pub modes: Modes,
 }
 
 /// Everything that was decided about a query before it is placed.
@@ -112,6 +121,7 @@ pub struct Mirror {
 pub struct QueryProcessor {
     rules: RuleScratch,
     digester: Digester,
+    forms: Forms,
     facts: KnownFacts,
     last: LastDigest,
     random: u64,
@@ -135,6 +145,7 @@ impl QueryProcessor {
         Self {
             rules: snapshot.rules.scratch(),
             digester: Digester::new(),
+            forms: Forms::default(),
             facts: KnownFacts::default(),
             last: LastDigest::default(),
             random: seed,
@@ -198,16 +209,29 @@ impl QueryProcessor {
             execute: query.execute,
             random: next_random(&mut self.random),
         };
-        let mut verdict = snapshot.rules.evaluate(&input, &mut self.rules, observer);
+        let forms = &mut self.forms;
+        let mut verdict = match forms.reading(snapshot, &mut self.rules, &input, query.modes) {
+            Reading::AsWritten => snapshot.rules.evaluate(&input, &mut self.rules, observer),
+            Reading::AsRun => {
+                let form = forms.form_of(&input, &snapshot.vars);
+                snapshot.rules.evaluate(&form, &mut self.rules, observer)
+            }
+            Reading::Uncertain => RuleVerdict {
+                error_msg: Some(UNCERTAIN.into()),
+                applied: true,
+                ..RuleVerdict::default()
+            },
+        };
         let fast = match verdict.applied {
             true => None,
             false => snapshot.fast_routing.find(query.username, query.schemaname, verdict.flag),
         };
         verdict.destination = fast.or(verdict.destination);
+        let hints = self.last.hints(&snapshot.vars, query, &verdict);
         let mut route = of_verdict(&snapshot.vars, verdict);
         route.fast_routed = fast.is_some();
-        if self.last.has_comment && !query.mirror {
-            obey(&sql::parse_hints(&self.last.comment), &snapshot.vars, &mut route);
+        if let Some(hints) = hints {
+            obey(&hints, &snapshot.vars, &mut route);
         }
         if route.rewritten && self.last.hash.is_some() {
             let options = snapshot.vars.digest_options();
@@ -226,8 +250,11 @@ impl QueryProcessor {
     ) -> Option<HostgroupId> {
         /// Neither a table nor a column anybody has a rule for.
         const WRITE: &[u8] = b"UPDATE t SET c=1";
+        if snapshot.rules.is_empty() && snapshot.fast_routing.is_empty() {
+            return None;
+        }
         let query = Query { text: WRITE, digest: None, execute: true, ..*query };
-        self.route_observed(snapshot, &query, &mut Unheard).destination
+        self.route_observed(snapshot, &query, &mut Uncounted).destination
     }
 
     /// The digest of the last query, as rewritten; `None` when digests are off.
@@ -239,8 +266,18 @@ impl QueryProcessor {
     pub fn facts(&mut self, text: &[u8]) -> Facts {
         match self.last.digest() {
             Some(digest) => self.facts.facts(text, &digest),
-            None => sql::facts(text),
+            None => self.facts.facts_without_digest(text),
         }
+    }
+
+    /// What the text reaches that facts were asked of last, where that follows from its digest.
+    pub fn reach(&self, epoch: u64) -> Option<Effects> {
+        self.facts.reach(epoch)
+    }
+
+    /// Notes it.
+    pub fn note_reach(&mut self, reach: Reach) {
+        self.facts.note_reach(reach);
     }
 
     /// The text of the last query as rules rewrote it, when its route says so.
@@ -267,11 +304,12 @@ impl QueryProcessor {
     }
 }
 
-/// Sees everything and tells nobody.
-struct Unheard;
+/// Counts nothing: it is asked what would be.
+struct Uncounted;
 
-impl Observer for Unheard {
-    const WATCHES: bool = true;
+impl Observer for Uncounted {
+    const WATCHES: bool = false;
+    const COUNTS: bool = false;
 
     fn on_rule(&mut self, _: &RuleStep<'_>) {}
 }
@@ -281,6 +319,18 @@ impl LastDigest {
         let first_comment = self.has_comment.then_some(self.comment.as_slice());
         let omitted = self.omitted;
         self.hash.map(|hash| Digest { hash, text: &self.text, first_comment, omitted })
+    }
+
+    /// The annotations of the last query that are to be followed.
+    fn hints(&self, vars: &Vars, query: &Query<'_>, verdict: &RuleVerdict) -> Option<Hints<'_>> {
+        if !self.has_comment || !query.annotations {
+            return None;
+        }
+        match vars.query_processor_first_comment_parsing {
+            0 => None,
+            1 => Some(where_silent(sql::parse_hints(&self.comment), verdict)),
+            _ => Some(sql::parse_hints(&self.comment)),
+        }
     }
 
     fn keep(&mut self, digest: Digest<'_>) {
@@ -329,6 +379,19 @@ fn of_verdict(vars: &Vars, verdict: RuleVerdict) -> Route {
         flag: verdict.flag,
         applied: verdict.applied,
         fast_routed: false,
+    }
+}
+
+/// Annotations where no rule said anything.
+fn where_silent<'a>(hints: Hints<'a>, verdict: &RuleVerdict) -> Hints<'a> {
+    Hints {
+        hostgroup: hints.hostgroup.filter(|_| verdict.destination.is_none()),
+        cache_ttl_ms: hints.cache_ttl_ms.filter(|_| verdict.cache_ttl_ms.is_none()),
+        timeout_ms: hints.timeout_ms.filter(|_| verdict.timeout_ms.is_none()),
+        delay_ms: hints.delay_ms.filter(|_| verdict.delay_ms.is_none()),
+        retries: hints.retries.filter(|_| verdict.retries.is_none()),
+        mirror: hints.mirror.filter(|_| verdict.mirror_hostgroup.is_none()),
+        ..hints
     }
 }
 

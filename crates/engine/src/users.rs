@@ -34,7 +34,30 @@ pub enum Credential {
     CachingSha2(Box<[u8]>),
 }
 
+/// In what form a password is stored, which decides what a login asks of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// There is none.
+    Empty,
+    /// Clear text.
+    Clear,
+    /// A hash of `mysql_native_password`.
+    Native,
+    /// A hash of `caching_sha2_password`.
+    CachingSha2,
+}
+
 impl Credential {
+    /// The form that it is stored in.
+    pub fn form(&self) -> Form {
+        match self {
+            Self::Empty => Form::Empty,
+            Self::Clear { .. } => Form::Clear,
+            Self::Native(_) => Form::Native,
+            Self::CachingSha2(_) => Form::CachingSha2,
+        }
+    }
+
     fn parse(stored: &[u8]) -> Result<Self, String> {
         if stored.is_empty() {
             return Ok(Self::Empty);
@@ -110,6 +133,10 @@ pub struct Account {
     pub max_connections: u32,
     /// Commands of several sessions on one connection; `None` for what its hostgroups say.
     pub pipeline_depth: Option<u32>,
+    /// It may read binary logs, as far as servers let it.
+    pub replication: bool,
+    /// Annotations in its statements are followed.
+    pub annotations: bool,
     /// Client connections now, over all workers; shared by all versions of the account.
     pub connected: Arc<AtomicU32>,
     /// Until when servers are not asked for more connections of it, because one allows no more.
@@ -173,6 +200,7 @@ impl Account {
             let Self { transaction_persistent, fast_forward, frontend, .. } = account;
             let flags = (*transaction_persistent, *fast_forward, *frontend);
             let limits = (*max_connections, account.pipeline_depth);
+            let flags = (flags, account.replication, account.annotations);
             (*default_hostgroup, default_schema.clone(), limits, flags)
         };
         columns(self) == columns(before)
@@ -190,6 +218,10 @@ impl Account {
 #[derive(Default)]
 pub struct Users {
     by_name: HashMap<Box<[u8]>, Arc<Account>>,
+    /// How many of those that clients may use are stored as a hash, by the two forms.
+    hashed: [u64; 2],
+    /// How many clients may use.
+    usable: u64,
 }
 
 impl Users {
@@ -222,6 +254,13 @@ impl Users {
                 Err(mut found) => faults.append(&mut found),
             }
         }
+        for account in users.by_name.values().filter(|account| account.frontend) {
+            users.usable += 1;
+            let form = account.credential.form();
+            for (count, counted) in users.hashed.iter_mut().zip([Form::Native, Form::CachingSha2]) {
+                *count += u64::from(form == counted);
+            }
+        }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
     }
 
@@ -230,12 +269,29 @@ impl Users {
         self.by_name.get(name).filter(|account| account.frontend)
     }
 
+    /// The form of a password that nobody has: as frequent among numbers as it is among accounts,
+    /// so that a name is not told from another one by whether it exists.
+    pub fn form_of_nobody(&self, number: u64) -> Form {
+        let [native, sha2] = self.hashed;
+        match number % self.usable.max(1) {
+            place if place < native => Form::Native,
+            place if place < native + sha2 => Form::CachingSha2,
+            _ => Form::Clear,
+        }
+    }
+
     /// The version in force of an account that a session logged in with; `None` when the session
     /// has to go on with its own: the account was removed, or has a new password that is stored as
     /// a hash and that nobody has told yet.
     pub fn successor(&self, account: &Account) -> Option<&Arc<Account>> {
         let next = self.by_name.get(account.name.as_bytes())?;
         next.can_take_over(account).then_some(next)
+    }
+
+    /// Whether an account is in force no more, or has another password by now.
+    pub fn has_changed(&self, account: &Account) -> bool {
+        let now = self.by_name.get(account.name.as_bytes());
+        now.is_none_or(|now| now.credential != account.credential)
     }
 
     /// How many accounts are in force.
@@ -256,6 +312,24 @@ impl Users {
 
 fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
     ConfigFault { table: TABLE, row: Some(row), column: column.into(), reason: reason.into() }
+}
+
+/// What `attributes` say of an account.
+#[derive(Default)]
+struct Attributes {
+    pipeline_depth: Option<u32>,
+    replication: bool,
+    annotations: bool,
+}
+
+impl Attributes {
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            pipeline_depth: json::pipeline_depth(text)?,
+            replication: json::switch(text, "replication")?,
+            annotations: json::switch(text, "annotations")?,
+        })
+    }
 }
 
 fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
@@ -296,10 +370,12 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         faults.push(fault(index, "password", reason));
         Credential::Empty
     });
-    let pipeline_depth = json::pipeline_depth(&row.attributes).unwrap_or_else(|reason| {
-        faults.push(fault(index, "attributes", reason));
-        None
-    });
+    let mut of_attributes = Attributes::default();
+    match Attributes::read(&row.attributes) {
+        Ok(read) => of_attributes = read,
+        Err(reason) => faults.push(fault(index, "attributes", reason)),
+    }
+    let Attributes { pipeline_depth, replication, annotations } = of_attributes;
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -314,6 +390,8 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         frontend: row.frontend == 1,
         max_connections,
         pipeline_depth,
+        replication,
+        annotations,
         connected: Arc::default(),
         full_until_us: AtomicU64::default(),
     })
@@ -361,6 +439,36 @@ mod tests {
     }
 
     #[test]
+    fn nobody_s_password_has_the_forms_that_accounts_have_as_often() {
+        let native = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+        let sha2 = [b"$A$005$".as_slice(), &[b'x'; 63]].concat();
+        let backend = UserRow { frontend: 0, ..row("e", native) };
+        let rows = [row("a", b"x"), row("b", native), row("c", &sha2), row("d", b""), backend];
+        let users = Users::compile(&rows).unwrap();
+        let forms: Vec<_> = (8..12).map(|number| users.form_of_nobody(number)).collect();
+        assert_eq!(forms, [Form::Native, Form::CachingSha2, Form::Clear, Form::Clear]);
+        assert_eq!(Users::default().form_of_nobody(5), Form::Clear);
+    }
+
+    #[test]
+    fn attributes_switch_off_what_is_on() {
+        let with = |attributes: &str| UserRow { attributes: attributes.into(), ..row("a", b"") };
+        let read = |attributes| {
+            let users = Users::compile(&[with(attributes)]).map_err(|faults| faults[0].to_string());
+            users.map(|users| users.find(b"a").map(|a| (a.replication, a.annotations)).unwrap())
+        };
+        assert_eq!(read(""), Ok((true, true)));
+        assert_eq!(read(r#"{"spiffe_id": 1}"#), Ok((true, true)));
+        assert_eq!(read(r#"{"replication": false}"#), Ok((false, true)));
+        assert_eq!(read(r#"{"annotations": false, "replication": true}"#), Ok((true, false)));
+        let wrong = "mysql_users row 1 column attributes: annotations is neither true nor false";
+        assert_eq!(read(r#"{"annotations": 0}"#), Err(wrong.to_owned()));
+        let first = Users::compile(&[with("")]).unwrap();
+        let next = first.recompile(&[with(r#"{"annotations": false}"#)]).unwrap();
+        assert!(!next.find(b"a").unwrap().annotations, "a change comes into force");
+    }
+
+    #[test]
     fn the_account_s_limit_counts_clients() {
         let mut limited = row("a", b"");
         limited.max_connections = 1;
@@ -390,10 +498,13 @@ mod tests {
         old.leave();
         assert_eq!(moved.connected.load(Ordering::Relaxed), 0);
 
+        assert!(!next.has_changed(&old) && first.recompile(&[]).unwrap().has_changed(&old));
+
         let other = b"*0000000000000000000000000000000000000000";
         let hashed = next.recompile(&[row("a", other)]).unwrap();
         assert!(hashed.find(b"a").unwrap().learned.get().is_none());
         assert!(hashed.successor(&old).is_none(), "nobody has told the new password");
+        assert!(hashed.has_changed(&old));
         let clear = next.recompile(&[row("a", b"new")]).unwrap();
         assert!(clear.successor(&old).is_some());
         assert!(clear.recompile(&[]).unwrap().successor(&old).is_none(), "it was removed");

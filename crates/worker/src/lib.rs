@@ -135,6 +135,8 @@ pub struct Worker {
     /// Received bytes for a receiver beyond which its sender is paused.
     backlog_max: usize,
     draining: bool,
+    /// Asked whether a call of the proxy panics; `None` but in simulations.
+    panics: Option<Box<dyn FnMut() -> bool + Send>>,
     /// Orders being carried out; swapped with the proxy's so that both keep their memory.
     orders: engine::orders::Orders,
 }
@@ -154,6 +156,7 @@ impl Worker {
             congested: Vec::new(),
             backlog_max,
             draining: false,
+            panics: None,
             orders: engine::orders::Orders::default(),
         }
     }

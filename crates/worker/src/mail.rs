@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
-use engine::orders::{End, KillRequest};
+use engine::orders::{End, KillRequest, Order};
 use engine::proxy::{Parcel, Replaced};
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
@@ -89,19 +89,30 @@ impl Worker {
             }
             Mail::Given { socket, parcel } => {
                 if let Some(sock) = io.attach(socket) {
-                    let lane = self.proxy.on_given(parcel);
-                    self.bind(End::Lane(lane), sock);
+                    match self.mention(|proxy| proxy.on_given(parcel)) {
+                        Some(lane) => self.bind(End::Lane(lane), sock),
+                        None => {
+                            io.close(sock);
+                            self.abandon_orphans();
+                        }
+                    }
                 }
             }
-            Mail::Permit(hostgroup) => self.proxy.on_permit(hostgroup),
-            Mail::Want { hostgroup, worker } => self.proxy.on_want(hostgroup, worker),
+            Mail::Permit(hostgroup) => {
+                self.mention(|proxy| proxy.on_permit(hostgroup));
+            }
+            Mail::Want { hostgroup, worker } => {
+                self.mention(|proxy| proxy.on_want(hostgroup, worker));
+            }
             Mail::Snapshot { snapshot, places, backlog_max, tell } => {
                 self.outside.places = places;
                 self.outside.shared.set_clients_max(snapshot.vars.max_connections);
                 self.backlog_max = backlog_max;
                 tell(self.proxy.on_snapshot(snapshot));
             }
-            Mail::Kill(request) => drop(self.proxy.on_kill(&request)),
+            Mail::Kill(request) => {
+                self.mention(|proxy| proxy.on_kill(&request));
+            }
             Mail::Listen { socket, on } => {
                 if !self.draining && io.take_listener(socket).is_some() {
                     self.add_door(&on);
@@ -134,7 +145,25 @@ impl Worker {
                 self.say_where(io, &mut share);
                 tell(share);
             }
-            Mail::KillNow { request, tell } => tell(self.proxy.on_kill(&request)),
+            Mail::KillNow { request, tell } => {
+                tell(self.mention(|proxy| proxy.on_kill(&request)).unwrap_or(false));
+            }
+        }
+    }
+
+    /// Gives up lanes without a socket: the call that was to tell their ids panicked.
+    fn abandon_orphans(&mut self) {
+        let dials = |lane| {
+            let orders = self.proxy.orders.list.iter();
+            orders
+                .into_iter()
+                .any(|order| matches!(order, Order::Dial { lane: l, .. } if *l == lane))
+        };
+        let lanes = self.proxy.lanes().map(|(id, _)| id);
+        let orphans: Vec<_> =
+            lanes.filter(|id| self.sock(End::Lane(*id)).is_none() && !dials(*id)).collect();
+        for lane in orphans {
+            self.proxy.on_orphan(lane);
         }
     }
 

@@ -96,7 +96,10 @@ impl Worker {
                 }
             }
             Order::Kill(request) => {
-                for worker in &self.peers {
+                // this one has looked among its own
+                let own = self.proxy.number();
+                let others = self.peers.iter().enumerate().filter(|(number, _)| *number != own);
+                for (_, worker) in others {
                     // a full mailbox drops the kill, as a lost packet would; the client can repeat
                     let _ = worker.post(Mail::Kill(request.clone()));
                 }
@@ -146,7 +149,7 @@ impl Worker {
             };
             if backlog > self.backlog_max && !self.congested.contains(&end) {
                 self.congested.push(end);
-                self.proxy.on_congested(end);
+                self.tell(end, (), |proxy| proxy.on_congested(end));
             }
         }
         at + count
@@ -159,12 +162,16 @@ impl Worker {
         server: &engine::topology::Server,
     ) {
         let Some(addr) = self.outside.places.find(server) else {
-            return self.proxy.on_dialed(lane, Err(NAME_UNKNOWN.cast_signed()));
+            return self.not_dialed(lane, NAME_UNKNOWN.cast_signed());
         };
         match io.connect(addr) {
             Ok(sock) => self.bind(End::Lane(lane), sock),
-            Err(failure) => self.proxy.on_dialed(lane, Err(failure.errno)),
+            Err(failure) => self.not_dialed(lane, failure.errno),
         }
+    }
+
+    fn not_dialed(&mut self, lane: LaneId, errno: i32) {
+        self.tell(End::Lane(lane), (), |proxy| proxy.on_dialed(lane, Err(errno)));
     }
 
     fn close<D: Driver>(&mut self, io: &mut Edge<D>, end: End) {

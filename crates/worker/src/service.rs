@@ -1,6 +1,6 @@
 //! What happens on the loop, told to the proxy; what the proxy orders, done at once.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use engine::orders::End;
@@ -30,10 +30,41 @@ impl Worker {
         otherwise: R,
         call: impl FnOnce(&mut Proxy) -> R,
     ) -> R {
-        catch_unwind(AssertUnwindSafe(|| call(&mut self.proxy))).unwrap_or_else(|_| {
+        self.attempt(call).unwrap_or_else(|| {
             self.proxy.on_panic(end);
             otherwise
         })
+    }
+
+    /// Tells the proxy something that is about no end; a panic is counted.
+    pub(crate) fn mention<R>(&mut self, call: impl FnOnce(&mut Proxy) -> R) -> Option<R> {
+        let result = self.attempt(call);
+        if result.is_none() {
+            self.proxy.on_stray_panic();
+        }
+        result
+    }
+
+    /// Calls the proxy; `None` when the call panicked.
+    fn attempt<R>(&mut self, call: impl FnOnce(&mut Proxy) -> R) -> Option<R> {
+        let (proxy, planted) = (&mut self.proxy, &mut self.panics);
+        let attempt = AssertUnwindSafe(|| {
+            let mut strike = || planted.as_mut().is_some_and(|strikes| strikes());
+            if strike() {
+                resume_unwind(Box::new("planted in front of the call"));
+            }
+            let result = call(proxy);
+            if strike() {
+                resume_unwind(Box::new("planted behind the call"));
+            }
+            result
+        });
+        catch_unwind(attempt).ok()
+    }
+
+    /// For simulations: before and after each call of the proxy, this is asked whether it panics.
+    pub fn plant_panics(&mut self, strikes: Box<dyn FnMut() -> bool + Send>) {
+        self.panics = Some(strikes);
     }
 }
 
@@ -66,8 +97,15 @@ impl Service for Worker {
             admitted: shared.admit(),
         };
         // the socket must be known before the greeting is sent to it
-        let id = self.proxy.on_accepted(arrival);
-        self.bind(End::Client(id), sock);
+        let connection = arrival.connection;
+        match self.attempt(|proxy| proxy.on_accepted(arrival)) {
+            Some(id) => self.bind(End::Client(id), sock),
+            None => {
+                self.proxy.on_panic_at_arrival(connection);
+                self.outside.shared.leave();
+                io.close(sock);
+            }
+        }
         self.obey(io, &[]);
     }
 
@@ -127,7 +165,7 @@ impl Service for Worker {
         let Some(end) = self.end(sock) else { return };
         if let Some(at) = self.congested.iter().position(|other| *other == end) {
             self.congested.swap_remove(at);
-            self.proxy.on_drained(end);
+            self.tell(end, (), |proxy| proxy.on_drained(end));
             self.obey(io, &[]);
         }
     }
@@ -135,9 +173,9 @@ impl Service for Worker {
     fn on_timer<D: Driver>(&mut self, io: &mut Edge<D>, key: u64) {
         self.at(io);
         if key == TICK {
-            self.proxy.on_tick();
-            let shared = &self.outside.shared;
-            self.proxy.on_overall(|new| shared.add(new));
+            self.mention(Proxy::on_tick);
+            let shared = self.outside.shared.clone();
+            self.mention(|proxy| proxy.on_overall(|new| shared.add(new)));
             io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
         } else {
             let end = timer_end(key);
@@ -166,6 +204,7 @@ impl Service for Worker {
 
 #[cfg(test)]
 mod tests {
+    use engine::orders::Order;
     use engine::proxy::Offer;
     use engine::snapshot::{Draft, Snapshot};
 
@@ -199,16 +238,38 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_costs_its_own_session_and_no_other() {
+    fn a_panic_costs_its_own_session_and_nothing_that_was_ordered_for_others() {
         let mut worker = worker();
         let first = worker.proxy.on_accepted(arrival(1));
         let second = worker.proxy.on_accepted(arrival(2));
-        let taken = worker.tell(End::Client(first), 5, |_| panic!("planted"));
+        worker.proxy.orders.clear();
+        let taken = worker.tell(End::Client(first), 5, |proxy| {
+            for id in [first, second] {
+                proxy.orders.send(End::Client(id), |out| out.push(7));
+            }
+            panic!("planted")
+        });
         assert_eq!(taken, 5);
         let left: Vec<_> = worker.proxy.sessions().map(|(id, _)| id).collect();
         assert_eq!(left, [second]);
         assert_eq!(worker.proxy.stats.panics, 1);
-        let last = format!("{:?}", worker.proxy.orders.list.last());
-        assert_eq!(last, format!("{:?}", Some(engine::orders::Order::Close(End::Client(first)))));
+        let orders = &worker.proxy.orders;
+        let told: Vec<_> = orders.list.iter().map(|order| format!("{order:?}")).collect();
+        let sent = Order::Send { to: End::Client(second), range: 1..2 };
+        let closed = Order::Close(End::Client(first));
+        assert_eq!(told.first(), Some(&format!("{sent:?}")));
+        assert_eq!(told.last(), Some(&format!("{closed:?}")));
+        assert_eq!((told.len(), orders.made.get(1)), (3, Some(&7)), "{told:?}");
+    }
+
+    #[test]
+    fn who_arrives_while_the_proxy_panics_is_nowhere() {
+        let mut worker = worker();
+        let before = std::cell::Cell::new(2);
+        worker.plant_panics(Box::new(move || before.replace(before.get() - 1) == 1));
+        let arrived = worker.attempt(|proxy| proxy.on_accepted(arrival(1)));
+        assert!(arrived.is_none());
+        worker.proxy.on_panic_at_arrival(engine::ids::ConnectionId(1));
+        assert_eq!((worker.proxy.session_count(), worker.proxy.stats.panics), (0, 1));
     }
 }

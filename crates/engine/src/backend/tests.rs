@@ -32,6 +32,10 @@ impl Scene {
         Self { login: BackendLogin::new(account, CLASS, schema, 45, local), seq: 0 }
     }
 
+    fn trusting(self, keys: Keys) -> Self {
+        Self { login: self.login.trusting(keys), ..self }
+    }
+
     /// The server says that; what comes of it, and what it is told.
     fn hears(&mut self, write: impl FnOnce(&mut Vec<u8>, &mut u8)) -> (LoginStep, Vec<u8>) {
         let (mut said, mut out) = (Vec::new(), Vec::new());
@@ -164,20 +168,41 @@ fn a_server_that_has_forgotten_the_password_gets_it_encrypted_or_over_its_socket
     assert!(scene.is_let_in());
 
     let key = rsa::ServerKey::generate().unwrap();
-    let mut scene = Scene::new(account(b"pear"), false);
-    scene.greet(SHA2, everything());
-    assert_eq!(scene.hears(full), (LoginStep::Wait, vec![2]), "it asks for the key");
-    let (step, told) = scene.hears(|out, seq| write_auth_more(out, seq, key.public_pem()));
-    assert_eq!(step, LoginStep::Wait);
-    assert_eq!(key.decrypt(&told, &SCRAMBLE).as_deref(), Some(b"pear".as_slice()));
-    assert!(scene.is_let_in());
+    let print = KeyHash(rsa::key_hash(key.public_pem()).unwrap());
+    for keys in [Keys::Any, Keys::Only(vec![KeyHash([0; 32]), print])] {
+        let mut scene = Scene::new(account(b"pear"), false).trusting(keys);
+        scene.greet(SHA2, everything());
+        assert_eq!(scene.hears(full), (LoginStep::Wait, vec![2]), "it asks for the key");
+        let (step, told) = scene.hears(|out, seq| write_auth_more(out, seq, key.public_pem()));
+        assert_eq!(step, LoginStep::Wait);
+        assert_eq!(key.decrypt(&told, &SCRAMBLE).as_deref(), Some(b"pear".as_slice()));
+        assert!(scene.is_let_in());
+    }
 
     // what is no key
-    let mut scene = Scene::new(account(b"pear"), false);
+    let mut scene = Scene::new(account(b"pear"), false).trusting(Keys::Any);
     scene.greet(SHA2, everything());
     scene.hears(full);
     let nonsense = scene.hears(|out, seq| write_auth_more(out, seq, b"nonsense"));
     assert_eq!(nonsense, (PROTOCOL, Vec::new()));
+}
+
+#[test]
+fn a_server_with_a_key_that_nobody_vouches_for_learns_nothing() {
+    let full = |out: &mut Vec<u8>, seq: &mut u8| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]);
+    let key = rsa::ServerKey::generate().unwrap();
+    let print = KeyHash(rsa::key_hash(key.public_pem()).unwrap());
+    let other = Vars::from_pairs(&[
+        ("mysql-server_public_keys".into(), KeyHash([7; 32]).to_string()),
+        ("mysql-get_server_public_key".into(), "true".into()),
+    ]);
+    for vars in [Vars::default(), other.unwrap()] {
+        let mut scene = Scene::new(account(b"pear"), false).trusting(Keys::of_vars(&vars));
+        scene.greet(SHA2, everything());
+        assert_eq!(scene.hears(full), (LoginStep::Wait, vec![2]), "it asks for the key");
+        let answer = scene.hears(|out, seq| write_auth_more(out, seq, key.public_pem()));
+        assert_eq!(answer, (LoginStep::KeyRefused(print), Vec::new()));
+    }
 }
 
 #[test]

@@ -6,15 +6,16 @@
 mod actions;
 mod request;
 
-use sql::Verb;
+use sql::Hints;
 
-use crate::holds::{self, Holds};
+use crate::holds;
 use crate::ids::HostgroupId;
-use crate::route::{Query, QueryProcessor, Route};
+use crate::route::{Conduct, Query, QueryProcessor, Route, Why};
 use crate::rows::RuleRow;
 use crate::rules::{Condition, Observer, RuleStep};
 use crate::snapshot::Snapshot;
 use crate::topology::{Server, Status};
+use crate::users::Account;
 use crate::vars::Interface;
 
 pub use request::Request;
@@ -95,9 +96,8 @@ pub enum Reason {
     Default,
     /// The user relays without looking, to its default.
     FastForward,
-    /// The session keeps the connection, for these reasons: it goes where the session's writes go,
-    /// whatever names another.
-    Ties(String),
+    /// The session's writes must be able to follow it, or are part of it: it goes where they go.
+    WithWrites(Why),
 }
 
 /// A server of the hostgroup.
@@ -128,7 +128,7 @@ pub fn explain(
     let Some(account) = snapshot.users.find(name.as_bytes()) else {
         return Err(format!("there is no user `{name}` that may log in"));
     };
-    let query = query_of(&request);
+    let query = Query { annotations: account.annotations, ..query_of(&request) };
     let mut processor = QueryProcessor::new(snapshot, 0);
     let mut trace = Trace { snapshot, rules, query, text: request.sql.clone(), steps: Vec::new() };
     let mut route = Route::default();
@@ -149,10 +149,10 @@ pub fn explain(
         }
     }
     let comment = digest.and_then(|digest| digest.first_comment);
-    let hints = comment.map(sql::parse_hints).unwrap_or_default();
     let named = steps.iter().rev().find(|step| {
         step.missed.is_none() && step.actions.iter().any(|(column, _)| *column == DESTINATION)
     });
+    let hints = followed(snapshot, account, comment, named.is_some());
     let reason = match (hints.hostgroup, named) {
         _ if account.fast_forward => Reason::FastForward,
         (Some(_), _) => Reason::Annotation,
@@ -160,10 +160,13 @@ pub fn explain(
         (None, Some(step)) if route.destination.is_some() => Reason::Rule(step.rule_id),
         _ => Reason::Default,
     };
-    let (destination, reason) = match ties(&request, &route).filter(|_| !account.fast_forward) {
+    let with_writes = with_writes(&request, &route).filter(|_| !account.fast_forward);
+    let (destination, reason) = match with_writes {
         Some(why) => {
             let mut processor = QueryProcessor::new(snapshot, 0);
-            (processor.destination_of_writes(snapshot, &query), Reason::Ties(why))
+            let of_writes = processor.destination_of_writes(snapshot, &query);
+            let is_led = of_writes != route.destination;
+            (of_writes, if is_led { Reason::WithWrites(why) } else { reason })
         }
         None => (route.destination, reason),
     };
@@ -184,15 +187,29 @@ pub fn explain(
     })
 }
 
-/// Why a session that reads so keeps the connection from then on, so that it has to be one on which
-/// its writes can run, too.
-fn ties(request: &Request, route: &Route) -> Option<String> {
+/// The annotations in a comment that are followed, where a rule names a hostgroup or none does.
+fn followed<'a>(
+    snapshot: &Snapshot,
+    account: &Account,
+    comment: Option<&'a [u8]>,
+    is_named: bool,
+) -> Hints<'a> {
+    let are_followed = match snapshot.vars.query_processor_first_comment_parsing {
+        0 => false,
+        1 => !is_named,
+        _ => true,
+    };
+    let comment = comment.filter(|_| are_followed && account.annotations);
+    comment.map(sql::parse_hints).unwrap_or_default()
+}
+
+/// Why a statement goes where the writes of its session go, of one in autocommit and outside a
+/// transaction.
+fn with_writes(request: &Request, route: &Route) -> Option<Why> {
     let facts = sql::facts(request.sql.as_bytes());
-    let reads = matches!(facts.verb, Verb::Select | Verb::SelectForUpdate);
-    let holds = holds::of_statement(facts.verb, facts.effects, false);
-    let names: Vec<_> = holds.intersection(Holds::PINNING).names().collect();
-    let ties = reads && route.destination.is_some() && !names.is_empty();
-    ties.then(|| names.join(", "))
+    let conduct = Conduct::of_text(&facts, holds::of_text(&facts));
+    let goes = conduct.goes_with_writes(route.destination, false);
+    conduct.why_with_writes().filter(|_| goes)
 }
 
 /// The query that a complete request describes.
@@ -210,7 +227,8 @@ pub fn query_of(request: &Request) -> Query<'_> {
         text: request.sql.as_bytes(),
         digest: None,
         execute: false,
-        mirror: false,
+        annotations: true,
+        modes: sql::Modes::default(),
     }
 }
 

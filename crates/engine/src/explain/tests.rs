@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::holds::Holds;
 use crate::rows::{FastRoutingRow, ServerRow, UserRow};
 use crate::snapshot::Draft;
 
@@ -123,8 +124,12 @@ fn a_read_that_keeps_its_connection_goes_where_writes_go() {
     {
         let explanation = explained(&draft, text);
         assert_eq!(explanation.hostgroup, HostgroupId(0), "{text}");
-        assert_eq!(explanation.reason, Reason::Ties("user_variable, get_lock".into()), "{text}");
+        let why = Why::Ties(Holds::USER_VARIABLE.union(Holds::GET_LOCK));
+        assert_eq!(explanation.reason, Reason::WithWrites(why), "{text}");
     }
+    let several = explained(&draft, "SELECT 1; DELETE FROM t");
+    assert_eq!(several.hostgroup, HostgroupId(0));
+    assert_eq!(several.reason, Reason::WithWrites(Why::HasMore));
     assert_eq!(explained(&draft, "SELECT @a").hostgroup, HostgroupId(1));
 }
 

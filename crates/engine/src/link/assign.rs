@@ -4,7 +4,7 @@ use wire::collation_table as collation;
 
 use sql::{Assignment, Read, SetStatement, Value, ValueKind};
 
-use super::reading::{client_of, modes_of};
+use super::reading::{PLAIN, client_of, modes_of};
 use super::settings::{self, Settings};
 use super::tracked_table::{Form, Tracked};
 use super::{Charset, LinkState};
@@ -91,17 +91,24 @@ impl Work<'_> {
     fn system_variable(&mut self, name: &[u8], value: &Value<'_>) -> Option<()> {
         let lower = name.to_ascii_lowercase();
         // the proxy's own on every connection that is shared
-        if lower == OF_THE_PROXY {
-            return None;
+        match lower.as_slice() {
+            OF_THE_PROXY => return None,
+            TELLS_SCHEMA => return (flag(self.resolved(value)?) == b"1").then_some(()),
+            _ => {}
         }
         let tracked = Tracked::find(&lower);
         let name = tracked.map_or(&*lower, |tracked| tracked.name.as_bytes());
         if tracked.is_some_and(|tracked| tracked.of_charset) {
             return self.charset_variable(name, value);
         }
+        self.unset_what_it_sets(name)?;
         let form = tracked.map(|tracked| tracked.form);
         if value.kind == ValueKind::Default {
-            let is_what_it_says = form != Some(Form::InvertedFlag);
+            // the join size sets it, wherever that is set again
+            let follows = name == settings::BIG_SELECTS && self.settings.has(settings::JOIN_SIZE);
+            // the server's may be another one by now
+            let is_told = name != settings::SQL_MODE;
+            let is_what_it_says = form != Some(Form::InvertedFlag) && !follows && is_told;
             return is_what_it_says.then(|| self.put(name, None))?;
         }
         let mut text = self.resolved(value)?;
@@ -111,9 +118,25 @@ impl Work<'_> {
         match form {
             Some(Form::Flag | Form::InvertedFlag) => text = flag(text),
             Some(Form::Isolation) => text = isolation(text),
+            Some(Form::Switches) if text == of_all(name) => return self.put(name, None),
+            Some(Form::Switches) => text = switched(self.settings.get(name), &text)?,
             Some(Form::Verbatim) | None => {}
         }
+        // reads ask for the insert id then, which only the connection has
+        if name == b"sql_auto_is_null" && text != b"0" {
+            return None;
+        }
         self.put(name, Some(&text))
+    }
+
+    /// The server sets another variable with it, whatever that was.
+    fn unset_what_it_sets(&mut self, name: &[u8]) -> Option<()> {
+        match name {
+            b"character_set_server" => self.put(b"collation_server", None),
+            b"collation_server" => self.put(b"character_set_server", None),
+            settings::JOIN_SIZE => self.put(settings::BIG_SELECTS, None),
+            _ => Some(()),
+        }
     }
 
     /// One of the character sets alone; they are not what variables of the server give.
@@ -183,6 +206,8 @@ impl Work<'_> {
     fn read(&self, read: Read<'_>, out: &mut Vec<u8>) -> Option<()> {
         let name = match read {
             Read::Session(name) => name.to_ascii_lowercase(),
+            // another server, or another moment, may have another value
+            Read::Global(_) => return None,
             Read::User(name) => [b"@", &*name.to_ascii_lowercase()].concat(),
         };
         let tracked = Tracked::find(&name);
@@ -193,6 +218,12 @@ impl Work<'_> {
         }
         let set = self.before.settings.as_deref().and_then(|settings| settings.get(name));
         match (set, read) {
+            // what is kept of it is less than its value
+            (Some(_), Read::Session(_))
+                if tracked.is_some_and(|tracked| tracked.form == Form::Switches) =>
+            {
+                return None;
+            }
             (Some(value), Read::User(_)) if settings::is_nulled(name, value) => {
                 out.extend_from_slice(b"NULL");
             }
@@ -202,6 +233,9 @@ impl Work<'_> {
             }
             (Some(value), _) => out.extend_from_slice(value),
             (None, Read::User(_)) => out.extend_from_slice(b"NULL"),
+            (None, Read::Session(_)) if name == settings::SQL_MODE => {
+                out.extend_from_slice(PLAIN.as_bytes());
+            }
             (None, Read::Session(_)) if READ_GLOBALLY.contains(&name) => {
                 out.extend_from_slice(b"@@global.");
                 out.extend_from_slice(name);
@@ -215,6 +249,9 @@ impl Work<'_> {
 /// Makes servers tell of any change in their sessions.
 pub(crate) const OF_THE_PROXY: &[u8] = b"session_track_state_change";
 
+/// Makes servers tell of the schema, as every connection is asked to.
+const TELLS_SCHEMA: &[u8] = b"session_track_schema";
+
 /// What stands for `SET NAMES` among the names that a statement sets.
 const NAMES: &[u8] = b"NAMES";
 
@@ -224,11 +261,10 @@ fn is_insert_id(name: &[u8]) -> bool {
 
 /// Variables whose value on a new connection is the global one, and that statements are known to
 /// save or extend.
-const READ_GLOBALLY: [&[u8]; 8] = [
+const READ_GLOBALLY: [&[u8]; 7] = [
     b"foreign_key_checks",
     b"group_concat_max_len",
     b"optimizer_switch",
-    b"sql_mode",
     b"sql_notes",
     b"time_zone",
     b"unique_checks",
@@ -248,6 +284,38 @@ fn flag(text: Vec<u8>) -> Vec<u8> {
 
 fn isolation(text: Vec<u8>) -> Vec<u8> {
     text.to_ascii_uppercase()
+}
+
+/// The text of the value that a new connection has.
+fn of_all(name: &[u8]) -> Vec<u8> {
+    [b"@@global.", name].concat()
+}
+
+/// The text that gives any connection the switches which one has that had `before` and is told
+/// `text`: what a text does not name it leaves as it was. `None` for what is no plain list.
+fn switched(before: Option<&[u8]>, text: &[u8]) -> Option<Vec<u8>> {
+    const OF_A_NEW_ONE: &[u8] = b"default";
+    let new = items(text)?;
+    let restarts = new.iter().any(|item| *item == OF_A_NEW_ONE);
+    let before = before.filter(|_| !restarts).and_then(items);
+    let mut all = before.unwrap_or(vec![OF_A_NEW_ONE.into()]);
+    all.retain(|old| !new.iter().any(|item| switch_of(item) == switch_of(old)));
+    all.extend(new);
+    Some([b"'", &*all.join(&b','), b"'"].concat())
+}
+
+/// The items of a list in quotes, in small letters.
+fn items(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'=');
+    let text = text.strip_prefix(b"'")?.strip_suffix(b"'")?.to_ascii_lowercase();
+    let items = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let item = |item: &[u8]| (!item.is_empty() && item.iter().all(is_plain)).then(|| item.to_vec());
+    items.map(item).collect()
+}
+
+/// The switch that an item turns.
+fn switch_of(item: &[u8]) -> Option<&[u8]> {
+    item.split(|byte| *byte == b'=').next()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! How texts are read under a `sql_mode`, and in a client's character set.
 
+use std::borrow::Cow;
+
 use sql::Modes;
 use wire::collation_table as collation;
 
@@ -42,22 +44,47 @@ pub(super) fn is_wide_id(id: u16) -> bool {
 pub(super) fn modes_of(value: &[u8]) -> Option<Modes> {
     /// Grammars of their own.
     const OTHERS: [&[u8]; 2] = [b"MSSQL", b"ORACLE"];
-    const ANSI: [&[u8]; 4] = [b"ANSI", b"DB2", b"MAXDB", b"POSTGRES"];
-    let upper = value.to_ascii_uppercase();
+    let upper = without_plain(value).to_ascii_uppercase();
     let has = |word: &[u8]| upper.windows(word.len()).any(|part| part == word);
     let is_number = !upper.is_empty() && upper.iter().all(u8::is_ascii_digit) && upper != b"0";
     if is_number || OTHERS.into_iter().any(has) {
         return None;
     }
-    let modes = Modes {
-        no_backslash_escapes: has(b"NO_BACKSLASH"),
-        ansi_quotes: ANSI.into_iter().any(has),
-        wide: false,
-    };
+    let modes = named_by(value);
     // other functions may take out of a value what stands in it
     let calls = upper.iter().filter(|byte| **byte == b'(').count();
     let only_adds = calls == 0 || (calls == 1 && upper.starts_with(b"CONCAT("));
     (modes == Modes::default() || only_adds).then_some(modes)
+}
+
+/// The modes that a value names, whatever else it says.
+pub(super) fn named_by(value: &[u8]) -> Modes {
+    const ANSI: [&[u8]; 4] = [b"ANSI", b"DB2", b"MAXDB", b"POSTGRES"];
+    let upper = without_plain(value).to_ascii_uppercase();
+    let has = |word: &[u8]| upper.windows(word.len()).any(|part| part == word);
+    Modes {
+        no_backslash_escapes: has(b"NO_BACKSLASH"),
+        ansi_quotes: ANSI.into_iter().any(has),
+        wide: false,
+    }
+}
+
+/// The `sql_mode` that a server begins with, unless texts are read in another way under it: what a
+/// session has that was told of no such mode at its login. Has no comma, as what it stands beside.
+pub(super) const PLAIN: &str = "CASE WHEN @@global.sql_mode REGEXP \
+    'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN '' ELSE @@global.sql_mode END";
+
+/// A value with nothing in the places of that one.
+fn without_plain(value: &[u8]) -> Cow<'_, [u8]> {
+    let plain = PLAIN.as_bytes();
+    match value.windows(plain.len()).position(|part| part == plain) {
+        None => Cow::Borrowed(value),
+        Some(at) => {
+            let (before, rest) = value.split_at(at);
+            let rest = rest.get(plain.len()..).unwrap_or_default();
+            Cow::Owned([before, &without_plain(rest)].concat())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +119,9 @@ mod tests {
             ("0", Some(plain)),
             ("'PIPES_AS_CONCAT,IGNORE_SPACE'", Some(plain)),
             ("CONCAT(@@global.sql_mode,',STRICT_ALL_TABLES')", Some(plain)),
+            (PLAIN, Some(plain)),
+            (&format!("CONCAT({PLAIN},',ANSI_QUOTES')"), Some(ansi)),
+            (&format!("REPLACE({PLAIN},'STRICT_ALL_TABLES','')"), Some(plain)),
             ("REPLACE(@@global.sql_mode,'STRICT_ALL_TABLES','')", Some(plain)),
             ("'ANSI,TRADITIONAL'", Some(ansi)),
             ("ansi_quotes", Some(ansi)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sql::Modes;
 
-use super::reading::{client_of, is_wide, modes_of};
+use super::reading::{PLAIN, client_of, is_wide, modes_of, named_by};
 use super::tracked_table::{Form, Place, Tracked};
 
 /// A variable that was set.
@@ -38,6 +38,13 @@ pub struct Settings {
 const SETTINGS_MAX: usize = 64;
 const BYTES_MAX: usize = 4096;
 
+/// How servers read texts, and more.
+pub(super) const SQL_MODE: &[u8] = b"sql_mode";
+
+/// The first sets the second as well.
+pub(super) const JOIN_SIZE: &[u8] = b"max_join_size";
+pub(super) const BIG_SELECTS: &[u8] = b"sql_big_selects";
+
 /// The variable by which servers read texts.
 pub(super) const CLIENT: &[u8] = b"character_set_client";
 
@@ -50,10 +57,25 @@ impl PartialEq for Settings {
 impl Eq for Settings {}
 
 impl Settings {
+    /// Those of a connection that begins with this `sql_mode`; none where it is read as by default.
+    pub fn of_mode(mode: &[u8]) -> Option<Arc<Self>> {
+        let mut value = Vec::new();
+        sql::quote(mode, &mut value);
+        let is_plain = modes_of(&value) == Some(Modes::default());
+        let mut settings = Self::default();
+        settings.set(SQL_MODE, Some(&value));
+        settings.shared().filter(|_| !is_plain)
+    }
+
     /// The value of a variable, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.place(name).ok()?;
         self.list.get(at).map(|setting| &*setting.value)
+    }
+
+    /// Whether a variable was set.
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        self.place(name).is_ok()
     }
 
     /// Whether a user variable was set, to `NULL` or anything else; its name is without `@`.
@@ -107,7 +129,7 @@ impl Settings {
         let mut hasher = DefaultHasher::new();
         self.list.hash(&mut hasher);
         self.hash = hasher.finish();
-        self.modes = self.get(b"sql_mode").and_then(modes_of).unwrap_or_default();
+        self.modes = self.get(SQL_MODE).map(named_by).unwrap_or_default();
         self.is_wide = self.get(CLIENT).and_then(client_of).map(is_wide);
         Some(Arc::new(self))
     }
@@ -126,6 +148,12 @@ pub(super) struct Difference<'a> {
 }
 
 impl Difference<'_> {
+    /// Whether the variable is not set at the end: that comes first, because some variables set
+    /// others.
+    pub(super) fn is_unset(&self) -> bool {
+        self.value.is_none()
+    }
+
     /// Whether it is one of the character sets, which are set by `SET NAMES` first.
     pub(super) fn is_of_charset(&self) -> bool {
         is_of_charset(self.name)
@@ -144,6 +172,8 @@ impl Difference<'_> {
             (Some(value), _) => String::from_utf8_lossy(value),
             // as near to a variable that never was as one comes
             (None, _) if name.starts_with('@') => format!("_binary'',{name}=NULL").into(),
+            // whatever this server begins with
+            (None, _) if self.name == SQL_MODE => PLAIN.into(),
             (None, Some(Form::InvertedFlag)) => format!("@@global.{name}").into(),
             (None, _) => "DEFAULT".into(),
         };
@@ -192,6 +222,20 @@ pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String) {
             *text += &format!(", {name}={}", String::from_utf8_lossy(&setting.value));
         }
     }
+}
+
+/// The variables that have to be assigned to go from `have` to `want`, in that order.
+pub(super) fn assignments<'a>(
+    want: Option<&'a Settings>,
+    have: Option<&'a Settings>,
+) -> impl Iterator<Item = Difference<'a>> {
+    let all = move || differences(want, have);
+    let sized = all().any(|differs| differs.name == JOIN_SIZE);
+    let selects = want.and_then(|want| want.get(BIG_SELECTS)).filter(|_| sized);
+    let again = selects.map(|value| Difference { name: BIG_SELECTS, value: Some(value) });
+    let is_again = move |differs: &Difference<'_>| again.is_some() && differs.name == BIG_SELECTS;
+    let sets = all().filter(move |differs| !differs.is_unset() && !is_again(differs));
+    all().filter(Difference::is_unset).chain(sets).chain(again)
 }
 
 /// The variables whose values differ, by name.

@@ -27,6 +27,8 @@ pub(super) enum Form {
     InvertedFlag,
     /// An isolation level.
     Isolation,
+    /// A list that changes what it names and nothing else.
+    Switches,
 }
 
 /// What is known of a variable.
@@ -58,7 +60,7 @@ const fn charset(name: &'static str) -> Tracked {
     Tracked { of_charset: true, ..row(name, Place::Both, Form::Verbatim) }
 }
 
-use Form::{Flag, InvertedFlag, Isolation, Verbatim};
+use Form::{Flag, InvertedFlag, Isolation, Switches, Verbatim};
 use Place::{Both, MariaDb, MySql, Renamed};
 
 const TABLE: &[Tracked] = &[
@@ -84,6 +86,7 @@ const TABLE: &[Tracked] = &[
     row("max_recursive_iterations", MariaDb, Verbatim),
     row("max_statement_time", MariaDb, Verbatim),
     row("old_mode", MariaDb, Verbatim),
+    row("optimizer_switch", Both, Switches),
     row("optimizer_use_condition_selectivity", MariaDb, Verbatim),
     row("session_track_gtids", MySql, Verbatim),
     row("sql_auto_is_null", Both, Flag),

@@ -16,7 +16,8 @@ fn query(text: &str) -> Query<'_> {
         text: text.as_bytes(),
         digest: None,
         execute: false,
-        mirror: false,
+        annotations: true,
+        modes: sql::Modes::default(),
     }
 }
 
@@ -194,7 +195,7 @@ fn annotations_win_over_rules_but_not_for_mirrored_copies() {
         ..expected.clone()
     };
     assert_eq!(found, annotated_route);
-    let mirrored = processor.route(&snapshot, &Query { mirror: true, ..query(annotated) });
+    let mirrored = processor.route(&snapshot, &Query { annotations: false, ..query(annotated) });
     assert_eq!(mirrored, expected);
 }
 
@@ -298,4 +299,65 @@ fn writes_are_found_by_the_rules_that_do_not_look_at_the_text() {
     assert_eq!(processor.route(&snapshot, &read).destination, Some(HostgroupId(7)));
     assert_eq!(processor.destination_of_writes(&snapshot, &read), None);
     assert_eq!(processor.hits(), [0, 1], "only traffic counts");
+}
+
+#[test]
+fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
+    let refuse = RuleRow {
+        rule_id: 1,
+        active: 1,
+        username: Some("app".into()),
+        match_digest: Some("^DELETE".into()),
+        error_msg: Some("no".into()),
+        ..RuleRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let refused = Some(Answer::Error("no".into()));
+    for text in ["DELETE FROM t", "\u{b}DELETE FROM t", "/*M! DELETE FROM t */"] {
+        assert_eq!(answer(&query(text)), refused, "{text:?}");
+        assert_eq!(answer(&Query { username: b"other", ..query(text) }), None, "{text:?}");
+    }
+    for text in ["/* DELETE */ SELECT 1", "SELECT `DELETE`, \"DELETE\"", "/*!50700 SELECT */ 1"] {
+        assert_eq!(answer(&query(text)), None, "{text:?}");
+    }
+    let hidden = query("SELECT '\\'; DELETE FROM t -- '");
+    assert_eq!(answer(&hidden), None, "one string");
+    let modes = Modes { no_backslash_escapes: true, ..Modes::default() };
+    let first = Query { modes, ..query("/*!1*/ '\\'; DELETE -- '") };
+    assert_eq!(answer(&first), None, "a statement behind another one is not at the beginning");
+    let many: String = (0..9).map(|number| format!("/*!6000{number} x */")).collect();
+    assert_eq!(answer(&query(&many)), Some(Answer::Error(UNCERTAIN.into())));
+    assert_eq!(processor.hits(), [3], "each counts once");
+    let raw = Digester::new().digest(b"\x0bDELETE FROM t", &sql::DigestOptions::default()).hash;
+    assert_eq!(processor.route(&snapshot, &query("\u{b}DELETE FROM t")).digest, Some(raw));
+}
+
+#[test]
+fn annotations_are_followed_where_the_account_and_the_variable_let_them() {
+    let rule = RuleRow {
+        rule_id: 1,
+        active: 1,
+        match_digest: Some("FROM t".into()),
+        destination_hostgroup: Some(1),
+        ..RuleRow::default()
+    };
+    let texts = ["/* hostgroup=7 */ SELECT 1 FROM t", "/* hostgroup=7 */ SELECT 1 FROM u"];
+    for (value, expected) in [
+        ("0", [Some(1), None]),
+        ("1", [Some(1), Some(7)]),
+        ("2", [Some(7); 2]),
+        ("3", [Some(7); 2]),
+    ] {
+        let name = "mysql-query_processor_first_comment_parsing".to_owned();
+        let variables = vec![(name, value.to_owned())];
+        let rules = vec![rule.clone()];
+        let (snapshot, mut processor) = compiled(&Draft { rules, variables, ..Draft::default() });
+        let mut to = |query: &Query<'_>| {
+            processor.route(&snapshot, query).destination.map(|hostgroup| hostgroup.0)
+        };
+        assert_eq!(texts.map(|text| to(&query(text))), expected, "{value}");
+        let without = texts.map(|text| to(&Query { annotations: false, ..query(text) }));
+        assert_eq!(without, [Some(1), None], "{value}");
+    }
 }

@@ -75,7 +75,7 @@ impl<'a> Chain<'a> {
                     applied: self.verdict.applied,
                     iteration: self.iteration,
                 });
-            } else if missed.is_none() {
+            } else if O::COUNTS && missed.is_none() {
                 work.count_hit(place);
             }
             if self.verdict.applied {

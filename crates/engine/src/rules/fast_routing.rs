@@ -55,9 +55,14 @@ impl FastRouting {
         if faults.is_empty() { Ok(compiled) } else { Err(faults) }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_user.is_empty()
+    }
+
     /// The hostgroup for a user, or for all users, in a schema and with a flag.
     pub fn find(&self, username: &[u8], schemaname: &[u8], flag: u32) -> Option<HostgroupId> {
-        if self.by_user.is_empty() {
+        if self.is_empty() {
             return None;
         }
         [username, b""].into_iter().find_map(|username| {

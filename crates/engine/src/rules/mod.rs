@@ -39,7 +39,7 @@ mod spelling;
 mod survey;
 mod verdict;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
@@ -78,6 +78,14 @@ struct Compiled {
     remembers: bool,
     slow: Box<[ConfigFault]>,
     patterns: Patterns,
+    answering: Answering,
+}
+
+/// Whose queries rules may answer.
+#[derive(Debug, Default)]
+struct Answering {
+    anybodys: bool,
+    users: HashSet<Box<[u8]>>,
 }
 
 /// What is the same for all rules of a set.
@@ -150,6 +158,7 @@ impl RuleSet {
         let remembers = rules.len() > FEW || rules.iter().any(asks);
         Ok(Self(Arc::new(Compiled {
             asked: Asked::of(&rules),
+            answering: Answering::of(&rules),
             rules: rules.into(),
             index,
             iterations: options.iterations,
@@ -196,7 +205,9 @@ impl RuleSet {
         };
         match known {
             Some(Known::Verdict(verdict, matched)) => {
-                matched.iter().for_each(|place| work.count_hit(*place as usize));
+                if O::COUNTS {
+                    matched.iter().for_each(|place| work.count_hit(*place as usize));
+                }
                 verdict.clone()
             }
             Some(Known::AllPlaces(listed)) => chain.run(Places::Listed(listed), work, observer),
@@ -226,9 +237,31 @@ impl RuleSet {
         self.0.rules.iter().any(|rule| rule.actions.replacement.is_some())
     }
 
+    /// Whether any active rule may answer a query of this user in the place of a server, so that
+    /// its rules must see the whole of it, as a server does.
+    pub fn may_answer(&self, username: &[u8]) -> bool {
+        let Answering { anybodys, users } = &self.0.answering;
+        *anybodys || (!users.is_empty() && users.contains(username))
+    }
+
     /// Whether no rule is active.
     pub fn is_empty(&self) -> bool {
         self.0.rules.is_empty()
+    }
+}
+
+impl Answering {
+    fn of(rules: &[Rule]) -> Self {
+        let mut answering = Self::default();
+        for rule in rules.iter().filter(|rule| rule.actions.answers()) {
+            match &rule.conditions.username {
+                Some(user) => {
+                    answering.users.insert(user.clone());
+                }
+                None => answering.anybodys = true,
+            }
+        }
+        answering
     }
 }
 

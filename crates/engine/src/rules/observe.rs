@@ -9,6 +9,9 @@ pub trait Observer {
     /// Whether it wants to be told.
     const WATCHES: bool;
 
+    /// Whether the rules that match count it as a hit, if nobody watches.
+    const COUNTS: bool = true;
+
     /// A rule was looked at.
     fn on_rule(&mut self, step: &RuleStep<'_>);
 }

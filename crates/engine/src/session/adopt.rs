@@ -12,9 +12,10 @@ use crate::ids::LaneId;
 use crate::lane::{Held, Lane, Lease};
 use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
-use crate::session::Phase;
+use crate::session::{Phase, Session};
 use crate::snapshot::Snapshot;
 use crate::topology::{LastFault, Status, Topology};
+use crate::users::Users;
 
 /// What came out of force. Letting go of it may take long; no worker should.
 pub struct Replaced {
@@ -73,9 +74,16 @@ impl Proxy {
         }
     }
 
-    /// Sessions and connections go on with their accounts as they are now.
+    /// Sessions and connections go on with their accounts as they are now. A connection that was
+    /// logged in with a password of before, or for an account that is no more, serves nobody else.
     fn adopt_users(&mut self) {
-        let users = &self.snapshot.users;
+        let users = self.snapshot.users.clone();
+        for lane in self.lanes_where(|lane| users.has_changed(&lane.account)) {
+            self.leave_account_of(lane);
+        }
+        if self.snapshot.vars.kill_sessions_of_changed_users {
+            self.end_sessions_of_changed(&users);
+        }
         let sessions = self.sessions.values_mut().filter_map(|session| session.account.as_mut());
         let lanes = self.lanes.values_mut().map(|lane| &mut lane.account);
         for account in sessions.chain(lanes) {
@@ -84,6 +92,30 @@ impl Proxy {
             {
                 *account = next.clone();
             }
+        }
+    }
+
+    /// The account that a connection was logged in with is not to be used any more.
+    fn leave_account_of(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else { return };
+        match lane.lease {
+            Lease::Idle | Lease::Upkeep => self.close_lane(id),
+            Lease::Dialing(_) => self.cancel_dial(id),
+            Lease::Shared => lane.close_unfit(),
+            Lease::Exclusive(_) => lane.marks.single_use = true,
+            Lease::Relay(_) | Lease::Errand(_) => {}
+        }
+    }
+
+    fn end_sessions_of_changed(&mut self, users: &Users) {
+        let goes = |session: &Session| {
+            let account = session.account.as_deref();
+            account.is_some_and(|account| users.has_changed(account)) && !session.is_mirror()
+        };
+        let sessions: Vec<_> =
+            self.sessions.iter().filter(|(_, s)| goes(s)).map(|(id, _)| id).collect();
+        for id in sessions {
+            self.close_session(id, None);
         }
     }
 
@@ -99,6 +131,8 @@ impl Proxy {
         }
         // another server may not have them
         self.schemas_seen.clear();
+        self.defaults.clear();
+        self.unmet.clear();
         for lane in self.lanes.values_mut() {
             match after.find(lane.server.index) {
                 Some(server) => lane.server = server.clone(),

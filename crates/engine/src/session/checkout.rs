@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wire::Caps;
 use wire::collation_table::{UTF8MB4_GENERAL_CI, find_charset_default};
 
-use crate::backend::BackendLogin;
+use crate::backend::{BackendLogin, Keys};
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId};
@@ -235,7 +235,8 @@ impl Proxy {
     pub(crate) fn open_lane(&mut self, dial: Dial) -> LaneId {
         let Dial { server, account, class, schema, collation, lease } = dial;
         let (now_us, local) = (self.now_us, server.is_local_socket());
-        let login = BackendLogin::new(account, class, schema, collation, local);
+        let login = BackendLogin::new(account, class, schema, collation, local)
+            .trusting(Keys::of_vars(&self.snapshot.vars));
         let login = if self.is_told_changes(lease) { login } else { login.untracked() };
         let to = server.clone();
         let id = self.lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
@@ -271,7 +272,7 @@ impl Proxy {
             is_asked = lane.marks.tells_changes;
             note_used(&self.pool, &mut self.server_stats, &lane.server);
         }
-        if !is_asked && job.what != What::Relay {
+        if !is_asked {
             self.ask_for_changes(lane);
         }
         if self.opens_shared(id, lane, &job) {

@@ -43,13 +43,16 @@ impl Proxy {
                         self.infile_bytes(id, taken, rest)
                     } else if running.job.upload.is_some() && sent {
                         self.upload_bytes(id, taken, rest)
+                    } else if running.job.reply == ReplyKind::Binlog && sent {
+                        self.dump_bytes(id, taken, rest)
                     } else {
                         self.hold_input(id, rest)
                     }
                 }
-                Phase::Delayed(_) | Phase::Waiting(_) | Phase::Dialing { .. } => {
-                    self.hold_input(id, rest)
-                }
+                Phase::Unjudged(_)
+                | Phase::Delayed(_)
+                | Phase::Waiting(_)
+                | Phase::Dialing { .. } => self.hold_input(id, rest),
                 Phase::Collecting(span) => {
                     let span = *span;
                     self.collect(id, span, rest)
@@ -83,7 +86,7 @@ impl Proxy {
     }
 
     /// Leaves bytes where they are until the session can serve them.
-    fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
+    pub(crate) fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
         let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
         if rest.len() > INPUT_BYTES_MAX && !session.input.paused {
             session.input.paused = true;
@@ -134,7 +137,7 @@ impl Proxy {
             }
             _ if rest.len() > whole.max(HEADER_BYTES) => {
                 let mut span = Span::begin();
-                if self.must_be_whole(rest.get(HEADER_BYTES..).unwrap_or_default()) {
+                if self.must_be_whole(id, rest.get(HEADER_BYTES..).unwrap_or_default()) {
                     self.keep(id, &[]);
                     return self.collect(id, span, rest);
                 }
@@ -150,6 +153,8 @@ impl Proxy {
     }
 
     fn skip_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        // it may be a prepare
+        self.forget_last_prepared(id);
         let mut span = Span::begin();
         let fed = span.feed(rest);
         if let Some(session) = self.sessions.get_mut(id) {
@@ -232,11 +237,11 @@ impl Proxy {
             Command::Quit => self.end_session(id, true),
             Command::Ping => self.answer_ok(id),
             Command::Statistics => self.answer_statistics(id),
-            Command::ProcessKill(connection) => self.answer_kill(id, connection, false),
+            Command::ProcessKill(connection) => self.answer_kill(id, connection.into(), false),
             Command::ResetConnection => self.on_reset(id),
             Command::ChangeUser(_) => self.on_change_user_command(id, payload),
             Command::BinlogDump(_) | Command::BinlogDumpGtid(_) | Command::RegisterReplica(_) => {
-                self.on_replication(id, raw);
+                self.on_replication(id, raw, &command);
             }
             Command::Unknown(code) => {
                 let name = match payload {

@@ -89,13 +89,17 @@ impl Proxy {
     pub(crate) fn on_session_deadline(&mut self, id: SessionId) {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !session.timing.alarms.fire(now_us) || self.end_if_parted(id) {
+        if !session.timing.alarms.fire(now_us)
+            || self.end_if_parted(id)
+            || self.end_if_unfinished(id)
+        {
             return;
         }
         self.woken(id);
         let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
+            Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
             Phase::Waiting(_) => self.look_again(id),
             Phase::Delayed(_) => self.check_delay(id),
             Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
@@ -118,10 +122,45 @@ impl Proxy {
         }
     }
 
-    fn check_login_time(&mut self, id: SessionId) {
+    /// When a login must be complete.
+    fn login_due_us(&self, id: SessionId) -> u64 {
         let limit_us = self.snapshot.vars.connect_timeout_client_ms * 1000;
-        let Some(session) = self.sessions.get(id) else { return };
-        let at_us = session.timing.idle_since_us.saturating_add(limit_us);
+        let since_us = self.sessions.get(id).map(|session| session.timing.idle_since_us);
+        since_us.unwrap_or(0).saturating_add(limit_us)
+    }
+
+    /// Looks after a client that has sent a part of a command when the rest is overdue.
+    pub(crate) fn watch_unfinished(&mut self, id: SessionId) {
+        let limit_us = self.snapshot.vars.unfinished_command_timeout_ms * 1000;
+        let Some(session) = self.sessions.get(id).filter(|_| limit_us > 0) else { return };
+        self.wake(id, session.input.heard_us.saturating_add(limit_us));
+    }
+
+    /// Ends a session whose client has not gone on with a command for too long, while it was read
+    /// from; whether it did.
+    fn end_if_unfinished(&mut self, id: SessionId) -> bool {
+        let limit_us = self.snapshot.vars.unfinished_command_timeout_ms * 1000;
+        let Some(session) = self.sessions.get(id) else { return true };
+        let input = &session.input;
+        let is_due = limit_us > 0 && self.now_us >= input.heard_us.saturating_add(limit_us);
+        if !session.is_in_a_command() {
+            return false;
+        }
+        if !is_due || input.paused {
+            let since_us = if is_due { self.now_us } else { input.heard_us };
+            if limit_us > 0 {
+                self.wake(id, since_us.saturating_add(limit_us));
+            }
+            return false;
+        }
+        self.stats.unfinished_commands += 1;
+        self.client_fault(id, "a command was not completed in time");
+        self.close_session(id, None);
+        true
+    }
+
+    fn check_login_time(&mut self, id: SessionId) {
+        let at_us = self.login_due_us(id);
         if self.now_us < at_us {
             // that timer was of an earlier login on the same connection
             return self.wake(id, at_us);

@@ -1,21 +1,22 @@
 //! How sessions and their commands end when it is not by a reply, and what becomes of the lanes
 //! they held; a reset, and a change of user, end everything but the session.
 
+use wire::Caps;
 use wire::command;
 use wire::frame::Span;
 
 use crate::backend::CLASS;
 use crate::error::{self, SqlError};
+use crate::holds::{self, Fate, Left};
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Lane, Lease};
+use crate::lane::{Held, Lane, Lease};
 use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
-use crate::session::share::Who;
-use crate::session::{Job, LastResults, Phase, Then, What};
+use crate::session::{Job, LastResults, Phase, Session, Then, What};
 
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
@@ -110,15 +111,8 @@ impl Proxy {
     /// A session is over: its client quit, went away, or was closed.
     pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
         let Some(session) = self.sessions.get(id) else { return };
-        let answers = match &session.phase {
-            Phase::Delayed(delayed) => delayed.job.is_answered(),
-            Phase::Waiting(waiting) => waiting.job.is_answered(),
-            Phase::Running(running) => running.job.is_answered(),
-            Phase::Discarding { .. } => true,
-            _ => false,
-        };
         let is_mirror = session.is_mirror();
-        let counts = answers && !self.is_login(id);
+        let counts = self.owes_answer(id);
         let counter =
             if is_mirror { &mut self.stats.mirrors_failed } else { &mut self.stats.killed };
         *counter += u64::from(counts);
@@ -138,17 +132,30 @@ impl Proxy {
         if was_open && orderly && !is_mirror {
             self.orders.push(Order::Close(End::Client(id)));
         }
-        self.sessions.remove(id);
+        self.remove_session(id);
         self.hand_over_watch(id);
         if is_mirror {
             self.copy_ended();
         }
     }
 
-    fn is_login(&self, id: SessionId) -> bool {
+    /// Takes a session out of the books.
+    pub(crate) fn remove_session(&mut self, id: SessionId) -> Option<Session> {
+        let session = self.sessions.remove(id)?;
+        if !session.is_mirror() {
+            self.connections.remove(&session.client.connection.0);
+        }
+        Some(session)
+    }
+
+    /// Whether a client waits for the answer to a command.
+    pub(crate) fn owes_answer(&self, id: SessionId) -> bool {
+        let owes = |job: &Job| job.is_answered() && job.what != What::LoginSchema;
         match self.sessions.get(id).map(|session| &session.phase) {
-            Some(Phase::Waiting(waiting)) => waiting.job.what == What::LoginSchema,
-            Some(Phase::Running(running)) => running.job.what == What::LoginSchema,
+            Some(Phase::Delayed(delayed)) => owes(&delayed.job),
+            Some(Phase::Waiting(waiting)) => owes(&waiting.job),
+            Some(Phase::Running(running)) => owes(&running.job),
+            Some(Phase::Discarding { .. }) => true,
             _ => false,
         }
     }
@@ -176,12 +183,27 @@ impl Proxy {
         session.ties = None;
         self.forget_handles(id);
         for held in held {
-            let quiet = self.lanes.get(held.lane).is_some_and(Lane::is_quiet);
-            if quiet && held.why.leave_it_clean() {
-                self.offer_lane(held.lane);
-            } else if !self.reset_lane(held.lane, held.why) {
-                self.drop_lane(held.lane);
-            }
+            let fate = self.fate_of(&held, true);
+            self.part_with(held.lane, fate);
+        }
+    }
+
+    /// What becomes of a lane that a session keeps; `for_good` where it gives up all it has.
+    pub(crate) fn fate_of(&self, held: &Held, for_good: bool) -> Fate {
+        let lane = self.lanes.get(held.lane);
+        let quiet = lane.is_none_or(Lane::is_quiet);
+        let unsure = lane.is_some_and(|lane| lane.marks.unsure);
+        let several = lane.is_some_and(|lane| lane.class.contains(Caps::MULTI_STATEMENTS));
+        holds::fate(&Left { why: held.why, for_good, quiet, several, unsure })
+    }
+
+    /// Does with a lane, which no session has any more, what was decided.
+    pub(crate) fn part_with(&mut self, lane_id: LaneId, fate: Fate) {
+        match fate {
+            Fate::Kept => {}
+            Fate::Free => self.offer_lane(lane_id),
+            Fate::Reset if self.reset_lane(lane_id) => {}
+            Fate::Reset | Fate::Closed => self.drop_lane(lane_id),
         }
     }
 
@@ -227,50 +249,6 @@ impl Proxy {
         Some(lane)
     }
 
-    /// Something about this end panicked: its state cannot be trusted, so the session and every
-    /// lane leased to it go at once, and nothing else is touched.
-    pub(crate) fn abandon(&mut self, end: End) {
-        self.stats.panics += 1;
-        self.orders.clear();
-        match end {
-            End::Client(id) => self.leave_shared(id),
-            End::Lane(lane) => self.scatter(lane, Who::All),
-        }
-        let leased = |lane: &Lane| match lane.lease {
-            Lease::Exclusive(id) | Lease::Relay(id) | Lease::Dialing(Some(id)) => Some(id),
-            _ => None,
-        };
-        let id = match end {
-            End::Client(id) => Some(id),
-            End::Lane(lane) => self.lanes.get(lane).and_then(leased),
-        };
-        let lanes: Vec<_> = self
-            .lanes
-            .iter()
-            .filter(|(lane, state)| {
-                end == End::Lane(*lane) || (id.is_some() && leased(state) == id)
-            })
-            .map(|(lane, _)| lane)
-            .collect();
-        for lane in lanes {
-            self.orders.push(Order::Close(End::Lane(lane)));
-            self.forget(lane);
-        }
-        let Some(id) = id else { return };
-        let Some(session) = self.sessions.remove(id) else { return };
-        self.pool.forget_everywhere(id);
-        self.hand_over_watch(id);
-        if session.is_mirror() {
-            self.copy_ended();
-        } else if let Some(account) = &session.account {
-            account.leave();
-        }
-        let (connection, what) =
-            (session.client.connection, "a panic; see the lines before".into());
-        self.orders.report(LogEvent::Broken { connection, what });
-        self.orders.push(Order::Close(End::Client(id)));
-    }
-
     /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
     pub(crate) fn on_reset(&mut self, id: SessionId) {
         self.release_all(id);
@@ -283,7 +261,7 @@ impl Proxy {
             session.want.charset = Charset::Collation(collation);
         }
         session.class = session.caps.intersect(CLASS);
-        session.last = LastResults::default();
+        session.last = LastResults { told: session.auth.told, ..LastResults::default() };
         self.answer_ok(id);
     }
 
@@ -304,7 +282,7 @@ impl Proxy {
         }
         let done = match session.phase {
             Phase::Idle => !session.in_transaction(),
-            Phase::Greeting { .. } | Phase::Login(_) => true,
+            Phase::Greeting { .. } | Phase::Login(_) | Phase::Unjudged(_) => true,
             _ => false,
         };
         if done {

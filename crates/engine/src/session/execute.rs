@@ -7,7 +7,7 @@ use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
 use crate::error;
-use crate::holds::Holds;
+use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::session::place::Placing;
@@ -59,6 +59,9 @@ impl Proxy {
         if route.answer.is_some() {
             return self.answer_by_rule(id, &route, upload);
         }
+        if handle.text.effects.intersects(Effects::KILLS) {
+            return self.execute_kill(id, stmt, raw, upload);
+        }
         let handle = match handle.text.command == Verb::Set.into() && upload.is_none() {
             true => match self.assigning_text(id, stmt, raw) {
                 Some(text) => return self.serve_query(id, None, &text, None, &route),
@@ -67,22 +70,27 @@ impl Proxy {
             false => Some(&*handle),
         };
         let Some(handle) = handle else { return };
-        let effects = handle.text.effects;
+        let text = handle.text.clone();
         let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
-        let shareable = plain && handle.text.shareable && upload.is_none();
-        let (repeatable, holds) = (handle.text.repeatable, handle.text.holds);
-        let (class, tied) = (handle.text.command, handle.data.or(handle.only));
+        let tied = handle.data.or(handle.only);
+        let reach = self.reach_of_handle(id, stmt, route.destination);
+        let effects = text.effects | reach;
+        let holds = text.holds.union(holds::of_effects(reach));
+        let holds = without_ignored(holds, &route);
+        let conduct = text.conduct(holds).reaching(reach);
+        let shareable = plain && text.shareable && reach.is_empty() && upload.is_none();
+        let repeatable = text.repeatable && reach.is_empty();
         let job = Job {
             repeatable,
             effects,
-            holds: without_ignored(holds, &route),
+            holds,
             needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID)
                 || holds.intersects(Holds::LAST_INSERT_ID),
             upload,
             sharing: Self::sharing_of(shareable, &route),
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
-        let placing = Placing::of(&job, route.destination).of_class(class);
+        let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.keep(id, raw);
         match tied {
             None => self.begin_after(id, route.delay_ms, job, &placing),
@@ -102,6 +110,17 @@ impl Proxy {
             && (text.state.has_charsets_of(&session.want) || !saves_strings(&text.text));
         let execute = raw.get(HEADER_BYTES..).filter(|_| reads_alike)?;
         spelled(&text.text, execute, *params, types)
+    }
+
+    /// The text that does what an execution of a `KILL` does.
+    pub(crate) fn kill_spelled(
+        &self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        raw: &[u8],
+    ) -> Option<Vec<u8>> {
+        let handle = self.sessions.get(id)?.handle(stmt).filter(|handle| handle.is_free())?;
+        spelled(&handle.text.text, raw.get(HEADER_BYTES..)?, handle.params, &handle.types)
     }
 
     /// Runs a command about a statement on the lane that has its data, or that alone can have it.
@@ -130,15 +149,8 @@ impl Proxy {
         if handle.data_lost.is_some() {
             return self.swallow(id, upload);
         }
-        let placing = Placing {
-            effects: handle.text.effects,
-            holds: handle.text.holds,
-            destination: handle.destination,
-            fresh: false,
-            reads: false,
-            changes: false,
-        };
-        let placing = placing.of_class(handle.text.command);
+        let conduct = handle.text.conduct(handle.text.holds);
+        let placing = Placing { conduct, destination: handle.destination, fresh: false };
         let tied = handle.data.or(handle.only);
         let job = self.unrouted(What::LongData(stmt), ReplyKind::None);
         let job = Job { retries_left: 0, upload, ..job };
@@ -197,11 +209,14 @@ impl Proxy {
         if !again {
             return false;
         }
-        let mended = match (job.what, step_error.unwrap_or(code)) {
-            (What::Prepare(_) | What::Execute(_), TOO_MANY) => self.close_some(lane_id),
-            (What::Execute(stmt), UNKNOWN) => self.lose_statement(id, lane_id, stmt, false),
-            (What::Execute(stmt), NEEDS_PREPARE) => self.lose_statement(id, lane_id, stmt, true),
-            _ => false,
+        let mended = match mend_of(job.what, job.effects, step_error, code) {
+            Some(Mend::Room) => self.close_some(lane_id),
+            Some(Mend::Anew { stmt, close }) => self.lose_statement(id, lane_id, stmt, close),
+            Some(Mend::NextTime(stmt)) => {
+                self.lose_statement(id, lane_id, stmt, true);
+                false
+            }
+            None => false,
         };
         if let Some(running) = self.running(id)
             && mended
@@ -265,6 +280,43 @@ impl Proxy {
     }
 }
 
+/// What is done about a statement that is not on its server, or has no room there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mend {
+    /// Another statement makes room; then once more.
+    Room,
+    /// What is there is forgotten, and closed if it is there still; then once more.
+    Anew { stmt: ClientStmtId, close: bool },
+    /// The same, but not once more.
+    NextTime(ClientStmtId),
+}
+
+/// What is done about an error of a command about a statement; `of_prepare` is that of the prepare
+/// in front of it.
+///
+/// The error has to say that the command did nothing. Code that a statement runs may end with any
+/// error, behind anything that it did.
+fn mend_of(what: What, effects: Effects, of_prepare: Option<u16>, code: u16) -> Option<Mend> {
+    let runs_code = of_prepare.is_none() && effects.intersects(RUNS_CODE);
+    match (what, of_prepare.unwrap_or(code)) {
+        (What::Prepare(_), TOO_MANY) => Some(Mend::Room),
+        // an execution itself needs no room
+        (What::Execute(_), TOO_MANY) => of_prepare.map(|_| Mend::Room),
+        (What::Execute(stmt), UNKNOWN | NEEDS_PREPARE) if runs_code => Some(Mend::NextTime(stmt)),
+        (What::Execute(stmt), UNKNOWN) => Some(Mend::Anew { stmt, close: false }),
+        (What::Execute(stmt), NEEDS_PREPARE) => Some(Mend::Anew { stmt, close: true }),
+        _ => None,
+    }
+}
+
+/// Statements of which a part may have been done when they fail.
+const RUNS_CODE: Effects = Effects::CALLS_PROCEDURE
+    .union(Effects::TEXT_EXECUTE)
+    .union(Effects::UNCLEAR)
+    .union(Effects::WRITES)
+    .union(Effects::STORED_CODE)
+    .union(Effects::UNKNOWN_CODE);
+
 /// Whether a `SET` may give a user variable a string, which has the character set of its text.
 fn saves_strings(text: &[u8]) -> bool {
     text.contains(&b'@') && text.iter().any(|byte| matches!(byte, b'\'' | b'"'))
@@ -275,4 +327,37 @@ fn is_plain(raw: &[u8]) -> bool {
     let flags_at = HEADER_BYTES + command::STMT_ID.end;
     raw.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE)
         && raw.get(flags_at) == Some(&cursor::NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_that_says_that_nothing_was_done_is_mended() {
+        let stmt = ClientStmtId(7);
+        let (prepare, execute) = (What::Prepare(stmt), What::Execute(stmt));
+        let anew = |close| Some(Mend::Anew { stmt, close });
+        let (read, call) = ("SELECT a FROM t", "CALL p()");
+        let table = [
+            (prepare, read, None, TOO_MANY, Some(Mend::Room)),
+            (prepare, call, None, TOO_MANY, Some(Mend::Room)),
+            (prepare, read, None, UNKNOWN, None),
+            (execute, read, None, UNKNOWN, anew(false)),
+            (execute, read, None, NEEDS_PREPARE, anew(true)),
+            (execute, read, Some(TOO_MANY), UNKNOWN, Some(Mend::Room)),
+            (execute, read, None, TOO_MANY, None),
+            (execute, call, None, UNKNOWN, Some(Mend::NextTime(stmt))),
+            (execute, call, None, NEEDS_PREPARE, Some(Mend::NextTime(stmt))),
+            (execute, call, None, TOO_MANY, None),
+            (execute, call, Some(TOO_MANY), UNKNOWN, Some(Mend::Room)),
+            (execute, "BEGIN NOT ATOMIC SELECT 1; END", None, UNKNOWN, Some(Mend::NextTime(stmt))),
+            (execute, read, None, 1146, None),
+        ];
+        for (what, text, of_prepare, code, mend) in table {
+            let effects = sql::facts(text.as_bytes()).effects;
+            let told = mend_of(what, effects, of_prepare, code);
+            assert_eq!(told, mend, "{what:?} of {text}: {of_prepare:?}, {code}");
+        }
+    }
 }

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::{Lane, Lease};
 use crate::orders::Order;
@@ -47,10 +46,6 @@ impl Proxy {
     /// A lane is free: another worker gets it where its client waits for longer than ours, else the
     /// first waiter that it fits, else it becomes idle.
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
-        if lane.marks.unsure && self.reset_lane(lane_id, Holds::NONE) {
-            return;
-        }
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
         let may_stay = lane.may_be_passed_on() && !lane.marks.unsure;

@@ -1,8 +1,16 @@
-//! Follows the file that a client sends for `LOAD DATA LOCAL INFILE`: packets until an empty one.
+//! Files of clients: when a server may ask for one, and the file that a client sends for
+//! `LOAD DATA LOCAL INFILE`, packets until an empty one.
 //!
 //! Only lengths are looked at; the bytes go to the server as they come.
 
+use sql::{Effects, Facts};
+use wire::Caps;
 use wire::frame::Span;
+
+use crate::error;
+use crate::ids::SessionId;
+use crate::proxy::Proxy;
+use crate::session::{Phase, Stage};
 
 /// How far the file is.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +43,41 @@ impl InfileScan {
             }
             self.span = Span::begin();
         }
+    }
+}
+
+impl Proxy {
+    /// Refuses a statement that loads a file of its client while that is not allowed.
+    pub(crate) fn refused_file(
+        &mut self,
+        id: SessionId,
+        facts: &Facts,
+        upload: Option<Span>,
+    ) -> bool {
+        let refused = facts.effects.intersects(Effects::LOAD_LOCAL)
+            && !self.snapshot.vars.enable_load_data_local_infile;
+        if refused {
+            self.refuse_command(id, upload, error::local_files_unsupported());
+        }
+        refused
+    }
+
+    /// Whether the command of a session loads a file, of a client that lets it be asked for: then
+    /// the server may, and at no other time.
+    pub(crate) fn may_be_asked_for_file(&self, id: SessionId) -> bool {
+        let Some(session) = self.sessions.get(id) else { return false };
+        let Phase::Running(running) = &session.phase else { return false };
+        self.snapshot.vars.enable_load_data_local_infile
+            && session.class.contains(Caps::LOCAL_FILES)
+            && running.job.effects.intersects(Effects::LOAD_LOCAL)
+    }
+
+    /// The client sends a file.
+    pub(crate) fn await_file(&mut self, id: SessionId) {
+        if let Some(running) = self.running(id) {
+            running.stage = Stage::Infile(InfileScan::begin());
+        }
+        self.resume_input(id);
     }
 }
 

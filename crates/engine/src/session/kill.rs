@@ -10,12 +10,12 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Owner};
-use crate::orders::{End, KillRequest};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::checkout::Dial;
 use crate::session::execute::{NEEDS_PREPARE, UNKNOWN};
 use crate::session::prepare::TOO_MANY;
-use crate::session::{Phase, Running, Session, What};
+use crate::session::{Phase, Running, What};
 
 /// Why a running query is being ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,24 +42,8 @@ const INTERRUPTED: u16 = 1317;
 const GRACE_US: u64 = 2_000_000;
 
 impl Proxy {
-    /// Carries out a `KILL` on a session of this worker; returns whether there is such a one.
-    pub(crate) fn kill(&mut self, request: &KillRequest) -> bool {
-        let is_meant = |session: &Session| {
-            session.client.connection.0 == request.connection
-                && request.user.as_ref().is_none_or(|user| session.user().as_bytes() == user)
-                && !session.is_mirror()
-        };
-        let found = self.sessions.iter().find(|(_, session)| is_meant(session)).map(|(id, _)| id);
-        let Some(id) = found else { return false };
-        match request.query_only {
-            true => self.kill_query(id),
-            false => self.close_session(id, None),
-        }
-        true
-    }
-
     /// Ends what a session does.
-    fn kill_query(&mut self, id: SessionId) {
+    pub(crate) fn kill_query(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let job = match &session.phase {
             Phase::Waiting(waiting) => waiting.job,

@@ -11,7 +11,7 @@ use wire::{Caps, Status, frame};
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::SessionId;
-use crate::orders::{End, KillRequest, Order};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::{Answer, Route};
 use crate::session::asked::Rows;
@@ -159,23 +159,12 @@ impl Proxy {
         });
     }
 
-    /// Passes a kill on to whichever worker has the session, and answers OK.
-    pub(crate) fn answer_kill(&mut self, id: SessionId, connection: u32, query_only: bool) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let user = Some(session.user().as_bytes().to_vec());
-        self.orders.push(Order::Kill(KillRequest { connection, query_only, user }));
-        self.answer_ok(id);
-    }
-
     /// Answers a text that is about the proxy's own connection; `false` when it is not.
     pub(crate) fn answered_locally(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> bool {
         const ASKS: Effects =
             Effects::CONNECTION_ID.union(Effects::READS_ROW_COUNT).union(Effects::READS_FOUND_ROWS);
         if facts.effects == Effects::TRANSACTION_END {
             return self.answer_needless_end(id, facts.verb);
-        }
-        if facts.verb == Verb::Kill {
-            return self.answer_kill_text(id, text);
         }
         if facts.effects.intersects(Effects::SHOW_WARNINGS) && self.answer_diagnostics(id, text) {
             return true;
@@ -190,7 +179,8 @@ impl Proxy {
         let is = |called: &[u8]| {
             verb.eq_ignore_ascii_case(b"select ") && name.eq_ignore_ascii_case(called)
         };
-        if is(b"connection_id()") {
+        let is_held = session.held_for(Holds::CONNECTION_ID).is_some();
+        if is(b"connection_id()") && !is_held {
             let value = session.client.connection.0.to_string();
             let column = match self.offer.collations.are_of_mariadb() {
                 true => ColumnDef { kind: ColumnKind::LONG, length: 10, ..number(name) },
@@ -228,12 +218,6 @@ impl Proxy {
         self.answer_ok(id);
         true
     }
-
-    fn answer_kill_text(&mut self, id: SessionId, text: &[u8]) -> bool {
-        let Some((connection, query_only)) = parse_kill(bare(text)) else { return false };
-        self.answer_kill(id, connection, query_only);
-        true
-    }
 }
 
 /// The column of a function that gives a whole number.
@@ -251,30 +235,4 @@ fn number(name: &[u8]) -> ColumnDef<'_> {
 fn bare(text: &[u8]) -> &[u8] {
     let text = text.trim_ascii();
     text.strip_suffix(b";").map_or(text, <[u8]>::trim_ascii_end)
-}
-
-/// `KILL [CONNECTION|QUERY] id`: the id, and whether only its query is meant.
-fn parse_kill(text: &[u8]) -> Option<(u32, bool)> {
-    let text = std::str::from_utf8(text).ok()?;
-    let mut words = text.split_ascii_whitespace().skip(1).peekable();
-    let query = words.next_if(|word| word.eq_ignore_ascii_case("query")).is_some();
-    if !query {
-        words.next_if(|word| word.eq_ignore_ascii_case("connection"));
-    }
-    let id = words.next()?.parse().ok()?;
-    words.next().is_none().then_some((id, query))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kill_is_understood_in_its_three_spellings_only() {
-        assert_eq!(parse_kill(b"KILL 12"), Some((12, false)));
-        assert_eq!(parse_kill(b"kill connection 7"), Some((7, false)));
-        assert_eq!(parse_kill(b"KILL QUERY 9"), Some((9, true)));
-        assert_eq!(parse_kill(b"KILL HARD 9"), None);
-        assert_eq!(parse_kill(b"KILL QUERY ID 9"), None);
-    }
 }

@@ -1,14 +1,15 @@
 //! A client logs in: greeting, handshake response, authentication, and `COM_CHANGE_USER` later.
 //!
-//! What passwords look like on the wire is `wire::auth`; which accounts there are is `users`.
+//! What passwords look like on the wire is `wire::auth`; which accounts there are is `users`;
+//! whether a password is right, and when that is looked at, is `judge`.
 
 use std::sync::Arc;
 
-use wire::auth::{Plugin, native, nonce_of, sha2};
-use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
+use wire::auth::{Plugin, native, nonce_of};
+use wire::connect::{AuthMore, ChangeUser, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
-use wire::reply::{ErrPacket, write_auth_more, write_auth_switch};
+use wire::reply::{ErrPacket, write_auth_more};
 use wire::{Caps, Malformed, Status, frame};
 
 use crate::error::{self, SqlError};
@@ -18,11 +19,11 @@ use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{LastResults, Phase};
-use crate::users::{Account, Credential, Learned};
+use crate::users::Account;
 
 /// What is being waited for in the middle of an authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Expect {
+pub(super) enum Expect {
     /// The response of the plugin that was switched to.
     Response,
     /// Full authentication: the request for the key, or clear text on a Unix socket.
@@ -37,20 +38,22 @@ pub(crate) struct Auth {
     pub scramble: [u8; 20],
     /// Sequence number of the packet that ends the login.
     pub end_seq: u8,
+    /// Status flags that the login ends with.
+    pub told: Status,
 }
 
 /// An authentication under way.
 pub(crate) struct Login {
-    scramble: [u8; 20],
-    user: Box<[u8]>,
-    account: Option<Arc<Account>>,
+    pub(super) scramble: [u8; 20],
+    pub(super) user: Box<[u8]>,
+    pub(super) account: Option<Arc<Account>>,
     first: LinkState,
     /// The client itself named the schema, so that its absence is an error.
     schema_named: bool,
-    with_password: bool,
-    plugin: Plugin,
-    expect: Expect,
-    seq: u8,
+    pub(super) with_password: bool,
+    pub(super) plugin: Plugin,
+    pub(super) expect: Expect,
+    pub(super) seq: u8,
 }
 
 impl std::fmt::Debug for Login {
@@ -58,13 +61,6 @@ impl std::fmt::Debug for Login {
         let user = String::from_utf8_lossy(&self.user);
         write!(f, "Login({user}, {:?}, {:?})", self.plugin, self.expect)
     }
-}
-
-enum Check {
-    Accept,
-    Deny,
-    Switch(Plugin),
-    Full,
 }
 
 /// The next challenge on the same connection, which only who knows the secret can foretell.
@@ -82,9 +78,9 @@ impl Proxy {
             server_version: configured.unwrap_or(&self.offer.server_version),
             connection_id: session.client.connection.0,
             scramble,
-            caps: self.offer.caps,
+            caps: self.offered(),
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
-            status: Status::AUTOCOMMIT,
+            status: self.greeted_status(),
             plugin: vars.default_authentication_plugin.as_bytes(),
         };
         let at_us = self.now_us + vars.connect_timeout_client_ms * 1000;
@@ -93,6 +89,14 @@ impl Proxy {
             frame::write_with(out, &mut 0, |payload| greeting.encode(payload));
         });
         self.wake(id, at_us);
+    }
+
+    /// What clients may ask for.
+    fn offered(&self) -> Caps {
+        match self.snapshot.vars.enable_load_data_local_infile {
+            true => self.offer.caps,
+            false => self.offer.caps.without(Caps::LOCAL_FILES),
+        }
     }
 
     /// The process is full: an error in place of the greeting, as MySQL does.
@@ -120,7 +124,7 @@ impl Proxy {
         }
     }
 
-    fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
+    pub(super) fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
         self.report_refusal(id, &error);
         self.send_error(id, seq, &error);
         self.close_session(id, None);
@@ -137,7 +141,7 @@ impl Proxy {
             Ok(response) => response,
             Err(malformed) => return self.bad_handshake(id, seq, malformed),
         };
-        let caps = response.caps.intersect(self.offer.caps);
+        let caps = response.caps.intersect(self.offered());
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.caps = caps;
         session.class = caps.intersect(crate::backend::CLASS);
@@ -244,57 +248,20 @@ impl Proxy {
             }
             Expect::Password if local => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
-                self.judge_clear(id, login, clear);
+                self.judge_clear(id, login, clear.to_vec());
             }
             Expect::Encrypted => {
                 let clear = self.offer.key.decrypt(packet.payload, &login.scramble);
-                self.judge_clear(id, login, &clear.unwrap_or_default());
+                self.judge_clear(id, login, clear.unwrap_or_default());
             }
             Expect::Password => self.deny(id, &login),
         }
     }
 
-    fn await_login(&mut self, id: SessionId, login: Box<Login>) {
+    pub(super) fn await_login(&mut self, id: SessionId, login: Box<Login>) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Login(login);
         }
-    }
-
-    fn judge(&mut self, id: SessionId, mut login: Box<Login>, response: &[u8]) {
-        let end = End::Client(id);
-        match check(&login, response) {
-            Check::Accept => self.accept_login(id, &login),
-            Check::Deny => self.deny(id, &login),
-            Check::Switch(plugin) => {
-                login.plugin = plugin;
-                let data = &login.scramble;
-                let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
-                let seq = &mut login.seq;
-                self.orders.send(end, |out| write_auth_switch(out, seq, &switch));
-                self.await_login(id, login);
-            }
-            Check::Full => {
-                let seq = &mut login.seq;
-                self.orders.send(end, |out| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]));
-                login.expect = Expect::Password;
-                self.await_login(id, login);
-            }
-        }
-    }
-
-    fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: &[u8]) {
-        let Some(account) = login.account.clone() else { return self.deny(id, &login) };
-        let right = match &account.credential {
-            Credential::Empty => clear.is_empty(),
-            Credential::Clear { password, .. } => **password == *clear,
-            Credential::Native(double) => native::double_sha1(clear) == *double,
-            Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
-        };
-        if !right {
-            return self.deny(id, &login);
-        }
-        let _ = account.learned.set(Learned::Clear(clear.into()));
-        self.accept_login(id, &login);
     }
 
     /// Whether so many logins from an address failed in a row that no further one is tried.
@@ -318,15 +285,7 @@ impl Proxy {
         }
     }
 
-    fn deny(&mut self, id: SessionId, login: &Login) {
-        self.stats.denied_password += 1;
-        self.note_login(id, true);
-        let Some(session) = self.sessions.get(id) else { return };
-        let error = error::access_denied(&login.user, &session.client.addr, login.with_password);
-        self.refuse(id, login.seq, error);
-    }
-
-    fn accept_login(&mut self, id: SessionId, login: &Login) {
+    pub(super) fn accept_login(&mut self, id: SessionId, login: &Login) {
         let Some(account) = login.account.clone() else { return self.deny(id, login) };
         if let Err(current) = account.admit() {
             self.stats.denied_max_user_connections += 1;
@@ -346,6 +305,7 @@ impl Proxy {
         session.want = login.first.clone();
         session.first = login.first.clone();
         session.account = Some(account.clone());
+        session.catalogs.clear();
         session.phase = Phase::Idle;
         session.timing.idle_since_us = self.now_us;
         if account.fast_forward {
@@ -355,7 +315,10 @@ impl Proxy {
             login.schema_named && !self.schemas_seen.iter().any(|seen| seen == *schema)
         });
         match unseen.cloned() {
-            Some(schema) => self.check_schema(id, &schema, seq),
+            Some(schema) => self.check_schema(id, Some(&schema), seq),
+            None if self.has_to_meet(account.default_hostgroup) => {
+                self.check_schema(id, None, seq);
+            }
             None => self.welcome(id, seq),
         }
     }
@@ -363,6 +326,7 @@ impl Proxy {
     /// The OK that ends a login; the session is idle from here on. The deadline of the login is
     /// still to come, and turns into that of an idle session then.
     pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
+        self.begin_by_default(id);
         self.send_ok(id, seq, b"");
     }
 }
@@ -370,47 +334,4 @@ impl Proxy {
 /// Whether a response is one of a client with a password: some send a lone zero for none.
 fn says_something(response: &[u8]) -> bool {
     response.iter().any(|byte| *byte != 0)
-}
-
-/// Whether a response proves the password, or what has to be asked instead.
-fn check(login: &Login, response: &[u8]) -> Check {
-    let Some(account) = &login.account else {
-        // An unknown user is led through the same steps as a known one with a wrong password.
-        let known = matches!(login.plugin, Plugin::NativePassword | Plugin::CachingSha2);
-        return if known { Check::Deny } else { Check::Switch(Plugin::NativePassword) };
-    };
-    let clear = match (&account.credential, account.learned.get()) {
-        (Credential::Clear { password, .. }, _) => Some(&**password),
-        (_, Some(Learned::Clear(password))) => Some(&**password),
-        _ => None,
-    };
-    match (login.plugin, &account.credential) {
-        (Plugin::NativePassword | Plugin::CachingSha2, Credential::Empty) => {
-            // caching_sha2 clients send a lone zero byte for an empty password
-            if response.iter().all(|byte| *byte == 0) { Check::Accept } else { Check::Deny }
-        }
-        (Plugin::NativePassword, Credential::Clear { double_sha1, .. })
-        | (Plugin::NativePassword, Credential::Native(double_sha1)) => {
-            match native::verify(response, &login.scramble, double_sha1) {
-                Some(sha1) => {
-                    if clear.is_none() {
-                        let _ = account.learned.set(Learned::Sha1(sha1));
-                    }
-                    Check::Accept
-                }
-                None => Check::Deny,
-            }
-        }
-        (Plugin::NativePassword, Credential::CachingSha2(_)) => Check::Switch(Plugin::CachingSha2),
-        (Plugin::CachingSha2, _) if response.len() <= 1 => Check::Deny,
-        (Plugin::CachingSha2, _) => match clear {
-            Some(password) if sha2::verify_fast(response, &login.scramble, password) => {
-                Check::Accept
-            }
-            Some(_) => Check::Deny,
-            None => Check::Full,
-        },
-        (_, Credential::CachingSha2(_)) => Check::Switch(Plugin::CachingSha2),
-        _ => Check::Switch(Plugin::NativePassword),
-    }
 }

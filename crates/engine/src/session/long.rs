@@ -1,5 +1,5 @@
 //! Commands that are longer than what is kept: passed on as they come, or read to their end first
-//! where rules may rewrite them.
+//! where rules may rewrite or answer them.
 
 use wire::command::code;
 use wire::frame::{HEADER_BYTES, Header, Span};
@@ -8,14 +8,16 @@ use wire::result::ReplyKind;
 use crate::error;
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
-use crate::session::{Phase, Then};
+use crate::session::{Phase, Session, Then};
 
 impl Proxy {
     /// Whether a command whose payload begins like this has to be read to its end before anything
     /// is decided about it.
-    pub(crate) fn must_be_whole(&self, payload: &[u8]) -> bool {
+    pub(crate) fn must_be_whole(&self, id: SessionId, payload: &[u8]) -> bool {
         let text = matches!(payload.first(), Some(&(code::QUERY | code::STMT_PREPARE)));
-        text && self.snapshot.rules.rewrites()
+        let user = || self.sessions.get(id).map_or("", Session::user);
+        let rules = &self.snapshot.rules;
+        text && (rules.rewrites() || rules.may_answer(user().as_bytes()))
     }
 
     /// Takes more of a command that is read to its end; returns how many bytes were taken.

@@ -246,13 +246,13 @@ impl Proxy {
     fn run_copy(&mut self, id: SessionId, text: &[u8], route: &Route) {
         let Some(account) = self.sessions.get(id).and_then(|s| s.account.as_ref()) else { return };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
-        let facts = sql::facts_in(text, self.modes(id));
+        let mut facts = sql::facts_in(text, self.modes(id));
+        facts.effects |= self.reach(id, text, &facts, hostgroup);
         let job = Job {
             hostgroup,
             effects: facts.effects,
             // nobody will ask for the id that it makes
-            holds: holds::of_statement(facts.verb, facts.effects, false)
-                .without(Holds::LAST_INSERT_ID),
+            holds: holds::of_text(&facts).without(Holds::LAST_INSERT_ID),
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             retries_left: 0,
             fresh: route.create_new_connection,

@@ -3,19 +3,22 @@
 //! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
 //! each hold one thing that happens to it:
 //!
-//! - coming and going: `login` with `schema`, `ending`, `kill`, `deadline`, and `parting` for
-//!   clients that send nothing more;
+//! - coming and going: `login` with `judge` (passwords), `schema` and `defaults` (what servers
+//!   begin with), `ending`, `abandon` (after a panic), `kill` with `kill_text`, `deadline`, and
+//!   `parting` for clients that send nothing more;
 //! - a command: `command`, `long` (more than is kept), `query`, `stmt` with `prepare` and `execute`
-//!   (prepared statements), `infile`, `delay`, `local` (answers of the proxy's own);
+//!   (prepared statements), `replication` (binary logs), `infile`, `delay`, `local` (answers of the
+//!   proxy's own);
 //! - its lane: `place` (which hostgroup, or the lane it is tied to), `checkout`, `redial` (a dial
 //!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
 //!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`, `relay`
 //!   (one that is the session's own wire);
-//! - what comes back and what it leaves: `reply`, `last` (for those that ask later), `track` (what
-//!   servers tell of their sessions), `ties` (reasons to keep a lane that end), `recall` (what
-//!   reads leave on shared lanes), `diagnostics` (lanes that nothing else keeps, and somebody waits
-//!   for);
-//! - lanes that no session has: `tend`, and `give` for those that other workers get;
+//! - what comes back and what it leaves: `reply`, `settle` (what its end means), `last` (for those
+//!   that ask later), `track` (what servers tell of their sessions), `ties` (reasons to keep a lane
+//!   that end), `recall` (what reads leave on shared lanes), `diagnostics` (lanes that nothing else
+//!   keeps, and somebody waits for);
+//! - lanes that no session has: `tend`, `give` for those that other workers get, and `survey`,
+//!   which reads what stored code there is and says what of it a statement reaches;
 //! - the rest: `adopt` (the configuration changes), `asked` (a query from its route to the
 //!   statistics), `tell` (what a worker tells of itself), `mirror` (copies of queries, in sessions
 //!   without a client).
@@ -23,10 +26,11 @@
 use std::sync::Arc;
 
 use sql::Effects;
-use wire::Caps;
 use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::frame::Span;
+use wire::{Caps, Status};
 
+use crate::catalog::CatalogId;
 use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
@@ -38,18 +42,22 @@ use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::users::Account;
 
+mod abandon;
 mod adopt;
 mod asked;
 mod checkout;
 mod command;
 mod deadline;
+mod defaults;
 mod delay;
 mod diagnostics;
 mod ending;
 mod execute;
 mod give;
 mod infile;
+mod judge;
 mod kill;
+mod kill_text;
 mod last;
 mod local;
 mod login;
@@ -63,12 +71,15 @@ mod query;
 mod recall;
 mod redial;
 mod relay;
+mod replication;
 mod reply;
 mod run;
 mod schema;
+mod settle;
 mod share;
 mod stall;
 mod stmt;
+mod survey;
 mod tell;
 mod tend;
 mod ties;
@@ -76,12 +87,16 @@ mod track;
 mod turns;
 
 pub use adopt::Replaced;
+pub use defaults::Defaults;
 pub(crate) use diagnostics::Warned;
 pub use give::Parcel;
+pub(crate) use judge::Unjudged;
+pub(crate) use kill_text::Killing;
 pub(crate) use last::LastResults;
 pub(crate) use login::Login;
 pub(crate) use mirror::Mirrors;
 pub(crate) use stmt::Handles;
+pub(crate) use survey::Surveys;
 pub(crate) use tell::share;
 
 /// What a command is, as far as its way through the proxy depends on it.
@@ -101,8 +116,8 @@ pub(crate) enum What {
     OfStatement(ClientStmtId),
     /// `COM_STMT_SEND_LONG_DATA`: no answer.
     LongData(ClientStmtId),
-    /// From here on the session is relayed: replication commands.
-    Relay,
+    /// `COM_REGISTER_SLAVE`, or the dump of a binary log.
+    Replication,
     /// The check, at login, that the client's schema exists.
     LoginSchema,
 }
@@ -170,7 +185,7 @@ impl Job {
 
     /// Whether the client waits for an answer.
     pub(crate) fn is_answered(&self) -> bool {
-        self.reply != wire::result::ReplyKind::None || self.what == What::Relay
+        self.reply != wire::result::ReplyKind::None
     }
 }
 
@@ -244,6 +259,8 @@ pub(crate) enum Phase {
     Greeting { scramble: [u8; 20] },
     /// For the client in the middle of authentication.
     Login(Box<Login>),
+    /// For its turn, because of wrong passwords before.
+    Unjudged(Unjudged),
     /// For a command.
     Idle,
     /// For its time: a rule makes it wait.
@@ -273,6 +290,7 @@ impl Phase {
         match self {
             Self::Greeting { .. } => "waiting for the handshake response",
             Self::Login(_) => "authenticating",
+            Self::Unjudged(_) => "held up by wrong passwords",
             Self::Idle => "idle",
             Self::Delayed(_) => "delayed by a rule",
             Self::Waiting(_) => "waiting for a connection",
@@ -354,6 +372,8 @@ pub struct Session {
     pub(crate) timing: deadline::Timing,
     pub(crate) auth: login::Auth,
     pub(crate) relay: relay::Tries,
+    /// What is known of stored code, where it has sent statements to.
+    pub(crate) catalogs: Vec<(HostgroupId, CatalogId)>,
 }
 
 impl Session {
@@ -377,8 +397,9 @@ impl Session {
             told_any_change: false,
             input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
             timing: deadline::Timing::new(now_us),
-            auth: login::Auth { scramble, end_seq: 0 },
+            auth: login::Auth { scramble, end_seq: 0, told: Status::AUTOCOMMIT },
             relay: relay::Tries::default(),
+            catalogs: Vec::new(),
         }
     }
 
@@ -405,6 +426,19 @@ impl Session {
     /// Whether it has no client and runs the copy of a query.
     pub fn is_mirror(&self) -> bool {
         self.client.mirror
+    }
+
+    /// Whether the client has sent a part of something, and has to go on.
+    pub(crate) fn is_in_a_command(&self) -> bool {
+        match &self.phase {
+            Phase::Idle => self.input.waits && !self.awaits_kill && !self.awaits_diagnostics(),
+            Phase::Running(running) => {
+                let sends = matches!(running.stage, Stage::Infile(_));
+                sends || running.job.upload.is_some() && matches!(running.stage, Stage::Sent)
+            }
+            Phase::Collecting(_) | Phase::Skipping { .. } | Phase::Discarding { .. } => true,
+            _ => false,
+        }
     }
 
     /// What it does, for logs and the process list.

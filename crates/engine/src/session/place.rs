@@ -3,13 +3,13 @@
 //! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
 //! the pool's choice.
 
-use sql::{CommandClass, Digester, Effects, Verb};
+use sql::{Digester, Effects};
 
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
-use crate::route::{Query, Route};
+use crate::route::{Conduct, Query, Route};
 use crate::session::query::MAY_READ_INSERT_ID;
 use crate::session::{Job, Session};
 use crate::topology::ServerRef;
@@ -26,31 +26,19 @@ pub(crate) enum Place {
 /// What placing a statement looks at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing {
-    /// What its text may do.
-    pub effects: Effects,
-    /// Reasons to hold its lane.
-    pub holds: Holds,
+    /// What it does.
+    pub conduct: Conduct,
     /// What the rules say.
     pub destination: Option<HostgroupId>,
     /// A connection is made for it unless the session is tied to one.
     pub fresh: bool,
-    /// It is a `SELECT`, which rules may well send where no write can go.
-    pub reads: bool,
-    /// It changes data.
-    pub changes: bool,
 }
 
 impl Placing {
-    /// For a job that the rules send there.
-    pub(crate) fn of(job: &Job, destination: Option<HostgroupId>) -> Self {
-        let Job { effects, holds, fresh, .. } = *job;
-        Self { effects, holds, destination, fresh, reads: false, changes: false }
-    }
-
-    /// For a statement of that class.
-    pub(crate) fn of_class(self, class: CommandClass) -> Self {
-        let is_one_of = |verbs: &[Verb]| verbs.iter().any(|verb| class == (*verb).into());
-        Self { reads: is_one_of(&READS), changes: is_one_of(&CHANGES), ..self }
+    /// For a job that does nothing to data.
+    pub(crate) fn of(job: &Job) -> Self {
+        let conduct = Conduct::of_session(job.effects, job.holds);
+        Self { conduct, destination: None, fresh: job.fresh }
     }
 }
 
@@ -90,19 +78,21 @@ impl Proxy {
         route
     }
 
-    /// Where a `SELECT` goes that the session's later writes must be able to follow, because it
-    /// ties the session to its lane or opens a transaction: to where the rules send writes.
+    /// Where a statement goes that the session's writes must be able to follow, or that has some
+    /// in it: to where the rules send writes.
     pub(crate) fn with_its_writes(&mut self, id: SessionId, placing: &mut Placing) {
         let Some(session) = self.sessions.get(id) else { return };
         let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
+        let opens = persistent && !session.want.autocommit;
+        if !placing.conduct.goes_with_writes(placing.destination, opens) {
+            return;
+        }
         let stays = match persistent {
             true => Holds::PINNING.union(Holds::TRANSACTION),
             false => Holds::PINNING,
         };
-        let ties = placing.holds.intersects(Holds::PINNING.union(Holds::LAST_INSERT_ID));
-        let opens = persistent && !session.want.autocommit;
-        let is_free = session.held_for(stays).is_none();
-        if placing.reads && placing.destination.is_some() && (ties || opens) && is_free {
+        // on the lane that the session is tied to, it is refused if it changes what is elsewhere
+        if session.held_for(stays).is_none() || placing.conduct.hides_changes() {
             let query = query_of(session);
             placing.destination = self.processor.destination_of_writes(&self.snapshot, &query);
         }
@@ -113,15 +103,18 @@ impl Proxy {
     pub(crate) fn conflict(
         &self,
         id: SessionId,
-        placing: &Placing,
+        (job, placing): (&Job, &Placing),
         place: Place,
     ) -> Option<SqlError> {
         let Place::Lane(lane) = place else { return None };
-        if !placing.changes || self.snapshot.vars.set_query_lock_on_hostgroup == 0 {
+        if !placing.conduct.changes() || self.snapshot.vars.set_query_lock_on_hostgroup == 0 {
             return None;
         }
         let session = self.sessions.get(id)?;
         let held = session.held_for(Holds::PINNING).filter(|held| held.lane == lane)?;
+        if session.drops_its_own(job) {
+            return None;
+        }
         let account = session.account.as_ref()?;
         let wanted = placing.destination.unwrap_or(account.default_hostgroup);
         let server = &self.lanes.get(lane)?.server;
@@ -158,11 +151,6 @@ impl Proxy {
     }
 }
 
-const READS: [Verb; 2] = [Verb::Select, Verb::SelectForUpdate];
-
-const CHANGES: [Verb; 6] =
-    [Verb::Insert, Verb::Update, Verb::Delete, Verb::Replace, Verb::Load, Verb::TruncateTable];
-
 /// A query of a session, still without its text.
 fn query_of(session: &Session) -> Query<'_> {
     Query {
@@ -175,7 +163,9 @@ fn query_of(session: &Session) -> Query<'_> {
         text: &[],
         digest: None,
         execute: false,
-        mirror: session.is_mirror(),
+        annotations: !session.is_mirror()
+            && session.account.as_ref().is_none_or(|account| account.annotations),
+        modes: session.want.modes(),
     }
 }
 
@@ -192,9 +182,9 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     ];
     for (effect, hold) in about_the_last {
         // what changes data does so where it is meant to
-        let is_safe = hold != Holds::LAST_INSERT_ID || !placing.changes;
+        let is_safe = hold != Holds::LAST_INSERT_ID || !placing.conduct.changes();
         if is_safe
-            && placing.effects.intersects(effect)
+            && placing.conduct.effects.intersects(effect)
             && let Some(held) = session.held_for(hold)
         {
             return Place::Lane(held.lane);

@@ -4,13 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sql::is_read_only;
+use sql::{Effects, Verb, is_read_only};
 use wire::command;
 use wire::frame::Span;
 use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::result::ReplyKind;
 
-use crate::error;
+use crate::catalog::Naming;
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Step;
@@ -24,10 +25,13 @@ use crate::session::place::Placing;
 use crate::session::query::{holds_of, without_ignored};
 use crate::session::stmt::{Handle, Missing};
 use crate::session::{Job, Stage, What};
-use crate::stmt::{Sought, Text};
+use crate::stmt::{KeptAnswer, Limits, Sought, Text};
 
 /// MySQL 1461: the server has as many statements as it may have.
 pub(crate) const TOO_MANY: u16 = 1461;
+
+/// A session may have texts of this part of the bytes that a worker may have.
+const OF_ONE_SESSION: usize = 8;
 
 impl Proxy {
     pub(crate) fn on_prepare(
@@ -38,6 +42,7 @@ impl Proxy {
         upload: Option<Span>,
     ) {
         self.stats.prepares += 1;
+        self.forget_last_prepared(id);
         let route = self.route(id, text);
         self.forget_asked(id);
         if let Some(Answer::Error(_)) = &route.answer {
@@ -64,11 +69,17 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let Some(stmt) = self.new_handle(id, text, upload.is_some(), route) else {
-            return self.refuse_command(id, upload, error::too_many_statements());
+        let stmt = match self.new_handle(id, text, upload.is_some(), route) {
+            Ok(stmt) => stmt,
+            Err(error) => return self.refuse_command(id, upload, error),
         };
         let Some(session) = self.sessions.get(id) else { return };
         let Some(handle) = session.handle(stmt) else { return };
+        let is_kill = handle.text.command == Verb::Kill.into() && upload.is_none();
+        if handle.text.effects.intersects(Effects::KILLS) && !is_kill {
+            self.prepare_failed(id, stmt);
+            return self.refuse_command(id, upload, error::not_prepared());
+        }
         if let (Some(Answer::Ok(_)), None) = (&route.answer, upload) {
             return self.prepare_unsent(id, stmt, sql::count_parameters(text));
         }
@@ -88,25 +99,39 @@ impl Proxy {
             Some(raw) => self.keep(id, raw),
             None => self.keep_text(id, command::code::STMT_PREPARE, text),
         }
-        let to = Placing {
-            effects: known.effects,
-            holds: without_ignored(known.holds, route),
-            ..Placing::of(&job, route.destination).of_class(known.command)
-        };
+        let conduct = known.conduct(without_ignored(known.holds, route));
+        let to = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.begin_after(id, route.delay_ms, job, &to);
     }
 
-    /// Gives a client a statement of a text; none when it has too many.
+    /// What this worker may have of prepared texts.
+    fn limits_of_texts(&self) -> Limits {
+        let vars = &self.snapshot.vars;
+        let workers = vars.threads.max(1);
+        let bytes = vars.prepared_texts_memory_bytes_max / u64::from(workers);
+        Limits {
+            count: vars.max_stmts_cache.div_ceil(workers) as usize,
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Gives a client a statement of a text; an error when it has too many, or too long ones.
     fn new_handle(
         &mut self,
         id: SessionId,
         text: &[u8],
         is_cut: bool,
         route: &Route,
-    ) -> Option<ClientStmtId> {
+    ) -> Result<ClientStmtId, SqlError> {
         let now_us = self.now_us;
-        let session = self.sessions.get(id)?;
-        let user = session.account.as_ref()?.name.clone();
+        let gone = || error::internal("a statement is prepared for nobody");
+        let session = self.sessions.get(id).ok_or_else(gone)?;
+        let user = session.account.as_ref().ok_or_else(gone)?.name.clone();
+        let limits = self.limits_of_texts();
+        let own = session.stmts.as_ref().map_or(0, |stmts| stmts.text_bytes());
+        if own + text.len() > limits.bytes / OF_ONE_SESSION {
+            return Err(error::too_long_statements());
+        }
         // what others mean by the same text may not be what it means on a lane that is altered
         let hidden = is_cut || session.held_for(Holds::PINNING).is_some();
         let digest = self.processor.digest();
@@ -130,37 +155,30 @@ impl Proxy {
                     digest: digest.map(Into::into),
                     effects: facts.effects,
                     holds: holds_of(&facts, text),
+                    begins: facts.begins,
+                    access: facts.access,
                     repeatable: is_read_only(&facts),
                     shareable: is_shareable(facts.verb, facts.effects)
                         && session.want.modes().read_as_default(text),
                     command: sql::command_class(&facts),
+                    naming: Naming::of(&facts),
                     user,
                 });
-                let vars = &self.snapshot.vars;
-                let max = vars.max_stmts_cache.div_ceil(vars.threads.max(1)) as usize;
-                self.texts.purge(max, now_us);
+                if !self.texts.make_room(text.bytes(), limits, now_us) {
+                    return Err(error::too_long_statements());
+                }
                 (self.texts.add(&text, hidden, now_us), text)
             }
         };
-        let stmts = self.sessions.get_mut(id)?.stmts.get_or_insert_default();
+        let session = self.sessions.get_mut(id).ok_or_else(gone)?;
+        let stmts = session.stmts.get_or_insert_default();
         let Some(stmt) = stmts.next_id() else {
             drop(text);
             self.texts.forget_unused(key);
-            return None;
+            return Err(error::too_many_statements());
         };
-        stmts.push(Handle {
-            id: stmt,
-            key,
-            text,
-            params: 0,
-            destination: route.destination,
-            types: Vec::new(),
-            data: None,
-            cursor: None,
-            only: None,
-            data_lost: None,
-        });
-        Some(stmt)
+        stmts.push(Handle::new(stmt, key, text, route.destination));
+        Ok(stmt)
     }
 
     /// Answers a prepare as a server did before; `false` when that is not known.
@@ -175,6 +193,16 @@ impl Proxy {
         self.is_prepared(id, stmt, params);
         self.answered(id, true);
         true
+    }
+
+    /// Until a prepare has succeeded there is no statement prepared last: an execution that the
+    /// client sent behind one that fails must not meet the statement of before.
+    pub(crate) fn forget_last_prepared(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(id)
+            && let Some(stmts) = &mut session.stmts
+        {
+            stmts.last_prepared = None;
+        }
     }
 
     /// The client may execute a statement from now on.
@@ -239,6 +267,8 @@ impl Proxy {
     pub(crate) fn note_answer(&mut self, id: SessionId, bytes: &[u8]) {
         if let Some(session) = self.sessions.get_mut(id)
             && let Some(stmts) = &mut session.stmts
+            // what is longer is not kept: a server may go on for ever
+            && !KeptAnswer::is_too_long(stmts.answer.len())
         {
             stmts.answer.extend_from_slice(bytes);
         }

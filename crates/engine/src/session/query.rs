@@ -1,6 +1,6 @@
 //! `COM_QUERY` and the other commands with a reply that are not about prepared statements.
 
-use sql::{Assignment, Effects, Facts, Modes, SetStatement, Verb};
+use sql::{Access, Assignment, Effects, Facts, Modes, SetStatement, Verb};
 use wire::Caps;
 use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
@@ -14,11 +14,11 @@ use crate::lane::policy::is_shareable;
 use crate::link::LinkState;
 use crate::link::assign::{OF_THE_PROXY, assigned};
 use crate::proxy::Proxy;
-use crate::route::Route;
+use crate::route::{Conduct, Route};
 use crate::rules::Multiplex;
 use crate::session::place::{Place, Placing, place};
 use crate::session::run::KNOW_BETTER;
-use crate::session::{Job, What, ties};
+use crate::session::{Job, Session, What, ties};
 
 /// What a `SET` amounts to.
 enum SetPlan {
@@ -68,20 +68,21 @@ impl Proxy {
         let facts = self.facts_of_routed(id, text, upload.is_some());
         self.note_class(id, sql::command_class(&facts));
         self.count_verb(id, facts.verb);
-        if self.answered_locally(id, text, &facts) {
+        if self.needs_no_server(id, text, &facts, upload) {
             return;
         }
+        let has_id = self.sessions.get(id).is_some_and(|s| s.reads_own_id(text, &facts));
+        let reach = self.reach_of_routed(id, text, &facts, (route, upload.is_some()));
         let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
-        let (raw, text) = match &with_results {
-            Some(text) => (None, text.as_slice()),
-            None => (raw, text),
+        let raw = raw.filter(|_| with_results.is_none());
+        let text = with_results.as_deref().unwrap_or(text);
+        let effects = match with_results {
+            Some(_) => without_results(facts.effects, has_id),
+            None => facts.effects,
         };
-        let facts = match with_results {
-            Some(_) => Facts { effects: facts.effects.without(RESULTS), ..facts },
-            None => facts,
-        };
+        let facts = Facts { effects: effects | reach, ..facts };
         let mut holds = holds_of(&facts, text);
-        let mut what = What::Plain;
+        let (mut what, modes) = (What::Plain, self.modes(id));
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
@@ -89,10 +90,9 @@ impl Proxy {
                 SetPlan::Sent => {}
             }
             what = What::Set;
-        } else if facts.schema.is_some() {
+        } else if facts.schema.is_some() && sql::parse_use_in(text, modes).is_some() {
             what = What::Schema;
         }
-        let modes = self.modes(id);
         if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text, modes) {
             holds.set(Holds::GET_LOCK, false);
         }
@@ -121,9 +121,23 @@ impl Proxy {
             None => self.copy_of(id, text, &facts, route),
             Some(_) => None,
         };
-        let placing = Placing::of(&job, route.destination).of_class(sql::command_class(&facts));
+        let conduct = Conduct::of_text(&facts, job.holds).reaching(reach);
+        let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.begin_after(id, route.delay_ms, job, &placing);
         self.mirror(copy);
+    }
+
+    /// Answers a statement, or refuses it, that no server has to see.
+    fn needs_no_server(
+        &mut self,
+        id: SessionId,
+        text: &[u8],
+        facts: &Facts,
+        upload: Option<Span>,
+    ) -> bool {
+        self.refused_file(id, facts, upload)
+            || self.served_as_kill(id, text, facts, upload)
+            || self.answered_locally(id, text, facts)
     }
 
     /// The text with what the statement before came to, if it asks for that: a lane may be another
@@ -136,7 +150,10 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let is_told = session.held_for(Holds::FOUND_ROWS).is_none();
         let found_rows = Some(session.last.found_rows).filter(|_| is_told);
-        let results = sql::Results { row_count: session.last.row_count, found_rows };
+        let row_count = session.last.row_count;
+        let connection_id =
+            session.reads_own_id(text, facts).then_some(session.client.connection.0);
+        let results = sql::Results { row_count, found_rows, connection_id };
         let is_certain = session.held_for(KNOW_BETTER).is_none();
         results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_certain)
     }
@@ -200,14 +217,17 @@ impl Proxy {
 
     /// Finds the lane or the hostgroup for a kept command and sets off.
     pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
-        self.with_its_writes(id, &mut placing);
+        // which server's logs are read is no matter of writes, nor is the check of a login
+        if !matches!(job.what, What::Replication | What::LoginSchema) {
+            self.with_its_writes(id, &mut placing);
+        }
         self.with_its_read(id, &mut placing);
         let Some(session) = self.sessions.get(id) else { return };
         let is_traced =
             |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.marks.traced);
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         let place = place(session, &placing);
-        if let Some(error) = self.conflict(id, &placing, place) {
+        if let Some(error) = self.conflict(id, (&job, &placing), place) {
             return self.fail_job(id, &job, &error);
         }
         let stays = match place {
@@ -290,7 +310,7 @@ impl Proxy {
     }
 
     /// Sessions with the same settings share them, so that they are mostly compared by address.
-    fn shared(&mut self, mut state: LinkState) -> LinkState {
+    pub(crate) fn shared(&mut self, mut state: LinkState) -> LinkState {
         const SEEN_MAX: usize = 64;
         let Some(settings) = &state.settings else { return state };
         match self.settings_seen.iter().find(|seen| *seen == settings) {
@@ -321,16 +341,10 @@ impl Proxy {
         self.begin_unrouted(id, raw, Job { holds, ..job });
     }
 
-    /// From here on the session is relayed.
-    pub(crate) fn on_replication(&mut self, id: SessionId, raw: &[u8]) {
-        let job = self.unrouted(What::Relay, ReplyKind::None);
-        self.begin_unrouted(id, raw, Job { holds: Holds::NOT_UNDERSTOOD, ..job });
-    }
-
     /// Sets off with a command that no rule looks at.
-    fn begin_unrouted(&mut self, id: SessionId, raw: &[u8], job: Job) {
+    pub(crate) fn begin_unrouted(&mut self, id: SessionId, raw: &[u8], job: Job) {
         self.keep(id, raw);
-        self.begin(id, job, Placing::of(&job, None));
+        self.begin(id, job, Placing::of(&job));
     }
 
     /// A command that no rule looks at; it does nothing that is known of yet.
@@ -354,13 +368,13 @@ fn sets_tracking(set: &SetStatement<'_>) -> bool {
 
 /// The reasons to keep a lane that a statement gives.
 pub(crate) fn holds_of(facts: &Facts, text: &[u8]) -> Holds {
-    let mut holds = holds::of_statement(facts.verb, facts.effects, false);
+    let mut holds = holds::of_text(facts);
     let may_set = facts.verb == Verb::Set || facts.effects.intersects(Effects::MULTI_STATEMENT);
     if may_set && names_insert_id(text) {
         holds.set(Holds::LAST_INSERT_ID, true);
     }
     // the server tells of a change in any case, not of what a function or trigger did
-    let is_harmless = || facts.verb == Verb::Select && sql::only_computes(text);
+    let is_harmless = || facts.access == Access::Reads && sql::only_computes(text);
     if facts.effects.intersects(Effects::SET_STATEMENT) && !is_harmless() {
         holds.set(Holds::STATE_CHANGE, true);
     }
@@ -373,8 +387,28 @@ fn names_insert_id(text: &[u8]) -> bool {
     has(b"last_insert_id") || has(b"identity")
 }
 
-/// Asks what the statement before came to.
-const RESULTS: Effects = Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS);
+/// Asks what the statement before came to, or for the connection's id.
+const RESULTS: Effects =
+    Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS).union(Effects::CONNECTION_ID);
+
+/// The effects of a text that results were put into, the connection's id among them or not.
+fn without_results(effects: Effects, has_id: bool) -> Effects {
+    let id = if has_id { Effects::CONNECTION_ID } else { Effects::NONE };
+    effects.without(RESULTS.without(Effects::CONNECTION_ID)).without(id)
+}
+
+impl Session {
+    /// Whether `CONNECTION_ID()` in a text is the id that the client was told. Beside tables and
+    /// named locks it is the server's own, which those may have.
+    fn reads_own_id(&self, text: &[u8], facts: &Facts) -> bool {
+        let names_tables = || text.windows(4).any(|word| word.eq_ignore_ascii_case(b"from"));
+        facts.verb == Verb::Select
+            && facts.effects.intersects(Effects::CONNECTION_ID)
+            && !facts.effects.intersects(Effects::USER_LOCK)
+            && self.held_for(Holds::CONNECTION_ID.union(Holds::GET_LOCK)).is_none()
+            && !names_tables()
+    }
+}
 
 /// May read the last insert id, in sight or not, or leave it as it was.
 pub(crate) const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
@@ -399,9 +433,14 @@ fn long_facts(text: &[u8], modes: Modes) -> Facts {
     let data = matches!(facts.verb, Verb::Insert | Verb::Replace | Verb::Update);
     if !data {
         facts.effects.insert(Effects::UNCLEAR);
+        facts.access = Access::Changes;
     } else {
         // an unfinished string may have been read as something else
         facts.effects = facts.effects.without(Effects::UNCLEAR);
+        // it may return rows, and servers then tell no id
+        if facts.verb != Verb::Update {
+            facts.effects.insert(Effects::SETS_LAST_INSERT_ID);
+        }
     }
     facts
 }

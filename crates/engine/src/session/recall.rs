@@ -122,7 +122,7 @@ impl Proxy {
     /// A statement about the one before goes where that one went.
     pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
         let Some(session) = self.sessions.get(id) else { return };
-        if placing.effects.intersects(Effects::SHOW_WARNINGS)
+        if placing.conduct.effects.intersects(Effects::SHOW_WARNINGS)
             && let Some(recall) = &session.last.recall
         {
             placing.destination = Some(match &**recall {

@@ -1,11 +1,11 @@
 //! Sessions that are relayed byte by byte: a lane of their own, opened at the login of a
-//! fast-forward user, or one that a replication command turns into the session's own wire. The
-//! bytes then go by without coming here.
+//! fast-forward user. The bytes then go by without coming here.
+
+use wire::Status;
 
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::Lease;
-use crate::orders::Order;
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
 use crate::session::redial::is_about_the_session;
@@ -36,27 +36,13 @@ enum Opening {
 }
 
 impl Proxy {
-    /// The lane becomes the session's own wire: replication.
-    pub(crate) fn run_relay(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.held.retain(|held| held.lane != lane_id);
-        session.phase = Phase::Relaying(lane_id);
-        if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.lease = Lease::Relay(id);
-        }
-        // what was asked of it counts as answered: its end is not looked for
-        self.count(id, true);
-        self.orders.push(Order::SendKept { session: id, lane: lane_id });
-        self.resume_input(id);
-    }
-
     /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
     pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(account) = session.account.clone() else { return };
         let hostgroup = account.default_hostgroup;
         let until_us =
-            session.timing.idle_since_us.saturating_add(self.patience_us(id, What::Relay));
+            session.timing.idle_since_us.saturating_add(self.patience_us(id, What::Plain));
         match self.checkout_new(id, hostgroup) {
             Opening::At(server) => {
                 let lane = self.dial(id, server, Lease::Relay(id));
@@ -119,11 +105,14 @@ impl Proxy {
 
     /// The lane of a fast-forward session stands.
     pub(crate) fn relay_ready(&mut self, id: SessionId, lane: LaneId) {
+        let status = self.lanes.get(lane).map_or(Status::AUTOCOMMIT, |lane| lane.status);
         let Some(session) = self.sessions.get_mut(id) else { return self.close_lane(lane) };
         session.phase = Phase::Relaying(lane);
+        session.last.told = status;
+        session.want.autocommit = status.contains(Status::AUTOCOMMIT);
         let seq = session.auth.end_seq;
         self.drop_kept(id);
-        self.welcome(id, seq);
+        self.send_ok(id, seq, b"");
         self.resume_input(id);
     }
 

@@ -12,29 +12,29 @@ use wire::result::{End as ReplyEnd, Event, ReplyKind};
 
 use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
-use crate::holds::Holds;
 use crate::ids::{LaneId, ServerStmtId, SessionId};
-use crate::lane::{Held, InFlight, Lane, Lease, Owner, Step};
+use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
 use crate::orders::End;
 use crate::proxy::Proxy;
-use crate::rules::Multiplex;
 use crate::session::asked::Rows;
-use crate::session::infile::InfileScan;
-use crate::session::ties;
-use crate::session::{Job, Phase, Running, Session, Stage, What};
+use crate::session::defaults::QUESTION;
+use crate::session::{Job, Phase, Session, What};
 use crate::topology::LastFault;
 
 /// How a command ended on its server.
 pub(crate) enum Outcome {
     Done(ReplyEnd),
-    Failed,
+    /// With an error; whether there were results before it.
+    Failed {
+        several: bool,
+    },
 }
 
 impl Outcome {
     pub(crate) fn rows(&self) -> Rows {
         match self {
             Self::Done(end) => Rows { affected: end.affected_rows, sent: end.rows },
-            Self::Failed => Rows::default(),
+            Self::Failed { .. } => Rows::default(),
         }
     }
 
@@ -42,13 +42,14 @@ impl Outcome {
     pub(crate) fn is_untidy(&self) -> bool {
         match self {
             Self::Done(end) => end.warnings > 0 || Self::changed(end),
-            Self::Failed => false,
+            Self::Failed { .. } => false,
         }
     }
 
     /// Whether the connection is not as it was before a read in autocommit.
     pub(crate) fn changed(end: &ReplyEnd) -> bool {
         end.track.is_some()
+            || end.several
             || end.status.contains(Status::IN_TRANS)
             || !end.status.contains(Status::AUTOCOMMIT)
             || end.status.contains(Status::CURSOR_EXISTS)
@@ -97,6 +98,10 @@ impl Proxy {
                 });
                 self.fail_dial(id, fault, said, true);
             }
+            LoginStep::KeyRefused(key) => {
+                let said = Some(error::server_key_refused(&key));
+                self.fail_dial(id, LastFault::PublicKey, said, true);
+            }
         }
         packet.len
     }
@@ -106,8 +111,10 @@ impl Proxy {
         let Some(lane) = self.lanes.get(id) else { return };
         let lease = lane.lease;
         match lease {
-            Lease::Dialing(_) if self.send_init_connect(id) => {}
-            Lease::Dialing(_) => self.lane_opened(id),
+            Lease::Dialing(_) => {
+                self.send_init_connect(id);
+                self.send_upkeep_text(id, Upkeep::Defaults, QUESTION);
+            }
             Lease::Relay(session) => self.relay_ready(session, id),
             Lease::Errand(thread_id) => self.run_errand(id, thread_id),
             Lease::Idle | Lease::Exclusive(_) | Lease::Shared | Lease::Upkeep => {}
@@ -154,16 +161,25 @@ impl Proxy {
         }
     }
 
-    /// Statements before the one that failed have changed the session.
-    fn note_autocommit(&mut self, id: SessionId, lane_id: LaneId, told: Option<Status>) {
+    /// An error ends a reply: statements before the one that failed have changed the session.
+    /// Whether there were any.
+    fn pop_failed(&mut self, id: SessionId, lane_id: LaneId) -> bool {
+        let lane = self.lanes.get(lane_id);
+        let insert_id = lane.map_or(0, Lane::insert_id_so_far);
+        let told = lane.and_then(Lane::status_so_far);
+        self.pop(lane_id, told);
         let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get_mut(lane_id))
         else {
-            return;
+            return false;
         };
+        if insert_id != 0 {
+            session.last.insert_id = insert_id;
+        }
         if let Some(status) = told {
             lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
             session.want.autocommit = lane.state.autocommit;
         }
+        told.is_some()
     }
 
     /// Takes the head off a lane and notes the status flags its reply ended with.
@@ -223,6 +239,10 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
+        if event == Event::Infile && !self.may_be_asked_for_file(id) {
+            let fault = "it asks for a file of a client whose command loads none";
+            return self.on_server_fault(lane_id, fault);
+        }
         let Some(running) = self.running(id) else { return };
         let login = running.job.what == What::LoginSchema;
         let prepares = is_prepare(&running.job);
@@ -262,13 +282,11 @@ impl Proxy {
         match event {
             Event::Infile => self.await_file(id),
             Event::Err { at: inner, .. } => {
-                let told = self.lanes.get(lane_id).and_then(Lane::status_so_far);
-                self.pop(lane_id, told);
-                self.note_autocommit(id, lane_id, told);
+                let several = self.pop_failed(id, lane_id);
                 if login {
                     return self.schema_missing(id, slice(bytes, at(&inner)));
                 }
-                self.finish(id, lane_id, Outcome::Failed);
+                self.finish(id, lane_id, Outcome::Failed { several });
             }
             Event::End(end) => {
                 self.pop(lane_id, Some(end.status).filter(|_| !prepares));
@@ -282,22 +300,8 @@ impl Proxy {
     fn note_error_reply(&mut self, id: SessionId, lane_id: LaneId, payload: &[u8]) {
         let Ok(said) = ErrPacket::parse(payload) else { return };
         self.note_interruption(lane_id, said.code);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.last.error = (said.code, said.sqlstate);
-        }
+        self.note_error_of(id, &said);
         self.note_lane_error(id, lane_id, said.code, said.message);
-    }
-
-    /// The client sends a file.
-    fn await_file(&mut self, id: SessionId) {
-        if self.sessions.get(id).is_some_and(Session::is_mirror) {
-            // nobody has it
-            return self.end_session(id, true);
-        }
-        if let Some(running) = self.running(id) {
-            running.stage = Stage::Infile(InfileScan::begin());
-        }
-        self.resume_input(id);
     }
 
     /// Runs a command again that failed with an error which says that it did nothing, where
@@ -364,134 +368,6 @@ impl Proxy {
         }
         self.relieve_if_wanted(id);
         self.after_command(id);
-    }
-
-    /// Brings the session's and the lane's state up to date with a command that succeeded.
-    fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job, end: &ReplyEnd) {
-        if end.last_insert_id != 0 {
-            self.insert_id_told(id, Some(lane_id));
-        }
-        let schema = match job.what {
-            What::Schema => self.schema_of_kept(id),
-            _ => None,
-        };
-        let assigned = match job.what {
-            What::Set => self.assigned_by_kept(id),
-            _ => None,
-        };
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        if let Some(schema) = schema {
-            lane.state.schema = Some(schema.clone());
-            session.want.schema = Some(schema);
-        }
-        if let Some(assigned) = assigned {
-            lane.state.charset = assigned.charset;
-            lane.state.settings.clone_from(&assigned.settings);
-            session.want.charset = assigned.charset;
-            session.want.settings = assigned.settings;
-        }
-        if !is_prepare(job) {
-            lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
-            session.want.autocommit = lane.state.autocommit;
-        }
-    }
-
-    /// Says why the session keeps the lane from now on, and lets the lane go if it may.
-    fn settle(&mut self, id: SessionId, lane_id: LaneId, running: &Running, outcome: &Outcome) {
-        let job = &running.job;
-        let snapshot = &self.snapshot;
-        let multiplexing = snapshot.hostgroups.multiplexing(job.hostgroup, &snapshot.vars);
-        if let Outcome::Done(end) = outcome {
-            self.follow(id, lane_id, job, end);
-        }
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        let kept = job.holds.without(undone(session, lane, job, outcome));
-        let in_trans = lane.status.contains(Status::IN_TRANS);
-        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
-        if job.what == What::Set && matches!(outcome, Outcome::Failed) {
-            (lane.marks.traced, lane.marks.unsure) = (true, true);
-        }
-        let why = &mut held.why;
-        let before = *why;
-        let warned = !matches!(outcome, Outcome::Done(end) if end.warnings == 0);
-        let done = matches!(outcome, Outcome::Done(_));
-        // an error or a prepare tells no status: what was open is taken to be open still
-        let told = done && !is_prepare(job);
-        let may_be_open = why.intersects(Holds::TRANSACTION) || (!done && !session.want.autocommit);
-        let was_open = why.intersects(Holds::TRANSACTION);
-        why.set(Holds::TRANSACTION, in_trans || (!told && may_be_open));
-        let ended = was_open || job.effects.intersects(Effects::TRANSACTION_END);
-        if told && !in_trans && ended {
-            why.set(Holds::NEXT_TRANSACTION, false);
-        }
-        // to look at them leaves them there
-        let warned = warned
-            || (why.intersects(Holds::WARNINGS) && job.effects.intersects(Effects::SHOW_WARNINGS));
-        why.set(Holds::WARNINGS, warned && !(done && is_prepare(job)));
-        let shares = match job.multiplex {
-            Some(Multiplex::Off) => false,
-            Some(Multiplex::On) => true,
-            Some(Multiplex::IgnoreVariables) | None => !why.intersects(Holds::NO_MULTIPLEX),
-        };
-        why.set(Holds::NO_MULTIPLEX, !shares);
-        why.set(Holds::MULTIPLEXING_OFF, !multiplexing);
-        if done || job.holds.intersects(Holds::PINNING.union(Holds::LAST_INSERT_ID)) {
-            why.set(kept, true);
-        }
-        why.set(running.hidden_change(outcome), true);
-        why.set(Holds::DELAY, self.snapshot.vars.connection_delay_multiplex_ms > 0);
-        let follows = done && !is_prepare(job) && why.intersects(ties::ENDING);
-        if follows {
-            self.follow_ties(id, lane_id, job);
-        }
-        if done && job.effects.intersects(CHANGES_DEFINITIONS) {
-            self.offer.stmts.definitions_changed();
-        }
-        match job.what {
-            What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
-            What::Execute(_) | What::OfStatement(_) => {
-                let end = match outcome {
-                    Outcome::Done(end) => Some(end.status),
-                    Outcome::Failed => None,
-                };
-                self.settle_statement(id, lane_id, job, end);
-            }
-            _ => {}
-        }
-        self.note_transaction(id);
-        if let Some(held) = self.held_on(id, lane_id) {
-            self.stats.note_holds(before, held.why, job.what == What::Set);
-            self.note_warned(lane_id, held.why);
-        }
-        self.let_go(id, lane_id);
-    }
-
-    /// A lane that a session keeps.
-    fn held_on(&self, id: SessionId, lane_id: LaneId) -> Option<Held> {
-        let session = self.sessions.get(id)?;
-        session.held.iter().find(|held| held.lane == lane_id).copied()
-    }
-
-    /// Checks a lane in that its session has no reason to keep.
-    pub(crate) fn let_go(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
-        if session.held.get(at).is_some_and(|held| held.why.is_empty()) {
-            session.held.swap_remove(at);
-            self.offer_lane(lane_id);
-        }
-    }
-
-    /// The schema that the kept command, a `USE` or `COM_INIT_DB`, has set.
-    fn schema_of_kept(&self, id: SessionId) -> Option<std::sync::Arc<[u8]>> {
-        let kept = self.kept(id).get(frame::HEADER_BYTES..)?;
-        let (code, body) = kept.split_first()?;
-        match *code {
-            wire::command::code::INIT_DB => Some(body.into()),
-            _ => sql::parse_use_in(body, self.modes(id)).map(|schema| schema.as_ref().into()),
-        }
     }
 
     /// A command without an answer is out.
@@ -561,20 +437,7 @@ pub(crate) fn error_in(payload: &[u8]) -> SqlError {
     )
 }
 
-/// Reasons that a statement's outcome takes away: a value that the server has told is replayed.
-/// What it is being asked for is awaited.
-fn undone(session: &Session, lane: &Lane, job: &Job, outcome: &Outcome) -> Holds {
-    let given = job.effects.intersects(Effects::SETS_LAST_INSERT_ID);
-    match outcome {
-        Outcome::Failed => session.undone_by_failure(job),
-        Outcome::Done(end) if given && end.ok_only && end.last_insert_id != 0 => {
-            if lane.is_asked() { Holds::NONE } else { Holds::LAST_INSERT_ID }
-        }
-        _ => Holds::NONE,
-    }
-}
-
-fn is_prepare(job: &Job) -> bool {
+pub(crate) fn is_prepare(job: &Job) -> bool {
     matches!(job.what, What::Prepare(_))
 }
 
@@ -584,10 +447,6 @@ fn releases(effects: Effects) -> bool {
     const ALONE: Effects = Effects::TRANSACTION_END.union(Effects::CHANGES_SESSION);
     effects == ALONE
 }
-
-/// What may change what a statement's result looks like.
-const CHANGES_DEFINITIONS: Effects =
-    Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR).union(Effects::CALLS_PROCEDURE);
 
 /// Errors by which a server says that it cannot serve anybody.
 pub(crate) fn is_going_away(code: u16) -> bool {

@@ -45,9 +45,6 @@ impl Proxy {
             changed: false,
             step_error: None,
         });
-        if job.what == What::Relay {
-            return self.run_relay(id, lane_id);
-        }
         if let Some(missing) = self.missing_statement(id, lane_id, &job) {
             return self.prepare_on_lane(id, lane_id, &job, &missing, &plan);
         }

@@ -15,7 +15,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::history::{Past, Run};
 use crate::lane::policy::{self, Asked, Bounds};
-use crate::lane::{Closing, Lease, Owner, Place};
+use crate::lane::{Closing, Lane, Lease, Owner, Place};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
@@ -263,7 +263,8 @@ impl Proxy {
                 };
                 self.relay_reply(id, range.start..end);
                 self.say_instead(id, lane_id, overdue);
-                self.finish_shared(id, lane_id, Outcome::Failed);
+                let several = self.lanes.get(lane_id).and_then(Lane::status_so_far).is_some();
+                self.finish_shared(id, lane_id, Outcome::Failed { several });
             }
             Event::End(ref end) if let Some(at) = &end.track => {
                 let at = range.start + at.start..range.start + at.end;
@@ -303,7 +304,7 @@ impl Proxy {
         self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());
         let told = match &outcome {
             Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
-            Outcome::Failed => None,
+            Outcome::Failed { .. } => None,
         };
         self.settle_statement(id, lane_id, &running.job, told);
         match &outcome {
@@ -505,7 +506,10 @@ impl Proxy {
 impl Outcome {
     /// Whether the connection is not as it was before a read in autocommit.
     fn has_changed_connection(&self) -> bool {
-        matches!(self, Self::Done(end) if Self::changed(end))
+        match self {
+            Self::Done(end) => Self::changed(end),
+            Self::Failed { several } => *several,
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Handle {
     pub params: u16,
     /// Where its rules sent it when it was prepared.
     pub destination: Option<HostgroupId>,
+    /// What its executions reach.
+    pub reach: sql::Reach,
     /// Parameter types as last sent, two bytes each.
     pub types: Vec<u8>,
     /// Where parameter data of it was sent ahead.
@@ -44,6 +46,28 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
+    /// One that nothing was done with.
+    pub(crate) fn new(
+        id: ClientStmtId,
+        key: StmtKey,
+        text: Arc<Text>,
+        destination: Option<HostgroupId>,
+    ) -> Self {
+        Self {
+            id,
+            key,
+            text,
+            params: 0,
+            destination,
+            reach: sql::Reach::default(),
+            types: Vec::new(),
+            data: None,
+            cursor: None,
+            only: None,
+            data_lost: None,
+        }
+    }
+
     /// Itself where it has a lane's statement for itself.
     pub(crate) fn owner_on(&self, lane: LaneId) -> Option<ClientStmtId> {
         let own = [self.data, self.cursor, self.only].contains(&Some(lane));
@@ -74,6 +98,8 @@ pub(crate) struct Handles {
     list: Vec<Handle>,
     last_id: u32,
     pub last_prepared: Option<ClientStmtId>,
+    /// Bytes of their texts, each counted as often as it is prepared.
+    text_bytes: usize,
     /// How many have data or a cursor on a lane.
     tied: usize,
     /// The answer to a prepare as far as it has come.
@@ -97,6 +123,7 @@ impl Handles {
 
     /// Adds a statement with the id that was given last.
     pub(crate) fn push(&mut self, handle: Handle) {
+        self.text_bytes += handle.text.text.len();
         self.list.push(handle);
     }
 
@@ -114,6 +141,7 @@ impl Handles {
         let at = self.list.binary_search_by_key(&id.0, |handle| handle.id.0).ok()?;
         self.last_prepared = self.last_prepared.filter(|last| *last != id);
         let handle = self.list.remove(at);
+        self.text_bytes -= handle.text.text.len();
         self.tied -= usize::from(handle.data.is_some() || handle.cursor.is_some());
         Some(handle)
     }
@@ -121,6 +149,11 @@ impl Handles {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.list.len()
+    }
+
+    /// Bytes of their texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
     }
 
     /// Bytes of memory that they hold, without what others have, too.

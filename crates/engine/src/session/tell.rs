@@ -131,6 +131,9 @@ fn some_sessions(proxy: &Proxy, walk: Walk) -> SessionPage {
     let slots_max = if walk.rows { PAGE_ROWS } else { PAGE_SLOTS };
     let (sessions, next) = proxy.sessions.some(walk.from, slots_max);
     let mut page = SessionPage { next, ..SessionPage::default() };
+    if walk.from == 0 {
+        page.statement_bytes = proxy.texts.bytes();
+    }
     for (id, session) in sessions {
         page.bytes += size_of::<Session>() + session.serving.kept.capacity();
         if let Some(stmts) = &session.stmts {
@@ -211,7 +214,7 @@ fn lane_of(id: LaneId, session: &Session, lanes: &Slab<LaneId, Lane>) -> Option<
 fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static str {
     match &session.phase {
         Phase::Idle => "Sleep",
-        Phase::Greeting { .. } | Phase::Login(_) => "Connecting client",
+        Phase::Greeting { .. } | Phase::Login(_) | Phase::Unjudged(_) => "Connecting client",
         Phase::Delayed(_) => "Delay",
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",
         Phase::Relaying(_) => "Fast forward",
@@ -234,7 +237,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
             What::Prepare(_) => "Prepare",
             What::Execute(_) => "Execute",
             What::LoginSchema => "Connecting client",
-            What::Relay => "Fast forward",
+            What::Replication => "Binlog Dump",
             _ => "Query",
         },
     }

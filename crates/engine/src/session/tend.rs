@@ -6,14 +6,13 @@
 
 use std::ops::Range;
 
+use wire::Caps;
 use wire::command::{self, code};
 use wire::frame::{Framed, next_packet};
 use wire::reader::Reader;
 use wire::result::{Event, ReplyKind};
-use wire::{Caps, Status as Flags};
 
 use crate::error::{self, SqlError};
-use crate::holds::Holds;
 use crate::ids::LaneId;
 use crate::lane::{Lane, Lease, Owner, Upkeep};
 use crate::link::{Charset, LinkState};
@@ -22,6 +21,7 @@ use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::checkout::Dial;
+use crate::session::defaults::QUESTION;
 use crate::session::reply::{error_in, slice};
 use crate::topology::{LastFault, ServerRef, Status};
 
@@ -45,6 +45,7 @@ impl Proxy {
             self.empty_shared(server);
             self.tend_still(server);
         }
+        self.survey_all();
     }
 
     /// How many idle connections to a server this worker keeps.
@@ -189,12 +190,12 @@ impl Proxy {
     }
 
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
-    pub(crate) fn reset_lane(&mut self, lane_id: LaneId, why: Holds) -> bool {
+    pub(crate) fn reset_lane(&mut self, lane_id: LaneId) -> bool {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
         let surplus = lane.server.gauge.used() > lane.server.max_connections;
         let charset = Charset::Collation(lane.collation.into());
         let Some(names) = charset.statement() else { return false };
-        if surplus || !lane.may_be_passed_on() || !lane.is_quiet() || !why.end_with_a_reset() {
+        if surplus || !lane.may_be_passed_on() || !lane.is_quiet() {
             return false;
         }
         lane.stmts.clear();
@@ -205,18 +206,18 @@ impl Proxy {
         self.send_upkeep(lane_id, Upkeep::Reset, code::RESET_CONNECTION);
         self.send_upkeep_text(lane_id, Upkeep::Names, &names);
         self.send_init_connect(lane_id);
+        self.send_upkeep_text(lane_id, Upkeep::Defaults, QUESTION);
         true
     }
 
     /// Sends the statement for new connections, if there is one.
-    pub(crate) fn send_init_connect(&mut self, id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get(id) else { return false };
+    pub(crate) fn send_init_connect(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
         let snapshot = self.snapshot.clone();
         let text = snapshot.hostgroups.init_connect(lane.server.hostgroup, &snapshot.vars);
         if !text.is_empty() {
             self.send_upkeep_text(id, Upkeep::InitConnect, text);
         }
-        !text.is_empty()
     }
 
     /// A new lane can be used: it serves whoever waits first.
@@ -255,7 +256,7 @@ impl Proxy {
     }
 
     /// A lane is the proxy's own from now on, for at most so long.
-    fn begin_upkeep(&mut self, id: LaneId, limit_us: u64) {
+    pub(crate) fn begin_upkeep(&mut self, id: LaneId, limit_us: u64) {
         let at = self.now_us.saturating_add(limit_us);
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.lease = Lease::Upkeep;
@@ -273,7 +274,7 @@ impl Proxy {
         }
     }
 
-    fn send_upkeep_text(&mut self, id: LaneId, task: Upkeep, text: &str) {
+    pub(crate) fn send_upkeep_text(&mut self, id: LaneId, task: Upkeep, text: &str) {
         self.orders.send(End::Lane(id), |out| command::write_query(out, text.as_bytes()));
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.enqueue(Owner::Upkeep(task), ReplyKind::Result);
@@ -289,11 +290,22 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
+        if task == Upkeep::Defaults {
+            self.note_answer_about_defaults(id, range.clone(), bytes);
+        }
         match (event, task) {
+            (event, Upkeep::Catalog(part)) => {
+                self.on_survey_part(id, part, bytes.get(range).unwrap_or_default(), &event);
+            }
             (Event::Err { .. }, Upkeep::IdleMax) => {
                 // whoever cannot say it is not asked again soon
                 self.pop(id, None);
                 self.upkeep_over(id);
+            }
+            (Event::Err { .. }, Upkeep::Defaults) => {
+                self.pop(id, None);
+                self.note_defaults(id);
+                self.begins(id);
             }
             (Event::Err { at, .. }, Upkeep::InitConnect) => {
                 self.pop(id, None);
@@ -311,7 +323,6 @@ impl Proxy {
                 self.pop(id, Some(end.status));
                 let Some(lane) = self.lanes.get_mut(id) else { return };
                 match task {
-                    Upkeep::Reset => lane.state.autocommit = end.status.contains(Flags::AUTOCOMMIT),
                     Upkeep::IdleMax => {
                         let reply = bytes.get(range).unwrap_or_default();
                         if let Some(seconds) = number_in(reply, lane.caps) {
@@ -319,17 +330,11 @@ impl Proxy {
                         }
                         self.upkeep_over(id);
                     }
-                    Upkeep::Ping => self.upkeep_over(id),
-                    Upkeep::Names | Upkeep::InitConnect => {
-                        lane.state.autocommit = end.status.contains(Flags::AUTOCOMMIT);
-                        match lane.lease {
-                            Lease::Dialing(_) => self.lane_opened(id),
-                            _ if lane.depth() > 0 => {}
-                            _ => {
-                                self.stats.lanes_reset += 1;
-                                self.upkeep_over(id);
-                            }
-                        }
+                    Upkeep::Ping | Upkeep::Catalog(_) => self.upkeep_over(id),
+                    Upkeep::Reset | Upkeep::Names | Upkeep::InitConnect => {}
+                    Upkeep::Defaults => {
+                        self.note_defaults(id);
+                        self.begins(id);
                     }
                 }
             }
@@ -337,8 +342,18 @@ impl Proxy {
         }
     }
 
+    /// It is known what a lane begins with, which is new or was reset.
+    fn begins(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        if let Lease::Dialing(_) = lane.lease {
+            return self.lane_opened(id);
+        }
+        self.stats.lanes_reset += 1;
+        self.upkeep_over(id);
+    }
+
     /// A lane has done what it was asked: it is any session's again.
-    fn upkeep_over(&mut self, id: LaneId) {
+    pub(crate) fn upkeep_over(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return };
         lane.times.alarm_us = 0;
         lane.times.tested_us = self.now_us;
@@ -365,6 +380,11 @@ impl Proxy {
 
 /// The number in a result of one row and one column; `None` where the bytes are not all of it.
 fn number_in(reply: &[u8], caps: Caps) -> Option<u64> {
+    std::str::from_utf8(value_in(reply, caps)?).ok()?.parse().ok()
+}
+
+/// The value in such a result.
+pub(crate) fn value_in(reply: &[u8], caps: Caps) -> Option<&[u8]> {
     let row_at = if caps.contains(Caps::DEPRECATE_EOF) { 2 } else { 3 };
     let mut rest = reply;
     for at in 0..=row_at {
@@ -373,8 +393,7 @@ fn number_in(reply: &[u8], caps: Caps) -> Option<u64> {
             return None;
         }
         if at == row_at {
-            let text = Reader::new(packet.payload).lenenc_bytes().ok()?;
-            return std::str::from_utf8(text).ok()?.parse().ok();
+            return Reader::new(packet.payload).lenenc_bytes().ok();
         }
         rest = rest.get(packet.len..)?;
     }

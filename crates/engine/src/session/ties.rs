@@ -2,16 +2,18 @@
 //! names, distributed transactions. When the last of a kind has ended, so has the reason to keep
 //! the lane.
 //!
-//! Names are kept to see which is the last. What cannot be followed lasts until a reset.
+//! Names are kept to see which is the last. What cannot be followed lasts until a reset: an end
+//! counts only where it is the one statement of its text, and has succeeded.
 //! What a session may find of others' user variables is here too, and what did not begin because
 //! its statement failed.
 
-use sql::{Asked, Effects, LockCall, Modes, NamedStatement, TableName, Verb};
+use sql::{Asked, Effects, LockCall, Modes, NamedStatement, Role, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
+use wire::reply::ErrPacket;
 
-use crate::holds::Holds;
-use crate::ids::{LaneId, SessionId};
+use crate::holds::{Holds, How};
+use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::session::stmt::Handle;
 use crate::session::{Job, Session, What};
@@ -29,13 +31,19 @@ pub(crate) struct Ties {
     statements: Names,
 }
 
-/// A statement that has succeeded.
+/// A text that has ended.
 #[derive(Clone, Copy)]
-struct Statement<'a> {
+struct Ended<'a> {
     text: &'a [u8],
     modes: Modes,
     verb: Verb,
     effects: Effects,
+    /// The reasons that it gives to keep its lane.
+    gives: Holds,
+    /// It is one statement, which is understood: what it made and ended has the names in it.
+    is_one: bool,
+    /// All of it was done. What failed may have made what it names, and has ended nothing.
+    is_done: bool,
 }
 
 /// Names of what was made.
@@ -77,41 +85,51 @@ pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
     .union(Holds::TEXT_PREPARE)
     .union(Holds::XA);
 
-impl Proxy {
-    /// A statement has succeeded on a lane that is kept for a reason that may end: notes what it
-    /// made and what it ended.
-    pub(crate) fn follow_ties(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let mut ties = session.ties.take().unwrap_or_default();
-        let (text, modes) = text_of(session, job);
-        let verb = sql::facts_in(text, modes).verb;
-        let schema = session.want.schema.as_deref().unwrap_or_default();
-        let of = Statement { text, modes, verb, effects: job.effects };
-        ties.follow_tables(&of, schema);
+impl Session {
+    /// Notes what a command made and what it ended, on a lane that is kept for a reason that may
+    /// end, or will be; the reasons that are over.
+    pub(crate) fn follow_ties(&mut self, job: &Job, how: How, gives: Holds) -> Holds {
+        if matches!(how, How::Prepared | How::Refused) {
+            return Holds::NONE;
+        }
+        let mut ties = self.ties.take().unwrap_or_default();
+        let (text, modes) = text_of(self, job);
+        let several = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
+        let of = Ended {
+            text,
+            modes,
+            verb: sql::facts_in(text, modes).verb,
+            effects: job.effects,
+            gives,
+            is_one: !job.effects.intersects(several),
+            is_done: how == How::Done,
+        };
+        ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
         ties.follow_locks(&of);
         ties.follow_statements(&of);
-        let ends_xa = sql::ends_xa(text, modes);
-        let Some(held) = session.held.iter_mut().find(|held| held.lane == lane_id) else { return };
-        if ties.tables.is_empty() {
-            held.why.set(Holds::TEMPORARY_TABLE, false);
+        let mut over = Holds::NONE;
+        over.set(Holds::TEMPORARY_TABLE, ties.tables.is_empty());
+        over.set(Holds::GET_LOCK, ties.locks.is_empty());
+        over.set(Holds::TEXT_PREPARE, ties.statements.is_empty());
+        if of.is_one && of.is_done {
+            let unlocks = match of.verb {
+                Verb::UnlockTables => true,
+                Verb::Begin | Verb::StartTransaction => !ties.locks_all,
+                _ => false,
+            };
+            ties.locks_all &= !unlocks;
+            over.set(Holds::LOCK_TABLES, unlocks);
+            over.set(Holds::XA, sql::ends_xa(text, modes));
         }
-        if ties.locks.is_empty() {
-            held.why.set(Holds::GET_LOCK, false);
+        self.ties = Some(ties);
+        over
+    }
+
+    /// Where the session keeps no lane for a reason that may end, there is nothing to follow.
+    pub(crate) fn end_ties(&mut self) {
+        if self.ties.is_some() && !self.reasons().intersects(ENDING) {
+            self.ties = None;
         }
-        if ties.statements.is_empty() {
-            held.why.set(Holds::TEXT_PREPARE, false);
-        }
-        let unlocks = job.effects.intersects(Effects::UNLOCKS_TABLES)
-            || (job.effects.intersects(Effects::TRANSACTION_START) && !ties.locks_all);
-        if unlocks {
-            held.why.set(Holds::LOCK_TABLES, false);
-            ties.locks_all = false;
-        }
-        if ends_xa {
-            held.why.set(Holds::XA, false);
-        }
-        let ties = Some(ties).filter(|_| held.why.intersects(ENDING));
-        session.ties = ties;
     }
 }
 
@@ -131,6 +149,15 @@ impl Session {
 }
 
 impl Session {
+    /// Whether a command drops temporary tables of the session and nothing else.
+    pub(crate) fn drops_its_own(&self, job: &Job) -> bool {
+        let Some(ties) = &self.ties else { return false };
+        let (text, modes) = text_of(self, job);
+        let schema = self.want.schema.as_deref().unwrap_or_default();
+        let dropped = sql::parse_drop_tables(text, modes);
+        dropped.is_some_and(|names| names.iter().all(|name| ties.tables.has(&full(name, schema))))
+    }
+
     /// Whether a statement lists warnings or errors, which servers do not count as found rows.
     pub(crate) fn lists_diagnostics(&self, job: &Job) -> bool {
         if !job.effects.intersects(Effects::SHOW_WARNINGS) {
@@ -141,78 +168,112 @@ impl Session {
         asked.is_some_and(|asked| matches!(asked.of, Asked::List { .. }))
     }
 
-    /// Reasons that a statement does not give after all, because it has failed. A server does all
-    /// of a `SET` or nothing of it, but for what a function did that it calls, and nothing of what
-    /// it cannot parse.
-    pub(crate) fn undone_by_failure(&self, job: &Job) -> Holds {
+    /// Whether a command that failed was refused as a whole. A server does all of a `SET` or
+    /// nothing of it, but for what a function did that it calls, and nothing of one statement that
+    /// it cannot parse, or of which a table is missing.
+    pub(crate) fn is_refused(&self, job: &Job) -> bool {
         const PARSE_ERROR: u16 = 1064;
         let (text, _) = text_of(self, job);
         let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let is_one = statements.next().is_some_and(|first| !first.is_empty())
             && statements.all(<[u8]>::is_empty);
         match job.what {
-            What::Set if is_one && sql::only_computes(text) => Holds::SET,
-            _ if is_one && self.last.error.0 == PARSE_ERROR => match job.holds {
-                Holds::NOT_UNDERSTOOD => Holds::NOT_UNDERSTOOD,
-                _ => Holds::NONE,
-            },
-            _ => Holds::NONE,
+            What::Set => is_one && sql::only_computes(text),
+            _ if runs_others(job.effects) => false,
+            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_table),
+        }
+    }
+}
+
+impl Proxy {
+    /// Notes an error that a server told of what a session runs.
+    pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
+        const NO_SUCH_TABLE: u16 = 1146;
+        let job = self.running(id).map(|running| running.job);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.last.error = (said.code, said.sqlstate);
+        session.last.misses_table = false;
+        if let (Some(job), NO_SUCH_TABLE) = (job, said.code) {
+            let (text, modes) = text_of(session, &job);
+            // Table 'schema.table' doesn't exist
+            let quoted = said.message.split(|byte| *byte == b'\'').nth(1).unwrap_or_default();
+            let table = quoted.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+            session.last.misses_table = sql::names(text, modes)
+                .any(|(name, role)| role == Role::Table && name.eq_ignore_ascii_case(table));
         }
     }
 }
 
 impl Ties {
-    fn follow_tables(&mut self, of: &Statement<'_>, schema: &[u8]) {
-        let Statement { text, modes, verb, effects } = *of;
+    fn follow_tables(&mut self, of: &Ended<'_>, schema: &[u8]) {
+        let Ended { text, modes, verb, effects, .. } = *of;
+        let may_alter = effects.intersects(Effects::IMPLICIT_COMMIT) && !self.tables.is_empty();
         match verb {
+            _ if !of.is_one => {
+                self.tables.more |= of.gives.intersects(Holds::TEMPORARY_TABLE) || may_alter;
+            }
             Verb::CreateTemporary => {
                 let name = sql::parse_create_temporary(text, modes).map(|name| full(&name, schema));
                 self.tables.add(name);
             }
-            Verb::DropTable => {
+            Verb::DropTable if of.is_done => {
                 for name in sql::parse_drop_tables(text, modes).unwrap_or_default() {
                     self.tables.remove(&full(&name, schema));
                 }
             }
-            Verb::AlterTable | Verb::RenameTable => self.tables.more |= !self.tables.is_empty(),
+            Verb::DropTable => {}
+            Verb::AlterTable | Verb::RenameTable => self.tables.more |= may_alter,
             _ => self.tables.more |= effects.intersects(Effects::TEMPORARY_TABLE),
         }
     }
 
-    fn follow_locks(&mut self, of: &Statement<'_>) {
-        let Statement { text, modes, verb, effects } = *of;
+    fn follow_locks(&mut self, of: &Ended<'_>) {
+        let Ended { text, modes, verb, effects, .. } = *of;
         if effects.intersects(Effects::LOCKS_TABLES) {
-            self.locks_all |= verb != Verb::LockTable;
+            self.locks_all |= !of.is_one || verb != Verb::LockTable;
         }
         if !effects.intersects(Effects::USER_LOCK) {
             return;
         }
+        // what is no call alone may take one
         match sql::parse_lock_call(text, modes) {
             Some(LockCall::Get(name)) => self.locks.add(Some(name.to_ascii_lowercase())),
-            Some(LockCall::Release(name)) => self.locks.remove(&name.to_ascii_lowercase()),
-            Some(LockCall::ReleaseAll) => self.locks = Names::default(),
-            Some(LockCall::Look) => {}
+            Some(LockCall::Release(name)) if of.is_done => {
+                self.locks.remove(&name.to_ascii_lowercase());
+            }
+            Some(LockCall::ReleaseAll) if of.is_done => self.locks = Names::default(),
+            Some(_) => {}
             None => self.locks.add(None),
         }
     }
 
-    fn follow_statements(&mut self, of: &Statement<'_>) {
-        let Statement { text, modes, effects, .. } = *of;
+    fn follow_statements(&mut self, of: &Ended<'_>) {
+        let Ended { text, modes, effects, .. } = *of;
         if !effects.intersects(Effects::TEXT_PREPARE.union(Effects::TEXT_EXECUTE)) {
             return;
         }
         let statements = &mut self.statements;
-        match sql::parse_named_statement(text, modes) {
+        let named = sql::parse_named_statement(text, modes).filter(|_| of.is_one);
+        match named {
             Some(NamedStatement::Made { name, text }) if leaves_nothing(text) => {
                 let name = name.to_ascii_lowercase();
-                statements.remove(&name);
-                statements.add(Some(name));
+                if of.is_done {
+                    statements.remove(&name);
+                    statements.add(Some(name));
+                }
             }
+            Some(NamedStatement::Made { .. }) if !of.is_done => {}
             Some(NamedStatement::Executed(name)) if statements.has(&name.to_ascii_lowercase()) => {}
+            Some(NamedStatement::Ended(_)) if !of.is_done => {}
             Some(NamedStatement::Ended(name)) => statements.remove(&name.to_ascii_lowercase()),
             _ => statements.more = true,
         }
     }
+}
+
+/// Whether a text runs others, whose errors look as if they were its own.
+fn runs_others(effects: Effects) -> bool {
+    effects.intersects(Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE))
 }
 
 /// Whether a text that is prepared only reads or changes rows. What it calls may do more, but then

@@ -33,7 +33,7 @@ impl Proxy {
         lane.marks.tells_changes = true;
         lane.enqueue(Owner::Nobody, ReplyKind::Result);
         self.orders.send(End::Lane(lane_id), |out| {
-            command::write_query(out, b"SET session_track_state_change=1");
+            command::write_query(out, b"SET session_track_schema=1, session_track_state_change=1");
         });
     }
 
@@ -111,18 +111,23 @@ impl Proxy {
 }
 
 impl Running {
-    /// The reason to keep the lane when the server's session has changed and the text of the
-    /// command does not say how.
-    pub(crate) fn hidden_change(&self, outcome: &Outcome) -> Holds {
-        if !self.changed && !outcome.hints_at_changes() {
-            return Holds::NONE;
-        }
+    /// Whether the server's session has changed and the text of the command does not say how, or
+    /// may have: an error tells of no change, nor does what comes after it.
+    pub(crate) fn has_hidden_change(&self, outcome: &Outcome) -> bool {
         let job = &self.job;
+        let runs_code = job.effects.intersects(Effects::STORED_CODE);
+        let failed = matches!(outcome, Outcome::Failed { .. });
+        if !(self.changed || outcome.hints_at_changes() || runs_code && failed) {
+            return false;
+        }
+        if runs_code && job.multiplex != Some(Multiplex::IgnoreVariables) {
+            return true;
+        }
         let is_known = matches!(job.what, What::Set | What::Schema | What::LoginSchema)
             || job.holds.without(Holds::TEXT_PREPARE).intersects(Holds::PINNING)
             || job.effects.intersects(TELLS)
             || job.multiplex == Some(Multiplex::IgnoreVariables);
-        if is_known { Holds::NONE } else { Holds::STATE_CHANGE }
+        !is_known
     }
 }
 

@@ -167,7 +167,7 @@ impl Proxy {
         self.stats.checkins += u64::from(was_out);
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server, lane_id);
-            return;
+            return self.survey_waiting();
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let fitting = self.waiter_for(lane, before);

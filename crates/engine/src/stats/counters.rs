@@ -90,10 +90,14 @@ impl HoldCounts {
 counters! {
     /// Clients accepted.
     pub clients_created: u64,
+    /// Clients that were cut because they sent a part of a command and no more.
+    pub unfinished_commands: u64,
     /// Clients that went away without a quit, or were cut.
     pub clients_aborted: u64,
     /// Logins refused: wrong user or password.
     pub denied_password: u64,
+    /// Logins that had to wait because of wrong passwords before.
+    pub logins_held_up: u64,
     /// Logins refused: the process is full.
     pub denied_max_connections: u64,
     /// Logins refused: the account is full.
@@ -137,6 +141,10 @@ counters! {
     pub lane_pings: u64,
     /// Tests and resets of lanes that were not answered in time.
     pub lane_pings_failed: u64,
+    /// Times that stored code was read from a server, for an account.
+    pub stored_code_readings: u64,
+    /// Of those, such as were not answered whole.
+    pub stored_code_readings_failed: u64,
     /// Connections that were not begun at once because too many were under way.
     pub dials_delayed: u64,
     /// Sessions that were pinned to a lane for something other than a transaction.

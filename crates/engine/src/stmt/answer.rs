@@ -24,6 +24,11 @@ pub struct KeptAnswer {
 }
 
 impl KeptAnswer {
+    /// Whether so many bytes of an answer are too many to be kept.
+    pub fn is_too_long(bytes: usize) -> bool {
+        bytes > LONGEST
+    }
+
     /// Keeps an answer, unless it is long or told of warnings, which are not there a second time.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         const EOF: u8 = 0xfe;
@@ -41,6 +46,11 @@ impl KeptAnswer {
             at = payload + header.len;
         }
         (at == bytes.len()).then(|| Self { bytes: bytes.into(), status_at })
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() + self.status_at.capacity() * size_of::<usize>()
     }
 
     /// Appends the answer for a client that knows the statement by `id` and whose session has these

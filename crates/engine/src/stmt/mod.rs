@@ -16,15 +16,17 @@ mod tests;
 
 use std::sync::Arc;
 
-use sql::{CommandClass, Digest, Effects, Omitted};
+use sql::{Access, CommandClass, Digest, Effects, Omitted};
 use wire::Caps;
 
+use crate::catalog::Naming;
 use crate::holds::Holds;
 use crate::link::LinkState;
+use crate::route::Conduct;
 
 pub use answer::KeptAnswer;
 pub use lane::{LaneStmt, OnLane, Wanted};
-pub use registry::{Registry, Sought, StmtsOfAll};
+pub use registry::{Limits, Registry, Sought, StmtsOfAll};
 pub(crate) use spelled::spelled;
 pub(crate) use types::{tell_types, types_in};
 
@@ -61,12 +63,18 @@ pub struct Text {
     pub effects: Effects,
     /// Reasons to hold its lane.
     pub holds: Holds,
+    /// What its beginning does to data.
+    pub begins: Access,
+    /// What all of it does to data.
+    pub access: Access,
     /// Executing it twice does no harm.
     pub repeatable: bool,
     /// An execution may share a lane, as far as the text says.
     pub shareable: bool,
     /// What kind of statement it is.
     pub command: CommandClass,
+    /// What it does to the tables that it names.
+    pub naming: Naming,
 }
 
 impl Text {
@@ -75,6 +83,18 @@ impl Text {
         let KeptDigest { hash, text, first_comment, omitted } = self.digest.as_ref()?;
         let first_comment = first_comment.as_deref();
         Some(Digest { hash: *hash, text, first_comment, omitted: *omitted })
+    }
+
+    /// What an execution does, as far as it matters where it goes; `holds` are the reasons that its
+    /// rules leave it to keep a lane.
+    pub fn conduct(&self, holds: Holds) -> Conduct {
+        Conduct { effects: self.effects, holds, begins: self.begins, access: self.access }
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn bytes(&self) -> usize {
+        let digest = self.digest.as_ref().map_or(0, |digest| digest.text.len());
+        size_of::<Self>() + self.text.len() + digest
     }
 
     /// What a connection that has `have` should have before the text is prepared there, so that its

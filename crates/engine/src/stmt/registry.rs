@@ -1,7 +1,8 @@
 //! The texts that a worker's sessions have prepared, each once.
 //!
-//! Bounded by `mysql-max_stmts_cache`: beyond it, texts that no client has any more go, longest
-//! unused first. Connections may still have such a text; they lose it when others need its place.
+//! Bounded in number and bytes: beyond them, texts that no client has any more go, longest unused
+//! first, and no room is left for others when those in use are too long. Connections may still have
+//! a text that went; they lose it when others need its place.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -26,6 +27,8 @@ pub struct StmtsOfAll {
     last_number: AtomicU64,
     /// Counted up whenever data definition was seen: kept answers may be out of date.
     definitions: AtomicU64,
+    /// Counted up when tables or stored code were surely or probably defined.
+    code: AtomicU64,
 }
 
 impl StmtsOfAll {
@@ -37,6 +40,16 @@ impl StmtsOfAll {
     /// Tables or views may have changed.
     pub fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tables or stored code were defined, or may have been.
+    pub fn code_defined(&self) {
+        self.code.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that is another one after that.
+    pub fn code(&self) -> u64 {
+        self.code.load(Ordering::Relaxed)
     }
 
     /// A number that is another one after they may have changed.
@@ -114,8 +127,23 @@ pub struct Registry {
     entries: Slab<StmtKey, Entry>,
     /// Several where capabilities, character sets or settings differ.
     by_hash: HashMap<u64, Vec<StmtKey>>,
-    purged_us: u64,
+    /// Bytes of all texts and answers.
+    bytes: usize,
+    /// Letting go of texts was not enough, and is not tried again until then.
+    in_use_until_us: u64,
 }
+
+/// How many texts there may be, and bytes of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Number.
+    pub count: usize,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// A text of more bytes goes as soon as no client has it.
+const LONG: usize = 1 << 15;
 
 impl Registry {
     /// The entry of a text.
@@ -141,6 +169,7 @@ impl Registry {
             kept_us: 0,
             used_us: now_us,
         };
+        self.bytes += text.bytes();
         let key = self.entries.insert_with(|_| entry);
         if !hidden {
             self.publish(hash, key);
@@ -165,15 +194,17 @@ impl Registry {
     pub fn learn(&mut self, key: StmtKey, counts: (u16, u16)) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if entry.counts.replace(counts) != Some(counts) {
-            entry.answer = None;
+            self.forget_answer(key);
         }
     }
 
     /// Keeps a server's answer for others, if it may be kept; `definitions` is what
     /// [`StmtsOfAll::definitions`] was when it was given.
     pub fn keep_answer(&mut self, key: StmtKey, answer: &[u8], definitions: u64, now_us: u64) {
+        self.forget_answer(key);
         if let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.found) {
             entry.answer = KeptAnswer::of(answer);
+            self.bytes += entry.answer.as_ref().map_or(0, KeptAnswer::bytes);
             (entry.definitions, entry.kept_us) = (definitions, now_us);
         }
     }
@@ -196,21 +227,27 @@ impl Registry {
 
     /// The answer that was kept for a text is out of date.
     pub fn forget_answer(&mut self, key: StmtKey) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.answer = None;
+        if let Some(entry) = self.entries.get_mut(key)
+            && let Some(answer) = entry.answer.take()
+        {
+            self.bytes -= answer.bytes();
         }
     }
 
-    /// A client let go of a text: one that cannot be found, or that no server took, goes.
+    /// A client let go of a text: one that cannot be found, that no server took, or that is long
+    /// goes.
     pub fn forget_unused(&mut self, key: StmtKey) {
         let Some(entry) = self.entries.get(key) else { return };
-        if entry.clients() == 0 && (!entry.found || entry.counts.is_none()) {
+        let goes = !entry.found || entry.counts.is_none() || entry.text.text.len() > LONG;
+        if entry.clients() == 0 && goes {
             self.remove(key);
         }
     }
 
     fn remove(&mut self, key: StmtKey) {
+        self.forget_answer(key);
         let Some(entry) = self.entries.remove(key) else { return };
+        self.bytes -= entry.text.bytes();
         let Some(keys) = self.by_hash.get_mut(&entry.hash) else { return };
         keys.retain(|other| *other != key);
         if keys.is_empty() {
@@ -218,22 +255,35 @@ impl Registry {
         }
     }
 
-    /// Lets go of a tenth of `max` texts that no client has, when there are more than `max`; not
-    /// more often than once a second.
-    pub fn purge(&mut self, max: usize, now_us: u64) {
+    /// Lets go of texts that no client has, where there would be more than may be: a tenth beyond,
+    /// so that it is done seldom. Whether there is room for one of so many bytes.
+    pub fn make_room(&mut self, bytes: usize, max: Limits, now_us: u64) -> bool {
         const PAUSE_US: u64 = 1_000_000;
-        let recent = now_us < self.purged_us.saturating_add(PAUSE_US);
-        if self.entries.len() <= max || recent {
-            return;
+        let fits = |registry: &Self| registry.bytes + bytes <= max.bytes;
+        let recent = now_us < self.in_use_until_us;
+        if (fits(self) && self.entries.len() <= max.count) || recent {
+            return fits(self);
         }
-        self.purged_us = now_us;
         let unused = self.entries.iter().filter(|(_, entry)| entry.clients() == 0);
         let mut unused: Vec<_> = unused.map(|(key, entry)| (entry.used_us, key)).collect();
         unused.sort_unstable_by_key(|(used_us, _)| *used_us);
-        let surplus = self.entries.len() - (max - max / 10);
-        for (_, key) in unused.into_iter().take(surplus) {
+        let (count, room) = (max.count - max.count / 10, max.bytes - max.bytes / 10);
+        for (_, key) in unused {
+            if self.entries.len() <= count && self.bytes + bytes <= room {
+                break;
+            }
             self.remove(key);
         }
+        // what is in use will be so a moment later
+        if self.entries.len() > count || self.bytes + bytes > room {
+            self.in_use_until_us = now_us.saturating_add(PAUSE_US);
+        }
+        fits(self)
+    }
+
+    /// Bytes of all texts, and of the answers that are kept for them.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// How many texts there are.

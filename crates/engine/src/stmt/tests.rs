@@ -4,7 +4,7 @@ use sql::Effects;
 use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::{Caps, Status};
 
-use super::{KeptAnswer, OnLane, Registry, Sought, Text, Wanted};
+use super::{KeptAnswer, Limits, OnLane, Registry, Sought, Text, Wanted};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
 use crate::link::{Charset, LinkState};
@@ -95,11 +95,14 @@ fn text(words: &str) -> Arc<Text> {
         state: state("a", true),
         text: words.as_bytes().into(),
         digest: None,
+        begins: sql::Access::Reads,
+        access: sql::Access::Reads,
         effects: Effects::NONE,
         holds: Holds::NONE,
         repeatable: true,
         shareable: true,
         command: sql::command_class(&sql::facts(words.as_bytes())),
+        naming: crate::catalog::Naming::Nothing,
     })
 }
 
@@ -163,8 +166,10 @@ fn an_answer_is_given_again_until_definitions_change() {
     assert!(texts.answer(key, 6, 7).is_none());
     texts.learn(key, (1, 2));
     assert!(texts.answer(key, 5, 7).is_some());
+    let with_it = texts.bytes();
     texts.learn(key, (2, 2));
     assert!(texts.answer(key, 5, 7).is_none());
+    assert!(with_it - texts.bytes() > 60, "it is counted");
 }
 
 #[test]
@@ -186,9 +191,10 @@ fn beyond_the_bound_what_no_client_has_goes_oldest_first() {
         let key = texts.add(&text(&format!("SELECT {number}")), false, number);
         texts.learn(key, (1, 0));
     }
-    texts.purge(1000, 2_000_000);
+    let many = |count| Limits { count, bytes: 1 << 30 };
+    assert!(texts.make_room(1, many(1000), 2_000_000));
     assert_eq!(texts.len(), 200);
-    texts.purge(100, 2_000_000);
+    assert!(texts.make_room(1, many(100), 2_000_000));
     assert_eq!((texts.len(), texts.with_clients()), (90, 1));
     let state = state("a", true);
     let mut find = |text: &[u8]| {
@@ -196,4 +202,45 @@ fn beyond_the_bound_what_no_client_has_goes_oldest_first() {
         texts.find(&sought, 0).is_some()
     };
     assert!(find(b"SELECT 0") && !find(b"SELECT 110") && find(b"SELECT 111"));
+}
+
+#[test]
+fn texts_have_so_many_bytes_and_those_in_use_leave_no_room_for_more() {
+    let mut texts = Registry::default();
+    let long = |number: u32| text(&format!("SELECT {number} /*{}*/", "x".repeat(20_000)));
+    let one = long(10).bytes();
+    let max = Limits { count: 1000, bytes: 10 * one };
+    let kept: Vec<_> = (10..15).map(long).collect();
+    for (text, now_us) in kept.iter().zip(1..) {
+        assert!(texts.make_room(one, max, now_us));
+        texts.add(text, false, now_us);
+    }
+    for number in 15..60 {
+        assert!(texts.make_room(one, max, u64::from(number)), "text {number}");
+        texts.add(&long(number), false, u64::from(number));
+        assert!(texts.bytes() <= max.bytes);
+    }
+    assert_eq!((texts.with_clients(), texts.bytes() % one), (5, 0));
+    let more: Vec<_> = (60..65).map(long).collect();
+    for text in &more {
+        let fits = texts.make_room(one, max, 100);
+        assert!(fits, "what nobody has gives way");
+        texts.add(text, false, 100);
+    }
+    assert!(!texts.make_room(one, max, 101), "all are in use");
+    drop(more);
+    assert!(!texts.make_room(one, max, 102), "looked through not long ago");
+    assert!(texts.make_room(one, max, 1_100_000));
+}
+
+#[test]
+fn a_long_text_goes_with_its_last_client() {
+    let mut texts = Registry::default();
+    let [short, long] = [10, 40_000].map(|len| text(&"x".repeat(len)));
+    let keys = [&short, &long].map(|text| texts.add(text, false, 0));
+    keys.iter().for_each(|key| texts.learn(*key, (1, 0)));
+    let short_bytes = short.bytes();
+    drop((short, long));
+    keys.iter().for_each(|key| texts.forget_unused(*key));
+    assert_eq!((texts.len(), texts.bytes()), (1, short_bytes));
 }

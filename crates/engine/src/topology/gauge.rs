@@ -21,6 +21,8 @@ pub enum LastFault {
     Offline,
     /// The proxy has no password for it: the account is stored hashed and nobody logged in yet.
     NoPassword,
+    /// The public key that it shows is not one of those that it may have.
+    PublicKey,
 }
 
 /// Stands in the place of an errno for a name without an address; the system's end at 4095.
@@ -37,6 +39,7 @@ impl LastFault {
             Self::Capability => (5, 0),
             Self::NoPassword => (6, 0),
             Self::Offline => (7, 0),
+            Self::PublicKey => (8, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -51,6 +54,7 @@ impl LastFault {
             5 => Self::Capability,
             6 => Self::NoPassword,
             7 => Self::Offline,
+            8 => Self::PublicKey,
             _ => Self::None,
         }
     }
@@ -59,7 +63,7 @@ impl LastFault {
     pub fn is_final(self) -> bool {
         match self {
             Self::Server(code) => matches!(code, 1044 | 1045 | 1049 | 1251 | 1698 | 1862),
-            Self::Capability | Self::NoPassword => true,
+            Self::Capability | Self::NoPassword | Self::PublicKey => true,
             _ => false,
         }
     }
@@ -90,6 +94,10 @@ impl std::fmt::Display for LastFault {
             Self::Offline => f.write_str("set OFFLINE_HARD"),
             Self::Capability => f.write_str("lacks a capability the client uses"),
             Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
+            Self::PublicKey => f.write_str(
+                "no password is encrypted for its public key unless mysql-server_public_keys has \
+                 that, or mysql-get_server_public_key is true",
+            ),
         }
     }
 }

@@ -12,14 +12,16 @@ pub(super) const ROWS: &[Variable] = &[
         "admin:admin",
         "Accounts with full access to the admin interface.",
     )
-    .acts(Effect::NewConnections),
+    .acts(Effect::NewConnections)
+    .secret(),
     admin(
         "stats_credentials",
         Kind::Credentials,
         "stats:stats",
         "Accounts that may only read statistics.",
     )
-    .acts(Effect::NewConnections),
+    .acts(Effect::NewConnections)
+    .secret(),
     admin(
         "mysql_ifaces",
         Kind::Interfaces,
@@ -51,7 +53,7 @@ pub(super) const ROWS: &[Variable] = &[
         "",
         "Account used towards other members of a cluster; empty forms none.",
     ),
-    admin("cluster_password", Kind::Text, "", "Password of that account."),
+    admin("cluster_password", Kind::Text, "", "Password of that account.").secret(),
     admin(
         "cluster_check_interval_ms",
         int(10, 300_000),
@@ -237,6 +239,13 @@ pub(super) const ROWS: &[Variable] = &[
         .acts(Effect::AtOnce),
     admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics.")
         .acts(Effect::AtOnce),
+    admin(
+        "restapi_address",
+        Kind::Ip,
+        "0.0.0.0",
+        "Address of this machine on which REST calls and /metrics are served.",
+    )
+    .acts(Effect::AtOnce),
     admin("web_enabled", Kind::Bool, "false", "Whether the pages for browsers are served."),
     admin("web_port", int(1, 65_534), "6080", "Port of the pages for browsers."),
     admin("web_verbosity", int(0, 10), "0", "How much the pages for browsers log."),

@@ -48,8 +48,8 @@ pub(super) const ROWS: &[Variable] = &[
         "set_query_lock_on_hostgroup",
         int(0, 1),
         "1",
-        "1 refuses (9006) statements that change data and that rules send to a hostgroup without \
-         the server that their session is tied to; 0 runs them on that server.",
+        "1 refuses (9006) statements that change data or definitions and that rules send to a \
+         hostgroup without the server that their session is tied to; 0 runs them on that server.",
     )
     .acts(Effect::AtOnce),
     mysql(

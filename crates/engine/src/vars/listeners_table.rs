@@ -119,8 +119,10 @@ pub(super) const ROWS: &[Variable] = &[
         "enable_load_data_local_infile",
         Kind::Bool,
         "false",
-        "Whether LOAD DATA LOCAL is allowed; Tidegate relays the file from the client.",
-    ),
+        "Whether LOAD DATA LOCAL is allowed: a server may then ask a client for the file. Once true, \
+         for clients that come later; once false, at once.",
+    )
+    .acts(Effect::NewConnections),
     mysql(
         "default_schema",
         Kind::Text,

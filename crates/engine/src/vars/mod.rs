@@ -14,6 +14,7 @@ mod charset_table;
 mod flow_table;
 mod idle_table;
 mod interface;
+mod key_hash;
 mod listeners_table;
 mod logging_table;
 mod monitor_table;
@@ -26,6 +27,7 @@ mod value;
 use crate::config_fault::ConfigFault;
 
 pub use interface::Interface;
+pub use key_hash::KeyHash;
 pub use suggest::nearest;
 pub use typed::{AfterRestart, Vars};
 pub use value::Value;
@@ -45,6 +47,8 @@ pub struct Variable {
     pub unit: Unit,
     /// When a change acts.
     pub effect: Effect,
+    /// Whether its value is, or holds, a password: only administrators see it.
+    pub secret: bool,
     /// One sentence on what it is for.
     pub doc: &'static str,
 }
@@ -78,6 +82,10 @@ pub enum Kind {
     Interfaces,
     /// Accounts as `user:password`, separated by `;`.
     Credentials,
+    /// What public keys are known by, separated by `;`.
+    KeyHashes,
+    /// An IP address of this machine.
+    Ip,
     /// Set by Tidegate itself, never by an operator.
     ReadOnly,
 }
@@ -242,6 +250,12 @@ impl Variable {
         self.effect = effect;
         self
     }
+
+    /// The same row, with a value that only administrators see.
+    const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
 }
 
 impl Unit {
@@ -266,7 +280,8 @@ const fn mysql(
     doc: &'static str,
 ) -> Variable {
     let family = Family::Mysql;
-    Variable { family, name, kind, default, unit: Unit::None, effect: Effect::NotYet, doc }
+    let (unit, effect, secret) = (Unit::None, Effect::NotYet, false);
+    Variable { family, name, kind, default, unit, effect, secret, doc }
 }
 
 /// A row of the `admin-` family that nothing looks at yet.

@@ -8,7 +8,8 @@ use super::{Kind, Unit, Variable, int, mysql};
 pub(super) const ROWS: &[Variable] = &[
     mysql("monitor_enabled", Kind::Bool, "true", "Whether servers are checked at all."),
     mysql("monitor_username", Kind::Text, "monitor", "Account the checks use on every server."),
-    mysql("monitor_password", Kind::Text, "monitor", "Password of that account, in clear text."),
+    mysql("monitor_password", Kind::Text, "monitor", "Password of that account, in clear text.")
+        .secret(),
     mysql(
         "monitor_history",
         int(1000, 604_800_000),

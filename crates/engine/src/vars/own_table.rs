@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Effect, Unit, Variable, int, mysql};
+use super::{Effect, Kind, Unit, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
@@ -13,6 +13,36 @@ pub(super) const ROWS: &[Variable] = &[
         "Connections that may wait to be accepted on each listening socket.",
     )
     .acts(Effect::Restart),
+    mysql(
+        "server_public_keys",
+        Kind::KeyHashes,
+        "",
+        "RSA keys of servers that a password may be encrypted with for full caching_sha2_password \
+         authentication over TCP; each as the SHA-256 of its DER bytes.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "get_server_public_key",
+        Kind::Bool,
+        "false",
+        "Whether, without such a list, the key is taken from whoever answers in the server's place.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "failed_connections_threshold",
+        int(0, 65_535),
+        "20",
+        "Wrong passwords from one address for one name that are refused at once; 0 for all.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "failed_connection_delay",
+        int(1, 3_600_000),
+        "500",
+        "Time in which one more password is looked at beyond those, right or wrong.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "shutdown_timeout_ms",
         int(0, 3_600_000),
@@ -26,6 +56,30 @@ pub(super) const ROWS: &[Variable] = &[
         int(1 << 20, 1 << 40),
         "67108864",
         "Memory for statistics by digest, shared out to the workers; what matters least goes first.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql(
+        "unfinished_command_timeout_ms",
+        int(0, 86_400_000),
+        "60000",
+        "Time without a byte after which a client goes that has sent a part of a command; 0 for none.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
+        "kill_sessions_of_changed_users",
+        Kind::Bool,
+        "false",
+        "Whether sessions end whose account is removed or gets another password.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "prepared_texts_memory_bytes_max",
+        int(1 << 20, 1 << 40),
+        "536870912",
+        "Memory for texts of prepared statements, shared out to the workers; a session may have an \
+         eighth of its worker's share.",
     )
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),
@@ -73,5 +127,22 @@ pub(super) const ROWS: &[Variable] = &[
         "4",
         "Runs of a read by itself before it may share a connection.",
     )
+    .acts(Effect::AtOnce),
+    mysql(
+        "stored_code",
+        Kind::Bool,
+        "true",
+        "Whether statements are looked at for views, functions and triggers that they reach; without \
+         it, these are trusted to do nothing but compute.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "stored_code_refresh_interval_ms",
+        int(0, 86_400_000),
+        "60000",
+        "Time after which views, functions and triggers are read again from each hostgroup; 0 \
+         reads none, and any table or function may then be stored code.",
+    )
+    .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),
 ];

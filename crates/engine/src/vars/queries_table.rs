@@ -14,6 +14,14 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::AtOnce),
     mysql(
+        "query_processor_first_comment_parsing",
+        int(0, 3),
+        "2",
+        "Whether annotations in the first comment are followed: 0 never, 1 where no rule says \
+         anything, 2 and 3 whatever rules say.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
         "query_processor_iterations",
         int(0, 1_000_000),
         "0",

@@ -4,12 +4,13 @@
 //! A field here and the row of its variable in the tables are all that a used variable needs. The
 //! row says when it acts; [`Effect::NotYet`] until something looks at the field.
 
+use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use sql::DigestOptions;
 
-use super::{Effect, Interface, Value};
+use super::{Effect, Interface, KeyHash, Value};
 use crate::config_fault::ConfigFault;
 
 /// Declares [`Vars`]: each field with its type and the variable it is read from.
@@ -45,12 +46,22 @@ vars! {
     server_version: String = "mysql-server_version",
     /// Authentication plugin offered to clients first.
     default_authentication_plugin: String = "mysql-default_authentication_plugin",
+    /// Whether clients may be asked for their files.
+    enable_load_data_local_infile: bool = "mysql-enable_load_data_local_infile",
+    /// Whether any public key is taken that a server shows.
+    get_server_public_key: bool = "mysql-get_server_public_key",
+    /// The public keys that servers may show.
+    server_public_keys: Vec<KeyHash> = "mysql-server_public_keys",
     /// Longest command a client may send, in bytes.
     max_allowed_packet: u32 = "mysql-max_allowed_packet",
     /// Most client connections at a time.
     max_connections: u32 = "mysql-max_connections",
     /// Time a client has to complete its handshake.
     connect_timeout_client_ms: u64 = "mysql-connect_timeout_client",
+    /// Wrong passwords that are refused at once; 0 sets no limit.
+    failed_connections_threshold: u32 = "mysql-failed_connections_threshold",
+    /// Time in which one more is looked at.
+    failed_connection_delay_ms: u64 = "mysql-failed_connection_delay",
     /// Time a client may be idle; 0 for ever.
     wait_timeout_ms: u64 = "mysql-wait_timeout",
     /// Time one attempt to connect to a server may take, handshake included.
@@ -77,6 +88,10 @@ vars! {
     pipeline_max_reply_bytes: u64 = "mysql-pipeline_max_reply_bytes",
     /// Runs of a digest after which it is known.
     pipeline_min_runs: u32 = "mysql-pipeline_min_runs",
+    /// Whether statements are looked at for stored code that they reach.
+    stored_code: bool = "mysql-stored_code",
+    /// Time after which stored code is read again; 0 reads none.
+    stored_code_refresh_interval_ms: u64 = "mysql-stored_code_refresh_interval_ms",
     /// Connect errors within a second that shun a server.
     shun_on_failures: u32 = "mysql-shun_on_failures",
     /// Time until a shunned server is tried again.
@@ -110,6 +125,12 @@ vars! {
     max_stmts_per_connection: u32 = "mysql-max_stmts_per_connection",
     /// Prepared texts that are known at a time, of all workers together, before unused ones go.
     max_stmts_cache: u32 = "mysql-max_stmts_cache",
+    /// Time without a byte in the middle of a command; 0 for any.
+    unfinished_command_timeout_ms: u64 = "mysql-unfinished_command_timeout_ms",
+    /// Whether sessions end whose account is removed or gets another password.
+    kill_sessions_of_changed_users: bool = "mysql-kill_sessions_of_changed_users",
+    /// Memory for texts of prepared statements, of all workers together.
+    prepared_texts_memory_bytes_max: u64 = "mysql-prepared_texts_memory_bytes_max",
     /// Whether queries are counted by class of statement.
     commands_stats: bool = "mysql-commands_stats",
     /// Whether digests are counted by client address too.
@@ -120,6 +141,8 @@ vars! {
     query_digests_memory_bytes_max: u64 = "mysql-query_digests_memory_bytes_max",
     /// What rules' patterns are written for: 1 PCRE, 2 RE2.
     query_processor_regex: u32 = "mysql-query_processor_regex",
+    /// Whether annotations are followed: 0 never, 1 where no rule says anything, else always.
+    query_processor_first_comment_parsing: u32 = "mysql-query_processor_first_comment_parsing",
     /// How often rules may be gone through again after a flag changed.
     query_processor_iterations: u32 = "mysql-query_processor_iterations",
     /// Whether queries have digests, for rules, annotations and statistics.
@@ -193,7 +216,9 @@ vars! {
     admin_interfaces: Vec<Interface> = "admin-mysql_ifaces",
     /// Whether metrics, health and routes are served over HTTP.
     restapi_enabled: bool = "admin-restapi_enabled",
-    /// TCP port of that, on every address.
+    /// Address of this machine on which that is.
+    restapi_address: IpAddr = "admin-restapi_address",
+    /// TCP port of that.
     restapi_port: u32 = "admin-restapi_port",
     /// Whether tables of the admin interface are read-only.
     admin_read_only: bool = "admin-read_only",
@@ -335,6 +360,24 @@ impl Field for String {
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Text(value) => Some(value.clone()),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}
+
+impl Field for Vec<KeyHash> {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => KeyHash::parse_list(value).ok(),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}
+
+impl Field for IpAddr {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => value.parse().ok(),
             Value::Bool(_) | Value::Int(_) => None,
         }
     }

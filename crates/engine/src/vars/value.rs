@@ -2,9 +2,10 @@
 //!
 //! Knows kinds and their bounds; knows no variable by name.
 
+use core::net::IpAddr;
 use std::fmt;
 
-use super::{Interface, Kind};
+use super::{Interface, KeyHash, Kind};
 
 /// A validated value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +37,8 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::OneOf(words) => parse_word(text, words).map(|word| Value::Text(word.to_owned())),
         Kind::Interfaces => parse_interfaces(text).map(Value::Text),
         Kind::Credentials => parse_credentials(text).map(Value::Text),
+        Kind::KeyHashes => parse_key_hashes(text).map(Value::Text),
+        Kind::Ip => parse_ip(text).map(Value::Text),
         Kind::ReadOnly => Err("is read-only".to_owned()),
     }
 }
@@ -53,6 +56,8 @@ pub(super) fn allowed(kind: Kind) -> String {
             .join(", "),
         Kind::Interfaces => "ip:port, [ipv6]:port or /path/of.sock, separated by ;".to_owned(),
         Kind::Credentials => "user:password, separated by ;".to_owned(),
+        Kind::KeyHashes => "SHA256: and 64 hexadecimal digits, separated by ;".to_owned(),
+        Kind::Ip => "an IP address".to_owned(),
         Kind::ReadOnly => "nothing (read-only)".to_owned(),
     }
 }
@@ -90,15 +95,27 @@ fn parse_interfaces(text: &str) -> Result<String, String> {
     Ok(parsed.iter().map(Interface::to_string).collect::<Vec<_>>().join(";"))
 }
 
+fn parse_key_hashes(text: &str) -> Result<String, String> {
+    let parsed = KeyHash::parse_list(text)?;
+    Ok(parsed.iter().map(KeyHash::to_string).collect::<Vec<_>>().join(";"))
+}
+
 fn parse_credentials(text: &str) -> Result<String, String> {
-    for account in text.split(';').filter(|account| !account.is_empty()) {
+    let accounts = text.split(';').filter(|account| !account.is_empty());
+    for (at, account) in (1..).zip(accounts) {
         match account.split_once(':') {
-            None => return Err(format!("account `{account}` has no password; {CREDENTIALS}")),
+            // what stands there may be a password
+            None => return Err(format!("account {at} has no password; {CREDENTIALS}")),
             Some(("", _)) => return Err(format!("an account has no name; {CREDENTIALS}")),
             Some(_) => {}
         }
     }
     Ok(text.to_owned())
+}
+
+fn parse_ip(text: &str) -> Result<String, String> {
+    let ip = text.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address"))?;
+    Ok(ip.to_string())
 }
 
 /// The interface shows an unset text as `(null)`; reading it back means unset again.

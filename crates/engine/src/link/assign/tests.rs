@@ -56,7 +56,8 @@ fn what_was_set_is_set_elsewhere_in_one_statement() {
         ),
         (
             &["SET sql_mode=CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"],
-            "SET sql_mode=CONCAT(@@global.sql_mode,',STRICT_ALL_TABLES')",
+            "SET sql_mode=CONCAT(CASE WHEN @@global.sql_mode REGEXP 'ANSI|NO_BACKSLASH|DB2|MAXDB|\
+             MSSQL|ORACLE|POSTGRES' THEN '' ELSE @@global.sql_mode END,',STRICT_ALL_TABLES')",
         ),
         (
             &["SET sql_mode='A'", "SET @old=@@sql_mode, sql_mode=''", "SET sql_mode=@old"],
@@ -71,9 +72,47 @@ fn what_was_set_is_set_elsewhere_in_one_statement() {
 }
 
 #[test]
+fn what_servers_put_together_is_put_together_here() {
+    for (texts, expected) in [
+        (
+            &[
+                "SET optimizer_switch='index_merge=off'",
+                "SET optimizer_switch=\"mrr=on , MRR_sort_keys=on\"",
+            ][..],
+            "SET optimizer_switch='default,index_merge=off,mrr=on,mrr_sort_keys=on'",
+        ),
+        (
+            &["SET optimizer_switch='mrr=on,index_merge=off'", "SET optimizer_switch='mrr=off'"],
+            "SET optimizer_switch='default,index_merge=off,mrr=off'",
+        ),
+        (
+            &["SET optimizer_switch='mrr=on'", "SET optimizer_switch='default,index_merge=off'"],
+            "SET optimizer_switch='default,index_merge=off'",
+        ),
+        (
+            &["SET collation_server=utf8mb4_bin", "SET character_set_server=latin1"],
+            "SET character_set_server=latin1",
+        ),
+        (&["SET sql_big_selects=1", "SET max_join_size=1"], "SET max_join_size=1"),
+        (
+            &["SET max_join_size=1", "SET sql_big_selects=1"],
+            "SET max_join_size=1, sql_big_selects=1",
+        ),
+        (&["SET session_track_schema=ON, sql_auto_is_null=0"], "SET sql_auto_is_null=0"),
+    ] {
+        assert_eq!(moves(&[], texts).as_deref(), Some(expected), "{texts:?}");
+    }
+}
+
+#[test]
 fn what_a_session_did_not_set_is_unset() {
     for (texts, expected) in [
-        (&["SET sql_mode='A', @a=1"][..], "SET @a=_binary'',@a=NULL, sql_mode=DEFAULT"),
+        (
+            &["SET sql_mode='A', @a=1"][..],
+            "SET @a=_binary'',@a=NULL, sql_mode=CASE WHEN @@global.sql_mode REGEXP \
+             'ANSI|NO_BACKSLASH|DB2|MAXDB|MSSQL|ORACLE|POSTGRES' THEN '' \
+             ELSE @@global.sql_mode END",
+        ),
         (&["SET character_set_results=NULL"], "SET NAMES utf8mb4"),
         (&["SET unique_checks=0"], "SET unique_checks=@@global.unique_checks"),
         (
@@ -83,8 +122,36 @@ fn what_a_session_did_not_set_is_unset() {
     ] {
         assert_eq!(moves(texts, &[]).as_deref(), Some(expected), "{texts:?}");
     }
-    assert_eq!(after(&["SET sql_mode='A'", "SET sql_mode=DEFAULT"]), Some(fresh()));
+    assert_eq!(after(&["SET time_zone='+01:00'", "SET time_zone=DEFAULT"]), Some(fresh()));
     assert_eq!(after(&["SET character_set_results=NULL", "SET NAMES utf8mb4"]), Some(fresh()));
+}
+
+/// Some variables set others.
+#[test]
+fn what_is_unset_is_unset_before_anything_is_set() {
+    for (from, to, expected) in [
+        (
+            "SET collation_server=utf8mb4_bin",
+            "SET character_set_server=latin1",
+            "SET collation_server=DEFAULT, character_set_server=latin1",
+        ),
+        (
+            "SET sql_big_selects=1",
+            "SET max_join_size=1",
+            "SET sql_big_selects=DEFAULT, max_join_size=1",
+        ),
+        (
+            "SET max_join_size=5, sql_big_selects=1",
+            "SET sql_big_selects=1",
+            "SET max_join_size=DEFAULT, sql_big_selects=1",
+        ),
+    ] {
+        assert_eq!(moves(&[from], &[to]).as_deref(), Some(expected), "{from}, {to}");
+    }
+    assert_eq!(
+        after(&["SET collation_server=latin1_bin", "SET character_set_server=DEFAULT"]),
+        Some(fresh())
+    );
 }
 
 #[test]
@@ -109,11 +176,27 @@ fn a_mode_says_how_the_statements_behind_it_are_read() {
     );
 }
 
+/// A server's `sql_mode` where it says how texts are read.
+#[test]
+fn a_connection_that_begins_with_another_reading_is_brought_to_the_session_s() {
+    let begins = |mode: &[u8]| LinkState { settings: Settings::of_mode(mode), ..fresh() };
+    assert_eq!(begins(b"STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"), fresh());
+    let odd = begins(b"ANSI_QUOTES,NO_BACKSLASH_ESCAPES");
+    assert!(odd.modes().ansi_quotes && odd.modes().no_backslash_escapes);
+    assert!(begins(b"PIPES_AS_CONCAT,ANSI_QUOTES,ORACLE").modes().ansi_quotes);
+    let there = odd.plan(&fresh()).and_then(|plan| plan.settings);
+    assert_eq!(there.as_deref(), Some("SET sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"));
+    let back = fresh().plan(&odd).and_then(|plan| plan.settings).expect("a way");
+    assert!(back.starts_with("SET sql_mode=CASE WHEN @@global.sql_mode REGEXP"), "{back}");
+}
+
 #[test]
 fn what_reads_or_depends_on_more_is_not_replayed() {
     for texts in [
         &["SET sql_mode='ORACLE'"][..],
         &["SET sql_mode=4"],
+        &["SET sql_mode=DEFAULT"],
+        &["SET @old=@@sql_mode"],
         &["SET sql_mode='ANSI'", "SET sql_mode=REPLACE(@@sql_mode, 'ANSI', '')"],
         &["SET CHARACTER SET latin1"],
         &["SET NAMES klingon"],
@@ -122,6 +205,20 @@ fn what_reads_or_depends_on_more_is_not_replayed() {
         &["SET @a=CONCAT('a', 'b')"],
         &["SET @a=1, @b=@a"],
         &["SET x=@@unknown_variable"],
+        // evaluated again it may be another value
+        &["SET @old=@@global.slow_launch_time"],
+        &["SET sort_buffer_size=@@GLOBAL.sort_buffer_size"],
+        // what is followed depends on it
+        &["SET session_track_schema=OFF"],
+        &["SET session_track_schema=DEFAULT"],
+        &["SET session_track_state_change=1"],
+        // what only the connection knows
+        &["SET sql_auto_is_null=1"],
+        &["SET optimizer_trace='enabled=on'"],
+        &["SET optimizer_switch='mrr=on'", "SET @old=@@optimizer_switch"],
+        &["SET optimizer_switch=4"],
+        &["SET character_set_database=latin1"],
+        &["SET max_join_size=1", "SET sql_big_selects=DEFAULT"],
     ] {
         assert_eq!(after(texts), None, "{texts:?}");
     }
@@ -142,7 +239,7 @@ fn only_what_no_server_can_refuse_is_certain() {
         ("SET NAMES ucs2", false),
         ("SET autocommit=0, @a=1", true),
         ("SET last_insert_id=5", true),
-        ("SET @a=@@sql_mode", false),
+        ("SET @a=@@time_zone", false),
         ("SET sql_mode=''", false),
         ("SET SESSION TRANSACTION READ ONLY", false),
         ("SET TRANSACTION READ ONLY", false),

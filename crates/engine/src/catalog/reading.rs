@@ -1,0 +1,295 @@
+//! One reading of `information_schema`: what is asked, and what becomes of the rows.
+//!
+//! Definitions are read as they come; what they call is followed when all are there.
+
+use std::collections::HashMap;
+
+use sql::{Effects, Modes, Role};
+
+use super::rows::{CELLS, NoRows, Rows};
+use super::{Catalog, Code, OF_UNKNOWN_TABLE, key};
+
+/// A question of a reading. All have four columns, and a limit, for sessions may have one that
+/// holds where a statement has none; texts come as bytes, whatever the character set is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Whether all triggers are seen: by the software, or by privileges.
+    Sight,
+    /// Tables, views and sequences.
+    Tables,
+    /// Queries of views.
+    Views,
+    /// Bodies of functions and procedures.
+    Routines,
+    /// Bodies of triggers.
+    Triggers,
+    /// Expressions of columns.
+    Columns,
+}
+
+/// All of them, in the order of asking.
+pub const PARTS: [Part; 6] =
+    [Part::Sight, Part::Tables, Part::Views, Part::Routines, Part::Triggers, Part::Columns];
+
+impl Part {
+    /// The part that a text asks for.
+    pub fn asked_by(text: &[u8]) -> Option<Self> {
+        PARTS.into_iter().find(|part| part.text().as_bytes() == text)
+    }
+
+    /// The question.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Sight => SIGHT,
+            Self::Tables => TABLES,
+            Self::Views => VIEWS,
+            Self::Routines => ROUTINES,
+            Self::Triggers => TRIGGERS,
+            Self::Columns => COLUMNS,
+        }
+    }
+}
+
+/// What has come of a reading.
+#[derive(Debug, Default)]
+pub struct Reading {
+    rows: Rows,
+    /// Bytes of all answers so far.
+    bytes: usize,
+    failed: bool,
+    /// The software shows all triggers.
+    shows_triggers: bool,
+    /// Schemas of which all triggers are seen, as patterns.
+    seen: Vec<Vec<u8>>,
+    relations: HashMap<u64, Code>,
+    /// Tables of which not all triggers may be seen.
+    unseen: Vec<u64>,
+    functions: HashMap<u64, Effects>,
+    procedures: HashMap<u64, Effects>,
+    bodies: Vec<Body>,
+}
+
+/// A definition.
+#[derive(Debug)]
+struct Body {
+    of: Of,
+    own: Effects,
+    names: Box<[(u64, Role)]>,
+}
+
+/// What a definition belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    View(u64),
+    Function(u64),
+    Procedure(u64),
+    Trigger(u64),
+    /// A value that a row gets.
+    Default(u64),
+    /// A value that is computed when it is read.
+    Generated(u64),
+}
+
+impl Reading {
+    /// Bytes of the answer to a part.
+    pub fn feed(&mut self, part: Part, bytes: &[u8], eof: bool) {
+        self.bytes += bytes.len();
+        if self.failed || self.bytes > BYTES_MAX {
+            self.fail();
+            return;
+        }
+        let mut rows = std::mem::take(&mut self.rows);
+        let fed = rows.feed(bytes, eof, |cells| self.row(part, cells));
+        self.rows = rows;
+        if fed == Err(NoRows) {
+            self.fail();
+        }
+    }
+
+    /// The answer to a part is over.
+    pub fn next(&mut self) {
+        self.rows = Rows::default();
+    }
+
+    /// Something was not told: what is missing may be anything.
+    pub fn fail(&mut self) {
+        *self = Self { failed: true, bytes: self.bytes, ..Self::default() };
+    }
+
+    /// What it came to; `None` where it failed.
+    pub fn finish(mut self) -> Option<Catalog> {
+        if self.failed {
+            return None;
+        }
+        let unseen = std::mem::take(&mut self.unseen);
+        for table in unseen.into_iter().filter(|_| !self.shows_triggers) {
+            self.relations.entry(table).or_default().write.insert(OF_UNKNOWN_TABLE);
+        }
+        let Self { relations, functions, procedures, bodies, .. } = self;
+        let mut catalog = Catalog { relations, functions, procedures };
+        // each round adds an effect to one of them at least, and there are only so many
+        while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
+        Some(catalog)
+    }
+
+    fn row(&mut self, part: Part, cells: [Option<&[u8]>; CELLS]) {
+        let [first, name, about, text] = cells.map(|cell| cell.unwrap_or_default());
+        let is_null = cells.last().is_some_and(Option::is_none);
+        let key = key(name);
+        let modes = modes_in(about);
+        match part {
+            Part::Sight if first.is_empty() => {
+                self.shows_triggers = name.windows(7).any(|w| w.eq_ignore_ascii_case(b"mariadb"));
+            }
+            Part::Sight => self.seen.push(first.to_vec()),
+            Part::Tables => {
+                self.relations.entry(key).or_default();
+                if !self.seen.iter().any(|pattern| is_like(first, pattern)) {
+                    self.unseen.push(key);
+                }
+            }
+            Part::Views => {
+                self.relations.entry(key).or_default();
+                self.define(Of::View(key), text, Modes::default());
+            }
+            Part::Routines => {
+                let text = if is_null { b"" } else { text };
+                if first.eq_ignore_ascii_case(b"FUNCTION") {
+                    self.functions.entry(key).or_default();
+                    self.define(Of::Function(key), text, modes);
+                } else {
+                    self.procedures.entry(key).or_default();
+                    self.define(Of::Procedure(key), text, modes);
+                }
+                // what is in a package is called by its name in front
+                if first.to_ascii_uppercase().starts_with(b"PACKAGE") {
+                    let any = Effects::ANY_STORED_CODE;
+                    self.relations.insert(key, Code { read: any, write: any });
+                }
+            }
+            Part::Triggers => self.define(Of::Trigger(key), text, modes),
+            Part::Columns if first.is_empty() => self.define(Of::Default(key), text, modes),
+            Part::Columns => self.define(Of::Generated(key), text, modes),
+        }
+    }
+
+    /// An empty text is one that may not be read.
+    fn define(&mut self, of: Of, text: &[u8], modes: Modes) {
+        if text.is_empty() {
+            let own = Effects::ANY_STORED_CODE;
+            return self.bodies.push(Body { of, own, names: Box::default() });
+        }
+        let mut names: Vec<_> =
+            sql::names(text, modes).map(|(name, role)| (key(name), role)).collect();
+        names.sort_unstable_by_key(|(key, role)| (*key, *role as u8));
+        names.dedup();
+        let mut own = sql::definition(text, modes);
+        if own.intersects(Effects::IMPLICIT_COMMIT) {
+            own.insert(Effects::DEFINES);
+        }
+        self.bodies.push(Body { of, own, names: names.into() });
+    }
+}
+
+impl Catalog {
+    /// Adds what a definition does, by what is known of the names in it; whether that is news.
+    fn follow(&mut self, body: &Body) -> bool {
+        let writes = body.own.intersects(Effects::WRITES);
+        let (mut reads, mut changes) = (body.own, body.own);
+        for (key, role) in &body.names {
+            let of_relation = self.relations.get(key).copied();
+            let called = match role {
+                Role::Call => self.functions.get(key),
+                Role::Procedure => self.procedures.get(key),
+                Role::Table | Role::Other => None,
+            };
+            let code = of_relation.unwrap_or_default();
+            reads.insert(if writes { code.write } else { code.read });
+            changes.insert(code.write);
+            let is_hidden = *role != Role::Other && of_relation.is_none() && called.is_none();
+            let called = match is_hidden {
+                true => Effects::ANY_STORED_CODE,
+                false => called.copied().unwrap_or_default(),
+            };
+            reads.insert(called);
+            changes.insert(called);
+        }
+        let mut is_new = false;
+        let mut add = |to: &mut Effects, more: Effects| {
+            is_new |= !to.contains(more);
+            to.insert(more);
+        };
+        match body.of {
+            Of::View(key) | Of::Generated(key) => {
+                let code = self.relations.entry(key).or_default();
+                add(&mut code.read, reads);
+                add(&mut code.write, changes);
+            }
+            Of::Trigger(key) | Of::Default(key) => {
+                add(&mut self.relations.entry(key).or_default().write, reads);
+            }
+            Of::Function(key) => add(self.functions.entry(key).or_default(), reads),
+            Of::Procedure(key) => add(self.procedures.entry(key).or_default(), reads),
+        }
+        is_new
+    }
+}
+
+/// How a definition is read that was made under this `sql_mode`.
+fn modes_in(sql_mode: &[u8]) -> Modes {
+    let has = |mode: &[u8]| sql_mode.split(|byte| *byte == b',').any(|word| word == mode);
+    Modes {
+        no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
+        ansi_quotes: has(b"ANSI_QUOTES"),
+        wide: false,
+    }
+}
+
+/// Whether a schema is one of those that a privilege is about: `%` at the end stands for anything,
+/// elsewhere, and `_` without a backslash, only for itself.
+fn is_like(schema: &[u8], pattern: &[u8]) -> bool {
+    let plain: Vec<u8> = pattern.iter().copied().filter(|byte| *byte != b'\\').collect();
+    match plain.strip_suffix(b"%") {
+        Some(begin) => schema.get(..begin.len()).is_some_and(|s| s.eq_ignore_ascii_case(begin)),
+        None => schema.eq_ignore_ascii_case(&plain),
+    }
+}
+
+/// Bytes of a reading; a larger one is none.
+const BYTES_MAX: usize = 64 << 20;
+
+const SIGHT: &str = "SELECT '', VERSION(), '', '' \
+    UNION ALL SELECT '%', '', '', '' FROM information_schema.USER_PRIVILEGES \
+    WHERE PRIVILEGE_TYPE = 'TRIGGER' \
+    AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''') \
+    UNION ALL SELECT TABLE_SCHEMA, '', '', '' FROM information_schema.SCHEMA_PRIVILEGES \
+    WHERE PRIVILEGE_TYPE = 'TRIGGER' \
+    AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''') LIMIT 1000000";
+
+const TABLES: &str = "SELECT CAST(TABLE_SCHEMA AS BINARY), CAST(TABLE_NAME AS BINARY), '', '' \
+    FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN \
+    ('mysql', 'sys', 'performance_schema', 'information_schema') LIMIT 1000000";
+
+const VIEWS: &str = "SELECT '', CAST(TABLE_NAME AS BINARY), '', CAST(VIEW_DEFINITION AS BINARY) \
+    FROM information_schema.VIEWS WHERE TABLE_SCHEMA NOT IN \
+    ('mysql', 'sys', 'performance_schema', 'information_schema') LIMIT 1000000";
+
+const ROUTINES: &str = "SELECT ROUTINE_TYPE, CAST(ROUTINE_NAME AS BINARY), SQL_MODE, \
+    CAST(ROUTINE_DEFINITION AS BINARY) FROM information_schema.ROUTINES \
+    WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 1000000";
+
+const TRIGGERS: &str = "SELECT '', CAST(EVENT_OBJECT_TABLE AS BINARY), SQL_MODE, \
+    CAST(ACTION_STATEMENT AS BINARY) FROM information_schema.TRIGGERS \
+    WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 1000000";
+
+/// MariaDB shows literals in quotes, MySQL marks expressions.
+const COLUMNS: &str = "SELECT '', CAST(TABLE_NAME AS BINARY), '', CAST(COLUMN_DEFAULT AS BINARY) \
+    FROM information_schema.COLUMNS WHERE COLUMN_DEFAULT LIKE '%(%' \
+    AND COLUMN_DEFAULT NOT LIKE 'current_timestamp(%' \
+    AND (EXTRA LIKE '%DEFAULT_GENERATED%' OR VERSION() LIKE '%MariaDB%') \
+    AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
+    UNION ALL \
+    SELECT 'GENERATED', CAST(TABLE_NAME AS BINARY), '', CAST(GENERATION_EXPRESSION AS BINARY) \
+    FROM information_schema.COLUMNS WHERE GENERATION_EXPRESSION <> '' \
+    AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
+    LIMIT 1000000";

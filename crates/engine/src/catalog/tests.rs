@@ -1,0 +1,263 @@
+//! What is known of names, what follows from it, and when it is read again.
+
+use super::*;
+
+/// Rows of a part: four cells each, `NULL` for none.
+type Told<'a> = (Part, &'a [[&'a str; 4]]);
+
+/// A text result of four columns.
+fn result(rows: &[[&str; 4]], eof: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut seq = 1;
+    let mut packet = |payload: &[u8]| {
+        wire::frame::write_with(&mut out, &mut seq, |out| out.extend_from_slice(payload));
+    };
+    packet(&[4]);
+    (0..4).for_each(|_| packet(b"\x03def"));
+    if eof {
+        packet(&[0xfe, 0, 0, 2, 0]);
+    }
+    for row in rows {
+        let mut cells = Vec::new();
+        for cell in row {
+            match *cell {
+                "NULL" => cells.push(wire::lenenc::NULL),
+                text => wire::lenenc::write_bytes(&mut cells, text.as_bytes()),
+            }
+        }
+        packet(&cells);
+    }
+    packet(&[0xfe, 0, 0, 2, 0]);
+    out
+}
+
+fn catalog(told: &[Told<'_>]) -> Catalog {
+    let mut reading = Reading::default();
+    for part in PARTS {
+        let rows: Vec<_> =
+            told.iter().filter(|(of, _)| *of == part).flat_map(|(_, rows)| rows.iter()).collect();
+        let rows: Vec<[&str; 4]> = rows.into_iter().copied().collect();
+        reading.feed(part, &result(&rows, true), true);
+        reading.next();
+    }
+    reading.finish().expect("a catalog")
+}
+
+fn known(catalog: Catalog) -> Known {
+    let mut known = Known::new("app".into(), HostgroupId(0));
+    let finished = Finished { catalog: Some(catalog), definitions: 3, began_us: 10, now_us: 20 };
+    known.finish(finished, 1);
+    known
+}
+
+fn reach(known: &mut Known, text: &str, definitions: u64) -> (Vec<&'static str>, bool) {
+    let facts = sql::facts(text.as_bytes());
+    let asked =
+        Asked { text: text.as_bytes(), modes: Modes::default(), naming: Naming::of(&facts) };
+    let (effects, is_sure) = known.reach(&asked, definitions);
+    (effects.names().collect(), is_sure)
+}
+
+const MARIADB: Told<'_> = (Part::Sight, &[["", "10.11.1-MariaDB", "", ""]]);
+
+/// Tables `t`, `u`, `logged`, `drawn`; what is called by others, some of it in circles.
+fn everything() -> Vec<Told<'static>> {
+    vec![
+        MARIADB,
+        (
+            Part::Tables,
+            &[
+                ["test", "t", "", ""],
+                ["test", "u", "", ""],
+                ["test", "logged", "", ""],
+                ["test", "drawn", "", ""],
+                ["test", "computed", "", ""],
+            ],
+        ),
+        (
+            Part::Views,
+            &[
+                ["", "plain", "", "select `t`.`a` AS `a` from `test`.`t`"],
+                ["", "paying", "", "select `test`.`pay`(21) AS `r`"],
+                ["", "above", "", "select `paying`.`r` AS `r` from `paying` join `t`"],
+                ["", "shut", "", ""],
+                ["", "of_logged", "", "select `logged`.`a` AS `a` from `test`.`logged`"],
+            ],
+        ),
+        (
+            Part::Routines,
+            &[
+                ["FUNCTION", "pay", "", "BEGIN INSERT INTO u VALUES (x); RETURN x; END"],
+                ["FUNCTION", "twice", "", "RETURN a * 2"],
+                ["FUNCTION", "ping", "", "BEGIN IF x THEN RETURN pong(x); END IF; RETURN 1; END"],
+                ["FUNCTION", "pong", "", "BEGIN DO GET_LOCK('a', 0); RETURN ping(0); END"],
+                ["FUNCTION", "hidden", "", "NULL"],
+                ["FUNCTION", "away", "", "RETURN elsewhere.secret()"],
+                ["FUNCTION", "quoting", "ANSI_QUOTES", "RETURN (SELECT 1 FROM \"paying\")"],
+                ["PROCEDURE", "defining", "", "ALTER TABLE t ADD b INT"],
+            ],
+        ),
+        (Part::Triggers, &[["", "logged", "", "SET NEW.by = LAST_INSERT_ID()"]]),
+        (
+            Part::Columns,
+            &[
+                ["", "drawn", "", "nextval(`test`.`sq`)"],
+                ["GENERATED", "computed", "", "connection_id()"],
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn a_text_does_what_the_code_does_that_it_reaches() {
+    let locks = ["USER_LOCK", "STORED_CODE"];
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let table: &[(&str, &[&str])] = &[
+        ("SELECT a FROM t WHERE b = 1", &[]),
+        ("INSERT INTO t VALUES (1)", &[]),
+        ("SELECT a FROM plain", &[]),
+        ("SELECT twice(a) FROM t", &[]),
+        ("SELECT pay(14)", &["WRITES"]),
+        ("select Test.PAY (14)", &["WRITES"]),
+        ("SELECT pay FROM t", &[]),
+        ("SELECT r FROM paying", &["WRITES"]),
+        ("SELECT r FROM x, `Above`", &["WRITES"]),
+        ("SELECT ping(1)", &locks),
+        ("DO ping(1)", &locks),
+        ("SET @a = pay(1)", &["WRITES"]),
+        ("SELECT quoting()", &["WRITES"]),
+        ("SELECT a FROM shut", &any),
+        ("SELECT hidden(1)", &any),
+        ("SELECT away()", &any),
+        ("SELECT * FROM logged", &[]),
+        ("INSERT INTO logged (a) VALUES (1)", &["READS_LAST_INSERT_ID"]),
+        ("UPDATE of_logged SET a = 1", &["READS_LAST_INSERT_ID"]),
+        ("SELECT 1; DELETE FROM logged", &["READS_LAST_INSERT_ID"]),
+        ("INSERT INTO drawn (n) VALUES (1)", &["SEQUENCE", "STORED_CODE"]),
+        ("SELECT * FROM drawn", &[]),
+        ("SELECT * FROM computed", &["CONNECTION_ID"]),
+        ("BEGIN", &[]),
+        ("CREATE VIEW v AS SELECT 1", &["DEFINES"]),
+        ("DROP TRIGGER x", &["DEFINES"]),
+        ("CREATE FUNCTION f() RETURNS INT RETURN 1", &["DEFINES"]),
+        ("SELECT 1; ALTER TABLE t ADD b INT", &["DEFINES"]),
+        ("TRUNCATE TABLE t", &[]),
+        ("CREATE TEMPORARY TABLE x (a INT)", &[]),
+        ("CALL defining()", &["IMPLICIT_COMMIT", "WRITES", "DEFINES"]),
+    ];
+    let mut known = known(catalog(&everything()));
+    // nobody's
+    known.absent.insert(key(b"x"));
+    for (text, expected) in table {
+        let (effects, _) = reach(&mut known, text, 3);
+        assert_eq!(effects, *expected, "{text}");
+    }
+}
+
+#[test]
+fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
+    let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let mut none = Known::new("app".into(), HostgroupId(0));
+    for text in ["SELECT a FROM t", "INSERT INTO t VALUES (1)"] {
+        assert_eq!(reach(&mut none, text, 0), (careful.to_vec(), false), "{text}");
+    }
+    assert_eq!(reach(&mut none, "SELECT mine(1)", 0), (any.clone(), false));
+    assert_eq!(reach(&mut none, "SELECT 1 + COUNT(*)", 0), (vec![], false));
+    let mut known = known(catalog(&everything()));
+    for (text, effects) in [("SELECT a FROM new", careful.to_vec()), ("SELECT loaded(1)", any)] {
+        assert_eq!(reach(&mut known, "SELECT a FROM t", 3), (vec![], true));
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}");
+        known.begin();
+        assert_eq!(reach(&mut known, text, 3), (vec![], true), "{text} is not there");
+        assert_eq!(reach(&mut known, text, 4), (effects, false), "{text} may be there now");
+    }
+    let foreign = reach(&mut known, "SELECT a FROM größe", 3);
+    known.begin();
+    assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
+    assert_eq!(foreign, (careful.to_vec(), false));
+}
+
+#[test]
+fn after_a_definition_nothing_is_taken_for_known_until_it_was_read() {
+    let mut known = known(catalog(&everything()));
+    assert_eq!(known.epoch(3), Some(1));
+    assert_eq!(known.epoch(4), None);
+    let (effects, is_sure) = reach(&mut known, "SELECT a FROM t", 4);
+    assert_eq!((effects, is_sure), (vec!["READS_LAST_INSERT_ID", "UNKNOWN_CODE"], false));
+    let again = |definitions| Finished {
+        catalog: Some(catalog(&everything())),
+        definitions,
+        began_us: 30,
+        now_us: 40,
+    };
+    known.finish(again(4), 2);
+    assert_eq!(known.epoch(4), Some(1), "it says the same");
+    known.finish(Finished { catalog: Some(catalog(&[MARIADB])), ..again(4) }, 3);
+    assert_eq!(known.epoch(4), Some(3));
+    known.finish(Finished { catalog: None, ..again(5) }, 4);
+    assert_eq!(known.epoch(5), None, "nothing was told");
+}
+
+#[test]
+fn triggers_are_known_where_the_software_or_a_privilege_shows_them() {
+    let tables: Told<'_> =
+        (Part::Tables, &[["shop_eu", "a", "", ""], ["shop", "b", "", ""], ["other", "c", "", ""]]);
+    let sight: [(&[[&str; 4]], [bool; 3]); 5] = [
+        (&[["", "10.11.1-MariaDB", "", ""]], [true; 3]),
+        (&[["", "9.1.0", "", ""]], [false; 3]),
+        (&[["", "9.1.0", "", ""], ["%", "", "", ""]], [true; 3]),
+        (&[["", "9.1.0", "", ""], ["shop\\_eu", "", "", ""]], [true, false, false]),
+        (&[["", "9.1.0", "", ""], ["shop%", "", "", ""]], [true, true, false]),
+    ];
+    for (rows, seen) in sight {
+        let mut known = known(catalog(&[(Part::Sight, rows), tables]));
+        let sees = ["a", "b", "c"].map(|table| {
+            assert_eq!(reach(&mut known, &format!("SELECT * FROM {table}"), 3).0, [""; 0]);
+            reach(&mut known, &format!("DELETE FROM {table}"), 3).0.is_empty()
+        });
+        assert_eq!(sees, seen, "{rows:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_read_however_it_is_cut_and_a_broken_one_is_none() {
+    let rows = [["test", "t", "", "NULL"], ["test", "a longer name", "", "x"]];
+    for eof in [true, false] {
+        let whole = result(&rows, eof);
+        for cut in 0..=whole.len() {
+            let mut reading = Reading::default();
+            for part in [&whole[..cut], &whole[cut..]] {
+                reading.feed(Part::Tables, part, eof);
+            }
+            let catalog = reading.finish().expect("a catalog");
+            assert_eq!(catalog.relations.len(), 2, "{cut}");
+        }
+    }
+    let mut reading = Reading::default();
+    reading.feed(Part::Tables, &[1, 0, 0, 1, 0xfb], false);
+    assert_eq!(reading.finish(), None);
+    let mut reading = Reading::default();
+    reading.fail();
+    reading.feed(Part::Tables, &result(&rows, false), false);
+    assert_eq!(reading.finish(), None, "what failed stays so");
+}
+
+#[test]
+fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time() {
+    const INTERVAL_US: u64 = 60_000_000;
+    let mut known = Known::new("app".into(), HostgroupId(0));
+    assert!(known.is_due(3, INTERVAL_US, 5) && !known.is_due(3, 0, 5));
+    let finished = |catalog| Finished { catalog, definitions: 3, began_us: 0, now_us: 100_000 };
+    known.finish(finished(None), 1);
+    assert!(!known.is_due(3, INTERVAL_US, 9_000_000) && known.is_due(3, INTERVAL_US, 11_000_000));
+    known.finish(finished(Some(catalog(&everything()))), 2);
+    assert!(!known.is_due(3, INTERVAL_US, 50_000_000));
+    assert!(known.is_due(3, INTERVAL_US, 61_000_000));
+    // it took a tenth of a second
+    assert!(!known.is_due(4, INTERVAL_US, 400_000) && known.is_due(4, INTERVAL_US, 600_000));
+    reach(&mut known, "SELECT a FROM new", 3);
+    assert!(!known.is_due(3, INTERVAL_US, 400_000) && known.is_due(3, INTERVAL_US, 600_000));
+    known.begin();
+    assert!(!known.is_due(3, INTERVAL_US, 600_000));
+}

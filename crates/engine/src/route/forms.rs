@@ -1,0 +1,79 @@
+//! In which form rules look at a text: a text may be written so that it reads differently to its
+//! digest than to a server, and no rule that answers may be passed by that.
+
+use sql::{DigestOptions, Digester, Modes, Versions};
+
+use super::Uncounted;
+use crate::rules::{DigestRef, RuleInput, RuleScratch};
+use crate::snapshot::Snapshot;
+use crate::vars::Vars;
+
+/// In which form rules look at a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reading {
+    /// As it is written, with the digest that everybody knows it by.
+    AsWritten,
+    /// As a server runs it, which is [`Forms::form_of`] then: rules answer that form.
+    AsRun,
+    /// It has too many forms, and rules may answer some.
+    Uncertain,
+}
+
+/// What a client is told whose text has too many forms.
+pub(super) const UNCERTAIN: &str = "the statement has code for too many versions of servers";
+
+/// Makes the forms of texts, and keeps its memory from one to the next.
+#[derive(Default)]
+pub(super) struct Forms {
+    text: Vec<u8>,
+    digester: Digester,
+}
+
+impl Forms {
+    /// Looks whether rules that answer would do so if they saw what a server runs.
+    pub(super) fn reading(
+        &mut self,
+        snapshot: &Snapshot,
+        scratch: &mut RuleScratch,
+        input: &RuleInput<'_>,
+        modes: Modes,
+    ) -> Reading {
+        let Some(known) = input.digest else { return Reading::AsWritten };
+        let may_matter = snapshot.rules.may_answer(input.username)
+            && sql::may_deceive(input.text, known.omitted, modes);
+        if !may_matter {
+            return Reading::AsWritten;
+        }
+        let Some(versions) = Versions::named_in(input.text) else { return Reading::Uncertain };
+        for version in versions.iter() {
+            let mut reads = Some(modes);
+            while let Some(modes) = reads.take() {
+                let ambiguous = sql::as_run(input.text, modes, version, &mut self.text);
+                // half a character, or one of its own
+                reads = (ambiguous && modes.wide).then_some(Modes { wide: false, ..modes });
+                let form = self.form_of(input, &snapshot.vars);
+                if form.digest.is_some_and(|digest| digest.text == known.text) {
+                    continue;
+                }
+                let verdict = snapshot.rules.evaluate(&form, scratch, &mut Uncounted);
+                if verdict.error_msg.is_some() || verdict.ok_msg.is_some() {
+                    return Reading::AsRun;
+                }
+            }
+        }
+        Reading::AsWritten
+    }
+
+    /// A query in the form that was made last; its digest is whole, and has the hash that the text
+    /// as it is written is known by.
+    pub(super) fn form_of<'a>(&'a mut self, input: &RuleInput<'a>, vars: &Vars) -> RuleInput<'a> {
+        let unlimited = DigestOptions {
+            max_query_length: usize::MAX,
+            max_digest_length: usize::MAX,
+            ..vars.digest_options()
+        };
+        let made = self.digester.digest(&self.text, &unlimited).text;
+        let digest = input.digest.map(|known| DigestRef { text: made, ..known });
+        RuleInput { text: &self.text, digest, ..*input }
+    }
+}

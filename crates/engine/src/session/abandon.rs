@@ -1,0 +1,119 @@
+//! What goes when something about an end panicked: its state cannot be trusted, so its session and
+//! every lane with something of that session on it go at once.
+//!
+//! Everybody else stays: what was ordered for them before the panic is done, and commands that
+//! shared a lane which goes are issued again, unless their answers have begun.
+
+use crate::ids::{LaneId, SessionId};
+use crate::lane::{Lane, Lease};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::Phase;
+use crate::session::kill::Errand;
+use crate::session::share::Who;
+
+/// What the log says of a session that goes.
+const PANICKED: &str = "a panic; see the lines before";
+
+/// Sessions and lanes that go together.
+struct Doomed {
+    sessions: Vec<SessionId>,
+    lanes: Vec<LaneId>,
+}
+
+impl Proxy {
+    /// Something about this end panicked.
+    pub(crate) fn abandon(&mut self, end: End) {
+        let doomed = self.doomed_with(end);
+        self.orders.drop_for(|end| doomed.has(end));
+        for id in &doomed.sessions {
+            self.leave_shared(*id);
+        }
+        for lane in &doomed.lanes {
+            self.abandon_lane(*lane);
+        }
+        for id in &doomed.sessions {
+            self.abandon_session(*id);
+        }
+    }
+
+    fn doomed_with(&self, end: End) -> Doomed {
+        let (mut sessions, mut lanes) = (Vec::new(), Vec::new());
+        match end {
+            End::Client(id) => sessions.push(id),
+            End::Lane(id) => {
+                lanes.push(id);
+                if let Some(lane) = self.lanes.get(id) {
+                    sessions.extend(leased(lane));
+                    sessions.extend(lane.sharers().map(|(id, _)| id).filter(|id| self.begun(*id)));
+                }
+            }
+        }
+        let is_theirs = |lane: &Lane| leased(lane).is_some_and(|id| sessions.contains(&id));
+        lanes.extend(self.lanes.iter().filter(|(_, lane)| is_theirs(lane)).map(|(id, _)| id));
+        // a command that is not sent is not answered either: whoever is behind it would wait
+        lanes.extend(self.orders.list.iter().filter_map(|order| match order {
+            Order::SendKept { session, lane } if sessions.contains(session) => Some(*lane),
+            _ => None,
+        }));
+        Doomed { sessions, lanes }
+    }
+
+    /// Whether the client got a part of its answer.
+    fn begun(&self, id: SessionId) -> bool {
+        match self.sessions.get(id).map(|session| &session.phase) {
+            Some(Phase::Running(running)) => running.delivered,
+            _ => false,
+        }
+    }
+
+    fn abandon_lane(&mut self, id: LaneId) {
+        self.scatter(id, Who::Unanswered);
+        let Some(lane) = self.lanes.get(id) else { return };
+        let (server, lease) = (lane.server.index, lane.lease);
+        self.orders.push(Order::Close(End::Lane(id)));
+        self.forget(id);
+        if let Lease::Errand(thread_id) = lease {
+            self.errand_over(server, thread_id, Errand::Told);
+        }
+    }
+
+    fn abandon_session(&mut self, id: SessionId) {
+        let owes = self.owes_answer(id);
+        self.stop_waiting(id);
+        let Some(session) = self.remove_session(id) else { return };
+        self.pool.forget_everywhere(id);
+        self.hand_over_watch(id);
+        if session.is_mirror() {
+            self.stats.mirrors_failed += u64::from(owes);
+            self.copy_ended();
+        } else {
+            self.stats.killed += u64::from(owes);
+            if let Some(account) = &session.account {
+                account.leave();
+            }
+        }
+        let connection = session.client.connection;
+        let what = PANICKED.into();
+        self.orders.report(LogEvent::Broken { connection, what });
+        self.orders.push(Order::Close(End::Client(id)));
+    }
+}
+
+impl Doomed {
+    fn has(&self, end: End) -> bool {
+        match end {
+            End::Client(id) => self.sessions.contains(&id),
+            End::Lane(id) => self.lanes.contains(&id),
+        }
+    }
+}
+
+/// The session that a lane is for.
+fn leased(lane: &Lane) -> Option<SessionId> {
+    match lane.lease {
+        Lease::Exclusive(id) | Lease::Relay(id) | Lease::Dialing(Some(id)) => Some(id),
+        _ => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! What servers give sessions that begin: the `sql_mode`, as far as it says how texts are read,
+//! `autocommit`, and the status flags by which clients escape texts. Every lane asks its server
+//! before it is used, and a session is told at its login what a server of its own would tell.
+//!
+//! Lanes that began otherwise, because their servers differ or were changed since, are brought to
+//! the session's state as to anything that was set. How a mode is read is `link`'s.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use wire::Status;
+
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::link::{LinkState, Settings};
+use crate::pool;
+use crate::proxy::Proxy;
+use crate::session::tend::value_in;
+
+/// What a connection begins with.
+#[derive(Clone, Default)]
+pub struct Defaults {
+    /// The `sql_mode`, where texts are not read as by default under it.
+    settings: Option<Arc<Settings>>,
+    /// Status flags of a session that has done nothing.
+    status: Status,
+}
+
+/// Asks for what a connection begins with. Under which flags it does, its answer's end tells.
+pub(crate) const QUESTION: &str = "SELECT @@sql_mode";
+
+/// Flags that stay as they are as long as a session sets nothing.
+const LASTING: Status =
+    Status::AUTOCOMMIT.union(Status::NO_BACKSLASH_ESCAPES).union(Status::ANSI_QUOTES);
+
+impl Proxy {
+    /// A part of the answer to the question.
+    pub(crate) fn note_answer_about_defaults(
+        &mut self,
+        id: LaneId,
+        range: Range<usize>,
+        bytes: &[u8],
+    ) {
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.answer.extend_from_slice(bytes.get(range).unwrap_or_default());
+        }
+    }
+
+    /// The answer is there: the lane is as it says, and new sessions will be.
+    pub(crate) fn note_defaults(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let answer = std::mem::take(&mut lane.answer);
+        let settings = value_in(&answer, lane.caps).and_then(Settings::of_mode);
+        let (index, status) = (lane.server.index, lane.status.intersect(LASTING));
+        lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+        let state = LinkState { settings, ..lane.state.clone() };
+        let state = self.shared(state);
+        self.defaults.retain(|(other, _)| *other != index);
+        self.defaults.push((index, Defaults { settings: state.settings.clone(), status }));
+        if let Some(lane) = self.lanes.get_mut(id) {
+            lane.state = state;
+        }
+    }
+
+    /// Whether a server of a hostgroup has to be met before it is known how sessions begin there.
+    pub(crate) fn has_to_meet(&self, hostgroup: HostgroupId) -> bool {
+        let tries =
+            |(of, until_us): &(HostgroupId, u64)| *of != hostgroup || *until_us <= self.now_us;
+        !self.snapshot.topology.hostgroup(hostgroup).is_empty()
+            && self.defaults_of(hostgroup).is_none()
+            && self.unmet.iter().all(tries)
+    }
+
+    /// A login has met no server of its hostgroup: for a moment no other one waits for that.
+    pub(crate) fn note_unmet(&mut self, id: SessionId) {
+        const PAUSE_US: u64 = 1_000_000;
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        let Some(hostgroup) = account.map(|account| account.default_hostgroup) else { return };
+        if self.defaults_of(hostgroup).is_none() {
+            self.unmet.retain(|(of, _)| *of != hostgroup);
+            self.unmet.push((hostgroup, self.now_us.saturating_add(PAUSE_US)));
+        }
+    }
+
+    /// How sessions begin in a hostgroup: as on a server that is well, if any such is known.
+    fn defaults_of(&self, hostgroup: HostgroupId) -> Option<&Defaults> {
+        let known = |index| self.defaults.iter().find(|(of, _)| *of == index).map(|(_, it)| it);
+        let servers = self.snapshot.topology.hostgroup(hostgroup);
+        let well = servers.iter().filter(|server| pool::is_usable(server, self.now_us));
+        well.chain(servers).find_map(|server| known(server.index))
+    }
+
+    /// A session that logs in begins as on its server.
+    pub(crate) fn begin_by_default(&mut self, id: SessionId) {
+        let Some(account) = self.sessions.get(id).and_then(|session| session.account.as_ref())
+        else {
+            return;
+        };
+        let Some(defaults) = self.defaults_of(account.default_hostgroup).cloned() else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        for state in [&mut session.first, &mut session.want] {
+            state.settings.clone_from(&defaults.settings);
+            state.autocommit = defaults.status.contains(Status::AUTOCOMMIT);
+        }
+        session.auth.told = defaults.status;
+        session.last.told = defaults.status;
+    }
+
+    /// The flags of a greeting: whose session it will be is not known yet.
+    pub(crate) fn greeted_status(&self) -> Status {
+        let met = self.defaults.last().map(|(_, defaults)| defaults.status);
+        met.unwrap_or(self.offer.status).intersect(LASTING)
+    }
+}
