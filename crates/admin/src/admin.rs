@@ -10,9 +10,10 @@ use crate::database::{Database, Facts, Ran, ResultSet, Rights, Run};
 use crate::fault::AdminFault;
 use crate::history::History;
 use crate::layers::{InForce, Store};
-use crate::live::{self, PoolSince, Row};
+use crate::live::{self, OfInterface, PoolSince, Row};
 use crate::rows::Rows;
 use crate::runtime::Runtime;
+use crate::secrets;
 use crate::statement::Statement;
 use crate::tables::Schema;
 
@@ -24,6 +25,8 @@ pub struct Admin {
     /// Whether the tables are refused to everybody's writing.
     pub(crate) read_only: bool,
     pub(crate) history: History,
+    /// Clients that got 1040 since the process began.
+    pub(crate) turned_away: u64,
     pool_since: Mutex<PoolSince>,
     readers: Database,
 }
@@ -144,8 +147,9 @@ impl Admin {
         let in_force = InForce::new(&store, runtime.as_ref())?;
         let pool_since = Mutex::default();
         let history = History::default();
+        let (read_only, turned_away) = (false, 0);
         let mut admin =
-            Self { store, runtime, in_force, read_only: false, history, pool_since, readers };
+            Self { store, runtime, in_force, read_only, history, turned_away, pool_since, readers };
         admin.follow_variables();
         Ok(admin)
     }
@@ -255,7 +259,7 @@ impl Admin {
         };
         let ran = self
             .database(session.role)
-            .run(text, run, &mut |schema, name| self.live_rows(schema, name))
+            .run(text, run, &mut |schema, name| self.rows_for(session.role, schema, name))
             .map_err(|fault| match session.role {
                 Role::Administrator if self.read_only && fault.is_of_read_only() => {
                     AdminFault::read_only()
@@ -271,11 +275,23 @@ impl Admin {
         })
     }
 
+    /// The rows of a live table as an account may see them.
+    fn rows_for(&self, role: Role, schema: Schema, name: &str) -> Vec<Row> {
+        let mut rows = self.live_rows(schema, name);
+        if role == Role::Reader {
+            secrets::conceal(name, &mut rows);
+        }
+        rows
+    }
+
     /// The rows of a live table.
     pub(crate) fn live_rows(&self, schema: Schema, name: &str) -> Vec<Row> {
-        let sqlite = || self.store.database.memory_bytes() + self.readers.memory_bytes();
+        let interface = || OfInterface {
+            sqlite_bytes: self.store.database.memory_bytes() + self.readers.memory_bytes(),
+            turned_away: self.turned_away,
+        };
         if schema == Schema::Stats
-            && let Some(rows) = live::read(name, self.runtime.as_ref(), &self.pool_since, sqlite)
+            && let Some(rows) = live::read(name, self.runtime.as_ref(), &self.pool_since, interface)
         {
             return rows;
         }

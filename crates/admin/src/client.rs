@@ -1,6 +1,7 @@
 //! One client of the interface: packets in, packets out.
 //!
-//! Knows no sockets. A packet is answered at once, or after a time that it names.
+//! Knows no sockets. A packet is answered at once, but for a password: when that is judged is for
+//! the service to say.
 
 mod encode;
 mod login;
@@ -13,12 +14,12 @@ use wire::frame::write_with;
 use wire::reply::{self, ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
-use crate::admin::{Admin, Outcome, Reply, Session};
+use crate::admin::{Admin, Outcome, Reply, Role, Session};
 use crate::database::ResultSet;
 use crate::fault::AdminFault;
 use crate::statement::split;
 use encode::Form;
-use login::Exchange;
+use login::Stage;
 use prepared::Statements;
 
 /// A connection of the interface.
@@ -30,7 +31,7 @@ pub(crate) struct Client {
     id: u32,
     caps: Caps,
     seq: u8,
-    exchange: Option<Exchange>,
+    stage: Stage,
     session: Session,
     statements: Statements,
 }
@@ -42,9 +43,11 @@ pub(crate) enum Next {
     Go,
     /// The end.
     Close,
+    /// It has said who it is; nothing is read from it until that is judged.
+    Judge,
     /// It has proved who it is.
     Welcome,
-    /// It was refused; the answer is written and is to be sent later than now.
+    /// It was refused, and the answer is written.
     Refused {
         /// The account.
         user: String,
@@ -75,11 +78,11 @@ impl Client {
             id,
             caps: Caps::OF_OWN_SERVERS,
             seq: 0,
-            exchange: Some(Exchange::new(scramble)),
-            session: Session::new(crate::Role::Reader, "", id),
+            stage: Stage::Greeted { scramble },
+            session: Session::new(Role::Reader, "", id),
             statements: Statements::default(),
         };
-        client.write_greeting(admin, out);
+        client.write_greeting(admin, scramble, out);
         client
     }
 
@@ -92,10 +95,28 @@ impl Client {
         out: &mut Vec<u8>,
     ) -> Next {
         self.seq = seq.wrapping_add(1);
-        match self.exchange.take() {
-            Some(exchange) => self.on_credentials(admin, exchange, payload, out),
-            None => self.on_command(admin, payload, out),
+        match std::mem::replace(&mut self.stage, Stage::Out) {
+            Stage::In => {
+                self.stage = Stage::In;
+                self.on_command(admin, payload, out)
+            }
+            stage => self.on_credentials(stage, payload, out),
         }
+    }
+
+    /// Whether it has proved who it is, and says nothing else now.
+    pub(crate) fn is_in(&self) -> bool {
+        matches!(self.stage, Stage::In)
+    }
+
+    /// The number of its next packet.
+    pub(crate) fn seq(&self) -> u8 {
+        self.seq
+    }
+
+    /// Whether it reads statistics only.
+    pub(crate) fn is_reader(&self) -> bool {
+        self.session.role == Role::Reader
     }
 
     /// An error outside of any statement.

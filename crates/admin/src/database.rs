@@ -4,6 +4,7 @@
 //! prepares the statement (its authorizer); so no text is searched for names. Rows of live tables
 //! are put there between preparing and running.
 
+mod bounds;
 mod file;
 mod functions;
 mod guard;
@@ -18,8 +19,10 @@ use wire::collation_table::{self, Collation};
 
 use crate::fault::AdminFault;
 use crate::live::Row;
+use crate::private;
 use crate::tables::{self, Schema};
 
+use bounds::Bounds;
 pub(crate) use functions::{Facts, random};
 pub(crate) use guard::Rights;
 use guard::{Seen, Watch};
@@ -31,6 +34,8 @@ pub(crate) struct Database {
     watch: Arc<Mutex<Watch>>,
     facts: Arc<Mutex<Facts>>,
     on_disk: bool,
+    /// What a statement may cost; an administrator's may cost anything.
+    bounds: Option<Bounds>,
 }
 
 /// The rows of a result, as a client reads them.
@@ -93,10 +98,11 @@ impl Database {
 
     /// A reader's: statistics, what monitoring found, and history.
     pub(crate) fn readers(dir: Option<&Path>) -> Result<Self, AdminFault> {
-        let database = Self::new(dir.is_some())?;
+        let mut database = Self::new(dir.is_some())?;
         database.attach(Schema::Stats, None)?;
         database.attach(Schema::Monitor, None)?;
         database.attach(Schema::History, dir.map(|dir| dir.join(HISTORY_FILE)))?;
+        database.bounds = Some(Bounds::set(&mut database.connection)?);
         Ok(database)
     }
 
@@ -109,11 +115,15 @@ impl Database {
         connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
             lock(&watching).judge(&context)
         }))?;
-        Ok(Self { connection, watch, facts, on_disk })
+        Ok(Self { connection, watch, facts, on_disk, bounds: None })
     }
 
     fn attach(&self, schema: Schema, file: Option<PathBuf>) -> Result<(), AdminFault> {
         let path = file.as_deref().map_or(":memory:".into(), Path::to_string_lossy);
+        if let Some(file) = &file {
+            private::prepare(file)
+                .map_err(|error| AdminFault::refused(format!("{path}: {error}")))?;
+        }
         let sql = format!("ATTACH ?1 AS {}", schema.name());
         self.connection.execute(&sql, [path.as_ref()]).map_err(|error| {
             let fault = AdminFault::sqlite(&error);
@@ -208,14 +218,18 @@ impl Database {
                 self.own(&format!("DELETE FROM {to}"))?;
                 self.own(&format!("INSERT INTO {to} SELECT * FROM {from}"))?;
             } else {
-                self.write_rows(*schema, name, &fill(*schema, name))?;
+                let mut rows = fill(*schema, name);
+                if self.bounds.is_some() {
+                    bounds::cut(&mut rows);
+                }
+                self.write_rows(*schema, name, &rows)?;
             }
         }
         let changes_before = self.connection.total_changes();
         if run.read_only {
             self.own("PRAGMA query_only = 1")?;
         }
-        let ran = step(&mut statement, &run);
+        let ran = self.step_within_rights(&mut statement, &run);
         drop(statement);
         let ran = ran.map_err(|fault| self.refusal(sql, &run, &written, fault));
         if run.read_only {
@@ -229,6 +243,28 @@ impl Database {
             // statements that define something leave the count of the one before
             None if self.connection.total_changes() == changes_before => Ok(Ran::Changed(0)),
             None => Ok(Ran::Changed(self.connection.changes())),
+        }
+    }
+
+    /// Runs what is prepared. Some of it is judged only now: SQLite may prepare it once more, and
+    /// VACUUM attaches a file.
+    fn step_within_rights(
+        &self,
+        statement: &mut Statement<'_>,
+        run: &Run<'_>,
+    ) -> Result<Option<ResultSet>, AdminFault> {
+        lock(&self.watch).begin(run.rights);
+        if let Some(bounds) = &self.bounds {
+            bounds.begin();
+        }
+        let ran = step(statement, run, self.bounds.is_some());
+        if let Some(bounds) = &self.bounds {
+            bounds.end();
+        }
+        let (_, refusal) = lock(&self.watch).end();
+        match refusal {
+            Some(refusal) => Err(AdminFault::refused(format!("ProxySQL Admin Error: {refusal}"))),
+            None => ran,
         }
     }
 
@@ -327,7 +363,11 @@ impl Database {
 }
 
 /// Runs a prepared statement; `None` when it has no result.
-fn step(statement: &mut Statement<'_>, run: &Run<'_>) -> Result<Option<ResultSet>, AdminFault> {
+fn step(
+    statement: &mut Statement<'_>,
+    run: &Run<'_>,
+    bounded: bool,
+) -> Result<Option<ResultSet>, AdminFault> {
     let mut values = run.values.iter();
     for at in 1..=statement.parameter_count() {
         let named = statement.parameter_name(at).filter(|name| name.starts_with(':'));
@@ -341,9 +381,16 @@ fn step(statement: &mut Statement<'_>, run: &Run<'_>) -> Result<Option<ResultSet
     let width = columns.len();
     let mut result = ResultSet { columns, rows: Vec::new() };
     let mut rows = statement.raw_query();
-    while let Some(row) = rows.next()? {
+    let mut bytes = 0;
+    while let Some(row) = rows.next().map_err(|error| bounds::fault(&error))? {
         let values = (0..width).map(|at| row.get_ref(at).map(text_of));
-        result.rows.push(values.collect::<Result<_, _>>()?);
+        let values: Vec<Option<Vec<u8>>> = values.collect::<Result<_, _>>()?;
+        bytes += size_of_val(values.as_slice());
+        bytes += values.iter().flatten().map(Vec::len).sum::<usize>();
+        if bounded && bounds::is_too_much(bytes) {
+            return Err(AdminFault::refused(TOO_MUCH));
+        }
+        result.rows.push(values);
     }
     Ok((width > 0).then_some(result))
 }
@@ -381,6 +428,9 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a reader is told that asks for more than may be kept for it.
+const TOO_MUCH: &str =
+    "ProxySQL Admin Error: a result for a statistics account may have 64 MiB; ask for fewer rows";
 /// Name of the file with the configuration, in the data directory.
 pub(crate) const DISK_FILE: &str = "tidegate.db";
 /// Name of the file with samples of statistics.

@@ -43,6 +43,22 @@ impl AdminFault {
         ))
     }
 
+    /// There is no place for a client, or not for its password.
+    pub(crate) fn too_many_connections() -> Self {
+        Self::new(1040, *b"08004", "Too many connections")
+    }
+
+    /// A client did not say in time who it is.
+    pub(crate) fn too_slow() -> Self {
+        Self::new(1159, *b"08S01", "Got timeout reading communication packets")
+    }
+
+    /// A statement of a statistics account has taken too long.
+    pub(crate) fn interrupted() -> Self {
+        let message = "ProxySQL Admin Error: a statement of a statistics account may take 2 s";
+        Self::new(3024, *b"HY000", message)
+    }
+
     /// Whether SQLite refused because it may only read.
     pub(crate) fn is_of_read_only(&self) -> bool {
         self.message.ends_with(READ_ONLY)

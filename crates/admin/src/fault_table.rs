@@ -17,7 +17,12 @@ pub struct FaultRow {
 
 /// Every error, by number.
 pub const FAULTS: &[FaultRow] = &[
-    row(1040, "42000", "the account may only come from this machine", ""),
+    row(
+        1040,
+        "08004",
+        "there is no place for a client, or too many of its address wait to log in",
+        "",
+    ),
     row(1043, "08S01", "a login does not follow the protocol", ""),
     row(
         1045,
@@ -44,7 +49,8 @@ pub const FAULTS: &[FaultRow] = &[
     row(1065, "42000", "there is no statement", ""),
     row(1094, "HY000", "there is no such session", "KILL 4000000000"),
     row(1146, "42S02", "a table does not exist", "SELECT * FROM nowhere"),
-    row(1153, "08S01", "a packet of more than 64 MiB", ""),
+    row(1153, "08S01", "a packet of more than 64 MiB, or of more than 64 KiB before the login", ""),
+    row(1159, "08S01", "a client did not log in within 10 s", ""),
     row(1193, "HY000", "a variable does not exist", "SET mysql-nothing = 1"),
     row(1205, "HY000", "the database file is locked by somebody else", ""),
     row(1210, "HY000", "a configuration is wrong: nothing of it came into force, or was saved", ""),
@@ -58,6 +64,7 @@ pub const FAULTS: &[FaultRow] = &[
     ),
     row(1461, "42000", "a client has prepared too many statements", ""),
     row(1835, "HY000", "bytes are no command", ""),
+    row(3024, "HY000", "a statement of a statistics account took longer than 2 s", ""),
     row(
         3819,
         "HY000",

@@ -20,8 +20,10 @@ mod fault_table;
 mod history;
 mod layers;
 pub mod live;
+mod private;
 mod rows;
 mod runtime;
+mod secrets;
 mod service;
 mod statement;
 #[cfg(test)]

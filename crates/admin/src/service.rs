@@ -1,31 +1,38 @@
 //! The interface on a loop of its own: sockets on one side, clients on the other.
 //!
-//! It frames packets, bounds what clients may hold, and holds back refusals: the more of them an
-//! address had, the longer.
+//! It frames packets, bounds what clients may hold, and gives them a time to log in. Who may wait
+//! for that, and when a password is judged, is decided by `entrance`.
+
+mod entrance;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::OwnedFd;
 
+use engine::report::Printable;
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
 use wire::auth::nonce_of;
 use wire::frame::{HEADER_BYTES, Header};
+use wire::reply::{self, ErrPacket};
 
 use crate::admin::Admin;
 use crate::client::{Client, Next};
 use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;
+use entrance::{Admission, Entrance, LOGIN_LIMIT, Origin, Turn};
 
 /// The interface as a service of a loop.
 pub struct Service {
     admin: Admin,
     clients: HashMap<Sock, Connected>,
-    failures: Failures,
+    entrance: Entrance,
     log: Box<dyn Fn(&Report) + Send>,
     last_id: u32,
     /// Its listeners and where they listen.
     doors: Vec<(Listener, Addr)>,
+    /// Clients that were turned away when that was last said.
+    said_turned_away: u64,
 }
 
 /// What other threads may tell the interface.
@@ -53,6 +60,11 @@ pub enum Report {
         /// Refusals of that address in a row.
         times: u32,
     },
+    /// Clients were turned away, as too many waited to log in. Told once a second at most.
+    TurnedAway {
+        /// How many since the last time.
+        clients: u64,
+    },
     /// A sample of statistics was not recorded.
     NotRecorded {
         /// Why.
@@ -62,10 +74,11 @@ pub enum Report {
 
 struct Connected {
     client: Client,
+    origin: Origin,
+    /// When its time to log in is over; `None` once it is in.
+    leaves_at: Option<Micros>,
     /// Frames of a packet that has more than one.
     assembly: Vec<u8>,
-    /// An answer that is held back; the connection ends with it.
-    held: Option<Vec<u8>>,
     /// Not read from until it took its answers.
     paused: bool,
 }
@@ -73,8 +86,8 @@ struct Connected {
 impl Service {
     /// A service over `admin`; `log` is told what is worth a line.
     pub fn new(admin: Admin, log: Box<dyn Fn(&Report) + Send>) -> Self {
-        let (clients, failures) = (HashMap::new(), Failures::default());
-        Self { admin, clients, failures, log, last_id: 0, doors: Vec::new() }
+        let (clients, entrance, doors) = (HashMap::new(), Entrance::default(), Vec::new());
+        Self { admin, clients, entrance, log, last_id: 0, doors, said_turned_away: 0 }
     }
 
     /// Tells where the listeners listen that its loop was given, in their order.
@@ -91,6 +104,11 @@ impl Service {
         for fault in self.admin.take_samples(unix_seconds()) {
             (self.log)(&Report::NotRecorded { why: fault.message });
         }
+        let turned_away = self.admin.turned_away;
+        if turned_away > self.said_turned_away {
+            (self.log)(&Report::TurnedAway { clients: turned_away - self.said_turned_away });
+            self.said_turned_away = turned_away;
+        }
         self.start(io);
     }
 
@@ -104,40 +122,111 @@ impl Service {
     ) -> bool {
         let Some(connected) = self.clients.get_mut(&sock) else { return false };
         let mut out = Vec::new();
-        match connected.client.on_packet(&mut self.admin, payload, seq, &mut out) {
-            Next::Go => {
-                io.send(sock, &[&out]);
-            }
+        let next = connected.client.on_packet(&mut self.admin, payload, seq, &mut out);
+        self.go_on(io, sock, next, &out)
+    }
+
+    /// Does what becomes of a client; `false` when nothing more is to be read for now.
+    fn go_on<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, next: Next, out: &[u8]) -> bool {
+        let Some(connected) = self.clients.get_mut(&sock) else { return false };
+        if let Next::Refused { user, why } = &next {
+            let times = self.entrance.fail(connected.origin, io.now());
+            let (user, from, why) = (user.clone(), connected.client.from.clone(), why.clone());
+            (self.log)(&Report::Refused { user, from, why, times });
+        }
+        io.send(sock, &[out]);
+        match next {
+            Next::Go => {}
+            Next::Judge => return self.judge_in_turn(io, sock),
             Next::Welcome => {
-                self.failures.forget(&connected.client.from);
-                io.send(sock, &[&out]);
+                let origin = connected.origin;
+                connected.leaves_at = None;
+                self.entrance.succeed(origin);
+                self.entrance.leave(sock, origin);
+                self.call_next(io, origin);
             }
-            Next::Close => {
-                io.send(sock, &[&out]);
-                self.clients.remove(&sock);
+            Next::Close | Next::Refused { .. } => {
+                self.remove(io, sock);
                 io.close_drained(sock);
                 return false;
             }
-            Next::Refused { user, why } => {
-                let from = connected.client.from.clone();
-                let (times, delay) = self.failures.add(&from, io.now());
-                (self.log)(&Report::Refused { user, from, why, times });
-                connected.held = Some(out);
-                io.pause(sock);
-                io.set_timer(sock.to_raw(), io.now() + delay);
-                return false;
-            }
         }
-        if io.backlog(sock) > BACKLOG_BYTES_MAX {
+        if io.backlog(sock) > BACKLOG_BYTES_MAX
+            && let Some(connected) = self.clients.get_mut(&sock)
+        {
             connected.paused = true;
             io.pause(sock);
+            self.bound_readers(io);
             return false;
         }
         true
     }
 
+    /// Lets the reader go that has left most of its answers, when readers have left too many.
+    fn bound_readers<D: Driver>(&mut self, io: &mut Edge<D>) {
+        let readers = self.clients.iter().filter(|(_, connected)| connected.client.is_reader());
+        let left: Vec<(usize, Sock)> =
+            readers.map(|(sock, _)| (io.backlog(*sock), *sock)).collect();
+        if left.iter().map(|(bytes, _)| bytes).sum::<usize>() > READERS_BACKLOG_BYTES_MAX
+            && let Some((_, sock)) = left.into_iter().max_by_key(|(bytes, _)| *bytes)
+        {
+            self.remove(io, sock);
+            io.close(sock);
+        }
+    }
+
+    /// Judges a password now, or when it is its turn.
+    fn judge_in_turn<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
+        let Some(connected) = self.clients.get_mut(&sock) else { return false };
+        let origin = connected.origin;
+        match self.entrance.on_password(sock, origin, io.now()) {
+            Turn::Now => return self.judge(io, sock),
+            Turn::Later => {
+                // its turn comes within as long again
+                connected.leaves_at = None;
+                self.call_next(io, origin);
+            }
+            Turn::Never => self.turn_away(io, sock),
+        }
+        false
+    }
+
+    /// Sees to it that the next password of an origin is judged when it is time.
+    fn call_next<D: Driver>(&mut self, io: &mut Edge<D>, origin: Origin) {
+        if let Some((sock, at)) = self.entrance.next(origin) {
+            io.set_timer(sock.to_raw(), at.max(io.now()));
+        }
+    }
+
+    fn judge<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
+        let Some(connected) = self.clients.get_mut(&sock) else { return false };
+        let mut out = Vec::new();
+        let next = connected.client.judge(&self.admin, &mut out);
+        self.go_on(io, sock, next, &out)
+    }
+
+    /// Forgets a client.
+    fn remove<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> Option<Connected> {
+        let connected = self.clients.remove(&sock)?;
+        self.entrance.leave(sock, connected.origin);
+        self.call_next(io, connected.origin);
+        Some(connected)
+    }
+
+    /// Tells a client that there is no place, also instead of a greeting.
+    fn turn_away<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
+        self.admin.turned_away += 1;
+        let AdminFault { code, sqlstate, message, .. } = AdminFault::too_many_connections();
+        let mut seq = self.remove(io, sock).map_or(0, |connected| connected.client.seq());
+        let mut out = Vec::new();
+        let err = ErrPacket { code, sqlstate, message: message.as_bytes() };
+        reply::write_err(&mut out, &mut seq, &err);
+        io.send(sock, &[&out]);
+        io.close_drained(sock);
+    }
+
     fn close_with<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, fault: &AdminFault) {
-        if let Some(mut connected) = self.clients.remove(&sock) {
+        if let Some(mut connected) = self.remove(io, sock) {
             let mut out = Vec::new();
             connected.client.write_fault(fault, &mut out);
             io.send(sock, &[&out]);
@@ -152,14 +241,25 @@ impl io::Service for Service {
     fn on_accepted<D: Driver>(&mut self, io: &mut Edge<D>, _: Listener, sock: Sock, from: Addr) {
         // without random bytes nobody can be told from another
         let Ok(bytes) = random::<20>() else { return io.close(sock) };
-        if self.clients.len() >= CLIENTS_MAX {
-            return io.close(sock);
+        let origin = Origin::of(&from);
+        match self.entrance.admit(sock, origin, self.clients.len()) {
+            Admission::Granted => {}
+            Admission::InPlaceOf(other) => self.turn_away(io, other),
+            Admission::Refused => return self.turn_away(io, sock),
         }
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let mut out = Vec::new();
         let client = Client::greet(&self.admin, self.last_id, &from, nonce_of(bytes), &mut out);
         io.send(sock, &[&out]);
-        let connected = Connected { client, assembly: Vec::new(), held: None, paused: false };
+        let leaves_at = io.now() + LOGIN_LIMIT;
+        io.set_timer(sock.to_raw(), leaves_at);
+        let connected = Connected {
+            client,
+            origin,
+            leaves_at: Some(leaves_at),
+            assembly: Vec::new(),
+            paused: false,
+        };
         self.clients.insert(sock, connected);
     }
 
@@ -174,7 +274,7 @@ impl io::Service for Service {
             let Some(connected) = self.clients.get_mut(&sock) else { return bytes.len() };
             let rest = bytes.get(taken..).unwrap_or_default();
             let Some(header) = Header::parse(rest) else { return taken };
-            if connected.assembly.len() + header.len > PACKET_BYTES_MAX {
+            if connected.assembly.len() + header.len > connected.packet_bytes_max() {
                 let message = "Got a packet bigger than 'max_allowed_packet' bytes";
                 self.close_with(io, sock, &AdminFault::new(1153, *b"08S01", message));
                 return bytes.len();
@@ -198,8 +298,8 @@ impl io::Service for Service {
         }
     }
 
-    fn on_gone<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
-        self.clients.remove(&sock);
+    fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
+        self.remove(io, sock);
     }
 
     fn on_drained<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
@@ -215,9 +315,13 @@ impl io::Service for Service {
             return self.on_tick(io);
         }
         let sock = Sock::from_raw(key);
-        if let Some(connected) = self.clients.remove(&sock) {
-            io.send(sock, &[&connected.held.unwrap_or_default()]);
-            io.close_drained(sock);
+        let Some(connected) = self.clients.get_mut(&sock) else { return };
+        let is_over = |at: Micros| at <= io.now();
+        let next = self.entrance.next(connected.origin);
+        if next.is_some_and(|(next, at)| next == sock && is_over(at)) {
+            self.judge(io, sock);
+        } else if connected.leaves_at.is_some_and(is_over) {
+            self.close_with(io, sock, &AdminFault::too_slow());
         }
     }
 
@@ -239,37 +343,9 @@ impl io::Service for Service {
     fn on_turn_end<D: Driver>(&mut self, _: &mut Edge<D>) {}
 }
 
-/// Refusals by address.
-#[derive(Default)]
-struct Failures {
-    by_address: HashMap<String, Failing>,
-}
-
-/// An address that was refused.
-#[derive(Clone, Copy)]
-struct Failing {
-    times: u32,
-    last: Micros,
-}
-
-impl Failures {
-    /// One more refusal: how many there were in a row, and how long the answer is held back.
-    fn add(&mut self, from: &str, now: Micros) -> (u32, Micros) {
-        self.by_address.retain(|_, failing| now.0 - failing.last.0 < FORGOTTEN.0);
-        if self.by_address.len() >= ADDRESSES_MAX {
-            // who has so many addresses is slowed down by none; but memory has an end
-            self.by_address.clear();
-        }
-        let failing =
-            self.by_address.entry(from.to_owned()).or_insert(Failing { times: 0, last: now });
-        failing.times += 1;
-        failing.last = now;
-        let doubled = DELAY_MIN.0 << (failing.times - 1).min(DOUBLINGS_MAX);
-        (failing.times, Micros(doubled.min(DELAY_MAX.0)))
-    }
-
-    fn forget(&mut self, from: &str) {
-        self.by_address.remove(from);
+impl Connected {
+    fn packet_bytes_max(&self) -> usize {
+        if self.client.is_in() { PACKET_BYTES_MAX } else { LOGIN_PACKET_BYTES_MAX }
     }
 }
 
@@ -277,8 +353,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Report::Refused { user, from, why, times } => {
+                let user = Printable(user);
                 write!(f, "admin: user '{user}' from {from} was refused: {why} ({times} in a row)")
             }
+            Report::TurnedAway { clients } => write!(
+                f,
+                "admin: {clients} clients were turned away: too many waited to log in, or to have \
+                 their password judged"
+            ),
             Report::NotRecorded { why } => write!(f, "admin: statistics are not recorded: {why}"),
         }
     }
@@ -290,35 +372,12 @@ const TICK: u64 = u64::MAX;
 const TICK_EVERY: Micros = Micros::from_ms(1000);
 /// Bytes of a packet.
 const PACKET_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a packet of a client that is not in.
+const LOGIN_PACKET_BYTES_MAX: usize = 64 << 10;
 /// Bytes of answers that a client may leave before it is read from again.
 const BACKLOG_BYTES_MAX: usize = 1 << 20;
-/// Clients at a time.
-const CLIENTS_MAX: usize = 1024;
-/// Addresses whose refusals are counted.
-const ADDRESSES_MAX: usize = 4096;
-/// The first refusal is held back for so long, the next twice that.
-const DELAY_MIN: Micros = Micros::from_ms(50);
-/// No refusal is held back longer.
-const DELAY_MAX: Micros = Micros::from_ms(5000);
-/// Enough to come from the one to the other.
-const DOUBLINGS_MAX: u32 = 10;
-/// After so long without another, refusals are forgotten.
-const FORGOTTEN: Micros = Micros::from_ms(600_000);
+/// Bytes of answers that all readers may leave.
+const READERS_BACKLOG_BYTES_MAX: usize = 256 << 20;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_refusal_in_a_row_is_held_back_longer_than_the_one_before() {
-        let mut failures = Failures::default();
-        let delays: Vec<u64> =
-            (0..9).map(|at| failures.add("1.2.3.4", Micros(at)).1.0 / 1000).collect();
-        assert_eq!(delays, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-        assert_eq!(failures.add("5.6.7.8", Micros(9)), (1, DELAY_MIN));
-        failures.forget("1.2.3.4");
-        assert_eq!(failures.add("1.2.3.4", Micros(10)).0, 1);
-        let later = Micros(11 + FORGOTTEN.0);
-        assert_eq!(failures.add("5.6.7.8", later).0, 1);
-    }
-}
+mod tests;

@@ -2,7 +2,10 @@
 
 mod fake;
 
-use admin::{Runtime, Source};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use admin::{Opening, Runtime, Source};
 use engine::rows::{ServerRow, UserRow};
 use engine::snapshot::Draft;
 use engine::topology::LastFault;
@@ -413,6 +416,21 @@ fn a_database_file_that_was_replaced_is_read_after_a_flush() {
     assert_eq!(lines(&mut admin, saved), "one");
     run(&mut admin, &["SAVE MYSQL USERS TO DISK"]);
     assert_eq!(lines(&mut admin, saved), "one,two");
+}
+
+#[test]
+fn a_database_that_is_put_aside_is_its_owners_alone() {
+    let dir = Dir::new("aside");
+    drop(dir.open(Draft::default(), Source::Auto));
+    let file = |name: &str| dir.0.join(name);
+    let mode =
+        |name: &str| file(name).metadata().expect("it is there").permissions().mode() & 0o777;
+    std::fs::set_permissions(file("tidegate.db"), Permissions::from_mode(0o644)).expect("ours");
+    let (file, source) = (Box::new(GivenFile::default()), Source::Auto);
+    let dir = Some(dir.0.clone());
+    let opening = Opening { dir, source, initial: true, reload: false, file };
+    drop(opening.open().expect("it opens"));
+    assert_eq!(["tidegate.db.bak", "tidegate.db"].map(mode), [0o600; 2]);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct LabOptions {
     /// Where the data directories go: an empty or new directory that is left in place afterwards.
     /// `None` is a temporary one that is removed.
     pub dir: Option<PathBuf>,
+    /// Whether a temporary one is to be in memory.
+    pub in_memory: bool,
     /// Whose servers.
     pub flavour: Flavour,
     /// Whether MySQL may be downloaded by `apt-get` when it is not here.
@@ -45,6 +47,7 @@ impl Cluster {
         let template = template::prepared(&software)?;
         let dir = match &options.dir {
             Some(dir) => RunDir::kept(dir)?,
+            None if options.in_memory => RunDir::in_memory()?,
             None => RunDir::create()?,
         };
         let mut cluster = Cluster { servers: Vec::new(), software, dir };

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Cluster, Server};
+use crate::{Cluster, Flavour, Server};
 
 /// What the configuration is to say beside the servers and rules.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,10 @@ pub struct SplitOptions {
 /// A `tidegate.toml` with read/write split for `app`/`app` and fast forward for `ff`/`ff`.
 pub fn split_toml(cluster: &Cluster, options: &SplitOptions) -> String {
     let mut text = format!("[mysql_variables]\ninterfaces = \"{}\"\n", options.interfaces);
+    if cluster.software().flavour == Flavour::MySql {
+        // it is our own, and made a key that nobody knows yet
+        text += "get_server_public_key = true\n";
+    }
     text += options.variables.trim_end();
     text += "\n\n";
     let readers = match cluster.replicas() {

@@ -30,6 +30,11 @@ impl Sources {
         self.files.iter().rev().find(|source| source.start <= offset)
     }
 
+    /// Names of all files, as they are shown.
+    pub fn origins(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|source| source.origin.as_str())
+    }
+
     /// Adds a file; the offset of its first byte.
     pub(crate) fn add(&mut self, origin: &str, text: &str) -> usize {
         let start = self.end();

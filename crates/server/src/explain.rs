@@ -136,9 +136,7 @@ fn because(explanation: &Explanation) -> String {
         Reason::Annotation => "the comment of the query".to_owned(),
         Reason::Default => "no rule names one; the default of the user".to_owned(),
         Reason::FastForward => "the user has fast_forward, so that no rule is asked".to_owned(),
-        Reason::Ties(why) => {
-            format!("where writes go, for the session keeps its connection ({why})")
-        }
+        Reason::WithWrites(why) => format!("where the session's writes go, for {why}"),
     }
 }
 
@@ -198,7 +196,7 @@ fn as_json(explanation: &Explanation) -> Value {
         Reason::Annotation => json!("comment"),
         Reason::Default => json!("default_hostgroup"),
         Reason::FastForward => json!("fast_forward"),
-        Reason::Ties(why) => json!({ "keeps_its_connection": why }),
+        Reason::WithWrites(why) => json!({ "goes_with_writes": why.to_string() }),
     };
     json!({
         "query": request.sql,

@@ -10,15 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use engine::backend::CLASS;
+use engine::guesses::Guesses;
 use engine::link::Known;
 use engine::proxy::Offer;
 use engine::stmt::StmtsOfAll;
 use engine::vars::Vars;
 use io::Addr;
-use wire::Caps;
 use wire::auth::rsa::ServerKey;
 use wire::connect::Greeting;
 use wire::frame::{Framed, next_packet};
+use wire::{Caps, Status};
 
 /// How long a server may take to greet.
 const GREETING_WAIT: Duration = Duration::from_millis(1000);
@@ -42,6 +43,7 @@ struct Said {
     /// Its default collation, when a reset goes back to it.
     after_reset: Option<u16>,
     collations: Known,
+    status: Status,
 }
 
 /// The offer that fits every server that answers.
@@ -62,6 +64,8 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         caps: caps_of(&said),
         collation_after_reset,
         collations: said.first().map_or(Known::ANY, |first| first.collations),
+        guesses: Guesses::new(*key.secret()),
+        status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),
         key,
         stmts: StmtsOfAll::default(),
     })
@@ -106,7 +110,8 @@ fn read(mut stream: impl Read) -> Option<Said> {
                 Some(u16::from(greeting.collation)).filter(|_| !greeting.is_mariadb());
             let is_mariadb = greeting.is_mariadb();
             let collations = Known::told(greeting.version(), is_mariadb, greeting.collation);
-            return Some(Said { version, caps: greeting.caps, after_reset, collations });
+            let (caps, status) = (greeting.caps, greeting.status);
+            return Some(Said { version, caps, after_reset, collations, status });
         }
     }
     None
@@ -118,7 +123,8 @@ mod tests {
 
     fn said(caps: Caps) -> Said {
         let collations = Known::told(b"8.0.36", false, 255);
-        Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255), collations }
+        let status = Status::AUTOCOMMIT;
+        Said { version: b"8.0.36".to_vec(), caps, after_reset: Some(255), collations, status }
     }
 
     #[test]

@@ -5,11 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
-use anyhow::Context;
 use lab::{Cluster, LabOptions, Server, SplitOptions};
 
 use crate::cli::{IoChoice, LogFormat, LogLevel, SandboxOptions, StoreOptions};
-use crate::{logs, run, signals};
+use crate::{init, logs, run, signals};
 
 /// Starts the servers and serves until Ctrl-C.
 pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
@@ -62,7 +61,6 @@ fn write_configuration(cluster: &Cluster, port: u16) -> anyhow::Result<PathBuf> 
         ..SplitOptions::default()
     };
     let file: &Path = &cluster.dir().join("tidegate.toml");
-    std::fs::write(file, lab::split_toml(cluster, &options))
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    init::write(file, &lab::split_toml(cluster, &options))?;
     Ok(file.to_path_buf())
 }

@@ -1,11 +1,12 @@
 //! What metrics and health are made from: this process, looked at from outside of its workers.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use admin::live::{self, Seen};
+use admin::live::{self, OfInterface, Seen};
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
 use engine::vars::Vars;
@@ -75,7 +76,7 @@ fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
         snapshot,
         unix_us: 0,
         pool_since: &pool_since,
-        sqlite_bytes: 0,
+        interface: OfInterface::default(),
         runtime: None,
         reset: false,
     };
@@ -103,10 +104,11 @@ pub(crate) fn show(sight: Arc<Sight>, vars: &Vars) -> std::io::Result<Web> {
 pub(crate) fn follow(web: &Web, vars: &Vars) -> Result<(), String> {
     // the variable's range is that of ports
     let port = u16::try_from(vars.restapi_port).ok().filter(|_| vars.restapi_enabled);
+    let place = port.map(|port| SocketAddr::new(vars.restapi_address, port));
     let before = web.address();
-    let after = web
-        .listen(port)
-        .map_err(|error| format!("cannot listen on port {}: {error}", vars.restapi_port))?;
+    let after = web.listen(place).map_err(|error| {
+        format!("cannot listen on {}, port {}: {error}", vars.restapi_address, vars.restapi_port)
+    })?;
     match after {
         Some(address) if before != after => tracing::info!(%address, "metrics and REST"),
         None if before.is_some() => tracing::info!("metrics and REST are off"),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use admin::live::{self, Seen};
+use admin::live::{self, OfInterface, Seen};
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use serde_json::{Map, Value, json};
@@ -61,7 +61,7 @@ fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
         unix_us,
         pool_since: &pool_since,
         runtime: None,
-        sqlite_bytes: 0,
+        interface: OfInterface::default(),
         reset: false,
     };
     let hits = collected.rule_hits.iter();

@@ -1,6 +1,7 @@
 //! The binary from outside: exit codes, what goes to which stream, files written.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
@@ -52,8 +53,13 @@ impl Scratch {
     fn write(&self, name: &str, text: &str) -> String {
         let file = self.file(name);
         std::fs::write(&file, text).expect("it is writable");
+        set_mode(&file, 0o600);
         file
     }
+}
+
+fn set_mode(file: &str, mode: u32) {
+    std::fs::set_permissions(file, PermissionsExt::from_mode(mode)).expect("its owner may");
 }
 
 impl Drop for Scratch {
@@ -124,6 +130,13 @@ query rules:
 "
     );
     assert_eq!((code, out, err), (0, expected, String::new()));
+    set_mode(&file, 0o644);
+    let (code, _, err) = run(&["check", &file]);
+    let told = format!(
+        "{file} holds passwords, and every user of this machine may read it (mode 0644); \
+         chmod o-rwx {file}"
+    );
+    assert_eq!((code, err.trim_end()), (0, told.as_str()));
 }
 
 #[test]

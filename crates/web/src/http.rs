@@ -9,7 +9,7 @@ use engine::rows::RestapiRouteRow;
 use engine::stats::Parts;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,6 +23,7 @@ use crate::health;
 use crate::metrics;
 use crate::routes::{self, Given};
 use crate::view::{Process, View};
+use crate::waiting::Waiting;
 use crate::web::Log;
 
 /// What all clients share.
@@ -37,6 +38,11 @@ pub(crate) struct Shared {
     pub(crate) log: Log,
     exposer: Mutex<Exposer>,
     clients: Arc<Semaphore>,
+    waiting: Waiting,
+    /// Requests for routes that may run at a time.
+    programs: Arc<Semaphore>,
+    /// Scrapes that may look at the process at a time, and probes.
+    looks: [Arc<Semaphore>; 2],
 }
 
 impl Shared {
@@ -53,6 +59,9 @@ impl Shared {
             log,
             exposer: Mutex::default(),
             clients: Arc::new(Semaphore::new(CLIENTS_MAX)),
+            waiting: Waiting::default(),
+            programs: Arc::new(Semaphore::new(PROGRAMS_MAX)),
+            looks: [(); 2].map(|()| Arc::new(Semaphore::new(LOOKS_MAX))),
         })
     }
 }
@@ -64,8 +73,6 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
         Err(error) => return (shared.log)(&format!("HTTP: {error}")),
     };
     loop {
-        // who comes when there are too many waits in the queue of the socket
-        let Ok(room) = shared.clients.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = closed(open.clone()) => return,
@@ -75,9 +82,29 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
+        if shared.clients.available_permits() == 0 {
+            shared.waiting.let_one_go();
+        }
+        let room = tokio::select! {
+            room = shared.clients.clone().acquire_owned() => room,
+            () = closed(open.clone()) => return,
+        };
+        let Ok(room) = room else { return };
         let (shared, open) = (shared.clone(), open.clone());
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(shared.clone(), request));
+            let place = Arc::new(shared.waiting.enter());
+            let asked = place.clone();
+            let service = service_fn(move |request| {
+                let (shared, place) = (shared.clone(), asked.clone());
+                async move {
+                    place.is_busy();
+                    let mut answer = answer(shared, request).await?;
+                    if !place.may_wait() {
+                        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    }
+                    Ok::<_, Infallible>(answer)
+                }
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_LIMIT)
@@ -86,6 +113,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
             // what goes wrong on the way to a client is seen there
             tokio::select! {
                 _ = &mut connection => {}
+                () = place.must_go() => {}
                 () = closed(open) => {
                     connection.as_mut().graceful_shutdown();
                     drop(connection.await);
@@ -119,11 +147,11 @@ async fn answer(
     }
     Ok(match path.as_str() {
         "/metrics" => metrics(&shared).await,
-        "/healthz" => match look(&shared, Parts::NONE).await {
+        "/healthz" => match look(&shared, Asker::Probe).await {
             Some(view) => state(health::alive(&view).err().into_iter().collect(), "alive"),
             None => state(vec!["the process cannot be looked at".to_owned()], ""),
         },
-        "/readyz" => match look(&shared, Parts::NONE).await {
+        "/readyz" => match look(&shared, Asker::Probe).await {
             Some(view) => state(health::unready(&view), "ready"),
             None => state(vec!["the process cannot be looked at".to_owned()], ""),
         },
@@ -136,7 +164,7 @@ async fn answer(
 
 async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     let began = Instant::now();
-    let Some(view) = look(shared, metrics::PARTS).await else {
+    let Some(view) = look(shared, Asker::Scrape).await else {
         return response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, String::new());
     };
     let mut text = metrics::text(&view);
@@ -147,8 +175,20 @@ async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     response(StatusCode::OK, METRICS, text)
 }
 
+/// Who wants to know how things stand; neither keeps the other waiting for a thread.
+#[derive(Clone, Copy)]
+enum Asker {
+    Scrape,
+    Probe,
+}
+
 /// Looks at the process on a thread that may wait.
-async fn look(shared: &Arc<Shared>, parts: Parts) -> Option<View> {
+async fn look(shared: &Arc<Shared>, asker: Asker) -> Option<View> {
+    let parts = match asker {
+        Asker::Scrape => metrics::PARTS,
+        Asker::Probe => Parts::NONE,
+    };
+    let _turn = shared.looks[asker as usize].clone().acquire_owned().await.ok()?;
     let process = shared.process.clone();
     tokio::task::spawn_blocking(move || process.look(parts)).await.ok()
 }
@@ -161,6 +201,10 @@ fn state(reasons: Vec<String>, well: &str) -> Response<Body> {
 }
 
 async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes::Answer {
+    let Ok(_running) = shared.programs.clone().try_acquire_owned() else {
+        let error = format!("{{\"error\":\"{PROGRAMS_MAX} requests are being worked on\"}}");
+        return (StatusCode::SERVICE_UNAVAILABLE, error);
+    };
     let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (head, body) = request.into_parts();
     match head.method {
@@ -169,7 +213,7 @@ async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes
             routes::answer(&rows, ("GET", uri), given, shared.stop.subscribe()).await
         }
         Method::POST => {
-            let whole = timeout(HEADER_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
+            let whole = timeout(BODY_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
             let Ok(Ok(body)) = whole else {
                 let error = format!("{{\"error\":\"no body of {BODY_BYTES_MAX} bytes at most\"}}");
                 return (StatusCode::BAD_REQUEST, error);
@@ -188,11 +232,7 @@ async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes
 fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    if kind == JSON {
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    }
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
@@ -200,10 +240,16 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Clients at a time; more wait.
+/// Clients at a time; for one more, the one that waits longest is let go.
 const CLIENTS_MAX: usize = 256;
-/// Time for a request's head, and for its body; an idle client is let go after it.
-const HEADER_LIMIT: Duration = Duration::from_secs(60);
+/// Of these, clients whose requests run programs: probes and scrapes have the other places.
+const PROGRAMS_MAX: usize = 64;
+/// Looks of one kind at the process at a time; each has a thread that may wait.
+pub(crate) const LOOKS_MAX: usize = 2;
+/// Time for a request's head; an idle client is let go after it.
+const HEADER_LIMIT: Duration = Duration::from_secs(5);
+/// Time for a request's body.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// Bytes of a body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// Pause after a client could not be accepted.

@@ -15,6 +15,7 @@ mod program;
 mod routes;
 mod schedule;
 mod view;
+mod waiting;
 mod web;
 
 pub use health::{alive, unready};

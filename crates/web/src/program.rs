@@ -18,16 +18,16 @@ pub(crate) struct Program {
     pub(crate) filename: String,
     /// Its arguments.
     pub(crate) args: Vec<String>,
-    /// Where its output goes, and what environment it has.
+    /// Where its output goes.
     pub(crate) kind: Kind,
 }
 
 /// For whom it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// For the scheduler: an empty environment; it writes where the process writes.
+    /// For the scheduler: it writes where the process writes.
     Scheduled,
-    /// For a route: the environment of the process; what it writes is kept.
+    /// For a route: what it writes is kept.
     Asked,
 }
 
@@ -93,11 +93,12 @@ impl Program {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.filename);
-        command.args(&self.args).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-        match self.kind {
-            Kind::Scheduled => command.env_clear(),
-            Kind::Asked => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
-        };
+        // the environment of the process may hold what is nobody else's business
+        command.args(&self.args).env_clear().stdin(Stdio::null());
+        command.process_group(0).kill_on_drop(true);
+        if self.kind == Kind::Asked {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
         command
     }
 }

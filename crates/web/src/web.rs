@@ -1,18 +1,19 @@
 //! The thread, and what it may be told from others.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::http::{self, Shared};
+use crate::http::{self, LOOKS_MAX, Shared};
 use crate::schedule::Schedule;
 use crate::view::Process;
 
@@ -22,14 +23,25 @@ pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 /// The thread, until it is dropped; programs that it started end with it.
 pub struct Web {
     tell: UnboundedSender<Tell>,
-    bound: Mutex<Option<SocketAddr>>,
-    thread: Option<JoinHandle<()>>,
+    bound: Mutex<Option<Bound>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Where it answers.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// As it was asked for: port 0 lets the system choose.
+    wanted: SocketAddr,
+    /// As it is.
+    at: SocketAddr,
 }
 
 /// What the thread is told.
 enum Tell {
     /// Answer here instead of where it does; `None` for nowhere.
     Listen(Option<TcpListener>),
+    /// Say that everything before is done.
+    Answer(Sender<()>),
     /// The rows of `restapi_routes` in force.
     Routes(Vec<RestapiRouteRow>),
     /// The rows of `scheduler` in force.
@@ -44,7 +56,7 @@ impl Web {
         let (tell, told) = unbounded_channel();
         let runtime = Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(LOOKS_MAX)
+            .max_blocking_threads(2 * LOOKS_MAX)
             .thread_keep_alive(Duration::from_secs(1))
             .build()?;
         let run = move || {
@@ -56,32 +68,46 @@ impl Web {
         Ok(Self { tell, bound: Mutex::default(), thread: Some(thread) })
     }
 
-    /// Answers on this port of every address; `None` answers nowhere, and 0 lets the system
-    /// choose. When the port cannot be had everything stays as it was.
-    pub fn listen(&self, port: Option<u16>) -> io::Result<Option<SocketAddr>> {
+    /// Answers at this place; `None` answers nowhere, and port 0 lets the system choose. When the
+    /// place cannot be had everything stays as it was.
+    pub fn listen(&self, wanted: Option<SocketAddr>) -> io::Result<Option<SocketAddr>> {
         let mut bound = self.bound();
-        if bound.map(|address| address.port()) == port {
-            return Ok(*bound);
+        let same = |bound: &Bound| Some(bound.wanted) == wanted || Some(bound.at) == wanted;
+        if bound.as_ref().map_or(wanted.is_none(), same) {
+            return Ok(bound.map(|bound| bound.at));
         }
-        let listener = match port {
-            Some(port) => Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?),
-            None => None,
-        };
-        let address = match &listener {
-            Some(listener) => {
-                listener.set_nonblocking(true)?;
-                Some(listener.local_addr()?)
+        let opened = match (wanted, *bound) {
+            (Some(wanted), Some(before)) if wanted.port() == before.at.port() => {
+                self.move_to(wanted, before)?
             }
-            None => None,
+            (Some(wanted), _) => Some(open(wanted)?),
+            (None, _) => None,
         };
-        *bound = address;
+        let (listener, at) = opened.unzip();
+        *bound = wanted.zip(at).map(|(wanted, at)| Bound { wanted, at });
         self.tell(Tell::Listen(listener));
-        Ok(address)
+        Ok(at)
+    }
+
+    /// Opens another address of the port that is listened on: that has to be free first.
+    fn move_to(
+        &self,
+        wanted: SocketAddr,
+        before: Bound,
+    ) -> io::Result<Option<(TcpListener, SocketAddr)>> {
+        let (answer, answered) = channel();
+        self.tell(Tell::Listen(None));
+        self.tell(Tell::Answer(answer));
+        // when the thread is slow the port is still taken, and that is told
+        let _ = answered.recv_timeout(MOVE_LIMIT);
+        open(wanted).map(Some).inspect_err(|_| {
+            self.tell(Tell::Listen(open(before.at).ok().map(|(listener, _)| listener)));
+        })
     }
 
     /// Where it answers.
     pub fn address(&self) -> Option<SocketAddr> {
-        *self.bound()
+        self.bound().map(|bound| bound.at)
     }
 
     /// These are the routes from now on.
@@ -94,7 +120,7 @@ impl Web {
         self.tell(Tell::Schedule(rows));
     }
 
-    fn bound(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+    fn bound(&self) -> MutexGuard<'_, Option<Bound>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -113,22 +139,36 @@ impl Drop for Web {
     }
 }
 
+fn open(wanted: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(wanted)?;
+    listener.set_nonblocking(true)?;
+    let at = listener.local_addr()?;
+    Ok((listener, at))
+}
+
 /// What the thread does.
 async fn obey(mut told: UnboundedReceiver<Tell>, process: Arc<dyn Process>, log: Log) {
     let stop = Arc::new(watch::Sender::new(false));
     let mut schedule = Schedule::new(log.clone(), stop.clone());
     let shared = Shared::new(process, log, stop.clone());
     let mut open = watch::channel(false).0;
+    let mut serving: Option<JoinHandle<()>> = None;
     while let Some(tell) = told.recv().await {
         match tell {
             Tell::Listen(listener) => {
                 open.send_replace(false);
+                if let Some(before) = serving.take() {
+                    // it lets its listener go at once; a panic of it has been logged
+                    drop(before.await);
+                }
                 if let Some(listener) = listener {
                     let is_open;
                     (open, is_open) = watch::channel(true);
-                    tokio::spawn(http::serve(shared.clone(), listener, is_open));
+                    serving = Some(tokio::spawn(http::serve(shared.clone(), listener, is_open)));
                 }
             }
+            // whoever asked may have given up
+            Tell::Answer(answer) => drop(answer.send(())),
             Tell::Routes(rows) => {
                 let mut routes = shared.routes.lock().unwrap_or_else(PoisonError::into_inner);
                 *routes = Arc::new(rows);
@@ -147,8 +187,8 @@ async fn obey(mut told: UnboundedReceiver<Tell>, process: Arc<dyn Process>, log:
     }
 }
 
-/// Looks at the process that may wait for workers at a time.
-const LOOKS_MAX: usize = 2;
+/// Time that the thread has to let a port go.
+const MOVE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Time that programs have to end with the process.
 const END_LIMIT: Duration = Duration::from_secs(5);

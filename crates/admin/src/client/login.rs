@@ -12,15 +12,37 @@ use crate::admin::{Admin, Role, Session};
 use crate::database::random;
 use crate::fault::AdminFault;
 
-/// A client that has not proved its password yet.
-pub(super) struct Exchange {
-    scramble: [u8; 20],
-    /// Whose answer is awaited after a switch.
-    switched: Option<Claim>,
+/// How far a client has come.
+pub(super) enum Stage {
+    /// It has the nonce.
+    Greeted {
+        /// The nonce.
+        scramble: [u8; 20],
+    },
+    /// It was asked for an answer by the plugin of its claim.
+    Asked {
+        /// The nonce.
+        scramble: [u8; 20],
+        /// Who it says it is.
+        claim: Claim,
+    },
+    /// It has answered, and that is not judged yet.
+    Answered {
+        /// The nonce.
+        scramble: [u8; 20],
+        /// Who it says it is.
+        claim: Claim,
+        /// What shows that it knows the password, or does not.
+        answer: Vec<u8>,
+    },
+    /// It has proved who it is.
+    In,
+    /// It was refused: nothing is heard of it any more.
+    Out,
 }
 
 /// Who the client says it is.
-struct Claim {
+pub(super) struct Claim {
     user: String,
     schema: String,
     /// The plugin that its answer is by.
@@ -35,22 +57,14 @@ struct Account {
     local_only: bool,
 }
 
-impl Exchange {
-    /// An exchange by this nonce.
-    pub(super) fn new(scramble: [u8; 20]) -> Self {
-        Self { scramble, switched: None }
-    }
-}
-
 impl Client {
-    pub(super) fn write_greeting(&mut self, admin: &Admin, out: &mut Vec<u8>) {
-        let Some(exchange) = &self.exchange else { return };
+    pub(super) fn write_greeting(&mut self, admin: &Admin, scramble: [u8; 20], out: &mut Vec<u8>) {
         let told = admin.variable("mysql-server_version");
         let version = if told.is_empty() { Vars::FALLBACK_VERSION } else { &told };
         let greeting = Greeting {
             server_version: version.as_bytes(),
             connection_id: self.id,
-            scramble: exchange.scramble,
+            scramble,
             caps: Caps::OF_OWN_SERVERS,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: Status::AUTOCOMMIT,
@@ -59,17 +73,21 @@ impl Client {
         wire::frame::write_with(out, &mut self.seq, |out| greeting.encode(out));
     }
 
-    /// A packet of the exchange.
+    /// A packet of a client that is not in.
     pub(super) fn on_credentials(
         &mut self,
-        admin: &Admin,
-        mut exchange: Exchange,
+        stage: Stage,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Next {
-        if let Some(claim) = exchange.switched.take() {
-            return self.verify(admin, &exchange, &claim, payload, out);
-        }
+        let scramble = match stage {
+            Stage::Greeted { scramble } => scramble,
+            Stage::Asked { scramble, claim } => {
+                return self.answered(scramble, claim, payload);
+            }
+            // it has to wait for its answer
+            Stage::Answered { .. } | Stage::In | Stage::Out => return Next::Close,
+        };
         let Ok(response) = HandshakeResponse::parse(payload) else {
             self.write_fault(&AdminFault::new(1043, *b"08S01", "Bad handshake"), out);
             return Next::Close;
@@ -81,11 +99,9 @@ impl Client {
             plugin: asked_by(response.plugin),
         };
         match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {
-            Plugin::NativePassword => {
-                self.verify(admin, &exchange, &claim, response.auth_response, out)
-            }
+            Plugin::NativePassword => self.answered(scramble, claim, response.auth_response),
             // a client that has no native passwords any more asks by its plugin
-            _ if self.caps.contains(Caps::PLUGIN_AUTH) => self.switch(exchange, claim, out),
+            _ if self.caps.contains(Caps::PLUGIN_AUTH) => self.switch(scramble, claim, out),
             _ => self.refuse(&claim.user, "its plugin is not supported", out),
         }
     }
@@ -108,24 +124,36 @@ impl Client {
             plugin: asked_by(command.plugin),
         };
         self.statements = Statements::default();
-        self.switch(Exchange::new(nonce_of(bytes)), claim, out)
+        self.switch(nonce_of(bytes), claim, out)
     }
 
     /// Asks for an answer by the plugin of the claim.
-    fn switch(&mut self, mut exchange: Exchange, claim: Claim, out: &mut Vec<u8>) -> Next {
+    fn switch(&mut self, scramble: [u8; 20], claim: Claim, out: &mut Vec<u8>) -> Next {
         let plugin = claim.plugin.name().as_bytes();
-        let switch = AuthSwitch { plugin, data: &exchange.scramble };
-        reply::write_auth_switch(out, &mut self.seq, &switch);
-        exchange.switched = Some(claim);
-        self.exchange = Some(exchange);
+        reply::write_auth_switch(out, &mut self.seq, &AuthSwitch { plugin, data: &scramble });
+        self.stage = Stage::Asked { scramble, claim };
         Next::Go
     }
 
-    /// Judges an answer.
+    fn answered(&mut self, scramble: [u8; 20], claim: Claim, answer: &[u8]) -> Next {
+        self.stage = Stage::Answered { scramble, claim, answer: answer.to_vec() };
+        Next::Judge
+    }
+
+    /// Judges the answer of a client that has given one.
+    pub(crate) fn judge(&mut self, admin: &Admin, out: &mut Vec<u8>) -> Next {
+        let Stage::Answered { scramble, claim, answer } =
+            std::mem::replace(&mut self.stage, Stage::Out)
+        else {
+            return Next::Close;
+        };
+        self.verify(admin, &scramble, &claim, &answer, out)
+    }
+
     fn verify(
         &mut self,
         admin: &Admin,
-        exchange: &Exchange,
+        scramble: &[u8; 20],
         claim: &Claim,
         answer: &[u8],
         out: &mut Vec<u8>,
@@ -140,13 +168,11 @@ impl Client {
         let password = account.password.as_bytes();
         let right = match native::parse_stored(password) {
             _ if password.is_empty() || silent => password.is_empty() && silent,
-            Some(double) if !by_sha2 => {
-                native::verify(answer, &exchange.scramble, &double).is_some()
-            }
-            None if by_sha2 => sha2::verify_fast(answer, &exchange.scramble, password),
+            Some(double) if !by_sha2 => native::verify(answer, scramble, &double).is_some(),
+            None if by_sha2 => sha2::verify_fast(answer, scramble, password),
             None => {
                 let double = native::double_sha1(password);
-                native::verify(answer, &exchange.scramble, &double).is_some()
+                native::verify(answer, scramble, &double).is_some()
             }
             // nothing can be said of a hash of another kind
             Some(_) => false,
@@ -155,14 +181,13 @@ impl Client {
             return self.refuse(user, "its password is wrong", out);
         }
         if account.local_only && !self.local {
-            let message = format!("User '{user}' can only connect locally");
-            self.write_fault(&AdminFault::new(1040, *b"42000", message), out);
-            let (user, why) = (user.clone(), "it may only connect locally".to_owned());
-            return Next::Refused { user, why };
+            // whoever guesses from elsewhere is not told that the guess was right
+            return self.refuse(user, "it may only connect locally", out);
         }
         if by_sha2 && !silent {
             reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
         }
+        self.stage = Stage::In;
         self.session = Session::new(account.role, user, self.id);
         if !schema.is_empty() {
             self.session.schema = schema.clone();

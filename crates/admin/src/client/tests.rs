@@ -29,7 +29,9 @@ fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Resu
     };
     let mut payload = Vec::new();
     response.encode(&mut payload);
-    match client.on_packet(admin, &payload, 1, &mut out) {
+    assert_eq!(client.on_packet(admin, &payload, 1, &mut out), Next::Judge);
+    assert!(out.is_empty(), "nothing is told before it is judged");
+    match client.judge(admin, &mut out) {
         Next::Welcome => Ok(client.session.role),
         Next::Refused { why, .. } => {
             let told = String::from_utf8_lossy(&out[7..]).into_owned();
@@ -60,10 +62,11 @@ fn accounts_that_everybody_knows_are_for_this_machine_alone() {
             assert_eq!(login(&mut admin, from, user, password), Ok(role), "{user} from {from}");
         }
         for from in &there {
-            let told = format!(
-                "#42000User '{user}' can only connect locally; log: it may only connect locally"
-            );
-            assert_eq!(login(&mut admin, from, user, password), Err(told), "{from}");
+            let right = login(&mut admin, from, user, password).expect_err("not from there");
+            let wrong = login(&mut admin, from, user, "guess").expect_err("nor with that");
+            let (right, why) = right.split_once("; log: ").expect("both are told");
+            assert_eq!(wrong, format!("{right}; log: its password is wrong"), "{from}");
+            assert_eq!(why, "it may only connect locally");
         }
     }
     // who guesses from elsewhere is not told that the account is there

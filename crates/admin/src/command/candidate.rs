@@ -52,7 +52,8 @@ fn candidate(admin: &mut Admin, session: &mut Session) -> Outcome {
                 omitted: Omitted::More,
             }),
             execute: false,
-            mirror: false,
+            annotations: true,
+            modes: sql::Modes::default(),
         };
         comparison.compare(&query, row.totals.count);
     }

@@ -55,16 +55,16 @@ fn rows(explanation: &Explanation) -> Vec<Vec<String>> {
             add("rewritten", rule, after.clone());
         }
     }
-    let ties;
+    let with_writes;
     let (by, rule) = match &explanation.reason {
         Reason::Rule(id) => ("a rule names it", Some(*id)),
         Reason::FastRouting => ("a row of mysql_query_rules_fast_routing names it", None),
         Reason::Annotation => ("the query's comment names it", None),
         Reason::Default => ("it is the user's default", None),
         Reason::FastForward => ("it is the default of a user with fast_forward", None),
-        Reason::Ties(why) => {
-            ties = format!("writes go there, and the session keeps its connection ({why})");
-            (ties.as_str(), None)
+        Reason::WithWrites(why) => {
+            with_writes = format!("the session's writes go there, for {why}");
+            (with_writes.as_str(), None)
         }
     };
     add("hostgroup", rule, format!("{}: {by}", explanation.hostgroup.0));

@@ -1,9 +1,11 @@
 //! What a statement may do, and which live tables it reads; asked by SQLite while it prepares one.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use crate::private;
 use crate::tables::Schema;
 
 /// Whose statement it is.
@@ -104,6 +106,14 @@ impl Watch {
             Rights::Administrator => of_administrators(&self.registry, &context.action, schema),
             Rights::Reader => of_readers(&context.action),
         };
+        if let (AuthAction::Attach { filename }, Rights::Administrator) =
+            (context.action, self.rights)
+            && !filename.is_empty()
+            && !filename.starts_with(':')
+        {
+            // VACUUM INTO makes it by this, with everything that is in memory
+            private::make(Path::new(filename));
+        }
         match refusal {
             None => Authorization::Allow,
             Some(reason) => {
@@ -151,14 +161,20 @@ fn kept(registry: &Registry, schema: Schema, name: &str) -> Option<String> {
     Some(format!("table {found} may not be dropped or altered"))
 }
 
+/// Readers read: what is not known to do no more is refused.
 fn of_readers(action: &AuthAction<'_>) -> Option<String> {
-    match action {
-        AuthAction::Pragma { .. } => Some("PRAGMA is not allowed here".to_owned()),
+    let reason = match action {
+        AuthAction::Select
+        | AuthAction::Read { .. }
+        | AuthAction::Function { .. }
+        | AuthAction::Recursive => return None,
+        AuthAction::Pragma { .. } => "PRAGMA is not allowed here",
         AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
-            Some("ATTACH and DETACH are not allowed here".to_owned())
+            "ATTACH and DETACH are not allowed here"
         }
-        _ => None,
-    }
+        _ => "attempt to write a readonly database",
+    };
+    Some(reason.to_owned())
 }
 
 fn schema_of(name: Option<&str>) -> Option<Schema> {

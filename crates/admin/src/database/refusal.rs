@@ -88,7 +88,7 @@ impl Database {
         self.own("SAVEPOINT refusal")?;
         let tried = self.show_rows(written).and_then(|()| {
             let mut statement = self.connection.prepare(sql)?;
-            step(&mut statement, run).map(drop)
+            step(&mut statement, run, false).map(drop)
         });
         self.own("ROLLBACK TO refusal; RELEASE refusal")?;
         let failed = tried.is_err();

@@ -106,6 +106,89 @@ fn a_reader_sees_statistics_and_writes_nothing() {
 }
 
 #[test]
+fn a_readers_statement_takes_no_more_than_its_time_and_its_bytes() {
+    let database = Database::readers(None).unwrap();
+    let ask = |sql: &str| text(database.run(sql, run(Rights::Reader, &[]), &mut nothing));
+    let counting = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x)";
+    let too_long = "ProxySQL Admin Error: a statement of a statistics account may take 2 s";
+    let begin = std::time::Instant::now();
+    assert_eq!(ask(&format!("{counting} SELECT count(*) FROM x")), too_long);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20));
+    assert_eq!(ask("SELECT 1"), "1", "the next one has a time of its own");
+    let too_big = "ProxySQL Admin Error: string or blob too big";
+    for (sql, answer) in [
+        ("SELECT length(zeroblob(262144))", "262144"),
+        ("SELECT zeroblob(262145)", too_big),
+        ("SELECT hex(zeroblob(262144))", too_big),
+        ("SELECT printf('%300000d', 1)", too_big),
+        (
+            "SELECT 'a' LIKE printf('%.*c', 257, '%')",
+            "ProxySQL Admin Error: LIKE or GLOB pattern too complex",
+        ),
+    ] {
+        assert_eq!(ask(sql), answer, "{sql}");
+    }
+    assert_eq!(ask(&format!("{counting} SELECT zeroblob(100000) FROM x")), TOO_MUCH);
+    assert_eq!(ask(&format!("{counting} SELECT NULL FROM x LIMIT 1000")).len(), 4_999);
+    let administrators = Database::administrators(None).unwrap();
+    let sql = "SELECT length(hex(zeroblob(10000000)))";
+    let told = text(administrators.run(sql, run(Rights::Administrator, &[]), &mut nothing));
+    assert_eq!(told, "20000000");
+}
+
+#[test]
+fn long_values_are_cut_for_readers() {
+    let database = Database::readers(None).unwrap();
+    let mut long = |_: Schema, _: &str| {
+        let text = |text: String| Value::Text(text);
+        vec![vec![text("é".repeat(65_537)), text("short".to_owned())]]
+    };
+    let sql = "SELECT length(Variable_Name), Variable_Value FROM stats_mysql_global";
+    assert_eq!(text(database.run(sql, run(Rights::Reader, &[]), &mut long)), "32768|short");
+}
+
+#[test]
+fn a_reader_makes_no_files_and_an_administrators_are_the_owners() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = std::env::temp_dir().join(format!("tidegate-files-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let administrators = Database::administrators(Some(&dir)).unwrap();
+    let readers = Database::readers(Some(&dir)).unwrap();
+    let path = |name: &str| dir.join(name).display().to_string();
+    let ask = |sql: &str| text(readers.run(sql, run(Rights::Reader, &[]), &mut nothing));
+    let before = std::fs::read_dir(&dir).unwrap().count();
+    for sql in [
+        format!("VACUUM INTO '{}'", path("a")),
+        format!("VACUUM stats_history INTO '{}'", path("b")),
+        format!("ATTACH '{}' AS x", path("c")),
+        "VACUUM stats_history".to_owned(),
+        "SELECT file FROM pragma_database_list".to_owned(),
+        "CREATE TEMP TABLE z (a)".to_owned(),
+        "REINDEX".to_owned(),
+        "ANALYZE".to_owned(),
+        "SELECT load_extension('x')".to_owned(),
+    ] {
+        let told = ask(&sql);
+        assert!(told.starts_with("ProxySQL Admin Error: "), "{sql}: {told}");
+    }
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), before);
+    let ask =
+        |sql: &str| text(administrators.run(sql, run(Rights::Administrator, &[]), &mut nothing));
+    assert_eq!(ask("INSERT INTO mysql_users (username) VALUES ('app')"), "changed 1");
+    assert_eq!(ask(&format!("VACUUM INTO '{}'", path("copy"))), "changed 0");
+    assert_eq!(ask(&format!("ATTACH '{}' AS mine", path("mine"))), "changed 0");
+    assert_eq!(ask("CREATE TABLE mine.t (a)"), "changed 0");
+    assert_eq!(ask(&format!("ATTACH '{}' AS copy", path("copy"))), "changed 0");
+    assert_eq!(ask("SELECT username FROM copy.mysql_users"), "app");
+    for name in ["copy", "mine", DISK_FILE, HISTORY_FILE] {
+        let mode = dir.join(name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn a_file_of_another_version_keeps_its_rows() {
     let dir = std::env::temp_dir().join(format!("tidegate-db-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

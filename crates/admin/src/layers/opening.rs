@@ -7,14 +7,16 @@ use engine::snapshot::{Draft, Snapshot};
 use engine::vars;
 use rusqlite::types::Value;
 
-use super::diff::{Change, changes};
+use super::diff::changes;
 use super::modules::MODULES;
 use super::moving::{drafted, told};
 use super::programs::Programs;
 use super::{ConfigFile, Store};
 use crate::database::{DISK_FILE, Database};
 use crate::fault::AdminFault;
+use crate::private;
 use crate::rows::Rows;
+use crate::secrets::is_secret;
 use crate::tables::{self, Schema};
 
 /// Where the first configuration comes from.
@@ -95,10 +97,11 @@ impl Opening {
         let told = |what: &str, path: &Path, error: std::io::Error| {
             AdminFault::refused(format!("cannot {what} {}: {error}", path.display()))
         };
-        std::fs::create_dir_all(dir).map_err(|error| told("make", dir, error))?;
+        private::make_dir(dir).map_err(|error| told("make", dir, error))?;
         let path = dir.join(DISK_FILE);
         if self.initial && path.exists() {
             let aside = dir.join(format!("{DISK_FILE}.bak"));
+            private::prepare(&path).map_err(|error| told("keep to its owner", &path, error))?;
             std::fs::rename(&path, &aside).map_err(|error| told("rename", &path, error))?;
             notes.push(format!("{} was put aside as {}", path.display(), aside.display()));
         }
@@ -178,7 +181,7 @@ fn differences(database: &Database, file: &dyn ConfigFile) -> Result<Vec<String>
                 "added" => {
                     format!("{place} is in the file and not in the database: it is left out")
                 }
-                _ if is_secret(&change) => {
+                _ if is_secret(change.table, &change.row, change.column) => {
                     format!("{place} {}: they differ: the database wins", change.column)
                 }
                 _ => format!(
@@ -188,13 +191,6 @@ fn differences(database: &Database, file: &dyn ConfigFile) -> Result<Vec<String>
             }
         })
         .collect())
-}
-
-/// Whether values are not for a log.
-fn is_secret(change: &Change) -> bool {
-    change.column == "password"
-        || change.row.contains("password")
-        || change.row.contains("credentials")
 }
 
 /// The configuration that rows make, or everything that is wrong with them.

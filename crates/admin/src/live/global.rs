@@ -89,8 +89,8 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 
 /// What ProxySQL does not count, by the names of the documentation.
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    let families = ["shared_", "unshared_", "diagnostics_", "mirror"];
-    let alone = ["server_stalls", "delayed", "timed_out"];
+    let families = ["shared_", "unshared_", "diagnostics_", "mirror", "stored_code_"];
+    let alone = ["server_stalls", "delayed", "logins_held_up", "timed_out", "unfinished_commands"];
     counters.pairs().filter(move |(name, _)| {
         alone.contains(name) || families.iter().any(|family| name.starts_with(family))
     })
@@ -121,7 +121,7 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("Queries_backends_bytes_sent", sent),
         ("Query_Processor_time_nsec", all.processor_ns),
         ("Server_Connections_shared", count(all.lanes_shared)),
-        ("SQLite3_memory_bytes", seen.sqlite_bytes),
+        ("SQLite3_memory_bytes", seen.interface.sqlite_bytes),
         ("Server_Connections_connected", count(all.lanes)),
         ("Stmt_Cached", all.stmt_counts.cached),
         ("Stmt_Client_Active_Total", all.stmt_counts.client_total),
@@ -129,6 +129,7 @@ fn present(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("Stmt_Max_Stmt_id", all.stmt_counts.max_number),
         ("Stmt_Server_Active_Total", all.stmt_counts.server_total),
         ("Stmt_Server_Active_Unique", all.stmt_counts.server_unique),
+        ("admin_connections_refused", seen.interface.turned_away),
         ("mysql_listener_paused", u64::from(is_shut)),
         ("mysql_session_internal_bytes", count(sessions.bytes)),
     ]

@@ -62,7 +62,7 @@ fn parts(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
     let rules: usize = draft.rules.iter().map(bytes_of_rule).sum();
     let routes = draft.fast_routing.len() * size_of::<FastRoutingRow>();
     vec![
-        ("SQLite3_memory_bytes", seen.sqlite_bytes),
+        ("SQLite3_memory_bytes", seen.interface.sqlite_bytes),
         ("query_digest_memory", bytes(all.digest_bytes)),
         ("server_and_error_statistics_memory", bytes(all.other_bytes)),
         ("Auth_memory", bytes(accounts)),

@@ -60,12 +60,21 @@ pub struct Seen<'a> {
     pub unix_us: u64,
     /// What was told when the connection pool was last reset.
     pub pool_since: &'a Mutex<PoolSince>,
-    /// Bytes that SQLite has in memory.
-    pub sqlite_bytes: u64,
+    /// What the interface knows of itself.
+    pub interface: OfInterface,
     /// The process, where more is asked of it than workers know.
     pub runtime: Option<&'a dyn Runtime>,
     /// Whether the rows are those of a twin that resets.
     pub reset: bool,
+}
+
+/// What the administrative interface knows of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OfInterface {
+    /// Bytes that SQLite has in memory.
+    pub sqlite_bytes: u64,
+    /// Clients of the interface that got 1040.
+    pub turned_away: u64,
 }
 
 /// Every live table that can have rows.
@@ -90,7 +99,7 @@ pub(crate) fn read(
     name: &str,
     runtime: &dyn Runtime,
     pool_since: &Mutex<PoolSince>,
-    sqlite_bytes: impl FnOnce() -> u64,
+    interface: impl FnOnce() -> OfInterface,
 ) -> Option<Vec<Row>> {
     let plain = name.strip_suffix("_reset");
     let table = TABLES.iter().find(|table| table.name == plain.unwrap_or(name))?;
@@ -100,9 +109,9 @@ pub(crate) fn read(
         None => Collected::default(),
     };
     let (collected, snapshot) = (&collected, &*runtime.snapshot());
-    let (unix_us, sqlite_bytes) = (crate::clock::unix_us(), sqlite_bytes());
+    let (unix_us, interface) = (crate::clock::unix_us(), interface());
     let runtime = Some(runtime);
-    let seen = Seen { collected, snapshot, unix_us, pool_since, sqlite_bytes, runtime, reset };
+    let seen = Seen { collected, snapshot, unix_us, pool_since, interface, runtime, reset };
     Some((table.rows)(&seen))
 }
 

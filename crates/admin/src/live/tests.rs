@@ -31,9 +31,10 @@ impl Stage {
     /// The rows of a table, columns by name.
     fn read(&self, name: &str, reset: bool) -> Vec<BTreeMap<String, String>> {
         let Self { collected, snapshot, pool_since } = self;
-        let (unix_us, sqlite_bytes) = (1_700_000_009_000_000, 4096);
+        let unix_us = 1_700_000_009_000_000;
+        let interface = OfInterface { sqlite_bytes: 4096, turned_away: 3 };
         let runtime = None;
-        let seen = Seen { collected, snapshot, unix_us, pool_since, sqlite_bytes, runtime, reset };
+        let seen = Seen { collected, snapshot, unix_us, pool_since, interface, runtime, reset };
         let (columns, rows) = rows_of(name, &seen).expect("it is a live table");
         let named = |row: Row| {
             assert_eq!(row.len(), columns.len(), "{name}");
@@ -151,15 +152,20 @@ fn every_recorded_counter_is_there_or_is_known_not_to_mean_anything_here() {
     let is_family = |name: &&&str| name.contains("shared") || name.starts_with("held_for_");
     let own: Vec<_> = ours.difference(&recorded).filter(|name| !is_family(name)).collect();
     let named = [
+        "admin_connections_refused",
         "delayed",
         "diagnostics_kept",
         "diagnostics_raised",
         "diagnostics_told",
+        "logins_held_up",
         "mirrored",
         "mirrors_dropped",
         "mirrors_failed",
         "server_stalls",
+        "stored_code_readings",
+        "stored_code_readings_failed",
         "timed_out",
+        "unfinished_commands",
     ];
     assert_eq!(own, named.each_ref(), "names of our own");
 }

@@ -424,7 +424,7 @@ pub(super) const ROWS: &[Table] = &[
         doc: "Accounts of clients and towards servers.",
         columns: &[
             column("username", "VARCHAR", NOT_NULL, "", ""),
-            column("password", "VARCHAR", NULL, "", ""),
+            column("password", "VARCHAR", NULL, "", "").secret(),
             column("active", "INT", NOT_NULL, "1", "active IN (0,1)"),
             column("use_ssl", "INT", NOT_NULL, "0", "use_ssl IN (0,1)"),
             column("default_hostgroup", "INT", NOT_NULL, "0", ""),

@@ -39,6 +39,16 @@ pub struct Column {
     pub default: &'static str,
     /// Condition that values must meet, as an SQL expression; empty for none.
     pub check: &'static str,
+    /// Whether its values are passwords, which only administrators see.
+    pub secret: bool,
+}
+
+impl Column {
+    /// The same column, with values that only administrators see.
+    const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
 }
 
 /// The schemas that an administrator sees.
@@ -205,7 +215,7 @@ const fn column(
     default: &'static str,
     check: &'static str,
 ) -> Column {
-    Column { name, kind, null, default, check }
+    Column { name, kind, null, default, check, secret: false }
 }
 
 const NULL: bool = true;

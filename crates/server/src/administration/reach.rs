@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use admin::{Applied, Control, FailedClient, Kill, Runtime};
 use engine::config_fault::ConfigFault;
-use engine::orders::KillRequest;
+use engine::orders::{KillRequest, Whose};
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
@@ -106,7 +106,7 @@ impl Runtime for Workers {
 
     fn kill(&self, id: u32, what: Kill) -> bool {
         let query_only = what == Kill::Query;
-        let request = KillRequest { connection: id, query_only, user: None };
+        let request = KillRequest { whose: Whose::Connection(id), query_only, user: None };
         let (answer, answers) = channel();
         for mailbox in &self.reach.mailboxes {
             let (request, answer) = (request.clone(), answer.clone());

@@ -130,6 +130,11 @@ impl<R: Default> Table<R> {
         cells
     }
 
+    /// Whether one of its columns is written like this.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
     fn find(&self, key: &str) -> Option<&Column<R>> {
         self.columns.iter().find(|column| column.name == key || column.aliases.contains(&key))
     }

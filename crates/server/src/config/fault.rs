@@ -6,6 +6,8 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use libconfig::Sources;
 
+use super::conceal::Concealed;
+
 /// One thing that is wrong, or odd, at a place of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
@@ -88,14 +90,16 @@ pub(super) fn not_utf8(bytes: &[u8], origin: &str) -> String {
 
 fn render_one(fault: &Fault, sources: &Sources, renderer: &Renderer) -> String {
     let level = if fault.severity.refuses() { Level::ERROR } else { Level::WARNING };
-    let title = level.primary_title(fault.title.as_str());
     let Some(source) = sources.find(fault.span.start) else {
         return fault.title.clone();
     };
     let span = fault.span.start - source.start..fault.span.end.saturating_sub(source.start);
-    let annotation = AnnotationKind::Primary.span(within_line(&span, &source.text));
-    let snippet =
-        Snippet::source(source.text.as_str()).path(source.origin.as_str()).annotation(annotation);
+    let span = within_line(&span, &source.text);
+    let concealed = Concealed::new(&source.text, &span);
+    let title = level.primary_title(concealed.sentence(&fault.title));
+    let annotation = AnnotationKind::Primary.span(span);
+    let origin = source.origin.as_str();
+    let snippet = Snippet::source(concealed.text).path(origin).annotation(annotation);
     renderer.render(&[title.element(snippet)])
 }
 

@@ -6,12 +6,14 @@
 //! each at its place in the file. Nothing is converted silently and nothing is left out silently.
 
 mod columns;
+mod conceal;
 mod document;
 mod fault;
 mod format;
 mod kept;
 mod kept_table;
 mod places;
+mod readable;
 mod tables;
 mod tree;
 mod variables;
@@ -79,7 +81,9 @@ pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result
     let judged = judge(document::read(Format::of(file, &text), &origin, &text), before);
     match judged.snapshot {
         Some(snapshot) if !judged.refused() => {
-            let warnings = fault::render_each(judged.faults.iter(), &judged.sources);
+            let mut warnings = fault::render_each(judged.faults.iter(), &judged.sources);
+            let files = judged.sources.origins();
+            warnings.extend(files.filter_map(|file| readable::warning(file, &judged.draft)));
             let Judged { draft, kept, .. } = judged;
             let origin = Some(file.to_path_buf());
             Ok((Loaded { origin, draft, snapshot, warnings }, kept))

@@ -3,6 +3,7 @@
 //! Data only; defaults are the rows' own, in `engine::rows`.
 
 use engine::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
+use engine::vars::Family;
 
 use super::columns::{Column, Field, Table};
 
@@ -122,6 +123,20 @@ pub(super) const FAST_ROUTING: Table<FastRoutingRow> = Table {
         column("comment", Field::Text(|row| &mut row.comment)),
     ],
 };
+
+/// Whether a word is the name of a table or column of any of these, or of another one that is
+/// configured.
+pub(super) fn knows(word: &str) -> bool {
+    let has = |table: &admin::tables::Table| table.name == word || table.position(word).is_some();
+    SERVERS.knows(word)
+        || HOSTGROUPS.knows(word)
+        || USERS.knows(word)
+        || RULES.knows(word)
+        || FAST_ROUTING.knows(word)
+        || Family::Mysql.table() == word
+        || Family::Admin.table() == word
+        || admin::tables::configured().iter().any(has)
+}
 
 const fn needed<R>(
     name: &'static str,

@@ -218,7 +218,7 @@ fn kept_tables_are_the_recorded_ones() {
 
 #[test]
 fn wrong_proxysql_files_are_shown_in_place() {
-    assert_eq!(check_corpus(Format::Cnf, "proxysql.txt"), 33);
+    assert_eq!(check_corpus(Format::Cnf, "proxysql.txt"), 34);
 }
 
 #[test]

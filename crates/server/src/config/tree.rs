@@ -30,7 +30,7 @@ pub(super) enum Value {
     /// A whole number that does not fit in 64 bits.
     TooLarge(String),
     /// Another number.
-    Float(String),
+    Float,
     /// `true` or `false`.
     Bool(bool),
     /// Text; from `proxysql.cnf` it may be any bytes.
@@ -47,11 +47,9 @@ impl Value {
     /// What it is, for people.
     pub(super) fn kind(&self) -> String {
         match self {
-            Value::Text(bytes) => {
-                format!("the text \"{}\"", String::from_utf8_lossy(bytes).escape_debug())
-            }
-            Value::Int(number) => format!("the number {number}"),
-            Value::TooLarge(number) | Value::Float(number) => format!("the number {number}"),
+            // which one is seen in its place, where it may be
+            Value::Text(_) => "a text".to_owned(),
+            Value::Int(_) | Value::TooLarge(_) | Value::Float => "a number".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Date => "a date".to_owned(),
             Value::List(_) => "a list".to_owned(),
@@ -105,7 +103,7 @@ fn toml_item(spanned: &Spanned<DeValue<'_>>) -> Item {
     let value = match spanned.get_ref() {
         DeValue::String(text) => Value::Text(text.as_bytes().to_vec()),
         DeValue::Integer(number) => whole(number),
-        DeValue::Float(number) => Value::Float(number.to_string()),
+        DeValue::Float(_) => Value::Float,
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => Value::List(items.iter().map(toml_item).collect()),
@@ -124,7 +122,7 @@ fn whole(number: &DeInteger<'_>) -> Value {
 fn cnf_item(item: libconfig::Item) -> Item {
     let value = match item.value {
         libconfig::Value::Int(number) => Value::Int(number),
-        libconfig::Value::Float(number) => Value::Float(number.to_string()),
+        libconfig::Value::Float(_) => Value::Float,
         libconfig::Value::Bool(value) => Value::Bool(value),
         libconfig::Value::Text(bytes) => Value::Text(bytes),
         libconfig::Value::Array(items) | libconfig::Value::List(items) => {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use sqlited::{Running, ServerOptions, Store, User};
 
+use crate::init;
+
 /// A server as the demo shows it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -73,8 +75,7 @@ impl Embedded {
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
         let configuration = directory.join("tidegate.toml");
-        std::fs::write(&configuration, text(&places))
-            .with_context(|| format!("cannot write {}", configuration.display()))?;
+        init::write(&configuration, &text(&places))?;
         Ok(Self { places, configuration, directory, _running: running })
     }
 
@@ -107,7 +108,7 @@ impl Drop for Embedded {
 fn text(places: &[Place]) -> String {
     let mut text = String::from(
         "# written by `tidegate demo`\n[mysql_variables]\ninterfaces = \"127.0.0.1:0\"\n\
-         threads = 1\n",
+         threads = 1\nstored_code = false  # there is none\n",
     );
     // writing to a string does not fail
     for place in places {

@@ -51,6 +51,11 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     }),
     counter(
+        "tidegate_logins_held_up_total",
+        "Logins that had to wait because of wrong passwords before.",
+        |v, s| s.one(v.collected.counters.logins_held_up),
+    ),
+    counter(
         "tidegate_queries_retried_total",
         "Commands sent again because their backend connection broke.",
         |v, s| s.one(v.collected.counters.retried),

@@ -82,6 +82,13 @@ fn a_script_gets_the_parameters_and_its_output_is_the_answer() {
 }
 
 #[test]
+fn a_script_knows_nothing_of_the_environment_of_the_process() {
+    assert!(std::env::vars_os().count() > 0, "there is something to hide");
+    let script = Script::new("env", "#!/bin/sh\ntr '\\0' '\\n' < /proc/$$/environ | wc -l\n");
+    assert_eq!(ask(&script.row("GET"), ("GET", "it"), Given::Query("")), (200, "0\n".into()));
+}
+
+#[test]
 fn what_goes_wrong_with_a_script_is_told() {
     let script = Script::new("fail", "#!/bin/sh\necho half; echo why >&2; exit 3\n");
     assert_eq!(

@@ -1,0 +1,258 @@
+//! Clients that do not log in, or not with the right password, on a simulated network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use io::{Faults, Loop, Options, SimDriver, SimNet};
+use wire::auth::native;
+use wire::connect::{Greeting, HandshakeResponse};
+use wire::frame::{self, Framed};
+use wire::reply::ErrPacket;
+use wire::{Caps, command};
+
+use super::*;
+
+/// Clients that keep what comes.
+#[derive(Default)]
+struct Crowd {
+    heard: BTreeMap<u64, Vec<u8>>,
+    gone: BTreeSet<u64>,
+}
+
+impl io::Service for Crowd {
+    type Mail = ();
+
+    fn on_accepted<D: Driver>(&mut self, _: &mut Edge<D>, _: Listener, _: Sock, _: Addr) {}
+    fn on_connected<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock, _: Result<(), Failure>) {}
+
+    fn on_bytes<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
+        self.heard.entry(sock.to_raw()).or_default().extend_from_slice(bytes);
+        bytes.len()
+    }
+
+    fn on_gone<D: Driver>(&mut self, _: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
+        self.gone.insert(sock.to_raw());
+    }
+
+    fn on_drained<D: Driver>(&mut self, _: &mut Edge<D>, _: Sock) {}
+    fn on_timer<D: Driver>(&mut self, _: &mut Edge<D>, _: u64) {}
+    fn on_mail<D: Driver>(&mut self, _: &mut Edge<D>, (): ()) {}
+    fn on_turn_end<D: Driver>(&mut self, _: &mut Edge<D>) {}
+}
+
+/// The interface and its clients.
+struct Hall {
+    net: SimNet,
+    interface: Loop<SimDriver, Service>,
+    crowd: Loop<SimDriver, Crowd>,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hall {
+    fn new() -> Self {
+        let net = SimNet::new(7, Faults::none());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&log);
+        let report = move |report: &Report| {
+            lines.lock().expect("no panic").push(report.to_string());
+        };
+        let service = Service::new(crate::still::admin(&[]), Box::new(report));
+        let mut interface = Loop::new(net.driver(), service, Options::default());
+        interface.add_listener(net.listen(&place()));
+        let (service, edge) = interface.parts_mut();
+        service.start(edge);
+        let crowd = Loop::new(net.driver(), Crowd::default(), Options::default());
+        Self { net, interface, crowd, log }
+    }
+
+    fn run(&mut self, span: Micros) {
+        let until = self.net.now() + span;
+        self.crowd.parts_mut().1.set_timer(0, until);
+        while self.net.now() < until {
+            self.net.step(&mut [&mut self.interface, &mut self.crowd]);
+        }
+    }
+
+    fn connect(&mut self) -> Sock {
+        self.crowd.parts_mut().1.connect(&place()).expect("a connect begins")
+    }
+
+    /// A client that has its greeting.
+    fn greeted(&mut self) -> (Sock, Vec<u8>) {
+        let sock = self.connect();
+        let greeting = self.packet(sock).expect("a greeting");
+        (sock, greeting)
+    }
+
+    fn send(&mut self, sock: Sock, bytes: &[u8]) {
+        self.crowd.parts_mut().1.send(sock, &[bytes]);
+    }
+
+    /// The next packet that a client gets; nothing when its connection ends first.
+    fn packet(&mut self, sock: Sock) -> Option<Vec<u8>> {
+        let patience = self.net.now() + Micros::from_secs(30);
+        loop {
+            let crowd = self.crowd.service_mut();
+            let heard = crowd.heard.entry(sock.to_raw()).or_default();
+            if let Framed::Packet(packet) = frame::next_packet(heard) {
+                let (payload, len) = (packet.payload.to_vec(), packet.len);
+                heard.drain(..len);
+                return Some(payload);
+            }
+            if crowd.gone.contains(&sock.to_raw()) {
+                return None;
+            }
+            assert!(self.net.now() < patience, "nothing comes");
+            self.net.step(&mut [&mut self.interface, &mut self.crowd]);
+        }
+    }
+
+    /// The number of the error that a client gets next.
+    fn error(&mut self, sock: Sock) -> u16 {
+        let packet = self.packet(sock).expect("an error, not an end");
+        ErrPacket::parse(&packet).expect("an error").code
+    }
+
+    /// A client that gives this password and waits for nothing.
+    fn guess(&mut self, password: &str) -> Sock {
+        let (sock, greeting) = self.greeted();
+        self.send(sock, &credentials(&greeting, password));
+        sock
+    }
+
+    fn is_let_in(&mut self) -> bool {
+        let sock = self.guess("admin");
+        self.packet(sock).expect("an answer").first() == Some(&0)
+    }
+
+    fn judged(&self) -> usize {
+        let log = self.log.lock().expect("no panic");
+        log.iter().filter(|line| line.contains("was refused")).count()
+    }
+}
+
+fn place() -> Addr {
+    // the simulated network gives one address to all who come by a socket
+    Addr::Unix("/admin.sock".into())
+}
+
+fn credentials(greeting: &[u8], password: &str) -> Vec<u8> {
+    let greeting = Greeting::parse(greeting).expect("a greeting");
+    let answer = native::scramble(password.as_bytes(), &greeting.scramble);
+    let response = HandshakeResponse {
+        caps: Caps::PROTOCOL_41.union(Caps::SECURE_CONNECTION),
+        max_packet: 1 << 24,
+        collation: 33,
+        user: b"admin",
+        auth_response: &answer,
+        schema: None,
+        plugin: None,
+        attributes: &[],
+    };
+    let mut packet = Vec::new();
+    frame::write_with(&mut packet, &mut 1, |out| response.encode(out));
+    packet
+}
+
+#[test]
+fn who_does_not_log_in_within_ten_seconds_is_let_go() {
+    let mut hall = Hall::new();
+    let (silent, _) = hall.greeted();
+    let (slow, greeting) = hall.greeted();
+    hall.send(slow, &credentials(&greeting, "admin")[..20]);
+    let (inside, greeting) = hall.greeted();
+    hall.send(inside, &credentials(&greeting, "admin"));
+    assert_eq!(hall.packet(inside).expect("an answer").first(), Some(&0));
+    hall.run(Micros::from_ms(9_900));
+    assert!(hall.crowd.service().gone.is_empty());
+    for sock in [silent, slow] {
+        assert_eq!(hall.error(sock), 1159);
+        assert_eq!(hall.packet(sock), None);
+    }
+    hall.run(Micros::from_secs(30));
+    let mut ping = Vec::new();
+    command::write(&mut ping, 0x0e, &[]);
+    hall.send(inside, &ping);
+    assert_eq!(hall.packet(inside).expect("an answer").first(), Some(&0), "who is in stays");
+}
+
+#[test]
+fn before_the_login_a_packet_has_64_kib_at_most() {
+    let mut hall = Hall::new();
+    let (sock, _) = hall.greeted();
+    hall.send(sock, &[0, 0, 1, 1]);
+    hall.run(Micros::from_ms(100));
+    assert!(hall.crowd.service().gone.is_empty(), "so many are allowed");
+    let (sock, _) = hall.greeted();
+    hall.send(sock, &[1, 0, 1, 1]);
+    assert_eq!(hall.error(sock), 1153);
+    assert_eq!(hall.packet(sock), None);
+}
+
+#[test]
+fn silent_clients_keep_nobody_out() {
+    let mut hall = Hall::new();
+    let crowd: Vec<Sock> = (0..1500).map(|_| hall.connect()).collect();
+    hall.run(Micros::from_ms(500));
+    assert!(hall.is_let_in());
+    let mut left = 0;
+    for sock in crowd {
+        let mut last = hall.packet(sock).expect("a greeting");
+        while !hall.crowd.service().heard[&sock.to_raw()].is_empty() {
+            last = hall.packet(sock).expect("what has come");
+        }
+        left += u64::from(!ErrPacket::is(&last));
+    }
+    assert_eq!(hall.interface.service().admin.turned_away, 1500 - left);
+    assert_eq!(left, 31, "and the one that has logged in");
+    hall.run(Micros::from_secs(1));
+    let log = hall.log.lock().expect("no panic").clone();
+    let told = |line: &String| line.contains("clients were turned away");
+    assert!((1..=3).contains(&log.iter().filter(|line| told(line)).count()), "{log:?}");
+}
+
+#[test]
+fn who_hangs_up_early_learns_nothing_guesses_no_faster_and_keeps_nobody_out() {
+    let mut hall = Hall::new();
+    let begin = hall.net.now();
+    for _ in 0..600 {
+        let sock = hall.guess("wrong");
+        hall.run(Micros::from_ms(3));
+        hall.crowd.parts_mut().1.close(sock);
+    }
+    let took = hall.net.now() - begin;
+    assert!(took < Micros::from_secs(10), "{took:?}");
+    // at once, after 50, 100, 200, … milliseconds
+    assert!(hall.judged() <= 8, "{} guesses in {took:?}", hall.judged());
+    assert!(hall.is_let_in(), "its turn comes: whoever is gone has none");
+}
+
+#[test]
+fn a_right_password_ends_the_waiting_of_the_others() {
+    let mut hall = Hall::new();
+    for _ in 0..6 {
+        let sock = hall.guess("wrong");
+        assert_eq!(hall.error(sock), 1045);
+    }
+    let [first, second] = [(); 2].map(|()| hall.guess("admin"));
+    assert_eq!(hall.packet(first).expect("an answer").first(), Some(&0));
+    let begin = hall.net.now();
+    assert_eq!(hall.packet(second).expect("an answer").first(), Some(&0));
+    assert!(hall.net.now() - begin < Micros::from_ms(10));
+}
+
+#[test]
+fn an_early_guess_is_answered_late_whether_it_is_right_or_wrong() {
+    let mut hall = Hall::new();
+    for _ in 0..4 {
+        let sock = hall.guess("wrong");
+        assert_eq!(hall.error(sock), 1045);
+    }
+    for password in ["wrong", "admin"] {
+        let sock = hall.guess(password);
+        let begin = hall.net.now();
+        hall.packet(sock).expect("an answer");
+        let waited = hall.net.now() - begin;
+        assert!(waited > Micros::from_ms(300), "{password}: {waited:?}");
+    }
+}
