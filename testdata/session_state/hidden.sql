@@ -141,3 +141,100 @@ SELECT @@sql_mode
 # tracking_is_off_for_clients
 SELECT @@session_track_schema
 SELECT @@session_track_system_variables
+# procedure_that_fails_as_a_lost_statement_does
+CREATE PROCEDURE p() BEGIN INSERT INTO u VALUES (1); EXECUTE nosuch; END
+EXEC: CALL p()
+SELECT COUNT(*) FROM u
+EXEC: CALL p()
+SELECT COUNT(*) FROM u
+# schema_untold
+SET session_track_schema = OFF
+USE other; SELECT 1
+SELECT DATABASE(), @@session_track_schema
+SELECT DATABASE()
+INSERT INTO n (a, b) VALUES (0, 0)
+# schema_told
+SET session_track_schema = 1
+USE other; SELECT 1
+SELECT DATABASE(), @@session_track_schema
+SELECT DATABASE()
+# schema_untold_within_a_text
+SET session_track_schema = 0; USE other; SELECT 1
+SELECT DATABASE()
+SELECT DATABASE()
+# several_statements_before_use
+INSERT INTO u VALUES (1); USE other
+SELECT DATABASE()
+USE test
+SELECT a FROM u; USE test; USE other
+SELECT DATABASE()
+# use_and_what_fails_behind_it
+USE other; SELECT no_such_column
+SELECT DATABASE()
+USE no_such_schema; SELECT 1
+SELECT DATABASE()
+# view_finds_rows_by_the_connection_s_id
+CREATE TABLE ctx (conn BIGINT, tenant INT)
+CREATE VIEW mine AS SELECT tenant FROM ctx WHERE conn = CONNECTION_ID()
+INSERT INTO ctx VALUES (CONNECTION_ID(), 7)
+SELECT tenant FROM mine
+EXEC: SELECT tenant FROM ctx WHERE conn = CONNECTION_ID()
+SELECT CONNECTION_ID() = (SELECT conn FROM ctx) AS same
+SELECT COUNT(*) FROM ctx WHERE conn = @@pseudo_thread_id
+# trigger_reads_the_last_insert_id
+CREATE TABLE parent (id INT AUTO_INCREMENT PRIMARY KEY, a INT) AUTO_INCREMENT = 100
+CREATE TABLE child (k INT PRIMARY KEY, parent BIGINT)
+CREATE TRIGGER trg BEFORE INSERT ON child FOR EACH ROW SET NEW.parent = LAST_INSERT_ID()
+INSERT INTO parent (a) VALUES (1)
+INSERT INTO child (k) VALUES (1)
+EXEC: INSERT INTO child (k) VALUES (2)
+SELECT * FROM child
+SELECT LAST_INSERT_ID()
+# function_reads_the_last_insert_id
+CREATE FUNCTION f() RETURNS BIGINT NOT DETERMINISTIC NO SQL RETURN LAST_INSERT_ID()
+CREATE VIEW v AS SELECT f() AS x
+INSERT INTO t (a) VALUES (5)
+SELECT f()
+SELECT x FROM v
+EXEC: SELECT f()
+EXEC: SELECT x FROM v
+# view_reads_the_last_insert_id
+CREATE VIEW v AS SELECT a FROM t WHERE id = LAST_INSERT_ID()
+INSERT INTO t (a) VALUES (5), (6)
+SELECT * FROM v
+SELECT * FROM v
+EXEC: SELECT * FROM v
+# function_reads_a_user_variable
+CREATE FUNCTION f() RETURNS INT NOT DETERMINISTIC NO SQL RETURN @x + 1
+SET @x = 4
+SELECT f()
+EXEC: SELECT f()
+# function_takes_a_lock
+CREATE FUNCTION f() RETURNS INT NOT DETERMINISTIC READS SQL DATA RETURN GET_LOCK('of a function', 0)
+SELECT f()
+SELECT IS_USED_LOCK('of a function') = CONNECTION_ID()
+SELECT RELEASE_LOCK('of a function')
+SELECT RELEASE_LOCK('of a function')
+# view_takes_a_lock
+CREATE VIEW v AS SELECT GET_LOCK('of a view', 0) AS x
+SELECT x FROM v
+SELECT RELEASE_LOCK('of a view')
+SELECT RELEASE_LOCK('of a view')
+# column_draws_from_a_sequence
+MARIADB: CREATE SEQUENCE s
+MARIADB: CREATE TABLE drawn (id BIGINT PRIMARY KEY DEFAULT (NEXT VALUE FOR s), a INT)
+MARIADB: INSERT INTO drawn (a) VALUES (1)
+MARIADB: SELECT LASTVAL(s)
+MARIADB: EXEC: INSERT INTO drawn (a) VALUES (2)
+MARIADB: SELECT LASTVAL(s)
+# trigger_sets_and_fails
+CREATE TRIGGER trg BEFORE INSERT ON u FOR EACH ROW BEGIN SET @why = 'too small'; SIGNAL SQLSTATE '45000'; END
+INSERT INTO u VALUES (1)
+SELECT 1
+SELECT @why
+EXEC: INSERT INTO u VALUES (2)
+SELECT @why
+# function_sets_a_variable_and_fails
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET div_precision_increment = 9; SIGNAL SQLSTATE '45000'; RETURN 1; END
+SELECT f()
+SELECT @@div_precision_increment

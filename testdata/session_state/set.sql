@@ -358,3 +358,51 @@ SET autocommit = 0
 RESET:
 SELECT @@time_zone, @x, @@autocommit
 SELECT @@sql_mode = @@global.sql_mode
+# optimizer_switch_adds_up
+SET optimizer_switch = 'index_merge=off'
+SET optimizer_switch = 'mrr=off'
+SELECT @@optimizer_switch LIKE '%index_merge=off%', @@optimizer_switch LIKE '%mrr=off%'
+SELECT @@optimizer_switch LIKE '%index_merge=off%', @@optimizer_switch LIKE '%mrr=off%'
+SET optimizer_switch = 'default,mrr=off'
+SELECT @@optimizer_switch LIKE '%index_merge=on%', @@optimizer_switch LIKE '%mrr=off%'
+SELECT @@optimizer_switch LIKE '%index_merge=on%', @@optimizer_switch LIKE '%mrr=off%'
+# server_charset_behind_its_collation
+SET collation_server = utf8mb4_bin
+SET character_set_server = latin1
+SELECT @@character_set_server, @@collation_server
+SELECT @@character_set_server, @@collation_server
+SET collation_server = utf8mb4_bin
+SELECT @@character_set_server, @@collation_server
+SELECT @@character_set_server, @@collation_server
+# database_charset
+SET character_set_database = latin1
+SET collation_database = utf8mb4_bin
+SELECT @@character_set_database, @@collation_database
+SET character_set_database = latin1
+SELECT @@character_set_database, @@collation_database
+SELECT @@character_set_database, @@collation_database
+# connection_charset_behind_its_collation
+SET NAMES latin1
+SET collation_connection = utf8mb4_bin
+SET character_set_connection = latin1
+SELECT @@character_set_connection, @@collation_connection
+SELECT @@character_set_connection, @@collation_connection
+# join_size_behind_big_selects
+SET sql_big_selects = 1
+SET max_join_size = 1
+SELECT @@sql_big_selects, @@max_join_size
+SELECT @@sql_big_selects, @@max_join_size
+SET sql_big_selects = 1
+SELECT @@sql_big_selects, @@max_join_size
+SELECT @@sql_big_selects, @@max_join_size
+# global_value_of_before
+SET @old = @@global.slow_launch_time
+SET GLOBAL slow_launch_time = 7
+SELECT @old
+SELECT @old
+SET GLOBAL slow_launch_time = @old
+SELECT @@global.slow_launch_time
+# optimizer_trace
+SET optimizer_trace = 'enabled=on'
+SELECT 'mine' FROM DUAL WHERE 1
+SELECT LEFT(QUERY, 13) FROM information_schema.OPTIMIZER_TRACE

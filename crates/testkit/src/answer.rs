@@ -184,11 +184,27 @@ fn end_changed(out: &mut Vec<u8>, seq: &mut u8, voice: &Voice<'_>, warnings: u16
 
 /// The answer to a question for a number.
 pub(crate) fn number(number: u64, voice: &Voice<'_>) -> Vec<u8> {
+    value(&number.to_string(), voice)
+}
+
+/// The answer to a question for anything.
+pub(crate) fn value(value: &str, voice: &Voice<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut seq = 1;
     let columns = [column()];
     let mut writer = ResultWriter::begin(&mut out, &mut seq, voice.caps, &columns, voice.status);
-    writer.text_row([Some(number.to_string().as_bytes())]);
+    writer.text_row([Some(value.as_bytes())]);
+    writer.end(voice.status, 0);
+    out
+}
+
+/// Rows of four cells.
+pub(crate) fn cells(rows: &[[&str; 4]], voice: &Voice<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut seq = 1;
+    let columns = [column(), column(), column(), column()];
+    let mut writer = ResultWriter::begin(&mut out, &mut seq, voice.caps, &columns, voice.status);
+    rows.iter().for_each(|row| writer.text_row(row.map(|cell| Some(cell.as_bytes()))));
     writer.end(voice.status, 0);
     out
 }

@@ -40,8 +40,10 @@ impl Tally {
 /// So many seeds bring about everything.
 pub const SEEDS_ENOUGH: u64 = 1000;
 
-/// Counters of what must not happen, and of what nobody asked to be summed up.
-const NEVER: [&str; 3] = ["panics", "server_faults", "backend_time_us"];
+/// Counters of what must not happen, of what nobody asked to be summed up, and of what clients do
+/// too rarely, or too slowly, to meet a limit.
+const NEVER: [&str; 4] =
+    ["server_faults", "backend_time_us", "logins_held_up", "unfinished_commands"];
 
 /// Commands that went out together with one in front of them.
 const GATHERED: &str = "lane shared: gathered";

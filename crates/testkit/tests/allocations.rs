@@ -88,7 +88,11 @@ impl Street {
             log: Box::new(|event| panic!("{event}")),
         };
         let offer = Simulator::new().offer();
-        let decider = Proxy::new(Arc::new(snapshot(&Weather::cutting())), offer, 1, [3; 32]);
+        let weather = Weather {
+            amend: |draft| draft.variables.push(("mysql-stored_code".into(), "true".into())),
+            ..Weather::cutting()
+        };
+        let decider = Proxy::new(Arc::new(snapshot(&weather)), offer, 1, [3; 32]);
         let worker = Worker::new(decider, outside, 1 << 20);
         let mut proxy = Loop::new(driver(), worker, Options::default());
         let (listener, to) = listener();

@@ -13,6 +13,16 @@ fn hall(seed: u64, delay_us: u64) -> Hall {
     Hall::in_weather(seed, &Simulator::new(), &Weather { manners, ..Weather::cutting() })
 }
 
+/// A client whose connection stands when answers begin to come after up to nine seconds.
+fn slow_from_the_second_command_on() -> (Hall, Sock) {
+    let mut hall = Hall::new(1, &Simulator::new());
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    assert_eq!(hall.ask(sock, &write(1)).first(), Some(&0));
+    let slow = Manners { late: 100, delay_us: 9_000_000, ..Manners::default() };
+    hall.stage.servers.service_mut().behave(slow);
+    (hall, sock)
+}
+
 /// The text of a write.
 fn write(number: u32) -> String {
     format!(
@@ -60,10 +70,7 @@ fn all_that_was_asked_before_the_end_is_answered_in_order() {
 
 #[test]
 fn what_takes_long_is_ended_as_that_of_a_client_that_left() {
-    let mut hall = hall(1, 9_000_000);
-    let sock = hall.login(Caps::DEPRECATE_EOF);
-    // it opens a connection
-    assert_eq!(hall.ask(sock, &write(1)).first(), Some(&0));
+    let (mut hall, sock) = slow_from_the_second_command_on();
     let began = hall.stage.net.now();
     ask_and_end(&mut hall, sock, 2..=2);
     assert_eq!(answers(&mut hall, sock), []);
@@ -75,9 +82,7 @@ fn what_takes_long_is_ended_as_that_of_a_client_that_left() {
 
 #[test]
 fn who_ends_long_after_asking_has_left() {
-    let mut hall = hall(1, 9_000_000);
-    let sock = hall.login(Caps::DEPRECATE_EOF);
-    assert_eq!(hall.ask(sock, &write(1)).first(), Some(&0));
+    let (mut hall, sock) = slow_from_the_second_command_on();
     let mut bytes = Vec::new();
     command::write_query(&mut bytes, write(2).as_bytes());
     hall.send(sock, &bytes);

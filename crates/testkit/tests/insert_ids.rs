@@ -103,6 +103,18 @@ impl Room {
     }
 }
 
+/// What stands behind so much text is not looked at.
+#[test]
+fn a_long_insert_may_return_rows_too() {
+    let mut room = Room::open();
+    let words = format!("s1 q1 {WORDS} lid=-1 sw=0 k=returning r=1 w=0 n=1 wa=0");
+    let long = "x".repeat(700_000);
+    room.ask(&query(&format!("INSERT /*{words}*/ INTO t VALUES ('{long}') RETURNING v")));
+    room.others_write();
+    room.ask(&reading(1001));
+    room.finds_no_trouble();
+}
+
 #[test]
 fn the_question_goes_out_with_the_command_and_the_connection_is_anybodys() {
     let mut room = Room::open();

@@ -5,7 +5,8 @@ use engine::snapshot::Draft;
 use io::{Faults, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
-use wire::Caps;
+use wire::command::{self, code};
+use wire::{Caps, lenenc};
 
 /// Somebody in front of servers that allow one connection each.
 struct Room {
@@ -144,6 +145,39 @@ fn temporary_tables_keep_a_connection_until_the_last_is_dropped() {
 }
 
 #[test]
+fn what_is_fetched_on_another_connection_ends_no_reason_of_this_one() {
+    const WORDS: &str = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
+    let mut room = Room::open(&Simulator::new(), &weather());
+    let send = |room: &mut Room, code: u8, body: &[u8]| {
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code, body);
+        room.hall.send(room.sock, &bytes);
+    };
+    let text = format!("SELECT /*s1 q1 {WORDS} k=prepare r=1 w=0 n=1 wa=0*/ v FROM t WHERE a=?");
+    send(&mut room, code::STMT_PREPARE, text.as_bytes());
+    let prepared = [(); 3].map(|()| room.hall.packet(room.sock).expect("prepared").0);
+    let stmt = &prepared[0][1..5];
+    // a cursor, once, with types: a string
+    let mut body = [stmt, &[1, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+    let value = format!("s1 q2 {WORDS} k=rows r=3 w=0 n=1 wa=0 -");
+    lenenc::write_bytes(&mut body, value.as_bytes());
+    send(&mut room, code::STMT_EXECUTE, &body);
+    room.hall.result(room.sock);
+    assert_eq!(room.held_for(), "cursor");
+    room.number = 2;
+    room.ask("CREATE TEMPORARY TABLE a (i INT)", "plain");
+    assert_eq!(room.held_for(), "temporary_table, cursor");
+    send(&mut room, code::STMT_FETCH, &[stmt, &[1, 0, 0, 0]].concat());
+    room.hall.result(room.sock);
+    for text in ["SELECT 1", "SELECT 2"] {
+        room.ask(text, "rows");
+        assert_eq!(room.held_for(), "temporary_table, cursor", "{text}");
+    }
+    room.ask("DROP TABLE a", "plain");
+    assert_eq!(room.held_for(), "cursor");
+}
+
+#[test]
 fn named_locks_keep_a_connection_as_often_as_they_were_taken() {
     keeps(&[
         &[
@@ -179,6 +213,93 @@ fn to_look_at_a_named_lock_keeps_no_connection_even_if_it_fails() {
     }
     assert_eq!(room.ask("SELECT GET_LOCK('a', 1)", "deadlock"), 0xff);
     assert_eq!(room.held_for(), "get_lock, has_warnings");
+}
+
+#[test]
+fn an_end_counts_only_as_the_one_statement_of_its_text() {
+    keeps(&[
+        &[
+            ("DROP TABLE IF EXISTS x; CREATE TEMPORARY TABLE t (i INT)", "temporary_table"),
+            ("DROP TABLE t", "temporary_table"),
+        ],
+        &[
+            ("CREATE TEMPORARY TABLE a (i INT)", "temporary_table"),
+            ("SELECT 1; ALTER TABLE a RENAME TO b", "temporary_table"),
+            ("DROP TABLE a", "temporary_table"),
+        ],
+        &[("UNLOCK TABLES; LOCK TABLES t WRITE", "lock_tables"), ("UNLOCK TABLES", "")],
+        &[
+            ("LOCK TABLES t READ; FLUSH TABLES WITH READ LOCK", "lock_tables"),
+            ("BEGIN", "transaction, lock_tables"),
+            ("COMMIT", "lock_tables"),
+            ("UNLOCK TABLES", ""),
+        ],
+        &[
+            ("SELECT GET_LOCK('a', 1)", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS(); SELECT GET_LOCK('b', 1)", "get_lock"),
+            ("SELECT RELEASE_LOCK('b')", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS()", ""),
+        ],
+    ]);
+}
+
+#[test]
+fn what_failed_may_have_taken_a_lock_or_made_a_table() {
+    let simulator = Simulator::new();
+    let stories: &[&[(&str, &str, &str)]] = &[
+        &[
+            ("SELECT GET_LOCK('a', 1), v FROM t", "deadlock", "get_lock, has_warnings"),
+            ("SELECT 1", "rows", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS()", "rows", ""),
+        ],
+        &[
+            ("SELECT GET_LOCK('a', 1)", "deadlock", "get_lock, has_warnings"),
+            ("SELECT 1", "rows", "get_lock"),
+            ("SELECT RELEASE_LOCK('a')", "deadlock", "get_lock, has_warnings"),
+            ("SELECT RELEASE_LOCK('a')", "rows", ""),
+        ],
+        &[
+            ("SELECT GET_LOCK('a', 1); SELECT v FROM t", "deadlock", "get_lock, has_warnings"),
+            ("SELECT RELEASE_LOCK('a')", "rows", "get_lock"),
+        ],
+        &[
+            (
+                "CREATE TEMPORARY TABLE a (i INT); SELECT v FROM t",
+                "deadlock",
+                "temporary_table, has_warnings",
+            ),
+            ("SELECT 1", "rows", "temporary_table"),
+            ("DROP TABLE a", "plain", "temporary_table"),
+        ],
+        &[
+            ("CREATE TEMPORARY TABLE a (i INT)", "plain", "temporary_table"),
+            ("DROP TABLE a, b", "deadlock", "temporary_table, has_warnings"),
+            ("DROP TABLE a", "plain", ""),
+        ],
+        &[(
+            "FLUSH TABLES WITH READ LOCK; GIBBERISH",
+            "deadlock",
+            "lock_tables, has_warnings, not_understood",
+        )],
+        &[
+            ("FLUSH TABLES WITH READ LOCK", "deadlock", "lock_tables, has_warnings"),
+            ("BEGIN", "plain", "transaction, lock_tables"),
+            ("COMMIT", "end", "lock_tables"),
+            ("UNLOCK TABLES", "plain", ""),
+        ],
+        &[
+            ("UNLOCK TABLES; SELECT v FROM t", "deadlock", "has_warnings"),
+            ("PREPARE a FROM 'SELECT 1'", "deadlock", "has_warnings"),
+            ("SELECT 1", "rows", ""),
+        ],
+    ];
+    for story in stories {
+        let mut room = Room::open(&simulator, &weather());
+        for (text, kind, why) in *story {
+            assert_eq!(room.ask(text, kind) == 0xff, *kind == "deadlock", "{text}");
+            assert_eq!(room.held_for(), *why, "after {text}, of {story:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What needs no server and is counted all the same, and what becomes of those who leave before
 //! they are answered: every command is counted once.
 
+use engine::rows::RuleRow;
 use engine::snapshot::Draft;
 use engine::stats::Counters;
 use io::{Addr, Faults, Micros, Sock};
@@ -84,8 +85,8 @@ impl Room {
 fn what_the_proxy_answers_itself_is_counted_as_ok_or_as_an_error() {
     let mut room = Room::open(&Simulator::new());
     let before = room.counters();
-    let texts: [&[u8]; 5] =
-        [b"COMMIT", b"ROLLBACK", b"SET autocommit=1", b"SELECT CONNECTION_ID()", b"KILL 123456"];
+    let texts: [&[u8]; 4] =
+        [b"COMMIT", b"ROLLBACK", b"SET autocommit=1", b"SELECT CONNECTION_ID()"];
     for text in texts {
         let answer = room.command(&[b"\x03", text].concat());
         assert_ne!(answer.first(), Some(&0xff), "{}", text.escape_ascii());
@@ -100,10 +101,11 @@ fn what_the_proxy_answers_itself_is_counted_as_ok_or_as_an_error() {
     assert_eq!(room.command(b"\x03SELECT v FROM forbidden_t")[..3], [0xff, 0x7c, 0x04]);
     assert_eq!(room.command(b"\x03SELECT v FROM ignored_t").first(), Some(&0));
     assert_eq!(room.command(b"\x1b\x07\0").first(), Some(&0xff), "there is no such option");
+    assert_eq!(room.command(b"\x03KILL 123456")[..3], [0xff, 0x46, 0x04]);
     let after = room.counters();
-    assert_eq!((after.ok - before.ok, after.err - before.err), (10, 2));
+    assert_eq!((after.ok - before.ok, after.err - before.err), (9, 3));
     assert_eq!((after.commits_filtered, after.rollbacks_filtered), (1, 1));
-    assert_eq!((after.answered_by_rules, after.lanes_created), (2, 0));
+    assert_eq!((after.answered_by_rules, after.checkouts - before.checkouts), (2, 0));
 }
 
 #[test]
@@ -134,6 +136,33 @@ fn a_text_that_was_prepared_before_is_answered_as_then_unless_the_connection_may
     assert_eq!((counters.prepares, counters.lane_prepares), (4, 2));
 }
 
+/// Drivers that pipeline execute the statement prepared last before they see whether it was.
+#[test]
+fn nothing_is_executed_for_a_statement_whose_prepare_failed() {
+    let mut room = Room::with(&Simulator::new(), |draft| {
+        set(draft, "mysql-max_allowed_packet", "8192");
+    });
+    let written = room.text("DELETE FROM t WHERE v = ?", "prepare", "0 op=0");
+    let refused_by_the_server = room.text("DELETE FROM gone_t WHERE v = ?", "refuse", "0 op=0");
+    let refused_by_a_rule = room.text("DELETE FROM forbidden_t WHERE v = ?", "prepare", "0 op=0");
+    let too_long = "x".repeat(9000);
+    for refused in [refused_by_the_server, refused_by_a_rule, too_long] {
+        room.prepare(&written);
+        let executed = room.counters().lane_executes;
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code::STMT_PREPARE, refused.as_bytes());
+        command::write(
+            &mut bytes,
+            code::STMT_EXECUTE,
+            b"\xff\xff\xff\xff\0\x01\0\0\0\x01\x01\x06\0",
+        );
+        room.hall.send(room.sock, &bytes);
+        let told = [(); 2].map(|()| room.hall.error(room.sock));
+        assert!(matches!(told, [Some(1064 | 1148 | 1153), Some(1243)]), "{refused:.99}: {told:?}");
+        assert_eq!(room.counters().lane_executes, executed);
+    }
+}
+
 /// Sets a variable of a configuration.
 fn set(draft: &mut Draft, name: &str, value: &str) {
     draft.variables.push((name.into(), value.into()));
@@ -152,9 +181,11 @@ fn who_leaves_while_a_rule_makes_it_wait_was_not_answered() {
     let mut room = Room::with(&Simulator::new(), slow);
     room.send("DELETE FROM t", "write", "0 op=0");
     assert!(room.hall.until(|hall| hall.counters().delayed == 1));
+    let asked = room.hall.counters().checkouts;
     leaves(&mut room);
     let counters = room.counters();
-    assert_eq!((counters.killed, counters.clients_aborted, counters.lanes_created), (1, 1, 0));
+    assert_eq!((counters.killed, counters.clients_aborted), (1, 1));
+    assert_eq!(counters.checkouts, asked);
 }
 
 #[test]
@@ -214,4 +245,61 @@ fn copies_wait_for_their_turn_and_those_without_room_are_not_made() {
     assert!(took_ms < 600, "the second one waited for {took_ms} ms");
     let counters = room.counters();
     assert_eq!((counters.mirrored, counters.mirrors_failed), (2, 0));
+}
+
+/// Nothing is deleted and no secret read, and no rule rewrites anything.
+fn forbid(draft: &mut Draft) {
+    let refuse = |rule_id, match_digest: &str| RuleRow {
+        rule_id,
+        active: 1,
+        match_digest: Some(match_digest.into()),
+        error_msg: Some("forbidden".into()),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    let by_text = RuleRow { match_pattern: Some("hidden_t".into()), ..refuse(3, "") };
+    draft.rules = vec![
+        refuse(1, "^DELETE"),
+        refuse(2, "secret_t"),
+        RuleRow { match_digest: None, ..by_text },
+    ];
+}
+
+#[test]
+fn a_text_longer_than_what_is_usually_kept_is_judged_by_all_of_it() {
+    let mut room = Room::with(&Simulator::new(), forbid);
+    let padding = " ".repeat(600_000);
+    let columns = "c + c + ".repeat(1000);
+    for text in [
+        format!("/*{padding}*/ DELETE FROM t"),
+        format!("/*{padding}*/ SELECT v FROM hidden_t"),
+        format!("SELECT {columns} c FROM secret_t"),
+    ] {
+        for code in [code::QUERY, code::STMT_PREPARE] {
+            let answer = room.command(&[&[code], text.as_bytes()].concat());
+            assert_eq!(answer.get(..3), Some(&[0xff, 0x7c, 0x04][..]), "{}", text.len());
+        }
+    }
+    // the login has met a server
+    assert_eq!((room.counters().answered_by_rules, room.counters().checkouts), (6, 1));
+}
+
+#[test]
+fn rules_that_answer_see_what_a_server_runs() {
+    let mut room = Room::with(&Simulator::new(), forbid);
+    for text in [
+        "\x0bDELETE FROM t",
+        "/*M! DELETE FROM t */",
+        "/*!99999 SELECT 1 */ /*!50700 DELETE FROM t */",
+        "/*!99999 ' */ /*!50700 DELETE FROM t */ -- '",
+        "SELECT 1 AS `'`; SELECT v FROM secret_t -- '`",
+        "SELECT v FROM /*M! secret_t */",
+    ] {
+        for code in [code::QUERY, code::STMT_PREPARE] {
+            let answer = room.command(&[&[code], text.as_bytes()].concat());
+            assert_eq!(answer.get(..3), Some(&[0xff, 0x7c, 0x04][..]), "{text}");
+        }
+    }
+    // the login has met a server
+    assert_eq!((room.counters().answered_by_rules, room.counters().checkouts), (12, 1));
 }

@@ -191,3 +191,25 @@ fn who_waits_for_a_connection_in_vain_is_told_after_a_while() {
     ask(&mut hall, holder, "COMMIT", "end", "1 op=0");
     ask(&mut hall, waiter, "DELETE FROM t", "write", "0 op=0");
 }
+
+#[test]
+fn who_sends_a_part_of_a_command_and_no_more_is_disconnected() {
+    let mut hall = hall(|draft| set(draft, &[("mysql-unfinished_command_timeout_ms", "3000")]));
+    let [idle, half, long, slow] = [(); 4].map(|()| hall.login(Caps::DEPRECATE_EOF));
+    hall.send(half, &[9, 0, 0, 0, 3]);
+    // a rule that may rewrite makes the proxy collect it
+    let mut bytes = Vec::new();
+    wire::command::write_query(&mut bytes, &[b'x'; 600_000]);
+    hall.send(long, &bytes[..590_000]);
+    for byte in [9, 0, 0, 0, 14] {
+        hall.send(slow, &[byte]);
+        hall.wait_ms(500);
+    }
+    assert!((2900..=3200).contains(&(2500 + ends_after_ms(&mut hall, half))));
+    assert!(hall.ends(long));
+    hall.wait_ms(1500);
+    assert_eq!(hall.counters().unfinished_commands, 2);
+    assert!(hall.ends(slow), "it has not gone on for long enough");
+    assert_eq!(hall.counters().unfinished_commands, 3);
+    ask(&mut hall, idle, "DELETE FROM t", "write", "0 op=0");
+}

@@ -41,7 +41,7 @@ impl Client {
     fn ask(&mut self, hall: &mut Hall, tag: usize, asked: usize) {
         self.number += 1;
         self.asked = asked;
-        let what = if self.alone { "CONNECTION_ID()" } else { "v" };
+        let what = if self.alone { "SLEEP(0)" } else { "v" };
         let text = format!("SELECT /*s{tag} q{} {WORDS}*/ {what} FROM t", self.number);
         let mut bytes = Vec::new();
         command::write_query(&mut bytes, text.as_bytes());
@@ -168,5 +168,5 @@ fn where_a_server_is_slow_to_all_no_read_is_blamed() {
     }
     assert!(shared_by_all > 200, "{shared_by_all} shared");
     // only where a connection is the only busy one; 63 if each was judged by itself
-    assert!(all < 30, "{all} stalls");
+    assert!(all < 45, "{all} stalls");
 }

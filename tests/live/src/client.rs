@@ -2,9 +2,10 @@
 //! looked at.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder, Row};
 
 /// Options for a loopback port, as `app` with the schema `test`.
 pub fn options(port: u16) -> OptsBuilder {
@@ -33,6 +34,19 @@ pub fn socket_options(socket: &Path) -> OptsBuilder {
 /// A connection that must succeed.
 pub fn connect(options: impl Into<Opts>) -> Conn {
     Conn::new(options).expect("the client connects")
+}
+
+/// The id that the server gives the connection it is asked on, by its list of what runs; a
+/// statement with `CONNECTION_ID()` would be answered the proxy's, or keep the connection. `words`
+/// stand behind `SELECT`.
+pub fn server_id(conn: &mut Conn, words: &str) -> u64 {
+    // what another connection has asked may still be listed
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+    let text = format!(
+        "SELECT {words} ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT%{now}%'"
+    );
+    let row: Row = conn.query_first(text).expect("answered").expect("it runs");
+    row.get(row.len() - 1).expect("an id")
 }
 
 /// Number, SQLSTATE and text of a server's error; 0 and empty for any other failure.

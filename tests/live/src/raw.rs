@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use wire::connect::Greeting;
 
 /// A TCP connection with packet framing done by hand.
 #[derive(Debug)]
@@ -13,6 +14,10 @@ pub struct Raw {
     pub stream: TcpStream,
     /// What the greeting called this connection, after [`Raw::login`].
     pub connection_id: u32,
+    /// Status flags of the greeting, after [`Raw::login`].
+    pub greeted_status: u16,
+    /// Status flags that the login ended with.
+    pub login_status: u16,
 }
 
 impl Raw {
@@ -21,7 +26,7 @@ impl Raw {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(15)))?;
         stream.set_nodelay(true)?;
-        Ok(Raw { stream, connection_id: 0 })
+        Ok(Raw { stream, connection_id: 0, greeted_status: 0, login_status: 0 })
     }
 
     /// Connects and logs in with `mysql_native_password`.
@@ -40,6 +45,14 @@ impl Raw {
         Raw::login_as(port, (user, password), |payload| payload[2] |= SESSION_TRACK)
     }
 
+    /// The same as a client that can do what these flags of its handshake say.
+    pub fn login_able(port: u16, account: (&str, &str), flags: u32) -> Result<Self> {
+        let add = |payload: &mut [u8]| {
+            payload.iter_mut().zip(flags.to_le_bytes()).for_each(|(byte, flags)| *byte |= flags);
+        };
+        Raw::login_as(port, account, add)
+    }
+
     fn login_as(
         port: u16,
         (user, password): (&str, &str),
@@ -49,6 +62,7 @@ impl Raw {
         let (_, greeting) = raw.receive()?;
         let (id, nonce) = challenge(&greeting).context("a greeting with a scramble")?;
         raw.connection_id = id;
+        raw.greeted_status = Greeting::parse(&greeting).context("a greeting")?.status.0;
         let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
         let mut payload = response(user, &answer);
         edit(&mut payload);
@@ -85,12 +99,23 @@ impl Raw {
         loop {
             let (seq, packet) = self.receive()?;
             match packet.first() {
-                Some(0x00) => return Ok(()),
+                Some(0x00) => {
+                    let status = packet.get(3..5).and_then(<[u8]>::first_chunk);
+                    self.login_status = u16::from_le_bytes(*status.context("status flags")?);
+                    return Ok(());
+                }
                 Some(0xfe) => {
                     let nonce = packet.get(23..43).context("a scramble")?.try_into()?;
-                    let answer = wire::auth::native::scramble(password.as_bytes(), &nonce);
+                    let password = password.as_bytes();
+                    // the names of both plugins have as many letters
+                    let answer = match packet.get(1..22) == Some(b"caching_sha2_password") {
+                        true => wire::auth::sha2::scramble(password, &nonce).to_vec(),
+                        false => wire::auth::native::scramble(password, &nonce).to_vec(),
+                    };
                     self.send(seq.wrapping_add(1), &answer)?;
                 }
+                // the server knows the password of another login
+                Some(0x01) if packet == [1, 3] => {}
                 Some(0xff) => bail!("refused: {}", String::from_utf8_lossy(&packet)),
                 _ => bail!("unexpected packet {packet:?}"),
             }

@@ -34,7 +34,11 @@ impl Bench {
         let dir = RunDir::create().expect("a directory");
         let stored = ["--datadir".into(), dir.path().join("data").into()];
         let proxy = Proxy::start_with(&stored, |interfaces| {
-            format!("[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n")
+            // what servers are seen to be sent is what clients ask
+            format!(
+                "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+                 stored_code = false\n"
+            )
         });
         let start = |_| Tap::start(server.port).expect("a tap");
         let taps = (0..taps).map(start).collect();

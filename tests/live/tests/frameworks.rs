@@ -15,7 +15,8 @@ fn proxy(cluster: &Cluster) -> Proxy {
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nserver_version = \"{version}\"\n\
-             threads = 1\n\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             threads = 1\nget_server_public_key = true\n\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n[[mysql_servers]]\nhostgroup_id = 0\n\
              hostname = \"127.0.0.1\"\nport = {port}\nmax_connections = {CONNECTIONS}\n"
         )

@@ -153,6 +153,7 @@ fn a_log_that_nobody_reads_holds_up_nobody() {
     let port = lab::free_port().expect("a port");
     let text = format!(
         "[mysql_variables]\ninterfaces = \"127.0.0.1:{port}\"\nserver_version = \"8.0.11\"\n\
+         failed_connections_threshold = 0\n\
          [admin_variables]\nmysql_ifaces = \"{}/admin\"\n\
          [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
          [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_pattern = \".\"\nOK_msg = \"yes\"\n\

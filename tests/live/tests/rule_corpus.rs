@@ -25,7 +25,10 @@ fn recording() -> Json {
 }
 
 fn config(interfaces: &str, port: u16, taps: &[Tap], rules: &Json) -> String {
-    let mut text = format!("[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n");
+    // what servers are seen to be sent is what clients ask
+    let mut text = format!(
+        "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\nstored_code = false\n"
+    );
     for (hostgroup, tap) in taps.iter().enumerate() {
         let port = tap.port;
         let _ = writeln!(

@@ -240,7 +240,8 @@ fn proxy(cluster: &Cluster, addresses: &[&str], connections: u32) -> Proxy {
     Proxy::start(|interfaces| {
         let mut text = format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nserver_version = \"{version}\"\n\
-             threads = 1\npipeline_min_runs = 1\n\n\
+             threads = 1\npipeline_min_runs = 1\nget_server_public_key = true\n\
+             enable_load_data_local_infile = true\n\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n"
         );

@@ -156,8 +156,9 @@ impl Run {
         expect(finished.success && !finished.errors.contains("FATAL"), text());
         expect(figure("reconnects:") == 0, format!("reconnects: {}", text()));
         expect(figure("ignored errors:") <= done[0].deadlocks, format!("errors: {}", text()));
-        // What a thread had sent when its time was up may be counted by the server alone.
-        let slack = u64::from(self.threads) * 2;
+        // What a thread had sent when its time was up may be counted by the server alone; and every
+        // new connection is asked what it begins with.
+        let slack = u64::from(self.threads) * 2 + 6;
         let near = |counted: u64, said: u64| counted >= said && counted <= said + slack;
         let (replicas, primary) = (done[1].reads + done[2].reads, done[0].reads);
         match self.kind {
@@ -166,7 +167,7 @@ impl Run {
                 let again = again() - again_before;
                 let what = format!("{reads} reads, {again} of them issued again, {done:?}");
                 expect(replicas >= reads && replicas <= reads + again + slack, what);
-                expect(primary <= 2, format!("the primary has read {primary} times"));
+                expect(primary <= slack, format!("the primary has read {primary} times"));
                 spread[0] += done[1].reads;
                 spread[1] += done[2].reads;
             }
@@ -226,7 +227,9 @@ fn sysbench_ends_without_errors_and_statements_go_where_they_belong() {
     cluster.primary().sql("CREATE DATABASE sbtest").expect("created");
     let proxy = Proxy::start(|interfaces| {
         let weights = WEIGHTS.to_vec();
-        lab::split_toml(&cluster, &SplitOptions { interfaces, weights, ..Default::default() })
+        let options = SplitOptions { interfaces, weights, ..Default::default() };
+        // reads are counted, and the proxy's own are not meant
+        lab::split_toml(&cluster, &options).replacen('\n', "\nstored_code = false\n", 1)
     })
     .expect("tidegate starts");
 

@@ -306,7 +306,8 @@ impl Setting<'_> {
             _ => format!("KILL QUERY {id}"),
         };
         let sending = self.plain("kill", packet(code::QUERY, text.as_bytes()), Vec::new());
-        Sending { kills: Some(id), ..sending }
+        let expect = sending.expect.map(|expect| Expect { kills: true, ..expect });
+        Sending { kills: Some(id), expect, ..sending }
     }
 
     fn file(&self, dice: &mut Dice) -> Sending {

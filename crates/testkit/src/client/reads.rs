@@ -22,7 +22,8 @@ impl Setting<'_> {
             shape.results = 1 + dice.below(3) as u32;
         }
         let meta = self.opening(self.model.meta(self.number, shape));
-        self.text("read", "SELECT", "v FROM t", meta, Vec::new())
+        let rest = vec!["v FROM t"; shape.results as usize].join("; SELECT ");
+        self.text("read", "SELECT", &rest, meta, Vec::new())
     }
 
     /// A read that is told apart from others, since lanes are not shared for all of them.

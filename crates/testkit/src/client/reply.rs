@@ -24,6 +24,8 @@ pub(super) struct Expect {
     pub(super) any: bool,
     /// An error of the proxy's that is right.
     pub(super) error: Option<u16>,
+    /// The session that it kills may be gone, or another user's.
+    pub(super) kills: bool,
     pub(super) effects: Vec<Effect>,
     /// The file to be sent when the request for it has come.
     pub(super) file: Option<Meta>,

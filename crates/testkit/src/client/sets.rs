@@ -10,6 +10,7 @@ use super::reply::Expect;
 use crate::answer;
 use crate::dice::Dice;
 use crate::mysqld::set::{NO_MODE, wrong_value};
+use crate::settings::fresh;
 
 /// A variable with the value it gets.
 type Change = (String, Option<String>);
@@ -68,7 +69,6 @@ impl Setting<'_> {
         let choices: &[(&str, &str, Option<&str>)] = &[
             ("sql_mode", "''", Some("")),
             ("sql_mode", "'NO_ZERO_DATE,STRICT_TRANS_TABLES'", Some(MODES)),
-            ("sql_mode", "DEFAULT", None),
             ("time_zone", "'+01:00'", Some("+01:00")),
             ("time_zone", "'+02:00'", Some("+02:00")),
             ("time_zone", "DEFAULT", None),
@@ -92,7 +92,11 @@ impl Setting<'_> {
                 ("@b='x'".into(), ("@b".into(), Some(value)))
             }
             8 => {
-                let name = *dice.pick(&["time_zone", "sql_mode", "foreign_key_checks"]);
+                let mut name = *dice.pick(&["time_zone", "sql_mode", "foreign_key_checks"]);
+                // of a mode that was never set, only the connection knows what it is
+                if name == "sql_mode" && self.model.settings.get(name) == fresh(name) {
+                    name = "time_zone";
+                }
                 (format!("@saved=@@{name}"), ("@saved".into(), self.model.settings.saved(name)))
             }
             _ => {

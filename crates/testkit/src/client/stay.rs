@@ -425,6 +425,7 @@ impl Stay {
         self.model.warned = 0;
         let right = expect.error == Some(code)
             || match code {
+                1094 | 1095 => expect.kills,
                 1317 => board.kills_asked.contains(&self.tag),
                 1158 | 2013 | 9001 => board.losses,
                 _ => false,

@@ -65,6 +65,8 @@ pub(super) struct Conn {
     /// When something was received last.
     pub(super) now: Micros,
     pub(super) infile: Option<Infile>,
+    /// It sends a binary log that has no end.
+    pub(super) dumping: bool,
     pub(super) caps: Caps,
     pub(super) user: String,
     pub(super) schema: String,
@@ -105,6 +107,7 @@ impl Conn {
             killable: false,
             now: Micros(0),
             infile: None,
+            dumping: false,
             caps: Caps::NONE,
             user: String::new(),
             schema: String::new(),

@@ -1,5 +1,6 @@
 //! The commands of a fake server.
 
+use engine::catalog::Part;
 use io::Micros;
 use wire::Status;
 use wire::command::{self, Command};
@@ -22,6 +23,22 @@ pub(crate) const STATEMENTS_MAX: usize = 3;
 
 /// Longest parameter of an execution that the proxy keeps whole.
 const WORDS_MAX: usize = 1000;
+
+/// The tables of all statements.
+const TABLES: [&str; 12] = [
+    "child_t",
+    "paying_t",
+    "t",
+    "forbidden_t",
+    "gone_t",
+    "ignored_t",
+    "mirrored_t",
+    "nowhere",
+    "slow_t",
+    "twice_t",
+    "twice_nowhere_t",
+    "twice_changed_t",
+];
 
 /// The server does not know the statement.
 const LOST: u16 = 1243;
@@ -98,6 +115,8 @@ impl Conn {
             },
             Command::StmtFetch { id, rows } => self.on_fetch(id, rows, board),
             Command::ResetConnection => self.on_reset(board),
+            Command::RegisterReplica(text) => self.on_register(text),
+            Command::BinlogDump(text) | Command::BinlogDumpGtid(text) => self.on_dump(text),
             Command::Ping => Reaction::Reply(self.plain_ok(&[])),
             Command::Quit => Reaction::Close,
             other => {
@@ -142,8 +161,14 @@ impl Conn {
             self.check(&meta, of, board);
             return self.run(&meta, false, board);
         }
+        if let Some(part) = Part::asked_by(text) {
+            return Reaction::Reply(self.catalog(part, board));
+        }
         if text == b"SELECT @@wait_timeout" {
             return Reaction::Reply(answer::number(28_800, &self.voice(false)));
+        }
+        if text == b"SELECT @@sql_mode" {
+            return Reaction::Reply(answer::value("STRICT_TRANS_TABLES", &self.voice(false)));
         }
         if text == b"SELECT LAST_INSERT_ID()" {
             board.count("server: tells the last insert id");
@@ -163,6 +188,28 @@ impl Conn {
                 Reaction::Reply(answer::error(1064, "nonsense"))
             }
         }
+    }
+
+    /// What there is: tables, one with a trigger, and a view of a function that writes. Some
+    /// connections are not told.
+    fn catalog(&self, part: Part, board: &mut Board) -> Vec<u8> {
+        board.count("server: tells what there is");
+        if part == Part::Views && self.thread % 8 == 7 {
+            return answer::error(1142, "SELECT command denied");
+        }
+        let rows: Vec<_> = match part {
+            Part::Sight => vec![["", "10.11.0-MariaDB", "", ""]],
+            Part::Tables => TABLES.map(|table| ["", table, "", ""]).into(),
+            Part::Views => vec![["", "paying_t", "", "select pay(1) AS v"]],
+            Part::Routines => {
+                let pays = "BEGIN INSERT INTO t VALUES (x); RETURN x; END";
+                let marks = "BEGIN SET @marked = 1; RETURN 1; END";
+                vec![["FUNCTION", "pay", "", pays], ["FUNCTION", "mark", "", marks]]
+            }
+            Part::Triggers => vec![["", "child_t", "", "SET NEW.parent = LAST_INSERT_ID()"]],
+            Part::Columns => Vec::new(),
+        };
+        answer::cells(&rows, &self.voice(false))
     }
 
     /// What the proxy asks about warnings on behalf of a session, or raises once more for it.

@@ -4,6 +4,7 @@
 //! One [`Mysqlds`] serves all servers of a simulation, one listener each, in order.
 
 mod conn;
+mod dump;
 pub(crate) mod execute;
 pub(crate) mod login;
 pub(crate) mod set;
@@ -108,6 +109,9 @@ impl Mysqlds {
         }
         if conn.infile.is_some() {
             return conn.on_file_packet(payload, seq, &mut self.board.borrow_mut());
+        }
+        if conn.dumping {
+            return conn.on_packet_of_dump(payload, &mut self.board.borrow_mut());
         }
         if seq != 0 {
             let name = self.servers[conn.server].name;

@@ -82,7 +82,9 @@ impl Conn {
                 let id = id.trim_end_matches(LONG_FORM).parse();
                 id.map(Deed::InsertId).map_err(|_| Refusal::Nonsense)
             }
-            "session_track_state_change" => Ok(Deed::TellsChanges(value == "1")),
+            "session_track_schema" | "session_track_state_change" => {
+                Ok(Deed::TellsChanges(value == "1"))
+            }
             "tx_isolation" => self.system_variable("transaction_isolation", value),
             _ if name.starts_with('@') => {
                 let value = self.user_value(value).ok_or(Refusal::Nonsense)?;
@@ -96,6 +98,7 @@ impl Conn {
         let fresh = fresh(name).ok_or(Refusal::Nonsense)?;
         let value = match value.trim_matches('\'') {
             "DEFAULT" => fresh,
+            plain if plain.starts_with(OF_ALL) => fresh,
             "ON" => "1",
             "OFF" => "0",
             "@@global.foreign_key_checks" if name == "foreign_key_checks" => fresh,
@@ -133,6 +136,9 @@ impl Conn {
         Some(Some(format!("{text}~{id}")))
     }
 }
+
+/// How the text begins that stands for the mode that connections begin with.
+const OF_ALL: &str = "CASE WHEN @@global.sql_mode REGEXP";
 
 /// A mode that there is not.
 pub(crate) const NO_MODE: &str = "NO_SUCH_MODE";

@@ -8,7 +8,7 @@ use engine::snapshot::{Draft, Snapshot};
 use worker::Mail;
 
 use super::configurations::Configurations;
-use super::{Trio, Weather, rules};
+use super::{Stage, Trio, Weather, rules};
 use crate::dice::Dice;
 use crate::mysqld::execute::STATEMENTS_MAX;
 use crate::mysqld::login::ACCOUNTS;
@@ -51,12 +51,17 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
         ("mysql-threads", weather.workers.to_string()),
         ("mysql-max_stmts_per_connection", STATEMENTS_MAX.to_string()),
         ("mysql-mirror_max_concurrency", "1".into()),
+        ("mysql-enable_load_data_local_infile", "true".into()),
+        // the time of a run begins with it, and what is counted outlives it
+        ("mysql-failed_connections_threshold", "0".into()),
         ("mysql-mirror_max_queue_length", u8::from(weather.max_connections < 50).to_string()),
     ];
     pairs.extend([
         ("mysql-pipeline_depth", weather.depth.to_string()),
         ("mysql-pipeline_stall_us", weather.stall_us.to_string()),
         ("mysql-pipeline_min_runs", "1".into()),
+        // statements are to do what their words say from the first one on
+        ("mysql-stored_code", "false".into()),
         ("mysql-pipeline_max_latency_us", weather.latency_us.to_string()),
     ]);
     if weather.habits.long {
@@ -67,31 +72,37 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
     pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-impl Trio {
+impl Stage {
     /// Another configuration is on its way to the workers.
-    pub(super) fn change(&mut self, weather: &Weather) {
-        let draft = other(weather, &mut self.dice);
-        let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
-        let next = Arc::new(next);
-        let addrs = self.stage.server_addrs.iter().cloned();
+    pub fn reconfigure(&mut self, draft: &Draft, backlog_max: usize) {
+        let next = Arc::new(self.configurations.compile(draft, Some(&self.snapshot)));
+        let addrs = self.server_addrs.iter().cloned();
         let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
         let places = next.topology.servers().iter().map(|server| {
             let is_it = |addr: &&io::Addr| addr.to_string() == server.to_string();
             (server.index, addrs.iter().find(is_it).cloned())
         });
-        self.stage.places = Arc::new(self.stage.places.with(places));
-        for worker in &self.stage.workers {
+        self.places = Arc::new(self.places.with(places));
+        for worker in &self.workers {
             let mail = Mail::Snapshot {
                 snapshot: next.clone(),
-                places: self.stage.places.clone(),
-                backlog_max: weather.backlog_max,
+                places: self.places.clone(),
+                backlog_max,
                 tell: Box::new(drop),
             };
             let posted = worker.mailbox().post(mail);
             assert!(posted.is_ok(), "the mailbox has room");
         }
-        self.stage.know(&next);
-        self.stage.snapshot = next;
+        self.know(&next);
+        self.snapshot = next;
+    }
+}
+
+impl Trio {
+    /// Another configuration is on its way to the workers.
+    pub(super) fn change(&mut self, weather: &Weather) {
+        let draft = other(weather, &mut self.dice);
+        self.stage.reconfigure(&draft, weather.backlog_max);
         let mut board = self.stage.board.borrow_mut();
         board.count("changed configuration");
         board.tell(|| format!("another configuration: {:?}", draft.servers));

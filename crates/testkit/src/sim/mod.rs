@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use engine::guesses::Guesses;
 use engine::proxy::Offer;
 use wire::auth::rsa::ServerKey;
 
@@ -122,7 +123,8 @@ impl Simulator {
     /// Makes what all runs share: the key for full authentication, and what was compiled.
     pub fn new() -> Self {
         let key = ServerKey::generate().expect("a key can be made");
-        let offer = Offer::new(b"8.0.11", server_caps(), key);
+        let guesses = Guesses::new(*b"the same from one run to another");
+        let offer = Offer { guesses, ..Offer::new(b"8.0.11", server_caps(), key) };
         Self { offer: Arc::new(offer), configurations: Rc::default() }
     }
 

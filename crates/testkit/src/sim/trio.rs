@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use engine::proxy::Proxy;
@@ -63,6 +64,8 @@ pub struct Stage {
     pub client_addr: Addr,
     pub(super) shared: Arc<Shared>,
     pub(super) server_addrs: Vec<Addr>,
+    /// How many panics were planted.
+    strikes: Arc<AtomicU64>,
 }
 
 impl Stage {
@@ -86,11 +89,21 @@ impl Stage {
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let places = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let places = Arc::new(Places::new(places));
+        let strikes = Arc::new(AtomicU64::new(0));
         let workers = (0..weather.workers).map(|_| {
             let outside = outside(&shared, &places, &log, dice.split());
             let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
+            if weather.panics_per_million > 0 {
+                let (mut dice, often) = (dice.split(), weather.panics_per_million);
+                let strikes = strikes.clone();
+                worker.plant_panics(Box::new(move || {
+                    let struck = dice.below(1_000_000) < often;
+                    strikes.fetch_add(u64::from(struck), Ordering::Relaxed);
+                    struck
+                }));
+            }
             let crooked = Crooked::new(worker, bug, dice.split());
             let mut worker = Loop::new(net.driver(), crooked, Options::default());
             worker.add_listener(net.listen(&client_addr));
@@ -116,6 +129,7 @@ impl Stage {
             client_addr,
             shared,
             server_addrs,
+            strikes,
         };
         stage.know(&snapshot);
         stage
@@ -239,9 +253,16 @@ impl Trio {
                 return Err(self.failure(what));
             }
         }
+        let (panics, struck) =
+            (self.stage.counters().panics, self.stage.strikes.load(Ordering::Relaxed));
+        if panics != struck {
+            return Err(self.failure(format!("{panics} panics, of which {struck} were planted")));
+        }
         let log = self.stage.log.lock().expect("nobody panics with the log in hand");
-        let broken = |event: &&LogEvent| {
-            matches!(event, LogEvent::Broken { .. } | LogEvent::ServerFault { .. })
+        let broken = |event: &&LogEvent| match event {
+            LogEvent::Broken { what, .. } => !what.starts_with("a panic"),
+            LogEvent::ServerFault { .. } => true,
+            _ => false,
         };
         match log.iter().find(broken) {
             Some(event) => Err(self.failure(event.to_string())),

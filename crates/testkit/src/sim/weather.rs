@@ -20,6 +20,8 @@ pub struct Weather {
     pub blows_per_mille: u64,
     /// Workers of the proxy.
     pub workers: usize,
+    /// Of a million calls of the proxy, how many panic, at their beginning or at their end.
+    pub panics_per_million: u64,
     /// Of a thousand steps, how many bring another configuration.
     pub changes_per_mille: u64,
     /// Backend connections that each server allows.
@@ -64,6 +66,7 @@ impl Weather {
             losses: false,
             blows_per_mille: 0,
             workers: 1,
+            panics_per_million: 0,
             changes_per_mille: 0,
             max_connections: 50,
             backlog_max: 64 * 1024,
@@ -107,6 +110,7 @@ impl Weather {
             losses: false,
             blows_per_mille: 0,
             workers,
+            panics_per_million: 0,
             changes_per_mille,
             max_connections: match habits {
                 Habits { drills: true, .. } => 3,
@@ -126,13 +130,16 @@ impl Weather {
         let window_bytes = low..=64 * 1024;
         let cuts = Faults { window_bytes, ..Faults::cuts() };
         let losses = Faults { refuse_percent: 3, kill_per_million: 3_000, ..cuts.clone() };
+        let mut struck = Dice::new(seed ^ 0x7061_6e69_6373_0000);
+        let panics_per_million = if struck.percent(40) { struck.within(200..=3_000) } else { 0 };
         match dice.below(10) {
             0 => Self { manners: Manners::default(), ..calm },
             1 => calm,
             2..=4 => Self { faults: cuts, ..calm },
             5 => Self { faults: cuts, losses: true, max_connections: 2, ..calm },
-            6 | 7 => Self { faults: losses, losses: true, ..calm },
+            6 | 7 => Self { faults: losses, losses: true, panics_per_million, ..calm },
             _ => Self {
+                panics_per_million,
                 faults: losses,
                 losses: true,
                 blows_per_mille: 4,

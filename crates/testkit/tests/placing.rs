@@ -1,0 +1,149 @@
+//! On which server statements run where some take no writes: what a session's writes must be able
+//! to follow, and what is refused where they cannot.
+
+use engine::rows::RuleRow;
+use engine::snapshot::Draft;
+use io::{Faults, Sock};
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::Caps;
+
+const CAPS: Caps = Caps::DEPRECATE_EOF.union(Caps::MULTI_STATEMENTS).union(Caps::MULTI_RESULTS);
+
+/// A session in front of a primary, `prima`, and two readers, to which rules send what begins with
+/// SELECT.
+struct Room {
+    hall: Hall,
+    sock: Sock,
+    number: u32,
+    autocommit: bool,
+}
+
+/// Where a statement ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ran {
+    Primary,
+    Reader,
+    /// Nowhere, for it is meant for another server than the session is tied to.
+    Refused,
+}
+use Ran::{Primary, Reader, Refused};
+
+impl Room {
+    fn open(simulator: &Simulator, amend: fn(&mut Draft)) -> Self {
+        let weather = Weather { faults: Faults::none(), amend, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(7, simulator, &weather);
+        let sock = hall.login(CAPS);
+        Self { hall, sock, number: 0, autocommit: true }
+    }
+
+    /// Runs a statement; one that calls `hides` changes its server's session.
+    fn run(&mut self, text: &str) -> Ran {
+        self.number += 1;
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let reads = ["SELECT", "EXPLAIN", "CHECKSUM", "SHOW"].contains(&verb);
+        let (kind, pop) = (if reads { "rows" } else { "plain" }, u8::from(rest.contains("hides")));
+        let opens = text.contains("BEGIN") || (!self.autocommit && reads);
+        let tx = if opens { "tx=1 op=1" } else { "tx=0 op=0" };
+        let text = format!(
+            "{verb} /*s1 q{} u=ann db= cs=45 ac={} {tx} pin=0 pop={pop} lid=-1 sw=0 k={kind} r=1 \
+             w=0 n=1 wa=0*/ {rest}",
+            self.number,
+            u8::from(self.autocommit),
+        );
+        let mut answer = self.hall.ask(self.sock, &text);
+        if answer == [1] {
+            answer = self.hall.result(self.sock);
+        }
+        let says = |name: &str| answer.windows(name.len()).any(|part| part == name.as_bytes());
+        match answer {
+            _ if says("prima") => Primary,
+            _ if says("rhea") || says("rosa") => Reader,
+            _ if answer.starts_with(&[0xff, 0x2e, 0x23]) => Refused,
+            _ => panic!("{text}: {}", answer.escape_ascii()),
+        }
+    }
+
+    fn set_autocommit_off(&mut self) {
+        let ok = self.hall.ask(self.sock, "SET autocommit=0");
+        assert_eq!(ok.first(), Some(&0));
+        self.autocommit = false;
+    }
+}
+
+#[test]
+fn a_read_with_more_behind_it_runs_where_writes_do() {
+    let simulator = Simulator::new();
+    for (story, expected) in [
+        (["SELECT v FROM t", "DELETE FROM t"], [Reader, Primary]),
+        (["SELECT v FROM t; DELETE FROM t", "DELETE FROM t"], [Primary; 2]),
+        (["SELECT v FROM t; ALTER TABLE t ADD a INT", "SELECT v FROM t"], [Primary, Reader]),
+        (["SELECT v FROM t /*!50000 ; DELETE FROM t */", "DELETE FROM t"], [Primary; 2]),
+        (["SELECT v FROM t; BEGIN", "DELETE FROM t"], [Primary; 2]),
+        (["SELECT v FROM t; SET @a = 1", "DELETE FROM t"], [Primary; 2]),
+        (["SELECT GET_LOCK('a', 0)", "SELECT IS_FREE_LOCK('a')"], [Primary; 2]),
+        (["SELECT IS_FREE_LOCK('a')", "SELECT IS_USED_LOCK('a')"], [Primary; 2]),
+    ] {
+        let mut room = Room::open(&simulator, |_| ());
+        assert_eq!(story.map(|text| room.run(text)), expected, "{story:?}");
+    }
+}
+
+#[test]
+fn with_autocommit_off_whatever_opens_a_transaction_runs_where_writes_do() {
+    let simulator = Simulator::new();
+    let texts = [
+        "SELECT v FROM t",
+        "EXPLAIN SELECT v FROM t",
+        "CHECKSUM TABLE t",
+        "SHOW CREATE TABLE t",
+        "SAVEPOINT s",
+    ];
+    // where the account reads by default, and rules send writes elsewhere
+    let reads: fn(&mut Draft) = |draft| {
+        draft.users.iter_mut().for_each(|user| user.default_hostgroup = 1);
+        let writes = Some("^(INSERT|UPDATE|DELETE)".into());
+        let to = Some(0);
+        let row = RuleRow { rule_id: 1, active: 1, match_pattern: writes, ..RuleRow::default() };
+        draft.rules = vec![RuleRow { destination_hostgroup: to, apply: 1, ..row }];
+    };
+    // by rules
+    let split: fn(&mut Draft) = |draft| {
+        let read = Some("^(EXPLAIN|CHECKSUM|SHOW)".into());
+        let row = RuleRow { rule_id: 1, active: 1, match_pattern: read, ..RuleRow::default() };
+        draft.rules.push(RuleRow { destination_hostgroup: Some(1), apply: 1, ..row });
+    };
+    for amend in [reads, split] {
+        for text in texts {
+            let mut room = Room::open(&simulator, amend);
+            let of_session = text == "SAVEPOINT s";
+            assert_eq!(room.run("SELECT v FROM t"), Reader);
+            assert!(of_session || room.run(text) == Reader, "{text}");
+            room.set_autocommit_off();
+            assert_eq!([text, "DELETE FROM t"].map(|text| room.run(text)), [Primary; 2], "{text}");
+        }
+    }
+    // as ProxySQL does
+    assert_eq!(Room::open(&simulator, reads).run("BEGIN"), Reader);
+}
+
+#[test]
+fn a_session_that_is_tied_to_a_reader_changes_nothing_there() {
+    let mut room = Room::open(&Simulator::new(), |_| ());
+    assert_eq!(room.run("SELECT hides(v) FROM t"), Reader);
+    for (text, expected) in [
+        ("SELECT v FROM t", Reader),
+        ("DELETE FROM t", Refused),
+        ("CREATE TABLE u (a INT)", Refused),
+        ("ALTER TABLE t ADD b INT", Refused),
+        ("DROP TABLE t", Refused),
+        ("CREATE PROCEDURE p() SELECT 1", Refused),
+        ("CALL p()", Refused),
+        ("SELECT v FROM t; DELETE FROM t", Refused),
+        ("CREATE TEMPORARY TABLE own (a INT)", Reader),
+        ("DROP TABLE own", Reader),
+        ("SHOW TABLES", Reader),
+    ] {
+        assert_eq!(room.run(text), expected, "{text}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Statements that run stored code: what a server tells of it decides what is repeated, where it
+//! goes, and what is brought to its connection.
+
+use engine::snapshot::Draft;
+use io::{Addr, Faults, Micros, Sock};
+use testkit::raw::Hall;
+use testkit::sim::{Simulator, Weather};
+use wire::Caps;
+
+/// What a client is told whose connection to a server is lost.
+const LOST: u16 = 1158;
+
+const SERVERS: [u8; 3] = [1, 2, 3];
+
+/// Two clients in front of servers that allow one connection each.
+struct Room {
+    hall: Hall,
+    client: Sock,
+    other: Sock,
+    number: u32,
+}
+
+fn addr(server: u8) -> Addr {
+    Addr::Tcp(([10, 0, 0, server], 3306).into())
+}
+
+fn look(draft: &mut Draft) {
+    draft.variables.push(("mysql-stored_code".into(), "true".into()));
+}
+
+fn never_read(draft: &mut Draft) {
+    look(draft);
+    draft.variables.push(("mysql-stored_code_refresh_interval_ms".into(), "0".into()));
+}
+
+impl Room {
+    fn open(amend: fn(&mut Draft)) -> Self {
+        let faults = Faults::none();
+        let weather = Weather { max_connections: 1, faults, amend, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+        let [client, other] = [1, 2].map(|_| hall.login(Caps::DEPRECATE_EOF));
+        let mut room = Self { hall, client, other, number: 0 };
+        // the first statements bring connections, on which is read what there is
+        (0..8).for_each(|_| drop(room.ask("SELECT", "v FROM t", "rows", -1)));
+        room.ask("INSERT", "INTO t VALUES (1)", "write", -1);
+        room.hall.wait_ms(500);
+        room
+    }
+
+    fn text(&mut self, verb: &str, rest: &str, kind: &str, id: i64) -> String {
+        self.number += 1;
+        let words = format!("u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid={id} sw=0 k={kind}");
+        format!("{verb} /*s1 q{} {words} r=1 w=0 n=1 wa=0*/ {rest}", self.number)
+    }
+
+    fn ask(&mut self, verb: &str, rest: &str, kind: &str, id: i64) -> Vec<u8> {
+        let text = self.text(verb, rest, kind, id);
+        self.hall.query(self.client, &text);
+        match kind {
+            "rows" => self.hall.result(self.client),
+            _ => self.hall.packet(self.client).expect("answered").0,
+        }
+    }
+
+    /// Another session makes an id on the connection.
+    fn other_inserts(&mut self) {
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=write";
+        let text = format!("INSERT /*s2 q9 {words} r=1 w=0 n=1 wa=0*/ INTO t VALUES (1)");
+        self.hall.query(self.other, &text);
+        assert_eq!(self.hall.packet(self.other).expect("answered").0.first(), Some(&0));
+    }
+
+    /// Sends a read, and takes its server away before the answer comes.
+    fn lose(&mut self, rest: &str) -> Option<u16> {
+        for server in SERVERS {
+            self.hall.stage.net.stall(&addr(server), Micros::from_ms(500));
+        }
+        let text = self.text("SELECT", rest, "rows", -1);
+        self.hall.query(self.client, &text);
+        self.hall.wait_ms(100);
+        let killed: usize = SERVERS.into_iter().map(|s| self.hall.stage.net.kill(&addr(s))).sum();
+        assert!(killed > 0, "one is lost");
+        let told = self.hall.packet(self.client).expect("answered").0;
+        let error = told.first() == Some(&0xff);
+        error.then(|| u16::from_le_bytes([told[1], told[2]]))
+    }
+
+    fn finds_no_trouble(&self) {
+        assert_eq!(self.hall.stage.board.borrow().trouble, [""; 0]);
+    }
+}
+
+#[test]
+fn a_read_runs_again_unless_a_function_writes_in_it() {
+    let table = [
+        ("v FROM t", None),
+        ("pay(14)", Some(LOST)),
+        ("v FROM paying_t", Some(LOST)),
+        ("v FROM unseen_t", Some(LOST)),
+    ];
+    for (rest, told) in table {
+        let mut room = Room::open(look);
+        assert_eq!(room.lose(rest), told, "{rest}");
+    }
+    // as long as nothing is known, each may be such a one
+    assert_eq!(Room::open(never_read).lose("v FROM t"), Some(LOST));
+}
+
+#[test]
+fn what_a_trigger_reads_is_brought_to_its_connection() {
+    for (amend, table) in
+        [(look as fn(&mut Draft), "child_t"), (look, "unseen_t"), (never_read, "t")]
+    {
+        let mut room = Room::open(amend);
+        room.ask("INSERT", "INTO t VALUES (1)", "write", -1);
+        let id = i64::from(1000 + room.number);
+        room.other_inserts();
+        room.ask("INSERT", &format!("INTO {table} VALUES (1)"), "write", id);
+        room.finds_no_trouble();
+        let counters = room.hall.counters();
+        assert_eq!(counters.stored_code_readings > 0, table != "t");
+    }
+}
+
+#[test]
+fn a_base_table_without_triggers_costs_nothing() {
+    let mut room = Room::open(look);
+    room.ask("INSERT", "INTO t VALUES (1)", "write", -1);
+    let id = i64::from(1000 + room.number);
+    room.other_inserts();
+    let before = room.hall.counters().lane_set_names;
+    room.ask("INSERT", "INTO t VALUES (1)", "write", id);
+    assert_eq!(room.hall.counters().lane_set_names, before);
+    let trouble = room.hall.stage.board.borrow().trouble.clone();
+    assert_eq!(trouble.len(), 1, "the id was not brought: {trouble:?}");
+}
+
+#[test]
+fn what_writes_or_ties_its_session_goes_where_writes_go() {
+    let table = [
+        ("v FROM t", false),
+        ("pay(1)", true),
+        ("v FROM paying_t", true),
+        ("mark() FROM t", true),
+        ("unseen() FROM t", true),
+    ];
+    for (rest, to_primary) in table {
+        let mut room = Room::open(look);
+        let rows = room.ask("SELECT", rest, "rows", -1);
+        let is_there = rows.windows(6).any(|part| part == b" prima");
+        assert_eq!(is_there, to_primary, "{rest}: {}", rows.escape_ascii());
+    }
+}
