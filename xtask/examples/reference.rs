@@ -136,6 +136,9 @@ fn column_text(table: &Table, column: &Column) -> String {
     if column.null {
         kind.push_str(", may be NULL");
     }
+    if column.secret {
+        kind.push_str(", shown to administrators only");
+    }
     let some = |text: &str| match text {
         "" => String::new(),
         text => format!("`{}`", text.replace('|', "\\|")),
@@ -145,12 +148,16 @@ fn column_text(table: &Table, column: &Column) -> String {
 }
 
 fn row(prefix: &str, variable: &Variable) -> String {
+    let mut doc = variable.doc.replace('|', "\\|");
+    if variable.secret {
+        doc.push_str(" Shown to administrators only.");
+    }
     format!(
         "| `{prefix}-{}` | {} | {} | {} | {} |\n",
         variable.name,
         values(variable),
         code(variable.default),
-        variable.doc.replace('|', "\\|"),
+        doc,
         effect(variable),
     )
 }
@@ -174,6 +181,8 @@ fn values(variable: &Variable) -> String {
         }
         Kind::Interfaces => "addresses, `;` between them".into(),
         Kind::Credentials => "`user:password`, `;` between them".into(),
+        Kind::KeyHashes => "`SHA256:` and 64 hexadecimal digits, `;` between them".into(),
+        Kind::Ip => "an IP address".into(),
         Kind::ReadOnly => "set by Tidegate".into(),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
     command
         .args(["--", "--nocapture", "--test-threads=1"])
         .env("TIDEGATE_BIN", target().join("fastbuild/tidegate"));
-    Ok(step("live", 20, command).run()?.tests(report, "tests"))
+    Ok(step("live", 30, command).run()?.tests(report, "tests"))
 }
 
 /// The generated pages, then the API documentation.

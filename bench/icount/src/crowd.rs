@@ -98,7 +98,7 @@ impl Crowd {
             unreachable!("the proxy greets")
         };
         let greeting = Greeting::parse(greeting.payload).expect("it is a greeting");
-        self.client_says(id, &world::response(&greeting.scramble));
+        self.ask(id, &world::response(&greeting.scramble));
         self.clients.push((id, packets::query(POINT_SELECT)));
     }
 
@@ -222,8 +222,14 @@ impl Server {
                     self.says.extend_from_slice(&packets::ok(2));
                 }
                 Some(0x16) => self.says.extend_from_slice(&packets::prepared()),
-                _ if world::is_for_reply(packet.payload) => self.says.extend_from_slice(reply),
-                _ => self.says.extend_from_slice(&packets::ok(1)),
+                Some(3) if packet.payload[1..] == *POINT_SELECT => {
+                    self.says.extend_from_slice(reply);
+                }
+                Some(0x17) => self.says.extend_from_slice(reply),
+                _ => {
+                    let told = packets::for_the_proxy(packet.payload);
+                    self.says.extend_from_slice(&told.unwrap_or_else(|| packets::ok(1)));
+                }
             }
             taken += packet.len;
         }

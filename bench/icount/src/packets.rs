@@ -4,6 +4,7 @@
 
 use std::io::Read;
 
+use engine::catalog::Part;
 use wire::command::write_query;
 use wire::frame::{write_packet, write_with};
 use wire::reply::{ColumnDef, OkPacket, write_ok, write_prepare_ok, write_text_result};
@@ -63,6 +64,30 @@ pub fn result(rows: usize) -> Vec<u8> {
     let columns = [ColumnDef::text(b"c")];
     write_text_result(&mut out, &mut 1, CAPS, &columns, &rows, Status::AUTOCOMMIT);
     out
+}
+
+/// A server's answer to what the proxy asks for itself: about a mode that changes no reading, and
+/// about stored code, of which there is none, but tables.
+pub fn for_the_proxy(payload: &[u8]) -> Option<Vec<u8>> {
+    const TABLES: [&str; 5] = ["sbtest1", "orders", "customers", "order_lines", "lines"];
+    let text = payload.get(1..)?;
+    if text == b"SELECT @@sql_mode" {
+        let mut out = Vec::new();
+        let (columns, row) = ([ColumnDef::text(b"@@sql_mode")], [Some(&b""[..])]);
+        write_text_result(&mut out, &mut 1, CAPS, &columns, &[&row], Status::AUTOCOMMIT);
+        return Some(out);
+    }
+    let rows: Vec<[&str; 4]> = match Part::asked_by(text)? {
+        Part::Sight => vec![["", "10.11.0-MariaDB", "", ""]],
+        Part::Tables => TABLES.map(|table| ["", table, "", ""]).into(),
+        _ => Vec::new(),
+    };
+    let rows: Vec<_> = rows.iter().map(|row| row.map(|cell| Some(cell.as_bytes()))).collect();
+    let rows: Vec<&[Option<&[u8]>]> = rows.iter().map(<[_; 4]>::as_slice).collect();
+    let columns = [b"schema".as_slice(), b"name", b"about", b"text"].map(ColumnDef::text);
+    let mut out = Vec::new();
+    write_text_result(&mut out, &mut 1, CAPS, &columns, &rows, Status::AUTOCOMMIT);
+    Some(out)
 }
 
 /// A server's reply to preparing a statement of one parameter and one column.

@@ -98,6 +98,7 @@ fn query(text: &[u8]) -> Query<'_> {
         text,
         digest: None,
         execute: false,
-        mirror: false,
+        annotations: true,
+        modes: Default::default(),
     }
 }

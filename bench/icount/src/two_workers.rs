@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         let (address, mailbox) = told.recv().expect("the worker starts");
         (worker, address, mailbox)
     });
-    thread::spawn(move || serve(&server));
+    thread::spawn(move || whole::serve(&server));
     let addresses = workers.iter().flat_map(|worker| [worker.1; CLIENTS]);
     let mut clients: Vec<Client> = addresses.map(Client::log_in).collect();
     (0..WARM_UP).for_each(|_| ask(&mut clients));
@@ -89,28 +89,6 @@ fn work(
         }
     }
     events.service().proxy().stats.shared_queries
-}
-
-/// Takes connections and answers on each.
-fn serve(server: &TcpListener) {
-    while let Ok((mut lane, _)) = server.accept() {
-        thread::spawn(move || {
-            let mut first = [0];
-            lane.set_nodelay(true).expect("a socket can be");
-            whole::let_in(&mut lane);
-            // a worker that ends closes
-            while lane.peek(&mut first).is_ok_and(|len| len > 0) {
-                let asked = packets::receive(&mut lane);
-                let reply = match asked.first() {
-                    Some(0x16) => packets::prepared(),
-                    Some(0x17) => packets::result(1),
-                    Some(3) if asked[1..] == *POINT_SELECT => packets::result(1),
-                    _ => packets::ok(1),
-                };
-                lane.write_all(&reply).expect("sent");
-            }
-        });
-    }
 }
 
 /// A client that is logged in and has prepared a statement.

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
 
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
@@ -14,7 +15,8 @@ use io::{Addr, EpollDriver, Loop, Options};
 use wire::connect::Greeting;
 use worker::{Outside, Places, Shared, Worker};
 
-use crate::{packets, world};
+use crate::packets::{self, POINT_SELECT};
+use crate::world;
 
 /// What every worker is made from.
 #[derive(Clone)]
@@ -78,13 +80,32 @@ pub fn log_in(worker: SocketAddr) -> TcpStream {
     client
 }
 
-/// The server's side of a connection: lets the worker in.
+/// A server: takes connections and answers on each.
 ///
 /// # Panics
 ///
-/// When it goes.
-pub fn let_in(lane: &mut TcpStream) {
+/// When a worker goes in the middle of something.
+pub fn serve(server: &TcpListener) {
+    while let Ok((lane, _)) = server.accept() {
+        thread::spawn(move || answer(lane));
+    }
+}
+
+fn answer(mut lane: TcpStream) {
+    let mut first = [0];
+    lane.set_nodelay(true).expect("a socket can be");
     lane.write_all(&world::greeting()).expect("sent");
-    packets::receive(lane);
+    packets::receive(&mut lane);
     lane.write_all(&packets::ok(2)).expect("sent");
+    // a worker that ends closes
+    while lane.peek(&mut first).is_ok_and(|len| len > 0) {
+        let asked = packets::receive(&mut lane);
+        let reply = match asked.first() {
+            Some(0x16) => packets::prepared(),
+            Some(0x17) => packets::result(1),
+            Some(3) if asked[1..] == *POINT_SELECT => packets::result(1),
+            _ => packets::for_the_proxy(&asked).unwrap_or_else(|| packets::ok(1)),
+        };
+        lane.write_all(&reply).expect("sent");
+    }
 }

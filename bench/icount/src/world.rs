@@ -136,9 +136,12 @@ impl World {
                 return;
             };
             let asks = is_for_reply(payload);
+            let told = packets::for_the_proxy(payload);
             self.to_server.drain(..len);
             if std::mem::take(&mut self.logging_in) {
                 self.server_says(&packets::ok(2));
+            } else if let Some(told) = told {
+                self.server_says(&told);
             } else if asks {
                 self.server_says(reply);
             } else {
@@ -271,7 +274,9 @@ fn draft(rules: Vec<RuleRow>) -> Draft {
         hostname: "127.0.0.1".into(),
         ..ServerRow::default()
     };
-    let user = UserRow { username: "app".into(), password: b"app".to_vec(), ..UserRow::default() };
+    // the server of reads, which a login meets, is the only one
+    let (username, password) = ("app".into(), b"app".to_vec());
+    let user = UserRow { username, password, default_hostgroup: 1, ..UserRow::default() };
     Draft { servers: vec![server(0), server(1)], users: vec![user], rules, ..Draft::default() }
 }
 

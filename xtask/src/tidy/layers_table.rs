@@ -77,8 +77,9 @@ pub(super) const CRATES: &[Row] = &[
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
     &["ids", "limits", "config_fault", "json", "rows", "link", "holds"],
+    &["catalog"],
     &["vars"],
-    &["verdict", "error"],
+    &["verdict", "error", "guesses"],
     &["users", "topology", "rules"],
     &["hostgroups"],
     &["snapshot"],
