@@ -151,3 +151,66 @@ fn what_writes_or_ties_its_session_goes_where_writes_go() {
         assert_eq!(is_there, to_primary, "{rest}: {}", rows.escape_ascii());
     }
 }
+
+fn hall(max_connections: i64) -> Hall {
+    let weather =
+        Weather { max_connections, faults: Faults::none(), amend: look, ..Weather::cutting() };
+    Hall::in_weather(7, &Simulator::new(), &weather)
+}
+
+fn open_lanes(hall: &Hall) -> usize {
+    hall.stage.proxies().map(|proxy| proxy.lanes().count()).sum()
+}
+
+#[test]
+fn a_reading_gets_a_connection_of_its_own_where_all_others_are_kept() {
+    let mut hall = hall(50);
+    let client = hall.login(Caps::DEPRECATE_EOF);
+    let words = "u=ann db= cs=45 ac=1 tx=1 op=1 pin=0 pop=0 lid=-1 sw=0 k=plain r=0 w=0 n=1 wa=0";
+    assert_eq!(hall.ask(client, &format!("BEGIN /*s1 q1 {words}*/")).first(), Some(&0));
+    let lanes = open_lanes(&hall);
+    assert_eq!(hall.counters().stored_code_readings, 0);
+    hall.wait_ms(1_500);
+    assert_eq!(hall.counters().stored_code_readings, 1);
+    assert_eq!(open_lanes(&hall), lanes + 1);
+    hall.wait_ms(5_000);
+    assert_eq!(open_lanes(&hall), lanes + 1, "one is enough");
+}
+
+#[test]
+fn a_reading_gets_a_connection_that_somebody_waits_for_where_no_more_may_be() {
+    let mut hall = hall(1);
+    let clients = [1, 2, 3].map(|tag| (tag, hall.login(Caps::DEPRECATE_EOF)));
+    let (began, mut number) = (hall.stage.net.now(), 0);
+    let mut insert = |hall: &mut Hall, (tag, client): (u32, Sock)| {
+        number += 1;
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=write r=0 w=0 n=1";
+        hall.query(client, &format!("INSERT /*s{tag} q{number} {words} wa=0*/ INTO t VALUES (1)"));
+    };
+    clients.into_iter().for_each(|client| insert(&mut hall, client));
+    assert_eq!(hall.counters().stored_code_readings, 0);
+    // each asks again as soon as it is answered: somebody waits at any time
+    while hall.counters().stored_code_readings == 0 {
+        hall.step();
+        for client in clients {
+            if !hall.take(client.1).is_empty() {
+                insert(&mut hall, client);
+            }
+        }
+        assert!(hall.stage.net.now().since(began).as_ms() < 2_000, "nothing is read");
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_connections_is_seldom_asked_for_one_to_read_on() {
+    let mut hall = hall(50);
+    let client = hall.login(Caps::DEPRECATE_EOF);
+    let words = "u=ann db= cs=45 ac=1 tx=1 op=1 pin=0 pop=0 lid=-1 sw=0 k=plain r=0 w=0 n=1 wa=0";
+    assert_eq!(hall.ask(client, &format!("BEGIN /*s1 q1 {words}*/")).first(), Some(&0));
+    SERVERS.into_iter().for_each(|server| hall.stage.net.stop(&addr(server)));
+    hall.wait_ms(19_000);
+    hall.wait_ms(19_000);
+    let counters = hall.counters();
+    assert_eq!(counters.stored_code_readings, 0);
+    assert!((3..=6).contains(&counters.lanes_failed), "{} attempts", counters.lanes_failed);
+}

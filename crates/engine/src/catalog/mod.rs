@@ -54,21 +54,34 @@ pub struct Known {
     absent: HashSet<u64>,
     /// Names that were asked for since the last reading began.
     asked: HashSet<u64>,
-    /// When the last reading began and ended, well or not.
-    read_us: (u64, u64),
+    /// Names that the reading under way will tell of.
+    sought: HashSet<u64>,
+    /// When the last reading ended, well or not; 0 for none.
+    read_us: u64,
+    /// How long one that is asked for waits after it.
+    pause_us: u64,
 }
 
 /// A reading that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// What it came to; `None` where a server did not tell everything.
-    pub catalog: Option<Catalog>,
+    /// What it came to.
+    pub catalog: Result<Catalog, Untold>,
     /// Definitions that had been seen to change when it began.
     pub definitions: u64,
     /// When it began.
     pub began_us: u64,
     /// When it ended.
     pub now_us: u64,
+}
+
+/// Why a reading came to nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Untold {
+    /// Its server did not tell everything.
+    Refused,
+    /// Its connection was lost.
+    Lost,
 }
 
 /// A text whose reach is asked for.
@@ -120,8 +133,11 @@ const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::U
 /// many microseconds.
 const PAUSE: (u64, u64) = (4, 50_000);
 
-/// After a reading that failed, the next one waits at least so long.
-const FAILED_PAUSE_US: u64 = 10_000_000;
+/// After a reading that a server refused, the next one waits at least so long.
+const REFUSED_PAUSE_US: u64 = 10_000_000;
+
+/// After one whose connection was lost, it waits at least so long.
+const LOST_PAUSE_US: u64 = 1_000_000;
 
 impl Known {
     /// Nothing is known yet.
@@ -134,7 +150,9 @@ impl Known {
             definitions: 0,
             absent: HashSet::new(),
             asked: HashSet::new(),
-            read_us: (0, 0),
+            sought: HashSet::new(),
+            read_us: 0,
+            pause_us: 0,
         }
     }
 
@@ -142,6 +160,11 @@ impl Known {
     /// read: then everything may run anything.
     pub fn epoch(&self, definitions: u64) -> Option<u64> {
         (self.epoch != 0 && self.definitions == definitions).then_some(self.epoch)
+    }
+
+    /// Whether there was a reading that told everything.
+    pub fn is_read(&self) -> bool {
+        self.epoch != 0
     }
 
     /// What the stored code does that a text may reach, and whether that is sure: no name is new.
@@ -179,35 +202,39 @@ impl Known {
 
     /// Whether it is time for a reading, with so much time between two of them; 0 for none.
     pub fn is_due(&self, definitions: u64, interval_us: u64, now_us: u64) -> bool {
-        let (began_us, ended_us) = self.read_us;
         if interval_us == 0 {
             return false;
         }
-        if ended_us == 0 {
+        if self.read_us == 0 {
             return true;
         }
-        let took_us = ended_us.saturating_sub(began_us);
-        let pause_us = match self.epoch {
-            0 => FAILED_PAUSE_US,
-            _ => PAUSE.1.max(took_us.saturating_mul(PAUSE.0)),
-        };
-        let since_us = now_us.saturating_sub(ended_us);
+        let since_us = now_us.saturating_sub(self.read_us);
         let wanted = self.epoch(definitions).is_none() || !self.asked.is_empty();
-        since_us >= interval_us || (wanted && since_us >= pause_us)
+        since_us >= interval_us || (wanted && since_us >= self.pause_us)
     }
 
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
-        if self.absent.len() + self.asked.len() > NAMES_MAX {
-            self.absent.clear();
-        }
-        self.absent.extend(self.asked.drain());
+        self.sought.extend(self.asked.drain());
     }
 
     /// A reading has ended; `epoch` is one that was never given.
     pub fn finish(&mut self, finished: Finished, epoch: u64) {
-        self.read_us = (finished.began_us, finished.now_us.max(1));
-        let Some(catalog) = finished.catalog else { return };
+        let took_us = finished.now_us.saturating_sub(finished.began_us);
+        self.read_us = finished.now_us.max(1);
+        self.pause_us = match finished.catalog {
+            Ok(_) => PAUSE.1.max(took_us.saturating_mul(PAUSE.0)),
+            Err(Untold::Refused) => REFUSED_PAUSE_US,
+            Err(Untold::Lost) => LOST_PAUSE_US,
+        };
+        let Ok(catalog) = finished.catalog else {
+            self.asked.extend(self.sought.drain());
+            return;
+        };
+        if self.absent.len() + self.sought.len() > NAMES_MAX {
+            self.absent.clear();
+        }
+        self.absent.extend(self.sought.drain());
         let is_same = self.epoch != 0 && self.catalog == catalog;
         self.definitions = finished.definitions;
         if !is_same {

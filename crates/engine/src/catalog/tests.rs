@@ -45,7 +45,7 @@ fn catalog(told: &[Told<'_>]) -> Catalog {
 
 fn known(catalog: Catalog) -> Known {
     let mut known = Known::new("app".into(), HostgroupId(0));
-    let finished = Finished { catalog: Some(catalog), definitions: 3, began_us: 10, now_us: 20 };
+    let finished = Finished { catalog: Ok(catalog), definitions: 3, began_us: 10, now_us: 20 };
     known.finish(finished, 1);
     known
 }
@@ -158,6 +158,7 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
 fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
     let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let again = |catalog| Finished { catalog, definitions: 3, began_us: 30, now_us: 40 };
     let mut none = Known::new("app".into(), HostgroupId(0));
     for text in ["SELECT a FROM t", "INSERT INTO t VALUES (1)"] {
         assert_eq!(reach(&mut none, text, 0), (careful.to_vec(), false), "{text}");
@@ -169,11 +170,17 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
         assert_eq!(reach(&mut known, "SELECT a FROM t", 3), (vec![], true));
         assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}");
         known.begin();
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text} may be there");
+        known.finish(again(Err(Untold::Lost)), 2);
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: none told");
+        known.begin();
+        known.finish(again(Ok(catalog(&everything()))), 2);
         assert_eq!(reach(&mut known, text, 3), (vec![], true), "{text} is not there");
         assert_eq!(reach(&mut known, text, 4), (effects, false), "{text} may be there now");
     }
     let foreign = reach(&mut known, "SELECT a FROM größe", 3);
     known.begin();
+    known.finish(again(Ok(catalog(&everything()))), 2);
     assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
     assert_eq!(foreign, (careful.to_vec(), false));
 }
@@ -186,16 +193,16 @@ fn after_a_definition_nothing_is_taken_for_known_until_it_was_read() {
     let (effects, is_sure) = reach(&mut known, "SELECT a FROM t", 4);
     assert_eq!((effects, is_sure), (vec!["READS_LAST_INSERT_ID", "UNKNOWN_CODE"], false));
     let again = |definitions| Finished {
-        catalog: Some(catalog(&everything())),
+        catalog: Ok(catalog(&everything())),
         definitions,
         began_us: 30,
         now_us: 40,
     };
     known.finish(again(4), 2);
     assert_eq!(known.epoch(4), Some(1), "it says the same");
-    known.finish(Finished { catalog: Some(catalog(&[MARIADB])), ..again(4) }, 3);
+    known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(4) }, 3);
     assert_eq!(known.epoch(4), Some(3));
-    known.finish(Finished { catalog: None, ..again(5) }, 4);
+    known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, 4);
     assert_eq!(known.epoch(5), None, "nothing was told");
 }
 
@@ -249,9 +256,9 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
     let mut known = Known::new("app".into(), HostgroupId(0));
     assert!(known.is_due(3, INTERVAL_US, 5) && !known.is_due(3, 0, 5));
     let finished = |catalog| Finished { catalog, definitions: 3, began_us: 0, now_us: 100_000 };
-    known.finish(finished(None), 1);
+    known.finish(finished(Err(Untold::Refused)), 1);
     assert!(!known.is_due(3, INTERVAL_US, 9_000_000) && known.is_due(3, INTERVAL_US, 11_000_000));
-    known.finish(finished(Some(catalog(&everything()))), 2);
+    known.finish(finished(Ok(catalog(&everything()))), 2);
     assert!(!known.is_due(3, INTERVAL_US, 50_000_000));
     assert!(known.is_due(3, INTERVAL_US, 61_000_000));
     // it took a tenth of a second
@@ -260,4 +267,6 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
     assert!(!known.is_due(3, INTERVAL_US, 400_000) && known.is_due(3, INTERVAL_US, 600_000));
     known.begin();
     assert!(!known.is_due(3, INTERVAL_US, 600_000));
+    known.finish(finished(Err(Untold::Lost)), 3);
+    assert!(!known.is_due(3, INTERVAL_US, 1_000_000) && known.is_due(3, INTERVAL_US, 1_100_000));
 }

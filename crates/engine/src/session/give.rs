@@ -49,7 +49,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
         let may_stay = lane.may_be_passed_on() && !lane.marks.unsure;
-        let need = match is_ours || !may_stay {
+        let need = match is_ours || !may_stay || self.overdue_on(lane_id).is_some() {
             true => None,
             false => self.worker_in_need(&lane.server, u64::MAX),
         };

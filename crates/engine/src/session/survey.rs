@@ -8,7 +8,9 @@ use sql::{Effects, Facts, Modes, Reach};
 use wire::result::Event;
 use wire::{Caps, Status};
 
-use crate::catalog::{Asked, CatalogId, Catalogs, Finished, Naming, PARTS, Part, Reading};
+use crate::catalog::{
+    Asked, CatalogId, Catalogs, Finished, Known, Naming, PARTS, Part, Reading, Untold,
+};
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
 use crate::proxy::Proxy;
@@ -20,8 +22,18 @@ use crate::session::Job;
 pub(crate) struct Surveys {
     catalogs: Catalogs,
     running: Vec<Survey>,
-    /// Catalogs that are due and found no lane.
-    waiting: Vec<CatalogId>,
+    waiting: Vec<Waiting>,
+}
+
+/// A reading that is due and found no lane.
+struct Waiting {
+    catalog: CatalogId,
+    since_us: u64,
+    /// The lane that was dialed for it last.
+    dialed: Option<LaneId>,
+    dials: u32,
+    /// When another one may be dialed.
+    dial_at_us: u64,
 }
 
 /// A reading under way.
@@ -43,6 +55,13 @@ const LIMIT_US: u64 = 30_000_000;
 
 /// Readings of one worker at a time.
 const RUNNING_MAX: usize = 2;
+
+/// How long a reading waits for a lane that nobody wants, in microseconds: the first one of its
+/// catalog, without which nothing is known, and any other.
+const PATIENCE_US: (u64, u64) = (100_000, 1_000_000);
+
+/// The pause between two dials for a reading, in microseconds, and how often it is doubled.
+const DIAL_PAUSE: (u64, u32) = (1_000_000, 6);
 
 impl Proxy {
     /// What the stored code does that a text may reach which was routed last; `cut` tells that only
@@ -158,18 +177,83 @@ impl Proxy {
 
     /// A lane came to the pool: one that is due may be read.
     pub(crate) fn survey_waiting(&mut self) {
-        if self.surveys.waiting.is_empty() {
+        let waiting: Vec<_> = self.surveys.waiting.iter().map(|it| it.catalog).collect();
+        waiting.into_iter().for_each(|id| self.survey(id));
+    }
+
+    /// A lane is free, and clients wait: what was not read for too long is read on it first, if it
+    /// may be. Whether that is so.
+    pub(crate) fn survey_first(&mut self, lane: LaneId) -> bool {
+        let catalog = self.overdue_on(lane);
+        if let Some(id) = catalog {
+            self.begin_survey(id, lane);
+        }
+        catalog.is_some()
+    }
+
+    /// The reading for which a lane that is free comes before clients do.
+    pub(crate) fn overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
+        let Surveys { catalogs, running, waiting } = &self.surveys;
+        if waiting.is_empty() || running.len() >= RUNNING_MAX {
+            return None;
+        }
+        let lane = self.lanes.get(lane)?;
+        let is_next = |it: &&Waiting| {
+            let known = catalogs.get(it.catalog);
+            known.is_some_and(|known| may_be_read_on(known, lane))
+                && self.is_overdue(it)
+                && self.is_survey_due(it.catalog)
+        };
+        waiting.iter().find(is_next).map(|it| it.catalog)
+    }
+
+    fn is_overdue(&self, waiting: &Waiting) -> bool {
+        let known = self.surveys.catalogs.get(waiting.catalog);
+        let patience_us = match known.is_some_and(Known::is_read) {
+            true => PATIENCE_US.1,
+            false => PATIENCE_US.0,
+        };
+        self.now_us.saturating_sub(waiting.since_us) >= patience_us
+    }
+
+    /// A reading that is due gets the next lane that nobody wants: the statement goes first. After
+    /// a while it gets one of its own.
+    fn ask_survey(&mut self, id: CatalogId) {
+        if !self.is_survey_due(id) {
             return;
         }
-        for id in std::mem::take(&mut self.surveys.waiting) {
-            self.survey(id);
+        let since_us = self.now_us;
+        let waiting = &mut self.surveys.waiting;
+        let at = waiting.iter().position(|it| it.catalog == id).unwrap_or_else(|| {
+            let (dialed, dials, dial_at_us) = (None, 0, 0);
+            waiting.push(Waiting { catalog: id, since_us, dialed, dials, dial_at_us });
+            waiting.len() - 1
+        });
+        let is_dialing = |lane: LaneId| {
+            let lane = self.lanes.get(lane);
+            lane.is_some_and(|lane| matches!(lane.lease, Lease::Dialing(_)))
+        };
+        let may_dial = self.surveys.waiting.get(at).is_some_and(|it| {
+            self.is_overdue(it)
+                && self.now_us >= it.dial_at_us
+                && !it.dialed.is_some_and(is_dialing)
+        });
+        if may_dial && self.surveys.running.len() < RUNNING_MAX {
+            self.dial_for_survey(id, at);
         }
     }
 
-    /// A reading that is due gets the next lane that comes free: the statement goes first.
-    fn ask_survey(&mut self, id: CatalogId) {
-        if self.is_survey_due(id) && !self.surveys.waiting.contains(&id) {
-            self.surveys.waiting.push(id);
+    /// Opens a lane for a reading; where no more may be, the next that comes free is read.
+    fn dial_for_survey(&mut self, id: CatalogId, at: usize) {
+        let Some(known) = self.surveys.catalogs.get(id) else { return };
+        let is_model = |lane: &&Lane| is_of(known, lane) && self.may_be_dialed_for_nobody(lane);
+        let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model).map(|lane| lane.id);
+        let dialed = model.and_then(|model| self.dial_like(model, None));
+        let now_us = self.now_us;
+        if let (Some(lane), Some(it)) = (dialed, self.surveys.waiting.get_mut(at)) {
+            let pause_us = DIAL_PAUSE.0 << it.dials.min(DIAL_PAUSE.1);
+            (it.dialed, it.dial_at_us) = (Some(lane), now_us.saturating_add(pause_us));
+            it.dials += 1;
         }
     }
 
@@ -188,26 +272,26 @@ impl Proxy {
     /// Begins a reading if it is due, and a lane is free.
     fn survey(&mut self, id: CatalogId) {
         if !self.is_survey_due(id) {
-            return;
+            return self.surveys.waiting.retain(|it| it.catalog != id);
         }
+        let Surveys { catalogs, running, .. } = &self.surveys;
+        let Some(known) = catalogs.get(id) else { return };
+        let fits = |lane: &Lane| may_be_read_on(known, lane) && lane.may_be_passed_on();
+        let servers = self.snapshot.topology.hostgroup(known.hostgroup).iter();
+        let mut idle = servers.flat_map(|server| self.pool.idle_of(server));
+        let lane = idle.find(|lane| self.lanes.get(**lane).is_some_and(fits)).copied();
+        match lane.filter(|_| running.len() < RUNNING_MAX) {
+            Some(lane) => self.begin_survey(id, lane),
+            None => self.ask_survey(id),
+        }
+    }
+
+    /// Reads on a lane that is nobody's.
+    fn begin_survey(&mut self, id: CatalogId, lane: LaneId) {
         let definitions = self.offer.stmts.code();
         let Surveys { catalogs, running, waiting } = &mut self.surveys;
         let Some(known) = catalogs.get_mut(id) else { return };
-        let (user, hostgroup) = (known.user.clone(), known.hostgroup);
-        let fits = |lane: &Lane| {
-            lane.account.name == user
-                && lane.may_be_passed_on()
-                && !lane.status.contains(Status::IN_TRANS)
-        };
-        let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
-        let mut idle = servers.flat_map(|server| self.pool.idle_of(server));
-        let lane = idle.find(|lane| self.lanes.get(**lane).is_some_and(fits)).copied();
-        let Some(lane) = lane.filter(|_| running.len() < RUNNING_MAX) else {
-            if !waiting.contains(&id) {
-                waiting.push(id);
-            }
-            return;
-        };
+        waiting.retain(|it| it.catalog != id);
         known.begin();
         let (reading, began_us) = (Reading::default(), self.now_us);
         running.push(Survey { catalog: id, lane, reading, definitions, began_us });
@@ -244,19 +328,20 @@ impl Proxy {
         self.pop(id, status);
         let Some(lane) = self.lanes.get(id).filter(|lane| lane.depth() == 0) else { return };
         let in_trans = lane.status.contains(Status::IN_TRANS);
-        self.end_survey(id);
+        self.end_survey(id, Untold::Refused);
         match in_trans {
             true => self.drop_lane(id),
             false => self.upkeep_over(id),
         }
     }
 
-    fn end_survey(&mut self, lane: LaneId) {
+    /// A reading is over: well, or for that reason not.
+    fn end_survey(&mut self, lane: LaneId, untold: Untold) {
         let running = &mut self.surveys.running;
         let Some(at) = running.iter().position(|survey| survey.lane == lane) else { return };
         let Survey { catalog: id, reading, definitions, began_us, .. } = running.swap_remove(at);
-        let catalog = reading.finish();
-        self.stats.stored_code_readings_failed += u64::from(catalog.is_none());
+        let catalog = reading.finish().ok_or(untold);
+        self.stats.stored_code_readings_failed += u64::from(catalog.is_err());
         let finished = Finished { catalog, definitions, began_us, now_us: self.now_us };
         self.surveys.catalogs.finish(id, finished);
     }
@@ -273,6 +358,16 @@ impl Proxy {
                 survey.lane
             })
             .collect();
-        lanes.into_iter().for_each(|lane| self.end_survey(lane));
+        lanes.into_iter().for_each(|lane| self.end_survey(lane, Untold::Lost));
     }
+}
+
+/// Whether a lane sees what an account sees in a hostgroup.
+fn is_of(known: &Known, lane: &Lane) -> bool {
+    lane.server.hostgroup == known.hostgroup && lane.account.name == known.user
+}
+
+/// Whether it may be read on: in a transaction, what is seen may be older.
+fn may_be_read_on(known: &Known, lane: &Lane) -> bool {
+    is_of(known, lane) && !lane.status.contains(Status::IN_TRANS)
 }

@@ -5,6 +5,7 @@
 //! It happens once a second, but for resets. Which lane a session gets is `pool`'s.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use wire::Caps;
 use wire::command::{self, code};
@@ -164,29 +165,39 @@ impl Proxy {
     /// Opens a lane like those that there are, for nobody; `false` where there is none, or no more
     /// may be.
     pub(crate) fn dial_ahead(&mut self, server: &ServerRef) -> bool {
-        let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
-        let limits = hostgroups.dial_limits(server.hostgroup, vars);
-        let is_model = |lane: &&Lane| {
-            let used = matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared);
-            used && lane.server.index == server.index
-        };
-        let Some(model) = self.lanes.iter().map(|(_, lane)| lane).find(is_model) else {
-            return false;
-        };
+        let is_model = |lane: &&Lane| is_in_use(lane) && lane.server.index == server.index;
+        let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
+        let model = model.map(|lane| (lane.id, lane.state.schema.clone()));
+        model.is_some_and(|(model, schema)| self.dial_like(model, schema).is_some())
+    }
+
+    /// Opens a lane to the server of another one, with its login, for nobody; `None` where no more
+    /// may be.
+    pub(crate) fn dial_like(&mut self, model: LaneId, schema: Option<Arc<[u8]>>) -> Option<LaneId> {
+        let model = self.lanes.get(model)?;
+        let server = model.server.clone();
         let dial = Dial {
             server: server.clone(),
             account: model.account.clone(),
             class: model.class,
-            schema: model.state.schema.clone(),
+            schema,
             collation: model.collation,
             lease: Lease::Dialing(None),
         };
+        let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
+        let limits = hostgroups.dial_limits(server.hostgroup, vars);
         let may = server.may_dial(&limits, self.now_us)
             && server.gauge.take_permit(server.max_connections);
-        if may {
-            self.open_lane(dial);
-        }
-        may
+        may.then(|| self.open_lane(dial))
+    }
+
+    /// Whether another lane may be opened like this one, which serves.
+    pub(crate) fn may_be_dialed_for_nobody(&self, model: &Lane) -> bool {
+        let server = &model.server;
+        is_in_use(model)
+            && pool::is_usable(server, self.now_us)
+            && !self.pool.health.is_still(server.index)
+            && !model.account.is_full(self.now_us)
     }
 
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
@@ -376,6 +387,11 @@ impl Proxy {
             self.lose_lane(id, LastFault::Timeout);
         }
     }
+}
+
+/// Whether a lane's login is over, and it serves sessions.
+fn is_in_use(lane: &Lane) -> bool {
+    matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared)
 }
 
 /// The number in a result of one row and one column; `None` where the bytes are not all of it.

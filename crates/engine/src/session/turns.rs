@@ -146,7 +146,7 @@ impl Proxy {
     }
 
     /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
-    /// it becomes idle.
+    /// it becomes idle. Stored code that nobody could read for long is read on it first.
     pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
@@ -168,6 +168,9 @@ impl Proxy {
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server, lane_id);
             return self.survey_waiting();
+        }
+        if self.survey_first(lane_id) {
+            return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let fitting = self.waiter_for(lane, before);
