@@ -16,6 +16,8 @@ pub struct Board {
     pub trouble: Vec<String>,
     /// Connections, servers or listeners may fail in this run.
     pub losses: bool,
+    /// The proxy reads what stored code there is: until it has, a function may be anything to it.
+    pub stored_code: bool,
     /// What there is little of: for its sake clients may be sent away.
     pub limits: Limits,
     /// Clients may send anything: servers answer nonsense by errors and say no more of it.

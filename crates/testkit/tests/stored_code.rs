@@ -24,19 +24,17 @@ fn addr(server: u8) -> Addr {
     Addr::Tcp(([10, 0, 0, server], 3306).into())
 }
 
-fn look(draft: &mut Draft) {
-    draft.variables.push(("mysql-stored_code".into(), "true".into()));
-}
+fn as_it_is(_: &mut Draft) {}
 
 fn never_read(draft: &mut Draft) {
-    look(draft);
     draft.variables.push(("mysql-stored_code_refresh_interval_ms".into(), "0".into()));
 }
 
 impl Room {
     fn open(amend: fn(&mut Draft)) -> Self {
         let faults = Faults::none();
-        let weather = Weather { max_connections: 1, faults, amend, ..Weather::cutting() };
+        let calm = Weather { faults, stored_code: true, ..Weather::cutting() };
+        let weather = Weather { max_connections: 1, amend, ..calm };
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [client, other] = [1, 2].map(|_| hall.login(Caps::DEPRECATE_EOF));
         let mut room = Self { hall, client, other, number: 0 };
@@ -99,7 +97,7 @@ fn a_read_runs_again_unless_a_function_writes_in_it() {
         ("v FROM unseen_t", Some(LOST)),
     ];
     for (rest, told) in table {
-        let mut room = Room::open(look);
+        let mut room = Room::open(as_it_is);
         assert_eq!(room.lose(rest), told, "{rest}");
     }
     // as long as nothing is known, each may be such a one
@@ -109,7 +107,7 @@ fn a_read_runs_again_unless_a_function_writes_in_it() {
 #[test]
 fn what_a_trigger_reads_is_brought_to_its_connection() {
     for (amend, table) in
-        [(look as fn(&mut Draft), "child_t"), (look, "unseen_t"), (never_read, "t")]
+        [(as_it_is as fn(&mut Draft), "child_t"), (as_it_is, "unseen_t"), (never_read, "t")]
     {
         let mut room = Room::open(amend);
         room.ask("INSERT", "INTO t VALUES (1)", "write", -1);
@@ -124,7 +122,7 @@ fn what_a_trigger_reads_is_brought_to_its_connection() {
 
 #[test]
 fn a_base_table_without_triggers_costs_nothing() {
-    let mut room = Room::open(look);
+    let mut room = Room::open(as_it_is);
     room.ask("INSERT", "INTO t VALUES (1)", "write", -1);
     let id = i64::from(1000 + room.number);
     room.other_inserts();
@@ -145,7 +143,7 @@ fn what_writes_or_ties_its_session_goes_where_writes_go() {
         ("unseen() FROM t", true),
     ];
     for (rest, to_primary) in table {
-        let mut room = Room::open(look);
+        let mut room = Room::open(as_it_is);
         let rows = room.ask("SELECT", rest, "rows", -1);
         let is_there = rows.windows(6).any(|part| part == b" prima");
         assert_eq!(is_there, to_primary, "{rest}: {}", rows.escape_ascii());
@@ -153,8 +151,8 @@ fn what_writes_or_ties_its_session_goes_where_writes_go() {
 }
 
 fn hall(max_connections: i64) -> Hall {
-    let weather =
-        Weather { max_connections, faults: Faults::none(), amend: look, ..Weather::cutting() };
+    let calm = Weather { faults: Faults::none(), stored_code: true, ..Weather::cutting() };
+    let weather = Weather { max_connections, ..calm };
     Hall::in_weather(7, &Simulator::new(), &weather)
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Setting<'a> {
     pub(super) sets: bool,
     /// What is done leaves warnings and errors.
     pub(super) careless: bool,
+    /// To the proxy a function may be one that does anything.
+    pub(super) stored_code: bool,
     /// What was left on a connection may be gone with it.
     pub(super) losses: bool,
 }
@@ -85,7 +87,9 @@ impl Setting<'_> {
         }
         let reads = verb == "SELECT" && !rest.ends_with("FOR UPDATE");
         let expect = self.expect(&meta, reads, false, effects);
-        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+        // an insert id that a trigger may have made is asked for where it was made
+        let sticks = self.stored_code && WRITES.contains(&verb);
+        Sending { bytes, expect: Some(expect), name, sticks, ..Sending::default() }
     }
 
     pub(super) fn expect(
@@ -390,6 +394,9 @@ impl Setting<'_> {
         Sending { bytes, expect: Some(expect), name: "local", ..Sending::default() }
     }
 }
+
+/// Statements that may run triggers.
+const WRITES: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "LOAD DATA"];
 
 /// The packet of a command.
 pub(super) fn packet(first: u8, body: &[u8]) -> Vec<u8> {

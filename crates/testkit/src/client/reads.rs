@@ -2,7 +2,7 @@
 
 use wire::Caps;
 
-use super::model::{Effect, PRIMARY};
+use super::model::{Effect, Model, PRIMARY};
 use super::plan::{Sending, Setting};
 use crate::answer::{self, Voice};
 use crate::dice::Dice;
@@ -29,13 +29,23 @@ impl Setting<'_> {
     /// A read that is told apart from others, since lanes are not shared for all of them.
     pub(super) fn odd_read(&self, dice: &mut Dice) -> Sending {
         let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
-        let meta = self.opening(self.model.meta(self.number, shape));
         if self.long || self.model.relayed || dice.percent(60) {
-            return self.text("call", "SELECT", "v, f(v) FROM t", meta, Vec::new());
+            return self.call(shape);
         }
+        let meta = self.opening(self.model.meta(self.number, shape));
         // longer than what waits for others
         let rest = format!("v FROM t WHERE v='{}'", "y".repeat(17_000));
         self.text("wordy read", "SELECT", &rest, meta, Vec::new())
+    }
+
+    /// A read that calls a function. One that nobody knows may do anything: it goes where writes
+    /// go, and may tie the session to its connection.
+    fn call(&self, shape: Shape) -> Sending {
+        let model = Model { stuck: self.model.stuck || self.stored_code, ..self.model.clone() };
+        let setting = Setting { model: &model, ..*self };
+        let meta = setting.opening(model.meta(self.number, shape));
+        let sending = setting.text("call", "SELECT", "v, f(v) FROM t", meta, Vec::new());
+        Sending { sticks: model.stuck, ..sending }
     }
 
     pub(super) fn locking(&self, dice: &mut Dice) -> Sending {

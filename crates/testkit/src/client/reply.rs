@@ -26,6 +26,8 @@ pub(super) struct Expect {
     pub(super) error: Option<u16>,
     /// The session that it kills may be gone, or another user's.
     pub(super) kills: bool,
+    /// Its server may have lost the statement, and nobody knows what code ran before it said so.
+    pub(super) may_be_lost: bool,
     pub(super) effects: Vec<Effect>,
     /// The file to be sent when the request for it has come.
     pub(super) file: Option<Meta>,

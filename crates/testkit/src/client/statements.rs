@@ -169,8 +169,10 @@ impl Setting<'_> {
             expect.candidates = vec![right];
         }
         expect.effects.push(Effect::Typed(handle.id, kind));
+        expect.may_be_lost = self.stored_code;
+        let sticks = self.stored_code && !handle.reads;
         let name = if long { "execute with long data" } else { "execute" };
-        Sending { bytes, expect: Some(expect), name, ..Sending::default() }
+        Sending { bytes, expect: Some(expect), name, sticks, ..Sending::default() }
     }
 
     /// What an execution is to be answered with, and whether by a cursor.

@@ -293,6 +293,7 @@ impl Stay {
             drills: around.habits.drills,
             sets: around.habits.sets,
             careless: around.habits.careless,
+            stored_code: around.board.borrow().stored_code,
             losses: around.board.borrow().losses,
         };
         let often = if setting.drills { 95 } else { 80 };
@@ -426,6 +427,7 @@ impl Stay {
         let right = expect.error == Some(code)
             || match code {
                 1094 | 1095 => expect.kills,
+                1243 | 1615 => expect.may_be_lost,
                 1317 => board.kills_asked.contains(&self.tag),
                 1158 | 2013 | 9001 => board.losses,
                 _ => false,

@@ -60,8 +60,7 @@ fn variables(weather: &Weather) -> Vec<(String, String)> {
         ("mysql-pipeline_depth", weather.depth.to_string()),
         ("mysql-pipeline_stall_us", weather.stall_us.to_string()),
         ("mysql-pipeline_min_runs", "1".into()),
-        // statements are to do what their words say from the first one on
-        ("mysql-stored_code", "false".into()),
+        ("mysql-stored_code", weather.stored_code.to_string()),
         ("mysql-pipeline_max_latency_us", weather.latency_us.to_string()),
     ]);
     if weather.habits.long {

@@ -78,9 +78,9 @@ impl Stage {
         dice: &mut Dice,
     ) -> Self {
         let net = SimNet::new(seed, weather.faults.clone());
-        let losses = weather.losses;
-        let limits = weather.limits;
-        let board = Rc::new(RefCell::new(Board { losses, limits, ..Board::default() }));
+        let Weather { losses, limits, stored_code, .. } = *weather;
+        let board = Board { losses, limits, stored_code, ..Board::default() };
+        let board = Rc::new(RefCell::new(board));
         let (servers, server_addrs) = servers(&net, weather, bug, dice, &board);
         let configurations = simulator.configurations();
         let snapshot = Arc::new(configurations.compile(&draft(weather), None));

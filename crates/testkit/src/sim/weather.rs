@@ -34,6 +34,8 @@ pub struct Weather {
     pub stall_us: u64,
     /// Microseconds that a command may take to share a backend connection.
     pub latency_us: u64,
+    /// The proxy reads what stored code there is.
+    pub stored_code: bool,
     /// What there is little of.
     pub limits: Limits,
     /// How the servers behave.
@@ -73,6 +75,7 @@ impl Weather {
             depth: 0,
             stall_us: 30_000,
             latency_us: 100_000,
+            stored_code: false,
             limits: Limits::default(),
             manners: Manners::default(),
             habits,
@@ -121,6 +124,7 @@ impl Weather {
             depth,
             stall_us,
             latency_us,
+            stored_code: Dice::new(seed ^ 0x636f_6465_0000_0000).percent(25),
             limits,
             manners,
             habits,
