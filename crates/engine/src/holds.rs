@@ -240,7 +240,7 @@ pub fn of_effects(effects: Effects) -> Holds {
     holds
 }
 
-const BY_EFFECT: [(Effects, Holds); 16] = [
+const BY_EFFECT: [(Effects, Holds); 17] = [
     (Effects::SETS_USER_VARIABLE, Holds::USER_VARIABLE),
     (Effects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLE),
     (Effects::LOCKS_TABLES, Holds::LOCK_TABLES),
@@ -254,6 +254,7 @@ const BY_EFFECT: [(Effects, Holds); 16] = [
     (Effects::SEQUENCE, Holds::SEQUENCE),
     (Effects::READS_ROW_COUNT, Holds::ROW_COUNT),
     (Effects::SETS_LAST_INSERT_ID, Holds::LAST_INSERT_ID),
+    (Effects::GIVES_INSERT_ID, Holds::LAST_INSERT_ID),
     (Effects::CHANGES_SESSION, Holds::SET),
     (Effects::UNCLEAR, Holds::NOT_UNDERSTOOD),
     (Effects::CONNECTION_ID, Holds::CONNECTION_ID),

@@ -7,7 +7,7 @@ use crate::keyword::{Keyword, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
 
 /// The token at hand and those behind it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) token: Option<Token>,

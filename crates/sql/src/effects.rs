@@ -89,6 +89,10 @@ impl Effects {
     /// Tables or stored code may be others afterwards.
     pub const DEFINES: Self = Self(1 << 42);
 
+    /// Rows are written of which some may have been given their numbers, or updated: an OK tells an
+    /// id then that `LAST_INSERT_ID()` does not give.
+    pub const GIVES_INSERT_ID: Self = Self(1 << 44);
+
     /// What a view, a function or a trigger may do of which nothing is known.
     pub const ANY_STORED_CODE: Self = Self(
         Self::USER_VARIABLE.0
@@ -183,7 +187,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 36] = [
+const NAMES: [(&str, Effects); 37] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -219,5 +223,6 @@ const NAMES: [(&str, Effects); 36] = [
     ("STORED_CODE", Effects::STORED_CODE),
     ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
     ("DEFINES", Effects::DEFINES),
+    ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),
     ("KILLS", Effects::KILLS),
 ];

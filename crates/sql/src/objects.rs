@@ -162,13 +162,13 @@ impl<'a> Cursor<'a> {
         self.takes(word).then_some(())
     }
 
-    fn object_name(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn object_name(&mut self) -> Option<&'a [u8]> {
         let name = self.identifier()?;
         let is_doubled = name.iter().any(|byte| matches!(byte, b'`' | b'"'));
         (!is_doubled).then_some(name)
     }
 
-    fn table(&mut self) -> Option<TableName<'a>> {
+    pub(crate) fn table(&mut self) -> Option<TableName<'a>> {
         let first = self.object_name()?;
         if self.take(TokenKind::Punct(b'.')).is_none() {
             return Some(TableName { schema: None, table: first });

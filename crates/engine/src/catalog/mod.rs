@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use sql::{Effects, Facts, Modes, Role, Verb};
+use sql::{Effects, Facts, Given, Modes, Role, Verb};
 
 use crate::ids::HostgroupId;
 
@@ -36,6 +36,30 @@ pub struct Catalog {
     relations: HashMap<u64, Code>,
     functions: HashMap<u64, Effects>,
     procedures: HashMap<u64, Effects>,
+    /// Tables and views whose rows get numbers.
+    numbered: HashMap<u64, Numbered>,
+}
+
+/// Which columns of a table number its rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Numbered {
+    /// These, of all tables that are called so.
+    By(Vec<u64>),
+    /// Any: it is a view, or a trigger may give numbers.
+    Any,
+}
+
+/// What the last insert id is after an `INSERT` or `REPLACE`, by its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InsertId {
+    /// What its OK tells.
+    Told,
+    /// What it was: the rows came with their numbers.
+    Kept,
+    /// What its OK tells where that tells of one row, else what it was: the row was updated.
+    ByRows,
+    /// Its server knows.
+    Asked,
 }
 
 /// What is known for an account in a hostgroup.
@@ -95,6 +119,13 @@ pub struct Asked<'a> {
     pub naming: Naming,
 }
 
+impl<'a> Asked<'a> {
+    /// A text that is read so and does that.
+    pub fn new(text: &'a [u8], (modes, naming): (Modes, Naming)) -> Self {
+        Self { text, modes, naming }
+    }
+}
+
 /// What a statement does to what it names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Naming {
@@ -108,6 +139,10 @@ pub enum Naming {
     Reads,
     /// It may change rows.
     Writes,
+    /// It writes new rows.
+    Inserts,
+    /// Likewise, as one of several statements.
+    Several,
 }
 
 impl Naming {
@@ -117,12 +152,19 @@ impl Naming {
         const COMMITS: Effects = Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR);
         let is_one = !facts.effects.intersects(SEVERAL);
         match facts.verb {
+            Verb::Insert | Verb::Replace if is_one => Self::Inserts,
             verb if is_one && READS.contains(&verb) => Self::Reads,
             verb if is_one && NOTHING.contains(&verb) => Self::Nothing,
             verb if is_one && LOOKS.contains(&verb) => Self::Looks,
             _ if facts.effects.intersects(COMMITS) => Self::Defines,
+            _ if !is_one => Self::Several,
             _ => Self::Writes,
         }
+    }
+
+    /// Whether it has to do with rows.
+    fn is_of_rows(self) -> bool {
+        matches!(self, Self::Reads | Self::Writes | Self::Inserts | Self::Several)
     }
 }
 
@@ -173,9 +215,12 @@ impl Known {
         let mut effects = match asked.naming {
             Naming::Nothing => return (Effects::NONE, is_current),
             Naming::Defines => Effects::DEFINES,
-            Naming::Looks | Naming::Reads | Naming::Writes => Effects::NONE,
+            _ => Effects::NONE,
         };
-        let names_unknown = matches!(asked.naming, Naming::Reads | Naming::Writes);
+        if self.insert_id(asked, definitions, Given::Anything) != InsertId::Told {
+            effects.insert(Effects::GIVES_INSERT_ID);
+        }
+        let names_unknown = asked.naming.is_of_rows();
         let mut is_sure = is_current;
         for (name, role) in sql::names(asked.text, asked.modes) {
             let key = key(name);
@@ -198,6 +243,37 @@ impl Known {
             is_sure = false;
         }
         (effects, is_sure)
+    }
+
+    /// What the last insert id is after a text, where all its rows give a number as `numbers` says.
+    pub fn insert_id(&self, asked: &Asked<'_>, definitions: u64, numbers: Given) -> InsertId {
+        match asked.naming {
+            Naming::Inserts => {}
+            Naming::Several | Naming::Defines if may_insert(asked.text) => return InsertId::Asked,
+            _ => return InsertId::Told,
+        }
+        let Some(insert) = sql::parse_insert(asked.text, asked.modes) else {
+            return InsertId::Asked;
+        };
+        let table = key(insert.table);
+        let columns = match self.catalog.numbered.get(&table) {
+            _ if self.epoch(definitions).is_none() => return InsertId::Asked,
+            Some(Numbered::By(columns)) => columns,
+            Some(Numbered::Any) => return InsertId::Asked,
+            None if self.catalog.relations.contains_key(&table) => return InsertId::Told,
+            None => return InsertId::Asked,
+        };
+        let given = match insert.gives(|name| columns.contains(&key(name))) {
+            Given::Number => numbers,
+            given => given,
+        };
+        match given {
+            Given::Number => InsertId::Kept,
+            Given::Anything => InsertId::Asked,
+            Given::Nothing if !insert.updates => InsertId::Told,
+            Given::Nothing if insert.is_one_row => InsertId::ByRows,
+            Given::Nothing => InsertId::Asked,
+        }
     }
 
     /// Whether it is time for a reading, with so much time between two of them; 0 for none.
@@ -249,7 +325,7 @@ impl Catalog {
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
             Naming::Nothing | Naming::Looks | Naming::Reads => code.read,
-            Naming::Defines | Naming::Writes => code.write,
+            Naming::Defines | Naming::Writes | Naming::Inserts | Naming::Several => code.write,
         });
         match role {
             Role::Call => match (self.functions.get(&key), relation) {
@@ -317,6 +393,12 @@ fn key(name: &[u8]) -> u64 {
         hasher.write_u8(byte.to_ascii_lowercase());
     }
     hasher.finish()
+}
+
+/// Whether a word of a text may begin an `INSERT` or `REPLACE`.
+fn may_insert(text: &[u8]) -> bool {
+    let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
+    has(b"insert") || has(b"replace")
 }
 
 /// Statements that name nothing that runs.

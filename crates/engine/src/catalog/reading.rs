@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use sql::{Effects, Modes, Role};
 
 use super::rows::{CELLS, NoRows, Rows};
-use super::{Catalog, Code, OF_UNKNOWN_TABLE, key};
+use super::{Catalog, Code, Numbered, OF_UNKNOWN_TABLE, key};
 
 /// A question of a reading. All have four columns, and a limit, for sessions may have one that
 /// holds where a statement has none; texts come as bytes, whatever the character set is.
@@ -23,7 +23,7 @@ pub enum Part {
     Routines,
     /// Bodies of triggers.
     Triggers,
-    /// Expressions of columns.
+    /// Expressions of columns, and those that number rows.
     Columns,
 }
 
@@ -67,6 +67,12 @@ pub struct Reading {
     functions: HashMap<u64, Effects>,
     procedures: HashMap<u64, Effects>,
     bodies: Vec<Body>,
+    /// Columns that number the rows of tables.
+    numbered: HashMap<u64, Vec<u64>>,
+    /// Views, whose tables' rows may get numbers.
+    views: Vec<u64>,
+    /// Tables with triggers, which may give rows their numbers.
+    triggered: Vec<u64>,
 }
 
 /// A definition.
@@ -124,9 +130,19 @@ impl Reading {
         let unseen = std::mem::take(&mut self.unseen);
         for table in unseen.into_iter().filter(|_| !self.shows_triggers) {
             self.relations.entry(table).or_default().write.insert(OF_UNKNOWN_TABLE);
+            self.triggered.push(table);
         }
         let Self { relations, functions, procedures, bodies, .. } = self;
-        let mut catalog = Catalog { relations, functions, procedures };
+        let mut numbered: HashMap<_, _> =
+            self.views.into_iter().map(|view| (view, Numbered::Any)).collect();
+        for (table, columns) in self.numbered {
+            let by = match self.triggered.contains(&table) {
+                true => Numbered::Any,
+                false => Numbered::By(columns),
+            };
+            numbered.entry(table).or_insert(by);
+        }
+        let mut catalog = Catalog { relations, functions, procedures, numbered };
         // each round adds an effect to one of them at least, and there are only so many
         while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
         Some(catalog)
@@ -150,6 +166,7 @@ impl Reading {
             }
             Part::Views => {
                 self.relations.entry(key).or_default();
+                self.views.push(key);
                 self.define(Of::View(key), text, Modes::default());
             }
             Part::Routines => {
@@ -167,7 +184,13 @@ impl Reading {
                     self.relations.insert(key, Code { read: any, write: any });
                 }
             }
-            Part::Triggers => self.define(Of::Trigger(key), text, modes),
+            Part::Triggers => {
+                self.triggered.push(key);
+                self.define(Of::Trigger(key), text, modes);
+            }
+            Part::Columns if first == b"NUMBER" => {
+                self.numbered.entry(key).or_default().push(super::key(text));
+            }
             Part::Columns if first.is_empty() => self.define(Of::Default(key), text, modes),
             Part::Columns => self.define(Of::Generated(key), text, modes),
         }
@@ -291,5 +314,8 @@ const COLUMNS: &str = "SELECT '', CAST(TABLE_NAME AS BINARY), '', CAST(COLUMN_DE
     UNION ALL \
     SELECT 'GENERATED', CAST(TABLE_NAME AS BINARY), '', CAST(GENERATION_EXPRESSION AS BINARY) \
     FROM information_schema.COLUMNS WHERE GENERATION_EXPRESSION <> '' \
+    AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
+    UNION ALL SELECT 'NUMBER', CAST(TABLE_NAME AS BINARY), '', CAST(COLUMN_NAME AS BINARY) \
+    FROM information_schema.COLUMNS WHERE EXTRA LIKE '%auto_increment%' \
     AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
     LIMIT 1000000";

@@ -72,6 +72,8 @@ fn everything() -> Vec<Told<'static>> {
                 ["test", "logged", "", ""],
                 ["test", "drawn", "", ""],
                 ["test", "computed", "", ""],
+                ["test", "counted", "", ""],
+                ["test", "stamped", "", ""],
             ],
         ),
         (
@@ -97,12 +99,20 @@ fn everything() -> Vec<Told<'static>> {
                 ["PROCEDURE", "defining", "", "ALTER TABLE t ADD b INT"],
             ],
         ),
-        (Part::Triggers, &[["", "logged", "", "SET NEW.by = LAST_INSERT_ID()"]]),
+        (
+            Part::Triggers,
+            &[
+                ["", "logged", "", "SET NEW.by = LAST_INSERT_ID()"],
+                ["", "stamped", "", "SET NEW.id = 5"],
+            ],
+        ),
         (
             Part::Columns,
             &[
                 ["", "drawn", "", "nextval(`test`.`sq`)"],
                 ["GENERATED", "computed", "", "connection_id()"],
+                ["NUMBER", "counted", "", "Id"],
+                ["NUMBER", "stamped", "", "id"],
             ],
         ),
     ]
@@ -133,6 +143,7 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
         ("INSERT INTO logged (a) VALUES (1)", &["READS_LAST_INSERT_ID"]),
         ("UPDATE of_logged SET a = 1", &["READS_LAST_INSERT_ID"]),
         ("SELECT 1; DELETE FROM logged", &["READS_LAST_INSERT_ID"]),
+        ("INSERT INTO of_logged (a) VALUES (1)", &["READS_LAST_INSERT_ID", "GIVES_INSERT_ID"]),
         ("INSERT INTO drawn (n) VALUES (1)", &["SEQUENCE", "STORED_CODE"]),
         ("SELECT * FROM drawn", &[]),
         ("SELECT * FROM computed", &["CONNECTION_ID"]),
@@ -160,9 +171,9 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
     let again = |catalog| Finished { catalog, definitions: 3, began_us: 30, now_us: 40 };
     let mut none = Known::new("app".into(), HostgroupId(0));
-    for text in ["SELECT a FROM t", "INSERT INTO t VALUES (1)"] {
-        assert_eq!(reach(&mut none, text, 0), (careful.to_vec(), false), "{text}");
-    }
+    assert_eq!(reach(&mut none, "SELECT a FROM t", 0), (careful.to_vec(), false));
+    let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
+    assert_eq!(reach(&mut none, "INSERT INTO t VALUES (1)", 0), (gives.to_vec(), false));
     assert_eq!(reach(&mut none, "SELECT mine(1)", 0), (any.clone(), false));
     assert_eq!(reach(&mut none, "SELECT 1 + COUNT(*)", 0), (vec![], false));
     let mut known = known(catalog(&everything()));
@@ -183,6 +194,37 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     known.finish(again(Ok(catalog(&everything()))), 2);
     assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
     assert_eq!(foreign, (careful.to_vec(), false));
+}
+
+#[test]
+fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
+    use InsertId::{Asked, ByRows, Kept, Told};
+    let updates = "ON DUPLICATE KEY UPDATE a = 2";
+    let table = [
+        ("INSERT INTO t VALUES (5)", Told, Told),
+        ("INSERT INTO counted (a) VALUES (1), (2)", Told, Told),
+        ("REPLACE counted (id, a) VALUES (5, 1)", Kept, Asked),
+        ("INSERT INTO counted (id, a) VALUES (NULL, 1)", Asked, Asked),
+        ("INSERT INTO counted VALUES (5, 1)", Asked, Asked),
+        (&format!("INSERT INTO counted (a) VALUES (1) {updates}"), ByRows, ByRows),
+        (&format!("INSERT INTO counted (a) VALUES (1), (2) {updates}"), Asked, Asked),
+        (&format!("INSERT INTO counted (id) VALUES (5), (6) {updates}"), Kept, Asked),
+        ("INSERT INTO stamped (a) VALUES (1)", Asked, Asked),
+        ("INSERT INTO plain (a) VALUES (1)", Asked, Asked),
+        ("INSERT INTO nobody_knows (a) VALUES (1)", Asked, Asked),
+        ("UPDATE counted SET id = REPLACE(a, 1, 2)", Told, Told),
+        ("UPDATE t SET a = 1; INSERT INTO t VALUES (1)", Asked, Asked),
+        ("SELECT 1; DELETE FROM t", Told, Told),
+    ];
+    let known = known(catalog(&everything()));
+    for (text, expected, by_digest) in table {
+        let naming = Naming::of(&sql::facts(text.as_bytes()));
+        let asked = super::Asked::new(text.as_bytes(), (Modes::default(), naming));
+        assert_eq!(known.insert_id(&asked, 3, Given::Number), expected, "{text}");
+        assert_eq!(known.insert_id(&asked, 3, Given::Anything), by_digest, "{text}");
+        let not_yet = known.insert_id(&asked, 4, Given::Number);
+        assert_eq!(not_yet == Told, naming == Naming::Writes || text.starts_with("SELECT"));
+    }
 }
 
 #[test]

@@ -166,7 +166,9 @@ impl Proxy {
     /// diagnostics there.
     pub(crate) fn ask_insert_id_behind(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         // what reads it as well may be told it by an OK
-        let is_sure = job.effects == Effects::SETS_LAST_INSERT_ID && job.upload.is_none();
+        let is_one =
+            [Effects::SETS_LAST_INSERT_ID, Effects::GIVES_INSERT_ID].contains(&job.effects);
+        let is_sure = is_one && job.upload.is_none();
         let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
             return;
         };

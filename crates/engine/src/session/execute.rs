@@ -6,13 +6,15 @@ use wire::execute::cursor;
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
+use crate::catalog::InsertId;
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
+use crate::route::Route;
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
-use crate::session::query::without_ignored;
+use crate::session::query::{MAY_GIVE_INSERT_ID, without_ignored};
 use crate::session::stmt::Handle;
 use crate::session::ties::ENDING;
 use crate::session::{Job, What};
@@ -70,22 +72,24 @@ impl Proxy {
             false => Some(&*handle),
         };
         let Some(handle) = handle else { return };
-        let text = handle.text.clone();
+        let (text, tied) = (handle.text.clone(), handle.data.or(handle.only));
         let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
-        let tied = handle.data.or(handle.only);
-        let reach = self.reach_of_handle(id, stmt, route.destination);
-        let effects = text.effects | reach;
-        let holds = text.holds.union(holds::of_effects(reach));
-        let holds = without_ignored(holds, &route);
+        let (mut insert_id, mut reach) =
+            (InsertId::Told, self.reach_of_handle(id, stmt, route.destination));
+        if text.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
+            let routed = (&route, upload.is_some());
+            (insert_id, reach) = self.insert_id_of_execution(id, (stmt, raw), reach, routed);
+        }
+        let holds = without_ignored(text.holds.union(holds::of_effects(reach)), &route);
         let conduct = text.conduct(holds).reaching(reach);
         let shareable = plain && text.shareable && reach.is_empty() && upload.is_none();
-        let repeatable = text.repeatable && reach.is_empty();
         let job = Job {
-            repeatable,
-            effects,
+            repeatable: text.repeatable && reach.is_empty(),
+            effects: text.effects | reach,
             holds,
-            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID)
+            needs_insert_id: (text.effects | reach).intersects(Effects::READS_LAST_INSERT_ID)
                 || holds.intersects(Holds::LAST_INSERT_ID),
+            insert_id,
             upload,
             sharing: Self::sharing_of(shareable, &route),
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
@@ -96,6 +100,27 @@ impl Proxy {
             None => self.begin_after(id, route.delay_ms, job, &placing),
             Some(lane) => self.run_tied(id, lane, job),
         }
+    }
+
+    /// The same as of a text with the values of an execution in it, where a text can have those.
+    #[cold]
+    fn insert_id_of_execution(
+        &mut self,
+        id: SessionId,
+        (stmt, raw): (ClientStmtId, &[u8]),
+        reach: Effects,
+        routed: (&Route, bool),
+    ) -> (InsertId, Effects) {
+        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
+            return (InsertId::Asked, reach);
+        };
+        let text = handle.text.clone();
+        let execute = raw.get(HEADER_BYTES..).filter(|_| handle.is_free());
+        let spelled =
+            execute.and_then(|execute| spelled(&text.text, execute, handle.params, &handle.types));
+        let how = (text.state.modes(), text.naming);
+        let text_then = spelled.as_deref().unwrap_or(&text.text);
+        self.insert_id_of(id, (text_then, how), (text.effects, reach), routed)
     }
 
     /// The text that does what an execution of a `SET` does: that can be followed, and its answer

@@ -30,7 +30,7 @@ use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::frame::Span;
 use wire::{Caps, Status};
 
-use crate::catalog::CatalogId;
+use crate::catalog::{CatalogId, InsertId};
 use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
@@ -140,6 +140,8 @@ pub(crate) struct Job {
     /// The session's last insert id is set in front of it: it asks for that, or for warnings,
     /// which the `SET` clears of what others left.
     pub needs_insert_id: bool,
+    /// What the session's last insert id is afterwards.
+    pub insert_id: InsertId,
     /// The rest of a command that is longer than what is kept.
     pub upload: Option<Span>,
     /// Time it may run, in microseconds.
@@ -171,6 +173,7 @@ impl Job {
             retries_left: route.retries,
             mends_left: MENDS_MAX,
             needs_insert_id: false,
+            insert_id: InsertId::Told,
             upload: None,
             timeout_us: match route.timeout_ms {
                 0 => u64::MAX,
@@ -181,6 +184,16 @@ impl Job {
             fresh: route.create_new_connection,
             sharing: share::Sharing::Never,
         }
+    }
+
+    /// The last insert id that the end of its reply tells for sure.
+    pub(crate) fn insert_id_told(&self, end: &wire::result::End) -> Option<u64> {
+        let is_told = match self.insert_id {
+            InsertId::Told => true,
+            InsertId::ByRows => end.row_count == 1,
+            InsertId::Kept | InsertId::Asked => false,
+        };
+        (is_told && end.last_insert_id != 0).then_some(end.last_insert_id)
     }
 
     /// Whether the client waits for an answer.

@@ -6,6 +6,7 @@ use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
+use crate::catalog::{InsertId, Naming};
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
@@ -80,6 +81,8 @@ impl Proxy {
             Some(_) => without_results(facts.effects, has_id),
             None => facts.effects,
         };
+        let whole = (text, upload.is_some());
+        let (insert_id, reach) = self.insert_id_of_text(id, whole, &facts, (effects, reach), route);
         let facts = Facts { effects: effects | reach, ..facts };
         let mut holds = holds_of(&facts, text);
         let (mut what, modes) = (What::Plain, self.modes(id));
@@ -99,18 +102,17 @@ impl Proxy {
         if facts.verb == Verb::DropDatabase && self.drops_another_schema(id, text) {
             holds.set(Holds::SET, false);
         }
+        let is_shareable = is_shareable(facts.verb, facts.effects) && modes.read_as_default(text);
         let job = Job {
             repeatable: sql::is_read_only(&facts),
             effects: facts.effects,
             holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID)
                 || holds.intersects(Holds::LAST_INSERT_ID),
+            insert_id,
             upload,
             // what is a name to the server counts as a value in the digest
-            sharing: Self::sharing_of(
-                is_shareable(facts.verb, facts.effects) && modes.read_as_default(text),
-                route,
-            ),
+            sharing: Self::sharing_of(is_shareable, route),
             ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {
@@ -125,6 +127,47 @@ impl Proxy {
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.begin_after(id, route.delay_ms, job, &placing);
         self.mirror(copy);
+    }
+
+    /// What the last insert id is after a text, and what the text reaches besides; `cut` tells that
+    /// only its beginning is there.
+    fn insert_id_of_text(
+        &mut self,
+        id: SessionId,
+        (text, cut): (&[u8], bool),
+        facts: &Facts,
+        (own, reach): (Effects, Effects),
+        route: &Route,
+    ) -> (InsertId, Effects) {
+        if !own.union(reach).intersects(MAY_GIVE_INSERT_ID) {
+            return (InsertId::Told, reach);
+        }
+        let how = (self.modes(id), Naming::of(facts));
+        self.insert_id_of(id, (text, how), (own, reach), (route, cut))
+    }
+
+    /// The same of a text that may give numbers to rows: where it certainly does, or does not,
+    /// nothing has to be asked.
+    #[cold]
+    pub(crate) fn insert_id_of(
+        &mut self,
+        id: SessionId,
+        (text, how): (&[u8], (Modes, Naming)),
+        (own, reach): (Effects, Effects),
+        (route, cut): (&Route, bool),
+    ) -> (InsertId, Effects) {
+        if cut || own.intersects(Effects::TEXT_EXECUTE) {
+            return (InsertId::Asked, reach);
+        }
+        match self.insert_id_after(id, text, how, route.destination) {
+            // it may set the id as well
+            known @ (InsertId::Kept | InsertId::ByRows)
+                if !own.intersects(Effects::SETS_LAST_INSERT_ID) =>
+            {
+                (known, reach.without(Effects::GIVES_INSERT_ID))
+            }
+            _ => (InsertId::Asked, reach),
+        }
     }
 
     /// Answers a statement, or refuses it, that no server has to see.
@@ -417,6 +460,10 @@ pub(crate) const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
     .union(Effects::UNCLEAR)
     .union(Effects::TEXT_PREPARE)
     .union(Effects::TEXT_EXECUTE);
+
+/// An OK may tell an id that is not the last insert id.
+pub(crate) const MAY_GIVE_INSERT_ID: Effects =
+    Effects::GIVES_INSERT_ID.union(Effects::TEXT_EXECUTE);
 
 /// The reasons to keep a lane that its route leaves of those that a text gives.
 pub(crate) fn without_ignored(mut holds: Holds, route: &Route) -> Holds {

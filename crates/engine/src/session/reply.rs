@@ -419,9 +419,7 @@ impl Session {
         if end.resultsets > 0 && !self.lists_diagnostics(job) {
             self.last.found_rows = end.rows.saturating_sub(end.rows_before);
         }
-        if end.last_insert_id != 0 {
-            self.last.insert_id = end.last_insert_id;
-        }
+        self.last.insert_id = job.insert_id_told(end).unwrap_or(self.last.insert_id);
     }
 }
 

@@ -8,6 +8,7 @@ use wire::Status;
 use wire::frame;
 use wire::result::End as ReplyEnd;
 
+use crate::catalog::InsertId;
 use crate::holds::{self, Ended, Fate, Holds, How};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane};
@@ -20,7 +21,7 @@ use crate::snapshot::Snapshot;
 impl Proxy {
     /// Brings the session's and the lane's state up to date with a command that succeeded.
     fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job, end: &ReplyEnd) {
-        if end.last_insert_id != 0 {
+        if job.insert_id_told(end).is_some() {
             self.insert_id_told(id, Some(lane_id));
         }
         let schema = match job.what {
@@ -191,13 +192,14 @@ impl Outcome {
 /// Reasons that a text gives and that its server has taken away by telling what they are about:
 /// that is replayed. What it is being asked for is awaited.
 fn told(lane: &Lane, job: &Job, outcome: &Outcome) -> Holds {
-    let given = job.effects.intersects(Effects::SETS_LAST_INSERT_ID);
-    match outcome {
-        Outcome::Done(end) if given && end.ok_only && end.last_insert_id != 0 => {
-            if lane.is_asked() { Holds::NONE } else { Holds::LAST_INSERT_ID }
+    let is_told = match outcome {
+        Outcome::Done(end) if job.insert_id == InsertId::Asked => end.last_insert_id == 0,
+        Outcome::Done(end) if job.effects.intersects(Effects::SETS_LAST_INSERT_ID) => {
+            end.ok_only && end.last_insert_id != 0
         }
-        _ => Holds::NONE,
-    }
+        _ => false,
+    };
+    if is_told && !lane.is_asked() { Holds::LAST_INSERT_ID } else { Holds::NONE }
 }
 
 /// Whether the session's connections may be shared, by its rules.

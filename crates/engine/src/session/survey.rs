@@ -4,12 +4,12 @@
 //! What is known is `catalog`'s; when a lane is free for a reading, and when a statement has to be
 //! judged anew, is decided here.
 
-use sql::{Effects, Facts, Modes, Reach};
+use sql::{Effects, Facts, Given, Modes, Reach};
 use wire::result::Event;
 use wire::{Caps, Status};
 
 use crate::catalog::{
-    Asked, CatalogId, Catalogs, Finished, Known, Naming, PARTS, Part, Reading, Untold,
+    Asked, CatalogId, Catalogs, Finished, InsertId, Known, Naming, PARTS, Part, Reading, Untold,
 };
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
@@ -125,6 +125,20 @@ impl Proxy {
         self.reach_in(catalog, text, (self.modes(id), Naming::of(facts))).0
     }
 
+    /// What the last insert id is after a text whose rows may have come with their numbers.
+    pub(crate) fn insert_id_after(
+        &mut self,
+        id: SessionId,
+        text: &[u8],
+        how: (Modes, Naming),
+        destination: Option<HostgroupId>,
+    ) -> InsertId {
+        let Some(catalog) = self.catalog_of(id, destination) else { return InsertId::Told };
+        let (asked, definitions) = (Asked::new(text, how), self.offer.stmts.code());
+        let known = self.surveys.catalogs.get(catalog);
+        known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, Given::Number))
+    }
+
     /// A statement that may have changed definitions has ended.
     pub(crate) fn follow_definitions(&mut self, job: &Job) {
         if job.effects.intersects(CHANGES_RESULTS) {
@@ -136,14 +150,9 @@ impl Proxy {
         }
     }
 
-    fn reach_in(
-        &mut self,
-        id: CatalogId,
-        text: &[u8],
-        (modes, naming): (Modes, Naming),
-    ) -> (Effects, bool) {
+    fn reach_in(&mut self, id: CatalogId, text: &[u8], how: (Modes, Naming)) -> (Effects, bool) {
         let definitions = self.offer.stmts.code();
-        let asked = Asked { text, modes, naming };
+        let asked = Asked::new(text, how);
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
         let (effects, is_sure) = known.reach(&asked, definitions);
         if !is_sure {
