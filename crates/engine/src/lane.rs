@@ -39,6 +39,8 @@ pub enum Lease {
     Shared,
     /// Nobody's: the proxy tests or resets it.
     Upkeep,
+    /// The same, and that session's client waits until what the session left there is cleared away.
+    Clearing(SessionId),
     /// One session's for good: bytes are relayed without looking.
     Relay(SessionId),
     /// Opened to kill a query of another connection, by the server's id; closed afterwards.
@@ -84,6 +86,8 @@ pub enum Upkeep {
     IdleMax,
     /// `COM_RESET_CONNECTION`.
     Reset,
+    /// Which schema it is in, behind a reset.
+    Schema,
     /// `SET NAMES` after it, for servers go back to different character sets.
     Names,
     /// The operator's statement for new connections (`mysql-init_connect`).
@@ -325,6 +329,11 @@ impl Lane {
     /// Whose reply comes next.
     pub fn next_owner(&self) -> Option<Owner> {
         self.queue.front().map(|head| head.owner)
+    }
+
+    /// Whether a reply is on its way that is for this owner.
+    pub fn is_owed(&self, owner: Owner) -> bool {
+        self.queue.iter().any(|command| command.owner == owner)
     }
 
     /// While it is shared: it takes no further command; if it took none already, that is why.

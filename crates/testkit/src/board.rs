@@ -26,6 +26,8 @@ pub struct Board {
     pub connections: BTreeMap<u32, u32>,
     /// Sessions that somebody asked to be killed, or their queries.
     pub kills_asked: BTreeSet<u32>,
+    /// By which command a session was told last, with OK, that it begins anew.
+    pub anew: BTreeMap<u32, u32>,
     /// How often each write was executed.
     pub writes: BTreeMap<(u32, u32), u32>,
     /// Executions whose statement the server did not have any more.

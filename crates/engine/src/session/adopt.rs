@@ -102,7 +102,7 @@ impl Proxy {
             Lease::Idle | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             Lease::Shared => lane.close_unfit(),
-            Lease::Exclusive(_) => lane.marks.single_use = true,
+            Lease::Exclusive(_) | Lease::Clearing(_) => lane.marks.single_use = true,
             Lease::Relay(_) | Lease::Errand(_) => {}
         }
     }
@@ -155,7 +155,7 @@ impl Proxy {
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
             Lease::Shared => lane.close_unfit(),
-            Lease::Exclusive(_) | Lease::Relay(_) | Lease::Errand(_) => {}
+            Lease::Exclusive(_) | Lease::Clearing(_) | Lease::Relay(_) | Lease::Errand(_) => {}
         }
     }
 

@@ -50,6 +50,7 @@ impl Proxy {
                     }
                 }
                 Phase::Unjudged(_)
+                | Phase::Clearing(_)
                 | Phase::Delayed(_)
                 | Phase::Waiting(_)
                 | Phase::Dialing { .. } => self.hold_input(id, rest),

@@ -100,6 +100,7 @@ impl Proxy {
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
+            Phase::Clearing(_) => self.go_on_cleared(id),
             Phase::Waiting(_) => self.look_again(id),
             Phase::Delayed(_) => self.check_delay(id),
             Phase::Idle | Phase::Relaying(_) => self.check_idle_time(id),
@@ -245,7 +246,7 @@ impl Proxy {
             let server = lane.server.index;
             self.close_lane(id);
             self.errand_over(server, thread_id, Errand::Told);
-        } else if lane.lease == Lease::Upkeep {
+        } else if matches!(lane.lease, Lease::Upkeep | Lease::Clearing(_)) {
             self.check_upkeep(id);
         } else {
             self.check_diagnostics(id);

@@ -33,13 +33,8 @@ const LASTING: Status =
     Status::AUTOCOMMIT.union(Status::NO_BACKSLASH_ESCAPES).union(Status::ANSI_QUOTES);
 
 impl Proxy {
-    /// A part of the answer to the question.
-    pub(crate) fn note_answer_about_defaults(
-        &mut self,
-        id: LaneId,
-        range: Range<usize>,
-        bytes: &[u8],
-    ) {
+    /// A part of the answer to a question of the proxy's own.
+    pub(crate) fn note_upkeep_answer(&mut self, id: LaneId, range: Range<usize>, bytes: &[u8]) {
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.answer.extend_from_slice(bytes.get(range).unwrap_or_default());
         }

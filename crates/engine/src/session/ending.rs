@@ -155,7 +155,7 @@ impl Proxy {
             Some(Phase::Delayed(delayed)) => owes(&delayed.job),
             Some(Phase::Waiting(waiting)) => owes(&waiting.job),
             Some(Phase::Running(running)) => owes(&running.job),
-            Some(Phase::Discarding { .. }) => true,
+            Some(Phase::Discarding { .. } | Phase::Clearing(None)) => true,
             _ => false,
         }
     }
@@ -178,14 +178,19 @@ impl Proxy {
         if let Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } = session.phase {
             self.close_lane(lane);
         }
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let held = std::mem::take(&mut session.held);
-        session.ties = None;
-        self.forget_handles(id);
-        for held in held {
+        for held in self.take_lanes(id) {
             let fate = self.fate_of(&held, true);
             self.part_with(held.lane, fate);
         }
+    }
+
+    /// Takes from a session every lane that it holds, and what goes with them.
+    pub(crate) fn take_lanes(&mut self, id: SessionId) -> Vec<Held> {
+        let Some(session) = self.sessions.get_mut(id) else { return Vec::new() };
+        let held = std::mem::take(&mut session.held);
+        session.ties = None;
+        self.forget_handles(id);
+        held
     }
 
     /// What becomes of a lane that a session keeps; `for_good` where it gives up all it has.
@@ -238,6 +243,7 @@ impl Proxy {
     pub(crate) fn end_lane(&mut self, lane_id: LaneId) -> Option<Lane> {
         let lane = self.lanes.remove(lane_id)?;
         self.warned.remove(lane.server.index, lane_id);
+        self.clearing_lost(&lane);
         lane.server.gauge.give_permit();
         if lane.login.is_some() {
             lane.server.gauge.end_dial();
@@ -251,7 +257,7 @@ impl Proxy {
 
     /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
     pub(crate) fn on_reset(&mut self, id: SessionId) {
-        self.release_all(id);
+        self.clear_all(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.told_any_change = false;
         session.serving.next_flag = 0;
@@ -262,7 +268,7 @@ impl Proxy {
         }
         session.class = session.caps.intersect(CLASS);
         session.last = LastResults { told: session.auth.told, ..LastResults::default() };
-        self.answer_ok(id);
+        self.answer_reset(id);
     }
 
     /// `COM_CHANGE_USER`.
@@ -282,7 +288,10 @@ impl Proxy {
         }
         let done = match session.phase {
             Phase::Idle => !session.in_transaction(),
-            Phase::Greeting { .. } | Phase::Login(_) | Phase::Unjudged(_) => true,
+            Phase::Greeting { .. }
+            | Phase::Login(_)
+            | Phase::Unjudged(_)
+            | Phase::Clearing(Some(_)) => true,
             _ => false,
         };
         if done {

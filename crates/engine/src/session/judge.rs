@@ -148,7 +148,7 @@ impl Proxy {
             self.offer.guesses.give_back(who, limits);
         }
         match worth {
-            Worth::Right => self.accept_login(id, &login),
+            Worth::Right => self.accept_login(id, login),
             Worth::Wrong => self.deny(id, &login),
             Worth::Unknown { .. } => self.ask_for_password(id, login),
         }

@@ -18,7 +18,7 @@ use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::{LastResults, Phase};
+use crate::session::{LastResults, Phase, Session};
 use crate::users::Account;
 
 /// What is being waited for in the middle of an authentication.
@@ -216,7 +216,7 @@ impl Proxy {
             expect: Expect::Response,
             seq: 1,
         };
-        self.release_all(id);
+        self.clear_all(id, false);
         self.leave_account(id);
         let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
@@ -285,8 +285,11 @@ impl Proxy {
         }
     }
 
-    pub(super) fn accept_login(&mut self, id: SessionId, login: &Login) {
-        let Some(account) = login.account.clone() else { return self.deny(id, login) };
+    pub(super) fn accept_login(&mut self, id: SessionId, login: Box<Login>) {
+        if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
+            return self.keep_login(id, login);
+        }
+        let Some(account) = login.account.clone() else { return self.deny(id, &login) };
         if let Err(current) = account.admit() {
             self.stats.denied_max_user_connections += 1;
             let error = error::too_many_user_connections(&account.name, current);

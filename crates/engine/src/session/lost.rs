@@ -84,7 +84,9 @@ impl Proxy {
                 self.errand_over(server.index, thread_id, Errand::Told);
             }
             Lease::Shared => self.lose_shared(lane_id, fault, error_seq),
-            Lease::Dialing(_) | Lease::Idle | Lease::Upkeep => self.forget(lane_id),
+            Lease::Dialing(_) | Lease::Idle | Lease::Upkeep | Lease::Clearing(_) => {
+                self.forget(lane_id);
+            }
         }
     }
 

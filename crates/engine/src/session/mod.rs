@@ -4,8 +4,8 @@
 //! each hold one thing that happens to it:
 //!
 //! - coming and going: `login` with `judge` (passwords), `schema` and `defaults` (what servers
-//!   begin with), `ending`, `abandon` (after a panic), `kill` with `kill_text`, `deadline`, and
-//!   `parting` for clients that send nothing more;
+//!   begin with), `ending`, `clear` (before a session begins anew), `abandon` (after a panic),
+//!   `kill` with `kill_text`, `deadline`, and `parting` for clients that send nothing more;
 //! - a command: `command`, `long` (more than is kept), `query`, `stmt` with `prepare` and `execute`
 //!   (prepared statements), `replication` (binary logs), `infile`, `delay`, `local` (answers of the
 //!   proxy's own);
@@ -46,6 +46,7 @@ mod abandon;
 mod adopt;
 mod asked;
 mod checkout;
+mod clear;
 mod command;
 mod deadline;
 mod defaults;
@@ -276,6 +277,8 @@ pub(crate) enum Phase {
     Unjudged(Unjudged),
     /// For a command.
     Idle,
+    /// For what it left on lanes to be cleared away; then a login goes on, or a reset is answered.
+    Clearing(Option<Box<Login>>),
     /// For its time: a rule makes it wait.
     Delayed(delay::Delayed),
     /// For a lane.
@@ -305,6 +308,7 @@ impl Phase {
             Self::Login(_) => "authenticating",
             Self::Unjudged(_) => "held up by wrong passwords",
             Self::Idle => "idle",
+            Self::Clearing(_) => "waiting for a reset",
             Self::Delayed(_) => "delayed by a rule",
             Self::Waiting(_) => "waiting for a connection",
             Self::Running(Running { stage: Stage::Aligning { .. }, .. }) => "aligning",
@@ -372,6 +376,8 @@ pub struct Session {
     /// What it looked like after login.
     pub(crate) first: LinkState,
     pub(crate) held: Vec<Held>,
+    /// What it held and left to be cleared away.
+    pub(crate) clearing: clear::Clearing,
     pub(crate) stmts: Option<Box<Handles>>,
     /// What it made on the lane that it is tied to.
     pub(crate) ties: Option<Box<ties::Ties>>,
@@ -402,6 +408,7 @@ impl Session {
             want: blank.clone(),
             first: blank,
             held: Vec::new(),
+            clearing: clear::Clearing::default(),
             stmts: None,
             ties: None,
             last: LastResults::default(),

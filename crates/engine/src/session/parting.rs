@@ -74,7 +74,7 @@ impl Session {
     /// Whether what it does comes to an end without another byte of its client.
     fn goes_on_alone(&self) -> bool {
         match &self.phase {
-            Phase::Delayed(_) | Phase::Waiting(_) => true,
+            Phase::Clearing(_) | Phase::Delayed(_) | Phase::Waiting(_) => true,
             Phase::Running(running) => match running.stage {
                 Stage::Aligning { .. } => true,
                 Stage::Sent => running.job.upload.is_none(),

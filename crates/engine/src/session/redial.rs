@@ -60,7 +60,8 @@ impl Proxy {
             | Lease::Idle
             | Lease::Exclusive(_)
             | Lease::Shared
-            | Lease::Upkeep => {}
+            | Lease::Upkeep
+            | Lease::Clearing(_) => {}
         }
         // whoever was not let dial because too many did may try
         self.wake_first(server.hostgroup);

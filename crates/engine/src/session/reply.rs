@@ -117,7 +117,11 @@ impl Proxy {
             }
             Lease::Relay(session) => self.relay_ready(session, id),
             Lease::Errand(thread_id) => self.run_errand(id, thread_id),
-            Lease::Idle | Lease::Exclusive(_) | Lease::Shared | Lease::Upkeep => {}
+            Lease::Idle
+            | Lease::Exclusive(_)
+            | Lease::Shared
+            | Lease::Upkeep
+            | Lease::Clearing(_) => {}
         }
     }
 

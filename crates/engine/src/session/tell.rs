@@ -215,6 +215,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
     match &session.phase {
         Phase::Idle => "Sleep",
         Phase::Greeting { .. } | Phase::Login(_) | Phase::Unjudged(_) => "Connecting client",
+        Phase::Clearing(_) => "Resetting connection",
         Phase::Delayed(_) => "Delay",
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",
         Phase::Relaying(_) => "Fast forward",

@@ -202,23 +202,37 @@ impl Proxy {
 
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
     pub(crate) fn reset_lane(&mut self, lane_id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
-        let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        let charset = Charset::Collation(lane.collation.into());
-        let Some(names) = charset.statement() else { return false };
-        if surplus || !lane.may_be_passed_on() || !lane.is_quiet() {
-            return false;
-        }
-        lane.stmts.clear();
-        (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
-        lane.state = LinkState::new(lane.state.schema.clone(), charset);
+        let Some(names) = self.names_after_reset(lane_id) else { return false };
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
         self.begin_upkeep(lane_id, limit_us);
+        self.send_reset(lane_id);
+        self.begin_again(lane_id, &names);
+        true
+    }
+
+    /// What brings a lane, when it has been reset, back to the character sets of its login; `None`
+    /// where it is not to be used again.
+    pub(crate) fn names_after_reset(&self, lane_id: LaneId) -> Option<String> {
+        let lane = self.lanes.get(lane_id)?;
+        let surplus = lane.server.gauge.used() > lane.server.max_connections;
+        let goes_on = !surplus && lane.may_be_passed_on() && lane.is_quiet();
+        Charset::Collation(lane.collation.into()).statement().filter(|_| goes_on)
+    }
+
+    pub(crate) fn send_reset(&mut self, lane_id: LaneId) {
         self.send_upkeep(lane_id, Upkeep::Reset, code::RESET_CONNECTION);
-        self.send_upkeep_text(lane_id, Upkeep::Names, &names);
+    }
+
+    /// Makes a lane that is being reset what it was after its login.
+    pub(crate) fn begin_again(&mut self, lane_id: LaneId, names: &str) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        lane.stmts.clear();
+        (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
+        let charset = Charset::Collation(lane.collation.into());
+        lane.state = LinkState::new(lane.state.schema.clone(), charset);
+        self.send_upkeep_text(lane_id, Upkeep::Names, names);
         self.send_init_connect(lane_id);
         self.send_upkeep_text(lane_id, Upkeep::Defaults, QUESTION);
-        true
     }
 
     /// Sends the statement for new connections, if there is one.
@@ -301,8 +315,8 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
-        if task == Upkeep::Defaults {
-            self.note_answer_about_defaults(id, range.clone(), bytes);
+        if matches!(task, Upkeep::Defaults | Upkeep::Schema) {
+            self.note_upkeep_answer(id, range.clone(), bytes);
         }
         match (event, task) {
             (event, Upkeep::Catalog(part)) => {
@@ -342,7 +356,9 @@ impl Proxy {
                         self.upkeep_over(id);
                     }
                     Upkeep::Ping | Upkeep::Catalog(_) => self.upkeep_over(id),
-                    Upkeep::Reset | Upkeep::Names | Upkeep::InitConnect => {}
+                    Upkeep::Reset => self.reset_answered(id),
+                    Upkeep::Schema => self.schema_told(id),
+                    Upkeep::Names | Upkeep::InitConnect => {}
                     Upkeep::Defaults => {
                         self.note_defaults(id);
                         self.begins(id);

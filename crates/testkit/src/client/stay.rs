@@ -379,6 +379,10 @@ impl Stay {
         board.tell(|| format!("s{} has the answer to q{}", self.tag, expect.number));
         drop(board);
         self.model.warned = 0;
+        let begins = |effect: &Effect| matches!(effect, Effect::Reset | Effect::User(_));
+        if expect.effects.iter().any(begins) {
+            around.board.borrow_mut().anew.insert(self.tag, expect.number);
+        }
         for effect in &mut expect.effects {
             if let Effect::Prepared(handle) = effect {
                 let id = expect.masked.first_chunk().copied().unwrap_or_default();

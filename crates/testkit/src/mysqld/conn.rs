@@ -172,6 +172,18 @@ impl Conn {
         }
     }
 
+    /// Whether a session left something that is still here although it was told that it begins
+    /// anew. Of a server that fails, nobody waits for that.
+    pub(super) fn check_left(&self, board: &mut Board) {
+        for (tag, number) in self.transaction.into_iter().chain(self.pin) {
+            let told = board.anew.get(&tag).is_some_and(|anew| number <= *anew);
+            if told && !board.losses {
+                let (name, thread) = (self.server_name, self.thread);
+                board.wrong(format!("{name}/{thread}: s{tag} begins anew before q{number} ends"));
+            }
+        }
+    }
+
     /// Whether the connection looks as the statement expects it.
     pub(super) fn check(&self, meta: &Meta, of: &Mysqld, board: &mut Board) {
         self.check_owner(meta.tag, board);

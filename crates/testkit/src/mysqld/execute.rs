@@ -118,7 +118,10 @@ impl Conn {
             Command::RegisterReplica(text) => self.on_register(text),
             Command::BinlogDump(text) | Command::BinlogDumpGtid(text) => self.on_dump(text),
             Command::Ping => Reaction::Reply(self.plain_ok(&[])),
-            Command::Quit => Reaction::Close,
+            Command::Quit => {
+                self.check_left(board);
+                Reaction::Close
+            }
             other => {
                 self.complain(board, &format!("the command {}", other.name()));
                 Reaction::Reply(answer::error(1047, "Unknown command"))
@@ -133,6 +136,7 @@ impl Conn {
 
     fn on_reset(&mut self, board: &mut Board) -> Reaction {
         board.count("server: reset");
+        self.check_left(board);
         (self.autocommit, self.transaction, self.pin) = (true, None, None);
         (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
         self.stmts.clear();
@@ -169,6 +173,10 @@ impl Conn {
         }
         if text == b"SELECT @@sql_mode" {
             return Reaction::Reply(answer::value("STRICT_TRANS_TABLES", &self.voice(false)));
+        }
+        if text == b"SELECT DATABASE()" {
+            board.count("server: tells the schema");
+            return Reaction::Reply(answer::value(&self.schema, &self.voice(false)));
         }
         if text == b"SELECT LAST_INSERT_ID()" {
             board.count("server: tells the last insert id");

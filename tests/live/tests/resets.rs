@@ -1,0 +1,129 @@
+//! Whoever was told OK for `COM_RESET_CONNECTION` or `COM_CHANGE_USER` has left nothing on a server
+//! that others could meet, and is in the schema that the server says.
+
+use lab::{Cluster, Flavour};
+use live::{Proxy, Shared, client};
+use mysql::prelude::Queryable;
+use mysql::{ChangeUserOpts, Conn};
+
+static MARIADB: Shared = Shared::new("resets", Flavour::MariaDb, 0);
+static MYSQL: Shared = Shared::new("resets with MySQL", Flavour::MySql, 0);
+
+/// How often others try at once what was just given up.
+const TRIES: u32 = 1000;
+
+fn proxy(cluster: &Cluster) -> Proxy {
+    let port = cluster.primary().port;
+    Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
+             get_server_public_key = true\nstored_code = false\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+        )
+    })
+    .expect("tidegate starts")
+}
+
+fn two(port: u16) -> [Conn; 2] {
+    [(); 2].map(|()| client::connect(client::options(port)))
+}
+
+fn number(conn: &mut Conn, query: &str) -> Option<i64> {
+    conn.query_first::<Option<i64>, _>(query).expect("answered").flatten()
+}
+
+fn change_user(conn: &mut Conn) {
+    let user = ChangeUserOpts::new().with_user(Some("app".into())).with_pass(Some("app".into()));
+    conn.change_user(user.with_db_name(Some("test".into()))).expect("let in");
+}
+
+fn named_locks_are_free(shared: &'static Shared) {
+    let Some(cluster) = shared.cluster() else { return };
+    let proxy = proxy(&cluster);
+    let [mut one, mut other] = two(proxy.port);
+    for turn in 0..TRIES {
+        assert_eq!(number(&mut one, "SELECT GET_LOCK('reset', 0)"), Some(1), "{turn}");
+        if turn % 4 == 1 {
+            // its connection is closed
+            one.query_drop("SET long_query_time = RAND()").expect("set");
+        }
+        match turn % 8 {
+            7 => change_user(&mut one),
+            _ => one.reset().expect("reset"),
+        }
+        assert_eq!(number(&mut other, "SELECT GET_LOCK('reset', 0)"), Some(1), "{turn}");
+        other.query_drop("DO RELEASE_LOCK('reset')").expect("released");
+    }
+}
+
+fn rows_are_free(shared: &'static Shared) {
+    let Some(cluster) = shared.cluster() else { return };
+    let made = "DROP TABLE IF EXISTS test.resets; CREATE TABLE test.resets (id INT PRIMARY KEY); \
+                INSERT INTO test.resets VALUES (1)";
+    cluster.primary().sql(made).expect("made");
+    let proxy = proxy(&cluster);
+    let [mut one, mut other] = two(proxy.port);
+    let read = "SELECT id FROM resets FOR UPDATE";
+    for turn in 0..TRIES {
+        one.query_drop("BEGIN").expect("begun");
+        assert_eq!(number(&mut one, read), Some(1), "{turn}");
+        match turn % 8 {
+            7 => change_user(&mut one),
+            _ => one.reset().expect("reset"),
+        }
+        assert_eq!(number(&mut other, &format!("{read} NOWAIT")), Some(1), "{turn}");
+    }
+}
+
+fn the_schema_is_the_servers(shared: &'static Shared) {
+    let Some(cluster) = shared.cluster() else { return };
+    cluster.primary().sql("CREATE DATABASE IF NOT EXISTS reset_into").expect("made");
+    let proxy = proxy(&cluster);
+    let unseen = [
+        "SET session_track_schema = 0; USE reset_into",
+        "SET session_track_schema = 0; SELECT 1; USE reset_into; SELECT 2",
+        "PREPARE s FROM 'SET session_track_schema = 0'; EXECUTE s; USE reset_into; SELECT 1",
+    ];
+    for text in unseen {
+        let schemas = [cluster.primary().port, proxy.port].map(|port| {
+            let mut conn = client::connect(client::options(port));
+            conn.query_drop(text).expect("done");
+            conn.reset().expect("reset");
+            let mut schema = || conn.query_first::<String, _>("SELECT DATABASE()");
+            [(); 3].map(|()| schema().expect("answered").expect("one row"))
+        });
+        assert_eq!(schemas[0], schemas[1], "{text}");
+        assert_eq!(schemas[0][0], "reset_into", "{text}");
+    }
+}
+
+#[test]
+fn named_locks_are_free_behind_a_reset_of_mariadb() {
+    named_locks_are_free(&MARIADB);
+}
+
+#[test]
+fn named_locks_are_free_behind_a_reset_of_mysql() {
+    named_locks_are_free(&MYSQL);
+}
+
+#[test]
+fn rows_are_free_behind_a_reset_of_mariadb() {
+    rows_are_free(&MARIADB);
+}
+
+#[test]
+fn rows_are_free_behind_a_reset_of_mysql() {
+    rows_are_free(&MYSQL);
+}
+
+#[test]
+fn the_schema_is_what_mariadb_says() {
+    the_schema_is_the_servers(&MARIADB);
+}
+
+#[test]
+fn the_schema_is_what_mysql_says() {
+    the_schema_is_the_servers(&MYSQL);
+}
