@@ -193,7 +193,9 @@ impl Outcome {
 /// that is replayed. What it is being asked for is awaited.
 fn told(lane: &Lane, job: &Job, outcome: &Outcome) -> Holds {
     let is_told = match outcome {
-        Outcome::Done(end) if job.insert_id == InsertId::Asked => end.last_insert_id == 0,
+        Outcome::Done(end) if job.insert_id == InsertId::Asked => {
+            end.ok_only && end.last_insert_id == 0
+        }
         Outcome::Done(end) if job.effects.intersects(Effects::SETS_LAST_INSERT_ID) => {
             end.ok_only && end.last_insert_id != 0
         }
