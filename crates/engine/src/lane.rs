@@ -468,11 +468,12 @@ impl Lane {
         self.lease == Lease::Idle
     }
 
-    /// Whether somebody else may have it: its server is in use, no kill can hit whoever has it
-    /// next, and it was not opened for one session.
+    /// Whether somebody else may have it: its server is in use, no transaction is open there, no
+    /// kill can hit whoever has it next, and it was not opened for one session.
     pub fn may_be_passed_on(&self) -> bool {
         let marks = &self.marks;
         self.server.status == topology::Status::Online
+            && !self.status.contains(Status::IN_TRANS)
             && marks.kills == 0
             && !(marks.struck || marks.single_use)
     }

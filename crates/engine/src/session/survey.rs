@@ -335,12 +335,9 @@ impl Proxy {
             }
         };
         self.pop(id, status);
-        let Some(lane) = self.lanes.get(id).filter(|lane| lane.depth() == 0) else { return };
-        let in_trans = lane.status.contains(Status::IN_TRANS);
-        self.end_survey(id, Untold::Refused);
-        match in_trans {
-            true => self.drop_lane(id),
-            false => self.upkeep_over(id),
+        if self.lanes.get(id).is_some_and(|lane| lane.depth() == 0) {
+            self.end_survey(id, Untold::Refused);
+            self.upkeep_over(id);
         }
     }
 
