@@ -12,7 +12,7 @@ use wire::reply::{
 use wire::value::Value;
 use wire::{Caps, Status};
 
-use crate::meta::{Kind, Meta};
+use crate::meta::{Counts, Kind, Meta};
 
 /// Who answers, and how.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,23 @@ pub fn parameter() -> ColumnDef<'static> {
 /// The insert id that a write makes; 0 when it makes none.
 pub fn insert_id(meta: &Meta) -> u64 {
     u64::from(meta.shape.rows.min(1)) * (u64::from(meta.tag) * 1000 + u64::from(meta.number))
+}
+
+/// What a statement comes to; `None` where nobody asks for it.
+pub(crate) fn counts(meta: &Meta) -> Option<Counts> {
+    match meta.shape.kind {
+        Kind::Rows => Some(Counts { found: Some(meta.shape.rows.into()), affected: -1 }),
+        Kind::Write => Some(Counts { found: None, affected: meta.number.into() }),
+        _ => None,
+    }
+}
+
+/// What a read says that has the whole counted of which it wants a part.
+pub(crate) const CALCULATES: &str = "SQL_CALC_FOUND_ROWS";
+
+/// How many rows there are of which so many are wanted.
+pub(crate) fn of_whole(rows: u32) -> u64 {
+    u64::from(rows) + 1000
 }
 
 /// The whole answer, framed. For a file: only the request; the end is [`file_taken`].

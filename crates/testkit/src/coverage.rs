@@ -49,7 +49,7 @@ const NEVER: [&str; 4] =
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 86] = [
+const HAPPENS: [&str; 89] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -69,6 +69,7 @@ const HAPPENS: [&str; 86] = [
     "client: says no more",
     "client: turned away",
     "close statement",
+    "counts",
     "delayed",
     "end",
     "execute",
@@ -123,6 +124,7 @@ const HAPPENS: [&str; 86] = [
     "server: says no more",
     "server: settings",
     "server: settings replayed",
+    "server: tells counts",
     "server: tells of warnings",
     "server: tells the last insert id",
     "server: wants a statement prepared anew",
@@ -135,5 +137,6 @@ const HAPPENS: [&str; 86] = [
     "warned?",
     "warnings",
     "wordy read",
+    "whole count",
     "write",
 ];

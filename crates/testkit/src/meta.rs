@@ -110,6 +110,15 @@ impl fmt::Display for Home {
     }
 }
 
+/// What the statement before came to, as a session may ask for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// `FOUND_ROWS()`; `None` where that is an earlier statement's.
+    pub found: Option<u64>,
+    /// `ROW_COUNT()`.
+    pub affected: i64,
+}
+
 /// A statement's words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meta {
@@ -127,6 +136,8 @@ pub struct Meta {
     pub insert_id: Option<u64>,
     /// The statement whose warnings it asks for; 0 for none.
     pub warned: u32,
+    /// What the statement before came to, which it asks for.
+    pub counts: Option<Counts>,
     /// The answer.
     pub shape: Shape,
 }
@@ -150,7 +161,10 @@ impl fmt::Display for Meta {
             shape.results,
             shape.warnings,
             bearing.settings,
-        )
+        )?;
+        let Some(counts) = self.counts else { return Ok(()) };
+        let found = counts.found.map_or(-1, |found| found as i64);
+        write!(f, " fr={found} rc={}", counts.affected)
     }
 }
 
@@ -194,6 +208,12 @@ impl Meta {
             warnings: word("wa")?.parse().ok()?,
         };
         let settings = word("st").unwrap_or("-").into();
+        let found = word("fr").and_then(|found| found.parse::<i64>().ok());
+        let affected = word("rc").and_then(|affected| affected.parse().ok());
+        let counts = found.zip(affected).map(|(found, affected)| {
+            let found = u64::try_from(found).ok();
+            Counts { found, affected }
+        });
         Some(Self {
             tag,
             number,
@@ -202,6 +222,7 @@ impl Meta {
             pins,
             insert_id: u64::try_from(insert_id).ok(),
             warned,
+            counts,
             shape,
         })
     }
@@ -229,6 +250,7 @@ mod tests {
             pins: false,
             insert_id: Some(9),
             warned: 1,
+            counts: Some(Counts { found: None, affected: -1 }),
             shape: Shape { kind: Kind::Break, rows: 5, width: 70, results: 2, warnings: 1 },
         };
         assert_eq!(Meta::in_text(format!("SELECT /*{meta}*/ 1").as_bytes()), Some(meta));

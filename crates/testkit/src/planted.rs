@@ -27,6 +27,12 @@ pub enum Planted {
     ChangeInRowsNotTold,
     /// What a session set is taken to be so on a connection where it is not.
     StateNotReplayed,
+    /// What a session's last insert id is taken to be so on a connection where it is another one's.
+    InsertIdNotBrought,
+    /// What a session's statement before came to is taken for what its connection's came to.
+    CountsOfOthers,
+    /// A connection is taken to be like a new one, and keeps what a session left on it.
+    ResetNotDone,
     /// An execution goes without parameter types to where it is the first.
     TypesNotAdded,
     /// An execution relies on the parameter types of one before it whose answer is not known.

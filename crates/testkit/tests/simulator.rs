@@ -97,6 +97,19 @@ fn sim_finds_state_that_is_not_replayed() {
 }
 
 #[test]
+fn sim_finds_what_another_session_left_on_a_connection() {
+    let table = [
+        (Planted::StateNotReplayed, " found settings @"),
+        (Planted::InsertIdNotBrought, " found insert id "),
+        (Planted::CountsOfOthers, " found counts "),
+        (Planted::ResetNotDone, " meets session state of "),
+    ];
+    for (bug, says) in table {
+        println!("{bug:?}: {}", found_as(bug, says).expect("within 1,000 seeds"));
+    }
+}
+
+#[test]
 fn sim_finds_a_change_that_the_server_does_not_tell() {
     let failure = found_as(Planted::ChangeNotTold, " found pin ").expect("within 1,000 seeds");
     println!("{failure}");

@@ -3,7 +3,7 @@
 
 use wire::{Caps, Status};
 
-use crate::meta::{Bearing, Home, Kind, Meta, Shape};
+use crate::meta::{Bearing, Counts, Home, Kind, Meta, Shape};
 use crate::settings::Settings;
 
 /// A statement that a client has prepared.
@@ -70,6 +70,8 @@ pub(super) struct Model {
     pub(super) pin: u32,
     pub(super) insert_id: u64,
     pub(super) warned: u32,
+    /// What the last statement came to, where that is sure.
+    pub(super) counts: Option<Counts>,
     pub(super) must_roll_back: bool,
     /// The proxy may have tied the session to a connection of its choice.
     pub(super) stuck: bool,
@@ -102,6 +104,7 @@ impl Model {
             pin: 0,
             insert_id: 0,
             warned: 0,
+            counts: None,
             must_roll_back: false,
             stuck: false,
             flagged: false,
@@ -149,6 +152,7 @@ impl Model {
             pins: false,
             insert_id: None,
             warned: 0,
+            counts: None,
             shape,
         }
     }

@@ -107,7 +107,8 @@ impl Setting<'_> {
             .map(|server| Voice { server, caps, binary, status, changed: false })
             .map(|voice| answer::answer(meta, &voice))
             .collect();
-        Expect { number: self.number, candidates, effects, ..Expect::default() }
+        let counts = answer::counts(meta);
+        Expect { number: self.number, candidates, effects, counts, ..Expect::default() }
     }
 
     /// An OK that says nothing, from the proxy or from a server.
@@ -142,6 +143,11 @@ impl Setting<'_> {
         }
         if model.warned != 0 && dice.percent(60) {
             return self.warnings(dice);
+        }
+        if let Some(counts) = model.counts
+            && dice.percent(10)
+        {
+            return self.counted(counts);
         }
         if self.careless {
             return self.careless(dice);
@@ -182,6 +188,7 @@ impl Setting<'_> {
             95 if !model.relayed => self.local(dice),
             96 | 99 => self.locking(dice),
             97 => self.half(),
+            98 if dice.percent(60) => self.calculating(dice),
             98 => self.odd_read(dice),
             _ => self.read(dice),
         }
@@ -367,7 +374,8 @@ impl Setting<'_> {
                 expect.error = Some(1047);
                 packet(0x1d, b"what")
             }
-            2 => {
+            // a function that nobody knows may have told the id of the connection kept for it
+            choice if choice == 2 || self.stored_code => {
                 expect.error = Some(1243);
                 packet(code::STMT_EXECUTE, &[0xee, 0xee, 0xee, 0x0e, 0, 1, 0, 0, 0])
             }

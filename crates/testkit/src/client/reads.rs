@@ -4,9 +4,9 @@ use wire::Caps;
 
 use super::model::{Effect, Model, PRIMARY};
 use super::plan::{Sending, Setting};
-use crate::answer::{self, Voice};
+use crate::answer::{self, CALCULATES, Voice, of_whole};
 use crate::dice::Dice;
-use crate::meta::{Kind, Shape};
+use crate::meta::{Counts, Kind, Shape};
 
 impl Setting<'_> {
     /// A `SELECT` whose failure changes nothing: safe to be followed before it is answered.
@@ -105,6 +105,30 @@ impl Setting<'_> {
             let (caps, binary, changed) = (self.model.caps, false, false);
             let voice = Voice { server: "", caps, binary, status, changed };
             expect.candidates.push(answer::diagnostics(None, &voice));
+        }
+        sending
+    }
+
+    /// Asks what the statement before came to, in a text that a server answers.
+    pub(super) fn counted(&self, counts: Counts) -> Sending {
+        let shape = Shape { rows: 1, ..Shape::of(Kind::Rows) };
+        let mut meta = self.opening(self.model.meta(self.number, shape));
+        meta.counts = Some(counts);
+        let rest = match counts.found {
+            Some(_) => "FOUND_ROWS(), ROW_COUNT() FROM t",
+            None => "ROW_COUNT() FROM t",
+        };
+        self.text("counts", "SELECT", rest, meta, Vec::new())
+    }
+
+    /// A read of a part, with the count of the whole, which only its connection knows.
+    pub(super) fn calculating(&self, dice: &mut Dice) -> Sending {
+        let shape = Shape { rows: dice.below(3) as u32, ..Shape::of(Kind::Rows) };
+        let meta = self.opening(self.model.meta(self.number, shape));
+        let rest = format!("{CALCULATES} v FROM t LIMIT {}", shape.rows);
+        let mut sending = self.text("whole count", "SELECT", &rest, meta, Vec::new());
+        if let Some(counts) = sending.expect.as_mut().and_then(|expect| expect.counts.as_mut()) {
+            counts.found = Some(of_whole(shape.rows));
         }
         sending
     }

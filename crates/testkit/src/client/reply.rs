@@ -7,7 +7,7 @@ use wire::frame::{self, Framed, HEADER_BYTES};
 use wire::reply::ErrPacket;
 
 use super::model::Effect;
-use crate::meta::Meta;
+use crate::meta::{Counts, Meta};
 
 /// An answer that is awaited.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct Expect {
     /// Its server may have lost the statement, and nobody knows what code ran before it said so.
     pub(super) may_be_lost: bool,
     pub(super) effects: Vec<Effect>,
+    /// What the session may ask for then.
+    pub(super) counts: Option<Counts>,
     /// The file to be sent when the request for it has come.
     pub(super) file: Option<Meta>,
     /// The account of a `COM_CHANGE_USER`, whose packets are read one by one.

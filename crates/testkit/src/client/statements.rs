@@ -167,6 +167,7 @@ impl Setting<'_> {
             let column = [answer::column()];
             wire::reply::write_cursor(&mut right, &mut 1, caps, &column, status);
             expect.candidates = vec![right];
+            expect.counts = None;
         }
         expect.effects.push(Effect::Typed(handle.id, kind));
         expect.may_be_lost = self.stored_code;

@@ -379,6 +379,7 @@ impl Stay {
         board.tell(|| format!("s{} has the answer to q{}", self.tag, expect.number));
         drop(board);
         self.model.warned = 0;
+        self.model.counts = expect.counts;
         let begins = |effect: &Effect| matches!(effect, Effect::Reset | Effect::User(_));
         if expect.effects.iter().any(begins) {
             around.board.borrow_mut().anew.insert(self.tag, expect.number);
@@ -428,6 +429,7 @@ impl Stay {
         let number = expect.number;
         board.tell(|| format!("s{} has for q{number}: {code} {message}", self.tag));
         self.model.warned = 0;
+        self.model.counts = None;
         let right = expect.error == Some(code)
             || match code {
                 1094 | 1095 => expect.kills,

@@ -12,7 +12,7 @@ use super::{Mysqld, Reaction};
 use crate::answer::{self, Voice};
 use crate::board::Board;
 use crate::dice::Dice;
-use crate::meta::{Home, Kind, Meta};
+use crate::meta::{Counts, Home, Kind, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
 
@@ -83,6 +83,8 @@ pub(super) struct Conn {
     /// A bug that is looked for and shows in what it does.
     pub(super) bug: Option<Planted>,
     pub(super) warned: Option<(u32, u32)>,
+    /// What its last statement came to, whoever's it was.
+    pub(super) counts: Counts,
     pub(super) stmts: BTreeMap<u32, Stmt>,
     pub(super) next_stmt: u32,
     /// The statement prepared last, unless that failed.
@@ -121,6 +123,7 @@ impl Conn {
             tells_changes: false,
             bug: of.bug,
             warned: None,
+            counts: NOTHING,
             stmts: BTreeMap::new(),
             next_stmt: dice.below(1000) as u32,
             last_stmt: None,
@@ -225,6 +228,7 @@ impl Conn {
     /// Does what a statement does, and answers.
     pub(super) fn run(&mut self, meta: &Meta, binary: bool, board: &mut Board) -> Reaction {
         let (tag, number) = (meta.tag, meta.number);
+        self.count(answer::counts(meta).unwrap_or(FAILED));
         if meta.opens {
             self.transaction = Some((tag, meta.bearing.transaction));
         }
@@ -261,6 +265,33 @@ impl Conn {
         Reaction::Reply(answer::answer(meta, &Voice { changed, ..self.voice(binary) }))
     }
 
+    /// A statement came to this.
+    pub(super) fn count(&mut self, counts: Counts) {
+        self.counts = Counts { found: counts.found.or(self.counts.found), ..counts };
+    }
+
+    /// Whether a text that asks what the session's statement before came to says what that was, or
+    /// comes where it ran.
+    pub(super) fn check_counts(&self, text: &str, meta: &Meta, board: &mut Board) {
+        let Some(want) = meta.counts else { return };
+        let told = |function: &str| {
+            let value = text.rsplit_once(&format!(",{function})"))?.0.rsplit_once("IF(1,")?.1;
+            value.parse().ok()
+        };
+        let told = |function| told(function).filter(|_| self.bug != Some(Planted::CountsOfOthers));
+        let found = told("FOUND_ROWS()").or(self.counts.found.map(|found| found as i64));
+        let affected = told("ROW_COUNT()").unwrap_or(self.counts.affected);
+        let wanted = want.found.map(|found| found as i64);
+        let is_right = affected == want.affected && (wanted.is_none() || found == wanted);
+        board.count("server: tells counts");
+        // what only a connection knew is lost with it
+        if !is_right && !board.losses {
+            let (tag, number, name) = (meta.tag, meta.number, self.server_name);
+            let have = format!("{found:?} and {affected}");
+            board.wrong(format!("{name}: s{tag} q{number} found counts {have}, not {want:?}"));
+        }
+    }
+
     /// A bug that is looked for: what a statement changed is not told.
     fn keeps_quiet(&self, meta: &Meta) -> bool {
         match self.bug {
@@ -292,6 +323,12 @@ impl Conn {
         Reaction::Reply(answer::file_taken(&infile.meta, &self.voice(false), seq))
     }
 }
+
+/// What a connection's last statement came to before there was one.
+pub(super) const NOTHING: Counts = Counts { found: Some(0), affected: 0 };
+
+/// What a statement came to that has failed.
+const FAILED: Counts = Counts { found: None, affected: -1 };
 
 /// Answers that are errors, and so leave one behind.
 const FAILS: [Kind; 4] = [Kind::Break, Kind::Half, Kind::Refuse, Kind::Deadlock];

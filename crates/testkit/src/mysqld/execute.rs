@@ -8,12 +8,12 @@ use wire::execute::{Params, cursor};
 use wire::reply::{ResultWriter, write_cursor, write_prepare_ok};
 use wire::value::Value;
 
-use super::conn::{Conn, Stmt};
+use super::conn::{Conn, NOTHING, Stmt};
 use super::login::SCHEMAS;
 use super::{Mysqld, Reaction};
-use crate::answer;
+use crate::answer::{self, CALCULATES};
 use crate::board::Board;
-use crate::meta::{Home, Kind, Meta};
+use crate::meta::{Counts, Home, Kind, Meta};
 use crate::planted::Planted;
 use crate::settings::Settings;
 use crate::sim::rules::NEVER_SEEN;
@@ -136,6 +136,10 @@ impl Conn {
 
     fn on_reset(&mut self, board: &mut Board) -> Reaction {
         board.count("server: reset");
+        if self.bug == Some(Planted::ResetNotDone) {
+            return Reaction::Reply(self.plain_ok(&[]));
+        }
+        self.counts = NOTHING;
         self.check_left(board);
         (self.autocommit, self.transaction, self.pin) = (true, None, None);
         (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
@@ -163,7 +167,12 @@ impl Conn {
         self.check_table(text, board);
         if let Some(meta) = Meta::in_text(text) {
             self.check(&meta, of, board);
-            return self.run(&meta, false, board);
+            return self.on_words(&String::from_utf8_lossy(text), &meta, board);
+        }
+        if !text.starts_with(b"SHOW") {
+            // what the proxy asks or sets
+            let found = text.starts_with(b"SELECT").then_some(1);
+            self.count(Counts { found, affected: if found.is_some() { -1 } else { 0 } });
         }
         if let Some(part) = Part::asked_by(text) {
             return Reaction::Reply(self.catalog(part, board));
@@ -196,6 +205,16 @@ impl Conn {
                 Reaction::Reply(answer::error(1064, "nonsense"))
             }
         }
+    }
+
+    /// A client's text.
+    fn on_words(&mut self, text: &str, meta: &Meta, board: &mut Board) -> Reaction {
+        self.check_counts(text, meta, board);
+        let reaction = self.run(meta, false, board);
+        if text.contains(CALCULATES) {
+            self.counts.found = Some(answer::of_whole(meta.shape.rows));
+        }
+        reaction
     }
 
     /// What there is: tables, one with a trigger, and a view of a function that writes. Some

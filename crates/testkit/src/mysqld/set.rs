@@ -7,6 +7,7 @@ use super::Reaction;
 use super::conn::Conn;
 use crate::answer;
 use crate::board::Board;
+use crate::planted::Planted;
 use crate::settings::fresh;
 
 /// What one assignment does.
@@ -60,6 +61,8 @@ impl Conn {
                 }
             }
             Deed::TellsChanges(on) => self.tells_changes = on,
+            // a bug that is looked for
+            Deed::InsertId(_) if self.bug == Some(Planted::InsertIdNotBrought) => {}
             Deed::InsertId(id) => self.insert_id = id,
             Deed::Variable(name, value) => self.settings.set(&name, value.as_deref()),
         }
