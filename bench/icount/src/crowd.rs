@@ -50,22 +50,24 @@ struct Server {
     says: Vec<u8>,
 }
 
+/// In as many passes, stored code is read.
+const LONGEST_WAIT_PASSES: usize = 1 << 12;
+
 /// How long a turn takes.
 const TURN_US: u64 = 100;
 
 /// Every client of a crowd asks and is answered, once on average.
 pub(crate) fn pass(kind: &Kind) -> Pass {
     let mut crowd = Crowd::new(kind);
-    let all = kind.clients;
-    let mut pass = move || {
-        let mut left = all;
-        while left > 0 {
-            left = left.saturating_sub(crowd.turn());
-        }
-    };
+    // stored code is read when that has waited for a while, with a lane that the crowd leaves to it
+    let read = (0..LONGEST_WAIT_PASSES).any(|_| {
+        crowd.pass();
+        crowd.proxy.stats.stored_code_readings > 0
+    });
+    assert!(read, "it is read whether lanes are idle or not");
     // until everything is known of what they ask
-    (0..64).for_each(|_| pass());
-    Box::new(pass)
+    (0..64).for_each(|_| crowd.pass());
+    Box::new(move || crowd.pass())
 }
 
 impl Crowd {
@@ -88,6 +90,13 @@ impl Crowd {
         }
         crowd.answered = crowd.clients.iter().map(|(id, _)| *id).collect();
         crowd
+    }
+
+    fn pass(&mut self) {
+        let mut left = self.clients.len();
+        while left > 0 {
+            left = left.saturating_sub(self.turn());
+        }
     }
 
     fn log_in(&mut self) {

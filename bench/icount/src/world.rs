@@ -136,7 +136,7 @@ impl World {
                 return;
             };
             let asks = is_for_reply(payload);
-            let told = packets::for_the_proxy(payload);
+            let told = if asks { None } else { packets::for_the_proxy(payload) };
             self.to_server.drain(..len);
             if std::mem::take(&mut self.logging_in) {
                 self.server_says(&packets::ok(2));
@@ -256,9 +256,9 @@ pub fn greeting() -> Vec<u8> {
     packets::framed(0, |out| greeting.encode(out))
 }
 
-/// Whether a command is a select, a prepare or an execute.
+/// Whether a command is a client's select, a prepare or an execute.
 pub fn is_for_reply(payload: &[u8]) -> bool {
-    payload.starts_with(b"\x03SELECT") || matches!(payload.first(), Some(0x16 | 0x17))
+    payload.starts_with(b"\x03SELECT c ") || matches!(payload.first(), Some(0x16 | 0x17))
 }
 
 fn first_packet(bytes: &[u8]) -> Packet<'_> {

@@ -11,6 +11,8 @@
 //! to share is a place that a secret chooses.
 
 use core::net::Ipv6Addr;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::auth::native::double_sha1;
@@ -19,6 +21,8 @@ use wire::auth::native::double_sha1;
 pub struct Guesses {
     /// By place: until when (µs) wrong passwords count, each for as long as one takes.
     owed_until_us: Box<[AtomicU64]>,
+    /// What chooses places: it has taken in the secret, and costs less than a digest.
+    places: DefaultHasher,
     secret: [u8; 32],
 }
 
@@ -38,13 +42,19 @@ pub struct Limits {
 impl Guesses {
     /// None made yet; `secret` is random.
     pub fn new(secret: [u8; 32]) -> Self {
-        Self { owed_until_us: (0..PLACES).map(|_| AtomicU64::new(0)).collect(), secret }
+        let owed_until_us = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
+        let mut places = DefaultHasher::new();
+        places.write(&secret);
+        Self { owed_until_us, places, secret }
     }
 
     /// Who guesses at the password of `name` from an address as it is written.
     pub fn guesser(&self, address: &str, name: &[u8]) -> Guesser {
-        let number = self.number_of(&[network(address).as_slice(), &[0], name].concat());
-        Guesser(usize::try_from(number % PLACES as u64).unwrap_or(0))
+        let mut hasher = self.places.clone();
+        hasher.write(&network(address));
+        hasher.write_u8(0);
+        hasher.write(name);
+        Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
     }
 
     /// A number for some bytes that is always the same, and that nobody else can compute.
@@ -79,14 +89,16 @@ impl Guesses {
 
 /// The part of an address that whoever has it cannot change at will: all of one of IPv4, the first
 /// 64 bits of one of IPv6.
-fn network(address: &str) -> Vec<u8> {
-    match address.parse::<Ipv6Addr>() {
-        Ok(wide) if wide.to_ipv4_mapped().is_none() => wide.octets().into_iter().take(8).collect(),
-        Ok(wide) => {
-            wide.to_ipv4_mapped().map(|narrow| narrow.to_string()).unwrap_or_default().into()
-        }
-        Err(_) => address.into(),
-    }
+fn network(address: &str) -> Cow<'_, [u8]> {
+    // its first part has four digits at most
+    let may_be_wide = address.bytes().take(5).any(|byte| byte == b':');
+    let Some(wide) = may_be_wide.then(|| address.parse::<Ipv6Addr>().ok()).flatten() else {
+        return Cow::Borrowed(address.as_bytes());
+    };
+    Cow::Owned(match wide.to_ipv4_mapped() {
+        Some(narrow) => narrow.to_string().into(),
+        None => wide.octets().into_iter().take(8).collect(),
+    })
 }
 
 /// Half a megabyte: as many addresses and names as guess at a time without disturbing each other.

@@ -117,7 +117,7 @@ impl LinkState {
         let wide = self.charset.is_wide();
         match self.settings.as_deref() {
             None => Modes { wide, ..Modes::default() },
-            Some(set) => Modes { wide: set.is_wide().unwrap_or(wide), ..set.modes() },
+            Some(set) => modes_of(set, wide),
         }
     }
 
@@ -187,6 +187,12 @@ impl LinkState {
         }
         Some(steps + u32::from(self.autocommit != have.autocommit))
     }
+}
+
+/// How texts are read where some variables are set, and a client's character set is so.
+#[inline(never)]
+fn modes_of(set: &Settings, wide: bool) -> Modes {
+    Modes { wide: set.is_wide().unwrap_or(wide), ..set.modes() }
 }
 
 pub mod assign;

@@ -4,7 +4,6 @@
 //! Every `on_…` takes an event, changes state and leaves orders in [`Proxy::orders`]; none blocks,
 //! asks the time or touches a socket. What a session does with its events is in `session`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use wire::auth::rsa::ServerKey;
@@ -22,7 +21,7 @@ use crate::report::LogEvent;
 use crate::route::QueryProcessor;
 use crate::session::{Defaults, Killing, Mirrors, Phase, Session, Surveys, Warned};
 pub use crate::session::{Parcel, Replaced};
-use crate::slab::Slab;
+use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
 use crate::stmt::{Registry, StmtsOfAll};
@@ -92,7 +91,7 @@ pub struct Proxy {
     pub(crate) offer: Arc<Offer>,
     pub(crate) sessions: Slab<SessionId, Session>,
     /// Sessions with a client by the id that it was told.
-    pub(crate) connections: HashMap<u32, SessionId>,
+    pub(crate) connections: ByNumber<SessionId>,
     pub(crate) lanes: Slab<LaneId, Lane>,
     pub(crate) pool: PoolShard,
     pub(crate) processor: QueryProcessor,
@@ -158,7 +157,7 @@ impl Proxy {
             snapshot,
             offer,
             sessions: Slab::default(),
-            connections: HashMap::new(),
+            connections: ByNumber::default(),
             lanes: Slab::default(),
             now_us: 0,
             started_us: 0,

@@ -209,18 +209,18 @@ impl QueryProcessor {
             execute: query.execute,
             random: next_random(&mut self.random),
         };
-        let forms = &mut self.forms;
-        let mut verdict = match forms.reading(snapshot, &mut self.rules, &input, query.modes) {
-            Reading::AsWritten => snapshot.rules.evaluate(&input, &mut self.rules, observer),
+        let reading = self.forms.reading(snapshot, &mut self.rules, &input, query.modes);
+        let form;
+        let seen = match reading {
             Reading::AsRun => {
-                let form = forms.form_of(&input, &snapshot.vars);
-                snapshot.rules.evaluate(&form, &mut self.rules, observer)
+                form = self.forms.form_of(&input, &snapshot.vars);
+                &form
             }
-            Reading::Uncertain => RuleVerdict {
-                error_msg: Some(UNCERTAIN.into()),
-                applied: true,
-                ..RuleVerdict::default()
-            },
+            Reading::AsWritten | Reading::Uncertain => &input,
+        };
+        let mut verdict = match reading {
+            Reading::Uncertain => uncertain(),
+            _ => snapshot.rules.evaluate(seen, &mut self.rules, observer),
         };
         let fast = match verdict.applied {
             true => None,
@@ -270,7 +270,7 @@ impl QueryProcessor {
         }
     }
 
-    /// What the text reaches that facts were asked of last, where that follows from its digest.
+    /// What the last query reaches, where facts were asked of it that follow from its digest.
     pub fn reach(&self, epoch: u64) -> Option<Effects> {
         self.facts.reach(epoch)
     }
@@ -291,6 +291,7 @@ impl QueryProcessor {
     }
 
     fn take_digest(&mut self, vars: &Vars, query: &Query<'_>) {
+        self.facts.forget_last();
         self.last.hash = None;
         self.last.has_comment = false;
         if !vars.query_digests {
@@ -302,6 +303,12 @@ impl QueryProcessor {
         };
         self.last.keep(digest);
     }
+}
+
+/// What becomes of a text that has too many forms.
+#[cold]
+fn uncertain() -> RuleVerdict {
+    RuleVerdict { error_msg: Some(UNCERTAIN.into()), applied: true, ..RuleVerdict::default() }
 }
 
 /// Counts nothing: it is asked what would be.

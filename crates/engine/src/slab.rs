@@ -3,6 +3,8 @@
 //! It knows nothing of what it holds. A key of a removed entry finds nothing, ever, even when its
 //! slot serves another entry by then.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::marker::PhantomData;
 
 /// What a key type offers: built from, and taken apart into, a slot and a generation.
@@ -130,6 +132,28 @@ impl<K: Key, T> Slab<K, T> {
     /// Every key in use, in the order of slots.
     pub fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()
+    }
+}
+
+/// Entries by numbers that the process itself gives, so that nobody can choose some that collide.
+pub type ByNumber<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
+
+/// Spreads such numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(ODD);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -64,6 +64,11 @@ impl KnownFacts {
         facts(text)
     }
 
+    /// From here on no digest was asked about.
+    pub fn forget_last(&mut self) {
+        self.last = None;
+    }
+
     /// What was noted of the digest that was asked about last, at that epoch.
     pub fn reach(&self, epoch: u64) -> Option<Effects> {
         let Reach { epoch: noted, effects } = self.slots.get(self.last?)?.reach;
@@ -79,11 +84,14 @@ impl KnownFacts {
 
     fn find(&mut self, digest: &Digest<'_>) -> Option<Facts> {
         let is = |slot: &Slot| slot.hash == digest.hash && slot.text == digest.text;
-        let mut places = [place(digest.hash), place(digest.hash) ^ 1].into_iter();
-        self.last = places.find(|place| self.slots.get(*place).is_some_and(is));
-        let slot = self.slots.get(self.last?)?;
-        let Slot { verb, effects, begins, access, .. } = *slot;
-        Some(Facts { verb, effects, begins, access, schema: None })
+        for place in [place(digest.hash), place(digest.hash) ^ 1] {
+            if let Some(slot) = self.slots.get(place).filter(|slot| is(slot)) {
+                self.last = Some(place);
+                let Slot { verb, effects, begins, access, .. } = *slot;
+                return Some(Facts { verb, effects, begins, access, schema: None });
+            }
+        }
+        None
     }
 
     fn insert(&mut self, digest: &Digest<'_>, facts: &Facts) {

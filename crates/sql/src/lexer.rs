@@ -110,9 +110,10 @@ impl<'a> Lexer<'a> {
     /// Goes past tokens that say nothing outside a statement's head: words and quoted text that
     /// `dull` calls so, numbers, and all marks but `;` and `@`. Whether there were any.
     pub(crate) fn skip_dull(&mut self, dull: impl Fn(&[u8]) -> bool) -> bool {
-        let mut skipped = false;
-        self.skipped_dot = false;
-        while let Some(&byte) = self.bytes.get(self.at) {
+        let bytes = self.bytes;
+        let none = bytes.len();
+        let mut last = none;
+        while let Some(&byte) = bytes.get(self.at) {
             let start = self.at;
             match class(byte) {
                 Class::Blank => {
@@ -121,10 +122,10 @@ impl<'a> Lexer<'a> {
                 }
                 Class::Letter => {
                     self.word(start, byte);
-                    let word = self.bytes.get(start..self.at).unwrap_or_default();
+                    let word = bytes.get(start..self.at).unwrap_or_default();
                     if byte == b'$' || !dull(word) {
                         self.at = start;
-                        return skipped;
+                        break;
                     }
                 }
                 Class::Digit => {
@@ -134,21 +135,27 @@ impl<'a> Lexer<'a> {
                     let kind = self.quoted(byte);
                     if !dull(self.unquoted(Token { kind, start, end: self.at })) {
                         self.at = start;
-                        return skipped;
+                        break;
                     }
                 }
-                Class::Special if byte == b'@' => return skipped,
+                Class::Special if byte == b'@' => break,
                 Class::Special => match self.special(start, byte) {
                     None | Some(TokenKind::Comment) => continue,
                     Some(_) => {}
                 },
-                Class::Other if byte == b';' => return skipped,
+                Class::Other if byte == b';' => break,
                 Class::Other => self.at += 1,
             }
-            self.skipped_dot = byte == b'.' && self.at == start + 1;
-            skipped = true;
+            last = start;
         }
-        skipped
+        self.skipped_dot = self.is_dot(last);
+        last != none
+    }
+
+    /// Whether the token that begins there is a dot, and no number.
+    fn is_dot(&self, start: usize) -> bool {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        matches!(rest, [b'.', next @ ..] if !next.first().is_some_and(u8::is_ascii_digit))
     }
 
     /// How the text is read.
@@ -197,7 +204,18 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
+    #[inline]
     fn word(&mut self, start: usize, first: u8) -> TokenKind {
+        if self.modes.wide || self.peek(1) == b'\'' {
+            return self.unusual_word(start, first);
+        }
+        self.narrow_word(start);
+        TokenKind::Word
+    }
+
+    /// One with a quote in it, or that may have one.
+    #[inline(never)]
+    fn unusual_word(&mut self, start: usize, first: u8) -> TokenKind {
         if self.peek(1) == b'\'' {
             match first {
                 b'x' | b'X' | b'b' | b'B' => {
@@ -216,11 +234,15 @@ impl<'a> Lexer<'a> {
         if self.modes.wide {
             self.wide_word();
         } else {
-            let rest = self.bytes.get(start..).unwrap_or_default();
-            let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
-            self.at = start + len.max(1);
+            self.narrow_word(start);
         }
         TokenKind::Word
+    }
+
+    fn narrow_word(&mut self, start: usize) {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+        self.at = start + len.max(1);
     }
 
     fn wide_word(&mut self) {
@@ -393,6 +415,7 @@ impl<'a> Lexer<'a> {
         TokenKind::Comment
     }
 
+    #[inline(never)]
     fn long_comment(&mut self, start: usize) -> Option<TokenKind> {
         let rest = self.bytes.get(start + 2..).unwrap_or_default();
         let mark = match rest {

@@ -92,7 +92,12 @@ pub struct Modes {
 
 impl Modes {
     /// Whether a text is read as by a server's default modes.
+    #[inline]
     pub fn read_as_default(self, text: &[u8]) -> bool {
+        self == Self::default() || self.reads_alike(text)
+    }
+
+    fn reads_alike(self, text: &[u8]) -> bool {
         let names = self.ansi_quotes && text.contains(&b'"');
         let itself = self.no_backslash_escapes && text.contains(&b'\\');
         let wide = self.wide && !text.is_ascii();

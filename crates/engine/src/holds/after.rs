@@ -50,6 +50,7 @@ pub enum How {
 }
 
 /// The reasons to keep a lane after a command, by those before it.
+#[inline]
 pub fn after(before: Holds, ended: &Ended) -> Holds {
     let mut why = before.without(Holds::STANDING).union(ended.standing);
     why = with_transaction(why, ended);
@@ -130,6 +131,7 @@ pub struct Left {
 
 /// Decides what becomes of a lane. One that is not known to be clean is reset, and one of which a
 /// reset is not known to leave nothing is closed.
+#[inline]
 pub fn fate(left: &Left) -> Fate {
     let why = left.why;
     match left {

@@ -22,6 +22,7 @@ pub(super) fn client_of(value: &[u8]) -> Option<&'static str> {
 }
 
 /// Whether a byte of ASCII may be half a character of a character set.
+#[inline(never)]
 pub(super) fn is_wide(charset: &str) -> bool {
     matches!(charset, "big5" | "cp932" | "gb18030" | "gbk" | "sjis")
 }
@@ -29,12 +30,14 @@ pub(super) fn is_wide(charset: &str) -> bool {
 /// The same of a collation; every query asks.
 #[inline]
 pub(super) fn is_wide_id(id: u16) -> bool {
+    // those that most clients have
+    !matches!(id, 33 | 45 | 255) && is_wide_one(id)
+}
+
+#[inline(never)]
+fn is_wide_one(id: u16) -> bool {
     /// MariaDB's own without padding have the ids of the others behind this one.
     const NO_PAD: u16 = 1024;
-    // those that most clients have
-    if matches!(id, 33 | 45 | 255) {
-        return false;
-    }
     let padded = if (NO_PAD..2 * NO_PAD).contains(&id) { id - NO_PAD } else { id };
     matches!(padded, 1 | 13 | 28 | 84 | 87 | 88 | 95 | 96 | 248..=250)
 }

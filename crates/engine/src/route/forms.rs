@@ -31,6 +31,7 @@ pub(super) struct Forms {
 
 impl Forms {
     /// Looks whether rules that answer would do so if they saw what a server runs.
+    #[inline]
     pub(super) fn reading(
         &mut self,
         snapshot: &Snapshot,
@@ -38,10 +39,24 @@ impl Forms {
         input: &RuleInput<'_>,
         modes: Modes,
     ) -> Reading {
-        let Some(known) = input.digest else { return Reading::AsWritten };
-        let may_matter = snapshot.rules.may_answer(input.username)
-            && sql::may_deceive(input.text, known.omitted, modes);
-        if !may_matter {
+        match input.digest {
+            Some(known) if snapshot.rules.may_answer(input.username) => {
+                self.reading_by(snapshot, scratch, input, (known, modes))
+            }
+            _ => Reading::AsWritten,
+        }
+    }
+
+    /// The same where some rules answer.
+    #[inline(never)]
+    fn reading_by(
+        &mut self,
+        snapshot: &Snapshot,
+        scratch: &mut RuleScratch,
+        input: &RuleInput<'_>,
+        (known, modes): (DigestRef<'_>, Modes),
+    ) -> Reading {
+        if !sql::may_deceive(input.text, known.omitted, modes) {
             return Reading::AsWritten;
         }
         let Some(versions) = Versions::named_in(input.text) else { return Reading::Uncertain };

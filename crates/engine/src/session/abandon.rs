@@ -82,7 +82,8 @@ impl Proxy {
     fn abandon_session(&mut self, id: SessionId) {
         let owes = self.owes_answer(id);
         self.stop_waiting(id);
-        let Some(session) = self.remove_session(id) else { return };
+        self.forget_connection(id);
+        let Some(session) = self.sessions.remove(id) else { return };
         self.pool.forget_everywhere(id);
         self.hand_over_watch(id);
         if session.is_mirror() {

@@ -162,8 +162,13 @@ impl Proxy {
 
     /// Counts a command that was answered, with an error or not.
     pub(crate) fn count(&mut self, id: SessionId, is_ok: bool) {
-        let mirror = self.sessions.get(id).is_some_and(|session| session.is_mirror());
-        match (mirror, is_ok) {
+        let is_mirror = self.sessions.get(id).is_some_and(|session| session.is_mirror());
+        self.count_end(is_mirror, is_ok);
+    }
+
+    /// The same where it is known whether the command was a copy.
+    pub(crate) fn count_end(&mut self, is_mirror: bool, is_ok: bool) {
+        match (is_mirror, is_ok) {
             (false, true) => self.stats.ok += 1,
             (false, false) => self.stats.err += 1,
             (true, false) => self.stats.mirrors_failed += 1,

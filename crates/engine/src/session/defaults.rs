@@ -60,8 +60,8 @@ impl Proxy {
     pub(crate) fn has_to_meet(&self, hostgroup: HostgroupId) -> bool {
         let tries =
             |(of, until_us): &(HostgroupId, u64)| *of != hostgroup || *until_us <= self.now_us;
-        !self.snapshot.topology.hostgroup(hostgroup).is_empty()
-            && self.defaults_of(hostgroup).is_none()
+        self.defaults_of(hostgroup).is_none()
+            && !self.snapshot.topology.hostgroup(hostgroup).is_empty()
             && self.unmet.iter().all(tries)
     }
 
@@ -79,9 +79,15 @@ impl Proxy {
     /// How sessions begin in a hostgroup: as on a server that is well, if any such is known.
     fn defaults_of(&self, hostgroup: HostgroupId) -> Option<&Defaults> {
         let known = |index| self.defaults.iter().find(|(of, _)| *of == index).map(|(_, it)| it);
-        let servers = self.snapshot.topology.hostgroup(hostgroup);
-        let well = servers.iter().filter(|server| pool::is_usable(server, self.now_us));
-        well.chain(servers).find_map(|server| known(server.index))
+        let mut of_any = None;
+        for server in self.snapshot.topology.hostgroup(hostgroup) {
+            let Some(found) = known(server.index) else { continue };
+            if pool::is_usable(server, self.now_us) {
+                return Some(found);
+            }
+            of_any.get_or_insert(found);
+        }
+        of_any
     }
 
     /// A session that logs in begins as on its server.

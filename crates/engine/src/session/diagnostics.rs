@@ -101,6 +101,7 @@ impl Proxy {
 
     /// A session has ended a command and may keep its lane for nothing but diagnostics: it does not
     /// where somebody waits. For the last insert id alone it keeps none.
+    #[inline]
     pub(crate) fn relieve_if_wanted(&mut self, id: SessionId) {
         let keeps = self.sessions.get(id).and_then(|session| session.held_for(TOLD));
         if let Some(held) = keeps.copied() {

@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
 use crate::session::kill::Killed;
-use crate::session::{Job, LastResults, Phase, Session, Then, What};
+use crate::session::{Job, LastResults, Phase, Then, What};
 
 impl Proxy {
     /// A command ends with an error of the proxy's own; the session lives on.
@@ -132,20 +132,19 @@ impl Proxy {
         if was_open && orderly && !is_mirror {
             self.orders.push(Order::Close(End::Client(id)));
         }
-        self.remove_session(id);
+        self.forget_connection(id);
+        self.sessions.remove(id);
         self.hand_over_watch(id);
         if is_mirror {
             self.copy_ended();
         }
     }
 
-    /// Takes a session out of the books.
-    pub(crate) fn remove_session(&mut self, id: SessionId) -> Option<Session> {
-        let session = self.sessions.remove(id)?;
-        if !session.is_mirror() {
+    /// Whoever asks for the session by its client's id finds nothing from now on.
+    pub(crate) fn forget_connection(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get(id).filter(|session| !session.is_mirror()) {
             self.connections.remove(&session.client.connection.0);
         }
-        Some(session)
     }
 
     /// Whether a client waits for the answer to a command.
@@ -195,10 +194,13 @@ impl Proxy {
 
     /// What becomes of a lane that a session keeps; `for_good` where it gives up all it has.
     pub(crate) fn fate_of(&self, held: &Held, for_good: bool) -> Fate {
-        let lane = self.lanes.get(held.lane);
-        let quiet = lane.is_none_or(Lane::is_quiet);
-        let unsure = lane.is_some_and(|lane| lane.marks.unsure);
-        let several = lane.is_some_and(|lane| lane.class.contains(Caps::MULTI_STATEMENTS));
+        let (quiet, several, unsure) = match self.lanes.get(held.lane) {
+            None => (true, false, false),
+            Some(lane) => {
+                let several = lane.class.contains(Caps::MULTI_STATEMENTS);
+                (lane.is_quiet(), several, lane.marks.unsure)
+            }
+        };
         holds::fate(&Left { why: held.why, for_good, quiet, several, unsure })
     }
 

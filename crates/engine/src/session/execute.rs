@@ -11,15 +11,15 @@ use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
-use crate::route::Route;
+use crate::route::{Conduct, Route};
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
 use crate::session::query::{MAY_GIVE_INSERT_ID, without_ignored};
 use crate::session::stmt::Handle;
 use crate::session::ties::ENDING;
 use crate::session::{Job, What};
-use crate::stmt::{spelled, types_in};
-use sql::{Effects, Verb};
+use crate::stmt::{Text, spelled};
+use sql::{Effects, Reach, Verb};
 
 /// MySQL 1243: the server does not know the statement.
 pub(crate) const UNKNOWN: u16 = 1243;
@@ -44,16 +44,14 @@ impl Proxy {
             return self.refuse_command(id, upload, error);
         };
         let route = self.route_execute(id, stmt);
+        let known = self.known_code(id, route.destination);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
         };
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
-        if let Some(types) = types_in(raw, handle.params) {
-            handle.types.clear();
-            handle.types.extend_from_slice(types);
-        }
+        handle.note_types(raw);
         if let Some(error) = handle.data_lost.clone() {
             handle.data_lost = handle.data_lost.take().filter(|lost| lost.code == WRONG_ARGUMENTS);
             return self.refuse_command(id, upload, error);
@@ -72,22 +70,23 @@ impl Proxy {
             false => Some(&*handle),
         };
         let Some(handle) = handle else { return };
-        let (text, tied) = (handle.text.clone(), handle.data.or(handle.only));
-        let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
-        let (mut insert_id, mut reach) =
-            (InsertId::Told, self.reach_of_handle(id, stmt, route.destination));
-        if text.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
+        let execution = Execution::of(handle, raw);
+        let (own, tied) = (execution.conduct, execution.tied);
+        let mut reach = self.reach_of_execution(id, stmt, known, execution.noted);
+        let mut insert_id = InsertId::Told;
+        if own.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
             let routed = (&route, upload.is_some());
             (insert_id, reach) = self.insert_id_of_execution(id, (stmt, raw), reach, routed);
         }
-        let holds = without_ignored(text.holds.union(holds::of_effects(reach)), &route);
-        let conduct = text.conduct(holds).reaching(reach);
-        let shareable = plain && text.shareable && reach.is_empty() && upload.is_none();
+        let effects = own.effects | reach;
+        let holds = without_ignored(own.holds.union(holds::of_effects(reach)), &route);
+        let conduct = Conduct { holds, ..own }.reaching(reach);
+        let shareable = execution.shareable && reach.is_empty() && upload.is_none();
         let job = Job {
-            repeatable: text.repeatable && reach.is_empty(),
-            effects: text.effects | reach,
+            repeatable: execution.repeatable && reach.is_empty(),
+            effects,
             holds,
-            needs_insert_id: (text.effects | reach).intersects(Effects::READS_LAST_INSERT_ID)
+            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID)
                 || holds.intersects(Holds::LAST_INSERT_ID),
             insert_id,
             upload,
@@ -345,6 +344,32 @@ const RUNS_CODE: Effects = Effects::CALLS_PROCEDURE
 /// Whether a `SET` may give a user variable a string, which has the character set of its text.
 fn saves_strings(text: &[u8]) -> bool {
     text.contains(&b'@') && text.iter().any(|byte| matches!(byte, b'\'' | b'"'))
+}
+
+/// An execution, as far as its statement and its command say.
+struct Execution {
+    conduct: Conduct,
+    repeatable: bool,
+    shareable: bool,
+    /// What was noted of what it reaches.
+    noted: Reach,
+    /// The lane that has its data, or that alone can have it.
+    tied: Option<LaneId>,
+}
+
+impl Execution {
+    #[inline]
+    fn of(handle: &Handle, raw: &[u8]) -> Self {
+        let Text { holds, repeatable, shareable, .. } = *handle.text;
+        let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();
+        Self {
+            conduct: handle.text.conduct(holds),
+            repeatable,
+            shareable: shareable && plain,
+            noted: handle.reach,
+            tied: handle.data.or(handle.only),
+        }
+    }
 }
 
 /// Whether a command executes a statement once and asks for all rows.

@@ -3,6 +3,8 @@
 //!
 //! A name that does not exist is asked for the same things as one that does, and takes as long.
 
+use std::borrow::Cow;
+
 use wire::auth::{PASSWORD_BYTES_MAX, Plugin, native, sha2};
 use wire::connect::{AuthMore, AuthSwitch};
 use wire::reply::{write_auth_more, write_auth_switch};
@@ -20,17 +22,26 @@ use crate::users::{Account, Credential, Form, Learned};
 #[derive(Debug)]
 pub(crate) struct Unjudged {
     login: Box<Login>,
-    shown: Shown,
+    shown: Shown<'static>,
 }
 
-enum Shown {
+enum Shown<'a> {
     /// The response to a challenge.
-    Response(Vec<u8>),
+    Response(Cow<'a, [u8]>),
     /// The password itself.
-    Password(Vec<u8>),
+    Password(Cow<'a, [u8]>),
 }
 
-impl std::fmt::Debug for Shown {
+impl Shown<'_> {
+    fn into_owned(self) -> Shown<'static> {
+        match self {
+            Self::Response(bytes) => Shown::Response(bytes.into_owned().into()),
+            Self::Password(bytes) => Shown::Password(bytes.into_owned().into()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Response(_) => "a response",
@@ -61,16 +72,16 @@ impl Proxy {
             Plugin::NativePassword if plugin == Plugin::NativePassword => {}
             _ => return self.switch(id, login, plugin),
         }
-        self.judge_first(id, Unjudged { login, shown: Shown::Response(response.to_vec()) });
+        self.judge_first(id, login, Shown::Response(response.into()));
     }
 
     /// The password itself.
     pub(crate) fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: Vec<u8>) {
-        self.judge_first(id, Unjudged { login, shown: Shown::Password(clear) });
+        self.judge_first(id, login, Shown::Password(clear.into()));
     }
 
-    fn judge_first(&mut self, id: SessionId, unjudged: Unjudged) {
-        self.try_proof(id, unjudged);
+    fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+        self.try_proof(id, login, shown);
         let session = self.sessions.get(id);
         let is_held_up = session.is_some_and(|s| matches!(s.phase, Phase::Unjudged(_)));
         self.stats.logins_held_up += u64::from(is_held_up);
@@ -97,16 +108,16 @@ impl Proxy {
     }
 
     /// Looks at what was shown, or lets it wait for its turn.
-    fn try_proof(&mut self, id: SessionId, unjudged: Unjudged) {
-        let Some((who, limits)) = self.guesser(id, &unjudged.login) else { return };
+    fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+        let Some((who, limits)) = self.guesser(id, &login) else { return };
         match self.offer.guesses.begin(who, self.now_us, limits) {
-            Ok(()) => self.weigh(id, unjudged, who, limits),
+            Ok(()) => self.weigh(id, login, &shown, (who, limits)),
             Err(wait_us) => {
                 // not for all who wait at the same moment
                 let jitter_us = self.pool.random() % limits.each_us.max(1);
                 let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
                 if let Some(session) = self.sessions.get_mut(id) {
-                    session.phase = Phase::Unjudged(unjudged);
+                    session.phase = Phase::Unjudged(Unjudged { login, shown: shown.into_owned() });
                 }
                 self.wake(id, at_us);
             }
@@ -118,7 +129,9 @@ impl Proxy {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
         match std::mem::replace(&mut session.phase, Phase::Idle) {
-            Phase::Unjudged(unjudged) if now_us < due_us => self.try_proof(id, unjudged),
+            Phase::Unjudged(Unjudged { login, shown }) if now_us < due_us => {
+                self.try_proof(id, login, shown);
+            }
             Phase::Unjudged(unjudged) => {
                 self.note_login(id, true);
                 self.refuse(id, unjudged.login.seq, error::too_many_wrong_passwords());
@@ -137,10 +150,15 @@ impl Proxy {
         Some((self.offer.guesses.guesser(&session.client.addr, &login.user), limits))
     }
 
-    fn weigh(&mut self, id: SessionId, unjudged: Unjudged, who: Guesser, limits: Limits) {
-        let Unjudged { login, shown } = unjudged;
+    fn weigh(
+        &mut self,
+        id: SessionId,
+        login: Box<Login>,
+        shown: &Shown<'_>,
+        (who, limits): (Guesser, Limits),
+    ) {
         let form = self.form_of(&login);
-        let worth = match &shown {
+        let worth = match shown {
             Shown::Response(response) => worth_of_response(&login, form, response),
             Shown::Password(clear) => worth_of_clear(&login, form, clear),
         };

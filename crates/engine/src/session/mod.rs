@@ -362,6 +362,13 @@ pub(crate) struct Input {
     pub ended_us: Option<u64>,
 }
 
+impl Input {
+    /// Whether there is anything to be served, or read, once the session can.
+    pub(crate) fn has_more(&self) -> bool {
+        self.paused || self.waits || self.ended_us.is_some()
+    }
+}
+
 /// One client's stay.
 pub struct Session {
     pub(crate) client: Client,
@@ -452,10 +459,11 @@ impl Session {
     pub(crate) fn is_in_a_command(&self) -> bool {
         match &self.phase {
             Phase::Idle => self.input.waits && !self.awaits_kill && !self.awaits_diagnostics(),
-            Phase::Running(running) => {
-                let sends = matches!(running.stage, Stage::Infile(_));
-                sends || running.job.upload.is_some() && matches!(running.stage, Stage::Sent)
-            }
+            Phase::Running(running) => match running.stage {
+                Stage::Sent => running.job.upload.is_some(),
+                Stage::Infile(_) => true,
+                Stage::Aligning { .. } => false,
+            },
             Phase::Collecting(_) | Phase::Skipping { .. } | Phase::Discarding { .. } => true,
             _ => false,
         }

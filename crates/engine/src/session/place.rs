@@ -9,9 +9,10 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
-use crate::route::{Conduct, Query, Route};
+use crate::route::{Conduct, Query, QueryProcessor, Route};
 use crate::session::query::MAY_READ_INSERT_ID;
 use crate::session::{Job, Session};
+use crate::snapshot::Snapshot;
 use crate::topology::ServerRef;
 
 /// Where a statement goes.
@@ -46,19 +47,11 @@ impl Proxy {
     /// Decides about a text that a session sends.
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
-        let vars = &self.snapshot.vars;
-        // digests are made byte by byte
-        let read = match vars.query_digests {
-            true => sql::without_halves(text, session.want.modes()),
-            false => None,
+        let query = query_of(session, text);
+        let route = match query.modes.wide {
+            true => route_wide(&mut self.processor, &self.snapshot, &query),
+            false => self.processor.route(&self.snapshot, &query),
         };
-        let mut digester = read.as_ref().map(|_| Digester::new());
-        let digest = match (&read, &mut digester) {
-            (Some(read), Some(digester)) => Some(digester.digest(read, &vars.digest_options())),
-            _ => None,
-        };
-        let query = Query { text, digest, ..query_of(session) };
-        let route = self.processor.route(&self.snapshot, &query);
         self.routed(id, &route);
         route
     }
@@ -67,12 +60,9 @@ impl Proxy {
     pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
-        let query = Query {
-            text: &handle.text.text,
-            digest: handle.text.digest(),
-            execute: true,
-            ..query_of(session)
-        };
+        let mut query = query_of(session, &handle.text.text);
+        query.digest = handle.text.digest();
+        query.execute = true;
         let route = self.processor.route(&self.snapshot, &query);
         self.routed(id, &route);
         route
@@ -93,7 +83,7 @@ impl Proxy {
         };
         // on the lane that the session is tied to, it is refused if it changes what is elsewhere
         if session.held_for(stays).is_none() || placing.conduct.hides_changes() {
-            let query = query_of(session);
+            let query = query_of(session, &[]);
             placing.destination = self.processor.destination_of_writes(&self.snapshot, &query);
         }
     }
@@ -151,8 +141,25 @@ impl Proxy {
     }
 }
 
-/// A query of a session, still without its text.
-fn query_of(session: &Session) -> Query<'_> {
+/// Decides about a text with characters that may have signs in them: digests are made byte by byte.
+#[cold]
+fn route_wide(processor: &mut QueryProcessor, snapshot: &Snapshot, query: &Query<'_>) -> Route {
+    let vars = &snapshot.vars;
+    let read = match vars.query_digests {
+        true => sql::without_halves(query.text, query.modes),
+        false => None,
+    };
+    let mut digester = read.as_ref().map(|_| Digester::new());
+    let digest = match (&read, &mut digester) {
+        (Some(read), Some(digester)) => Some(digester.digest(read, &vars.digest_options())),
+        _ => None,
+    };
+    processor.route(snapshot, &Query { digest, ..*query })
+}
+
+/// A query of a session with this text.
+#[inline]
+fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
     Query {
         username: session.user().as_bytes(),
         schemaname: session.want.schema.as_deref().unwrap_or_default(),
@@ -160,7 +167,7 @@ fn query_of(session: &Session) -> Query<'_> {
         proxy_addr: session.client.proxy.0.as_bytes(),
         proxy_port: session.client.proxy.1,
         flag_in: session.serving.next_flag,
-        text: &[],
+        text,
         digest: None,
         execute: false,
         annotations: !session.is_mirror()

@@ -66,26 +66,26 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let facts = self.facts_of_routed(id, text, upload.is_some());
+        let modes = self.modes(id);
+        let mut facts = self.facts_of_routed(text, modes, upload.is_some());
         self.note_class(id, sql::command_class(&facts));
         self.count_verb(id, facts.verb);
         if self.needs_no_server(id, text, &facts, upload) {
             return;
         }
-        let has_id = self.sessions.get(id).is_some_and(|s| s.reads_own_id(text, &facts));
-        let reach = self.reach_of_routed(id, text, &facts, (route, upload.is_some()));
+        let reach = self.reach_of_routed(id, text, &facts, route.destination);
         let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
+        if with_results.is_some() {
+            let has_id = self.sessions.get(id).is_some_and(|s| s.reads_own_id(text, &facts));
+            facts.effects = without_results(facts.effects, has_id);
+        }
         let raw = raw.filter(|_| with_results.is_none());
         let text = with_results.as_deref().unwrap_or(text);
-        let effects = match with_results {
-            Some(_) => without_results(facts.effects, has_id),
-            None => facts.effects,
-        };
         let whole = (text, upload.is_some());
-        let (insert_id, reach) = self.insert_id_of_text(id, whole, &facts, (effects, reach), route);
-        let facts = Facts { effects: effects | reach, ..facts };
+        let (insert_id, reach) = self.insert_id_of_text(id, whole, &facts, reach, route);
+        facts.effects |= reach;
         let mut holds = holds_of(&facts, text);
-        let (mut what, modes) = (What::Plain, self.modes(id));
+        let mut what = What::Plain;
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
@@ -136,9 +136,10 @@ impl Proxy {
         id: SessionId,
         (text, cut): (&[u8], bool),
         facts: &Facts,
-        (own, reach): (Effects, Effects),
+        reach: Effects,
         route: &Route,
     ) -> (InsertId, Effects) {
+        let own = facts.effects;
         if !own.union(reach).intersects(MAY_GIVE_INSERT_ID) {
             return (InsertId::Told, reach);
         }
@@ -178,9 +179,11 @@ impl Proxy {
         facts: &Facts,
         upload: Option<Span>,
     ) -> bool {
-        self.refused_file(id, facts, upload)
-            || self.served_as_kill(id, text, facts, upload)
-            || self.answered_locally(id, text, facts)
+        // each of them is known by an effect
+        !facts.effects.is_empty()
+            && (self.refused_file(id, facts, upload)
+                || self.served_as_kill(id, text, facts, upload)
+                || self.answered_locally(id, text, facts))
     }
 
     /// The text with what the statement before came to, if it asks for that: a lane may be another
@@ -235,8 +238,7 @@ impl Proxy {
     }
 
     /// The same for the text that was routed last, as rewritten.
-    pub(crate) fn facts_of_routed(&mut self, id: SessionId, text: &[u8], is_cut: bool) -> Facts {
-        let modes = self.modes(id);
+    fn facts_of_routed(&mut self, text: &[u8], modes: Modes, is_cut: bool) -> Facts {
         let long = self.long_facts_of(text, is_cut, modes);
         long.unwrap_or_else(|| match modes.read_as_default(text) {
             true => self.processor.facts(text),
@@ -245,6 +247,7 @@ impl Proxy {
     }
 
     /// How a session's texts are read.
+    #[inline]
     pub(crate) fn modes(&self, id: SessionId) -> Modes {
         self.sessions.get(id).map_or(Modes::default(), |session| session.want.modes())
     }
@@ -410,7 +413,16 @@ fn sets_tracking(set: &SetStatement<'_>) -> bool {
 }
 
 /// The reasons to keep a lane that a statement gives.
+#[inline]
 pub(crate) fn holds_of(facts: &Facts, text: &[u8]) -> Holds {
+    if facts.effects.is_empty() && facts.verb != Verb::Set {
+        return Holds::NONE;
+    }
+    reasons_of(facts, text)
+}
+
+#[inline(never)]
+fn reasons_of(facts: &Facts, text: &[u8]) -> Holds {
     let mut holds = holds::of_text(facts);
     let may_set = facts.verb == Verb::Set || facts.effects.intersects(Effects::MULTI_STATEMENT);
     if may_set && names_insert_id(text) {

@@ -121,8 +121,8 @@ impl Proxy {
 
     /// A statement about the one before goes where that one went.
     pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
-        let Some(session) = self.sessions.get(id) else { return };
         if placing.conduct.effects.intersects(Effects::SHOW_WARNINGS)
+            && let Some(session) = self.sessions.get(id)
             && let Some(recall) = &session.last.recall
         {
             placing.destination = Some(match &**recall {

@@ -243,7 +243,7 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
-        if event == Event::Infile && !self.may_be_asked_for_file(id) {
+        if matches!(event, Event::Infile) && !self.may_be_asked_for_file(id) {
             let fault = "it asks for a file of a client whose command loads none";
             return self.on_server_fault(lane_id, fault);
         }
@@ -349,25 +349,25 @@ impl Proxy {
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let now_us = self.now_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
-            return;
-        };
+        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let Phase::Running(running) = &phase else { return };
         session.timing.idle_since_us = now_us;
         let job = running.job;
         session.note_results(&job, &outcome);
+        let (is_mirror, is_ok) = (session.is_mirror(), matches!(outcome, Outcome::Done(_)));
         let took_us = now_us.saturating_sub(running.started_us);
-        self.learn(id, &running, (took_us, false), &outcome);
-        self.count(id, matches!(outcome, Outcome::Done(_)));
+        self.learn(id, running, (took_us, false), &outcome);
+        self.count_end(is_mirror, is_ok);
         self.tell_end(id, Some((job.hostgroup, lane_id)), outcome.rows());
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }
-        self.settle(id, lane_id, &running, &outcome);
+        self.settle(id, lane_id, running, &outcome);
         if running.killed.is_some() {
             self.await_kill(id, lane_id);
         }
         self.drop_kept(id);
-        if matches!(outcome, Outcome::Done(_)) && releases(job.effects) {
+        if is_ok && releases(job.effects) {
             return self.close_session(id, None);
         }
         self.relieve_if_wanted(id);
@@ -392,13 +392,17 @@ impl Proxy {
 
     /// The session is idle again: the client's next command, or the end if Tidegate stops.
     pub(crate) fn after_command(&mut self, id: SessionId) {
-        if self.sessions.get(id).is_some_and(Session::is_mirror) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let has_input = session.input.has_more();
+        if session.is_mirror() {
             return self.end_session(id, true);
         }
         if self.draining && self.end_if_drained(id) {
             return;
         }
-        self.resume_input(id);
+        if has_input {
+            self.resume_input(id);
+        }
     }
 }
 

@@ -48,10 +48,12 @@ impl Proxy {
         if let Some(missing) = self.missing_statement(id, lane_id, &job) {
             return self.prepare_on_lane(id, lane_id, &job, &missing, &plan);
         }
-        let pending = self.send_awaited_steps(id, lane_id, &job, &plan);
-        if pending > 0 {
-            self.await_steps(id, pending, None);
-            return self.watch(id, &job);
+        if plan.is_awaited() {
+            let pending = self.send_awaited_steps(id, lane_id, &job, &plan);
+            if pending > 0 {
+                self.await_steps(id, pending, None);
+                return self.watch(id, &job);
+            }
         }
         if let What::Prepare(_) = job.what {
             self.make_room(lane_id, 1);

@@ -19,11 +19,19 @@ use crate::session::{Job, Running, Session, What, ties};
 use crate::snapshot::Snapshot;
 
 impl Proxy {
-    /// Brings the session's and the lane's state up to date with a command that succeeded.
+    /// Brings the session's and the lane's state up to date with a command that succeeded, but for
+    /// `autocommit`.
     fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job, end: &ReplyEnd) {
         if job.insert_id_told(end).is_some() {
             self.insert_id_told(id, Some(lane_id));
         }
+        if matches!(job.what, What::Schema | What::Set) {
+            self.follow_state(id, lane_id, job);
+        }
+    }
+
+    #[inline(never)]
+    fn follow_state(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         let schema = match job.what {
             What::Schema => self.schema_of_kept(id),
             _ => None,
@@ -44,10 +52,6 @@ impl Proxy {
             session.want.charset = assigned.charset;
             session.want.settings = assigned.settings;
         }
-        if !is_prepare(job) {
-            lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
-            session.want.autocommit = lane.state.autocommit;
-        }
     }
 
     /// Says why the session keeps the lane from now on, and lets the lane go if it may.
@@ -65,6 +69,10 @@ impl Proxy {
         let mut standing = self.standing(job.hostgroup);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let done = matches!(outcome, Outcome::Done(_));
+        if done && !is_prepare(job) {
+            session.follow_autocommit(lane);
+        }
         let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
         let Some(before) = session.held.get(at).map(|held| held.why) else { return };
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
@@ -96,7 +104,6 @@ impl Proxy {
             held.why = why;
         }
         session.end_ties();
-        let done = matches!(outcome, Outcome::Done(_));
         if how != How::Refused {
             self.follow_definitions(job);
         }
@@ -115,8 +122,8 @@ impl Proxy {
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
+            self.let_go_of(id, &held);
         }
-        self.let_go(id, lane_id);
     }
 
     /// The reasons to keep lanes of a hostgroup that follow from the configuration alone.
@@ -136,16 +143,21 @@ impl Proxy {
 
     /// Checks a lane in that its session has no reason to keep.
     pub(crate) fn let_go(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(held) = session.held.iter().find(|held| held.lane == lane_id).copied() else {
+        if let Some(held) = self.held_on(id, lane_id) {
+            self.let_go_of(id, &held);
+        }
+    }
+
+    #[inline]
+    fn let_go_of(&mut self, id: SessionId, held: &Held) {
+        let fate = self.fate_of(held, false);
+        if fate == Fate::Kept {
             return;
-        };
-        let fate = self.fate_of(&held, false);
-        if fate != Fate::Kept
-            && let Some(session) = self.sessions.get_mut(id)
-        {
-            session.held.retain(|held| held.lane != lane_id);
-            self.part_with(lane_id, fate);
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(at) = session.held.iter().position(|other| other.lane == held.lane) {
+            session.held.swap_remove(at);
+            self.part_with(held.lane, fate);
         }
     }
 
@@ -161,6 +173,12 @@ impl Proxy {
 }
 
 impl Session {
+    /// Its own is as a lane's server has told last.
+    fn follow_autocommit(&mut self, lane: &mut Lane) {
+        lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
+        self.want.autocommit = lane.state.autocommit;
+    }
+
     /// How a command ended, as far as what it did follows from that.
     fn how(&self, job: &Job, outcome: &Outcome) -> How {
         match outcome {

@@ -118,11 +118,13 @@ impl Proxy {
     /// Makes a free lane a shared one for a command that shares; `false` for any other command,
     /// and where the lane is not as its session wants it, or lacks what is executed.
     pub(crate) fn opens_shared(&mut self, id: SessionId, lane_id: LaneId, job: &Job) -> bool {
-        let shares = matches!(job.sharing, Sharing::Does(_))
-            && self.missing_statement(id, lane_id, job).is_none();
+        let shares = matches!(job.sharing, Sharing::Does(_));
+        if !shares || self.missing_statement(id, lane_id, job).is_some() {
+            return false;
+        }
         let Some(session) = self.sessions.get(id) else { return false };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
-        let shares = shares && session.want == lane.state;
+        let shares = session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
             (lane.shared.closing, lane.shared.passed) = (None, 0);
@@ -294,12 +296,11 @@ impl Proxy {
         let whole_us =
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
-        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
-            return;
-        };
+        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let Phase::Running(running) = &phase else { return };
         session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, &outcome);
-        self.learn(id, &running, (took_us, behind), &outcome);
+        self.learn(id, running, (took_us, behind), &outcome);
         self.count(id, matches!(outcome, Outcome::Done(_)));
         self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());
         let told = match &outcome {

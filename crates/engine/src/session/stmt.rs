@@ -17,7 +17,7 @@ use crate::proxy::Proxy;
 use crate::session::recall::Executed;
 use crate::session::{Job, Session, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Text, Wanted, tell_types};
+use crate::stmt::{Text, Wanted, tell_types, types_in};
 use sql::Effects;
 use wire::Status;
 use wire::command;
@@ -65,6 +65,14 @@ impl Handle {
             cursor: None,
             only: None,
             data_lost: None,
+        }
+    }
+
+    /// Keeps the types that an execution tells, if it does.
+    pub(crate) fn note_types(&mut self, raw: &[u8]) {
+        if let Some(types) = types_in(raw, self.params) {
+            self.types.clear();
+            self.types.extend_from_slice(types);
         }
     }
 
@@ -317,6 +325,7 @@ impl Proxy {
     }
 
     /// What a job needs on a lane and is not prepared there.
+    #[inline]
     pub(crate) fn missing_statement(
         &self,
         id: SessionId,
@@ -327,6 +336,11 @@ impl Proxy {
         if !executes && !job.effects.intersects(Effects::SHOW_WARNINGS) {
             return None;
         }
+        self.missing_of(id, lane, job)
+    }
+
+    #[inline(never)]
+    fn missing_of(&self, id: SessionId, lane: LaneId, job: &Job) -> Option<Missing> {
         let session = self.sessions.get(id)?;
         let stmts = &self.lanes.get(lane)?.stmts;
         if let Some(Executed { key, text, .. }) =
@@ -343,11 +357,15 @@ impl Proxy {
 
     /// Puts the server's id into a kept command about a statement, and the parameter types where
     /// the client relies on having sent them before and the server would read it with others.
+    #[inline]
     pub(crate) fn patch_statement(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
-        let (What::Execute(stmt) | What::LongData(stmt) | What::OfStatement(stmt)) = job.what
-        else {
-            return;
-        };
+        if let What::Execute(stmt) | What::LongData(stmt) | What::OfStatement(stmt) = job.what {
+            self.patch(id, lane_id, (job.what, stmt));
+        }
+    }
+
+    #[inline(never)]
+    fn patch(&mut self, id: SessionId, lane_id: LaneId, (what, stmt): (What, ClientStmtId)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
@@ -361,7 +379,7 @@ impl Proxy {
         if let Some(place) = kept.get_mut(at..at + 4) {
             place.copy_from_slice(&server_id.to_le_bytes());
         }
-        match job.what {
+        match what {
             What::Execute(_) => {
                 if handle.params == 0 {
                     return;

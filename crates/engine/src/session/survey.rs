@@ -14,7 +14,6 @@ use crate::catalog::{
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
 use crate::proxy::Proxy;
-use crate::route::Route;
 use crate::session::Job;
 
 /// What a worker knows of stored code, and how it is being read.
@@ -64,20 +63,18 @@ const PATIENCE_US: (u64, u64) = (100_000, 1_000_000);
 const DIAL_PAUSE: (u64, u32) = (1_000_000, 6);
 
 impl Proxy {
-    /// What the stored code does that a text may reach which was routed last; `cut` tells that only
-    /// its beginning is there.
+    /// What the stored code does that a text may reach which was routed last, and whose facts were
+    /// asked.
     pub(crate) fn reach_of_routed(
         &mut self,
         id: SessionId,
         text: &[u8],
         facts: &Facts,
-        (route, cut): (&Route, bool),
+        destination: Option<HostgroupId>,
     ) -> Effects {
-        let Some(catalog) = self.catalog_of(id, route.destination) else { return Effects::NONE };
-        // else its facts are not remembered either
-        let is_whole = !cut && text.len() <= self.snapshot.vars.threshold_query_length as usize;
-        let by_digest = is_whole && self.modes(id).read_as_default(text);
-        let epoch = self.epoch_of(catalog).filter(|_| by_digest);
+        let Some((catalog, epoch)) = self.known_code(id, destination) else {
+            return Effects::NONE;
+        };
         if let Some(effects) = epoch.and_then(|epoch| self.processor.reach(epoch)) {
             return effects;
         }
@@ -88,21 +85,44 @@ impl Proxy {
         effects
     }
 
-    /// The same of a prepared statement that is executed.
-    pub(crate) fn reach_of_handle(
+    /// What is known to a session of stored code where it sends a statement, and the state of that.
+    #[inline]
+    pub(crate) fn known_code(
+        &mut self,
+        id: SessionId,
+        destination: Option<HostgroupId>,
+    ) -> Option<(CatalogId, Option<u64>)> {
+        let catalog = self.catalog_of(id, destination)?;
+        Some((catalog, self.epoch_of(catalog)))
+    }
+
+    /// What a prepared statement reaches that is executed, of which this was noted.
+    #[inline]
+    pub(crate) fn reach_of_execution(
         &mut self,
         id: SessionId,
         stmt: ClientStmtId,
-        destination: Option<HostgroupId>,
+        known: Option<(CatalogId, Option<u64>)>,
+        noted: Reach,
     ) -> Effects {
-        let Some(catalog) = self.catalog_of(id, destination) else { return Effects::NONE };
+        match known {
+            None => Effects::NONE,
+            Some((_, Some(epoch))) if noted.epoch == epoch => noted.effects,
+            Some((catalog, _)) => self.reach_of_handle(id, stmt, catalog),
+        }
+    }
+
+    #[inline(never)]
+    fn reach_of_handle(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        catalog: CatalogId,
+    ) -> Effects {
         let epoch = self.epoch_of(catalog);
         let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
             return Effects::NONE;
         };
-        if Some(handle.reach.epoch) == epoch {
-            return handle.reach.effects;
-        }
         let text = handle.text.clone();
         let how = (text.state.modes(), text.naming);
         let (effects, is_sure) = self.reach_in(catalog, &text.text, how);
@@ -161,19 +181,28 @@ impl Proxy {
         (effects, is_sure)
     }
 
+    #[inline]
     fn epoch_of(&self, id: CatalogId) -> Option<u64> {
         self.surveys.catalogs.get(id)?.epoch(self.offer.stmts.code())
     }
 
     /// What is known to a session where its statement is sent.
+    #[inline]
     fn catalog_of(&mut self, id: SessionId, to: Option<HostgroupId>) -> Option<CatalogId> {
-        let session = self.sessions.get_mut(id).filter(|_| self.snapshot.vars.stored_code)?;
+        let session = self.sessions.get(id).filter(|_| self.snapshot.vars.stored_code)?;
         let account = session.account.as_ref()?;
         let hostgroup = to.unwrap_or(account.default_hostgroup);
         if let Some((_, known)) = session.catalogs.iter().find(|(of, _)| *of == hostgroup) {
             return Some(*known);
         }
-        let catalog = self.surveys.catalogs.of(&account.name, hostgroup);
+        self.catalog_met(id, hostgroup)
+    }
+
+    /// The same where a session sends something for the first time.
+    #[inline(never)]
+    fn catalog_met(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<CatalogId> {
+        let session = self.sessions.get_mut(id)?;
+        let catalog = self.surveys.catalogs.of(&session.account.as_ref()?.name, hostgroup);
         session.catalogs.push((hostgroup, catalog));
         Some(catalog)
     }
@@ -201,9 +230,18 @@ impl Proxy {
     }
 
     /// The reading for which a lane that is free comes before clients do.
+    #[inline]
     pub(crate) fn overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
+        match self.surveys.waiting.is_empty() {
+            true => None,
+            false => self.waiting_overdue_on(lane),
+        }
+    }
+
+    #[inline(never)]
+    fn waiting_overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
         let Surveys { catalogs, running, waiting } = &self.surveys;
-        if waiting.is_empty() || running.len() >= RUNNING_MAX {
+        if running.len() >= RUNNING_MAX {
             return None;
         }
         let lane = self.lanes.get(lane)?;

@@ -136,11 +136,14 @@ impl Session {
 impl Session {
     /// Whether a command reads a user variable that the session has not set. Such a one is `NULL`
     /// everywhere, but its type tells whether it ever was set on the connection.
+    #[inline]
     pub(crate) fn reads_unset_variable(&self, job: &Job) -> bool {
         let is_replayed = job.what == What::Set && !job.holds.intersects(Holds::SET);
-        if !job.effects.intersects(Effects::USER_VARIABLE) || is_replayed {
-            return false;
-        }
+        job.effects.intersects(Effects::USER_VARIABLE) && !is_replayed && self.lacks_one_of(job)
+    }
+
+    #[inline(never)]
+    fn lacks_one_of(&self, job: &Job) -> bool {
         let settings = self.want.settings.as_deref();
         let is_set = |name| settings.is_some_and(|settings| settings.has_user_variable(name));
         let (text, modes) = text_of(self, job);

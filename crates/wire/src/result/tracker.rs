@@ -315,14 +315,19 @@ impl ReplyTracker {
 
     /// Checks the number of a frame and counts on.
     pub(super) fn count_frame(&mut self, header: Header) -> Result<(), Fault> {
-        match self.due {
-            Some(expected) if expected != header.seq && self.kind != ReplyKind::Binlog => {
-                Err(Fault::Sequence { expected, found: header.seq })
-            }
-            _ => {
-                self.accept_frame(header);
-                Ok(())
-            }
+        if let Some(expected) = self.due.filter(|due| *due != header.seq) {
+            self.miscounted(expected, header.seq)?;
+        }
+        self.accept_frame(header);
+        Ok(())
+    }
+
+    /// Numbers of a binary log begin anew where the client acknowledges an event.
+    #[cold]
+    fn miscounted(&self, expected: u8, found: u8) -> Result<(), Fault> {
+        match self.kind {
+            ReplyKind::Binlog => Ok(()),
+            _ => Err(Fault::Sequence { expected, found }),
         }
     }
 
