@@ -125,7 +125,7 @@ fn follow_from(digest: &[u8], facts: &Facts) -> bool {
         && !facts.effects.intersects(TOLD)
         && has_head_of(digest, facts.verb)
         && has_plain_names(digest)
-        && !calls_value(digest)
+        && !calls_or_addresses_value(digest)
 }
 
 /// Whether a statement begins as those do whose facts come from words and marks alone, wherever
@@ -156,11 +156,12 @@ fn has_plain_names(digest: &[u8]) -> bool {
     quotes.is_multiple_of(2) && names.all(|name| name.iter().all(|byte| is_of_name(*byte)))
 }
 
-/// Whether a parenthesis follows a value, which may be a function's name in quotes.
-fn calls_value(digest: &[u8]) -> bool {
+/// Whether a parenthesis or `@` follows a value, which may be a function's or an account's name in
+/// quotes.
+fn calls_or_addresses_value(digest: &[u8]) -> bool {
     digest.split(|byte| *byte == b'?').skip(1).any(|after| {
         let mark = after.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0x0b);
-        mark == Some(&b'(')
+        matches!(mark, Some(b'(' | b'@'))
     })
 }
 

@@ -142,6 +142,11 @@ impl Join {
         }
     }
 
+    /// The byte that came in last, 0 for none.
+    pub(super) fn last(&self) -> u8 {
+        self.came.byte()
+    }
+
     /// How many more bytes may come in.
     pub(super) fn room(&self) -> usize {
         self.limit.saturating_sub(self.held)
@@ -232,7 +237,7 @@ impl Join {
                 self.dropped += run.len();
             } else {
                 self.dropped += run.len() - 1;
-                self.lists.word(b"?", false);
+                self.lists.value();
                 self.stayed = self.stayed.then(b'?');
             }
             came = last;

@@ -12,8 +12,11 @@ pub(super) struct Lists {
     values_max: usize,
     /// Lists in a row that stay; 0 keeps all.
     lists_max: usize,
-    depth: usize,
-    /// A `?` was just written that is a whole value if a comma or parenthesis follows.
+    /// A parenthesis was opened, and none closed since.
+    inside: bool,
+    /// The element of a list that goes on has no `?` yet.
+    seeks_value: bool,
+    /// The first `?` of an element was just written: a value if a comma or parenthesis follows.
     maybe_value: bool,
     /// Values in a row, each between parentheses or commas.
     values: usize,
@@ -30,7 +33,8 @@ impl Lists {
             out,
             values_max: options.grouping_limit,
             lists_max: options.groups_grouping_limit,
-            depth: 0,
+            inside: false,
+            seeks_value: false,
             maybe_value: false,
             values: 0,
             values_start: 0,
@@ -70,9 +74,13 @@ impl Lists {
     pub(super) fn mark(&mut self, byte: u8) {
         match byte {
             b'?' => self.value(),
-            b',' if self.maybe_value => self.value_ends(byte),
+            b',' => {
+                self.seeks_value = self.inside;
+                if self.maybe_value { self.value_ends(byte) } else { self.out.push(byte) }
+            }
             b'(' => {
-                self.depth += 1;
+                self.inside = self.values_max > 0;
+                self.seeks_value = self.inside;
                 self.plain(byte);
             }
             b')' => self.close(),
@@ -81,7 +89,8 @@ impl Lists {
     }
 
     fn close(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
+        self.inside = false;
+        self.seeks_value = false;
         if self.maybe_value {
             self.value_ends(b')');
         } else {
@@ -95,9 +104,8 @@ impl Lists {
     /// A literal, or a mark that looks like one.
     #[inline]
     pub(super) fn value(&mut self) {
-        let before = self.out.last();
-        self.maybe_value =
-            self.depth > 0 && self.values_max > 0 && matches!(before, Some(b'(' | b','));
+        self.maybe_value = self.seeks_value;
+        self.seeks_value = false;
         if self.maybe_value && (self.values == 0 || self.values_end != self.out.len()) {
             self.values = 0;
             self.values_start = self.out.len();
@@ -139,6 +147,8 @@ impl Lists {
         self.lists = if goes_on { self.lists + 1 } else { 1 };
         if self.lists > self.lists_max {
             self.out.truncate(self.lists_end);
+            // where its values were, others may come
+            self.values = 0;
             if self.lists == self.lists_max + 1 {
                 self.out.extend_from_slice(b",...");
             }

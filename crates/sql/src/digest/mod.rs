@@ -4,6 +4,25 @@
 //! and signs between them stay, [`lists`] folds lists of values as they are written. None of them
 //! understands SQL; what they do to valid and invalid texts was found by observation, corners
 //! included, for operators' rules and dashboards know queries by these hashes.
+//!
+//! What was observed is what these four machines over bytes do, each over what the one before it
+//! wrote; `tests/digest/model.rs` is them as such.
+//!
+//! 1. *Cutting.* Between words a letter begins a word, a digit a number, a quote a string; `#`,
+//!    `--` with a blank and `/*` begin comments. A string is `?` at its closing quote, a number
+//!    where it ends. Blanks and comments are one blank, the inside of `/*! */` stays as it is. A
+//!    NUL, or the end within a string or `/*`, ends the text. Where 3 bytes of a text are left from
+//!    `#`, or 7 from `--`, only that mark goes, and a word in front of it goes on behind it.
+//! 2. *Joining.* Each blank and sign goes or stays by the two places before it in a buffer that is
+//!    being moved together, and by the byte after it. Digits of names become `?` here.
+//! 3. *Folding values.* `(` leads to *seeking*, `)` *outside*, whatever is open. Seeking, the first
+//!    `?` of an element leads to *value*, whatever is in front of it. There `,` and `)` count it,
+//!    any other byte leads to *spoilt*, until `,` leads back to seeking. A count goes on only if
+//!    `?` follows `,` at once; those beyond the limit and one more become `...`.
+//! 4. *Folding lists.* `(?,?,?,...)` in a row, with nothing but commas between, are counted; those
+//!    beyond the limit become `,...`.
+//!
+//! In the end, blanks and semicolons at the end of all go.
 
 mod join;
 mod lists;
@@ -84,23 +103,28 @@ impl Digester {
         let out = std::mem::take(&mut self.out);
         let scanned = Scan::new(text, limit, options, out).run();
         self.out = scanned.out;
-        let whole = without_end(&self.out);
+        let (whole, at_end) = without_end(&self.out);
         let (text, omitted) = match whole.get(..options.max_digest_length) {
             Some(part) if part.len() < whole.len() => (part, Omitted::More),
-            _ => (whole, scanned.omitted),
+            _ => (whole, scanned.omitted.max(at_end)),
         };
         let first_comment = scanned.first_comment;
         Digest { hash: spooky::hash64(text, 0), text, first_comment, omitted }
     }
 }
 
-/// The text without blanks and a semicolon at its end; a semicolon alone stays.
-fn without_end(text: &[u8]) -> &[u8] {
-    let text = trim_blanks(text);
-    match text {
-        [rest @ .., b';'] if !rest.is_empty() => trim_blanks(rest),
-        _ => text,
+/// The text without blanks and semicolons at its end, and what that omits; a semicolon that is all
+/// there is stays.
+fn without_end(text: &[u8]) -> (&[u8], Omitted) {
+    let mut text = trim_blanks(text);
+    let mut semicolons = 0;
+    while let [rest @ .., b';'] = text
+        && !rest.is_empty()
+    {
+        text = trim_blanks(rest);
+        semicolons += 1;
     }
+    (text, if semicolons > 1 { Omitted::More } else { Omitted::Numbers })
 }
 
 fn trim_blanks(mut text: &[u8]) -> &[u8] {

@@ -185,8 +185,10 @@ impl<'a> Scan<'a> {
         let next = self.text.get(self.at + 1).copied();
         match byte {
             b'/' if next == Some(b'*') && self.at + 1 < self.limit => return self.comment(),
-            b'#' => self.line_comment(),
-            b'-' if next == Some(b'-') && self.opens_line_comment() => self.line_comment(),
+            b'#' => self.line_comment(1, NO_HASH_COMMENT),
+            b'-' if next == Some(b'-') && self.opens_line_comment() => {
+                self.line_comment(2, NO_DASH_COMMENT);
+            }
             0 => return Then::Stop,
             _ => {
                 if (byte, next) == (b'-', Some(b'-')) {
@@ -205,7 +207,15 @@ impl<'a> Scan<'a> {
         self.at + 2 < self.limit && after.is_some_and(|byte| class(*byte) == Class::Blank)
     }
 
-    fn line_comment(&mut self) {
+    /// A comment up to the end of its line. With `none` bytes left, only the mark is dropped and
+    /// the rest is text; a word in front of the mark goes on behind it.
+    fn line_comment(&mut self, mark: usize, none: usize) {
+        if self.at + none == self.limit {
+            self.at += mark;
+            self.join.omits(Omitted::More);
+            self.inside_word = is_word(self.join.last());
+            return;
+        }
         let rest = self.rest();
         self.at += memchr(b'\n', rest).map_or(rest.len(), |found| found + 1);
         self.join.omits(Omitted::More);
@@ -392,6 +402,12 @@ pub(super) fn is_word(byte: u8) -> bool {
 
 /// Up to here a string's end is looked for byte by byte.
 const SHORT_STRING: usize = 12;
+
+/// With so many bytes left from `#` on, it opens no comment.
+const NO_HASH_COMMENT: usize = 3;
+
+/// With so many bytes left from `--` on, it opens no comment.
+const NO_DASH_COMMENT: usize = 7;
 
 /// How much of the first comment is read for annotations.
 const FIRST_COMMENT_BYTES: usize = 1024;

@@ -71,6 +71,68 @@ fn a_kept_comment_is_cut_at_the_limit() {
 }
 
 #[test]
+fn values_of_a_list_fold_after_any_beginning_and_never_behind_a_nested_list() {
+    for (list, expected) in [
+        ("(NOW(),1,2,3,4,5)", "(NOW(),?,?,?,?,?)"),
+        ("(UUID(), 1, 2, 3, 4, 5)", "(UUID(),?,?,?,?,?)"),
+        ("(POINT(1,2),1,2,3,4,5)", "(POINT(?,?),?,?,?,?,?)"),
+        ("(f(1,2,3,4,5),1,2,3,4,5)", "(f(?,?,?,...),?,?,?,?,?)"),
+        ("(1,2,3,4,5,f(1),1,2,3,4,5)", "(?,?,?,...,f(?),?,?,?,?,?)"),
+        ("(1,2,3,f(1,2,3,4,5)", "(?,?,?,f(?,?,?,...)"),
+        ("(DATE'2020-01-01',1,2,3,4,5)", "(DATE?,?,?,...)"),
+        ("(x'41',b'1',2,3,4,5)", "(x?,b?,?,?,...)"),
+        ("(x'41',2,3,4)", "(x?,?,?,?)"),
+        ("(1,_utf8mb4'a',2,3,4,5)", "(?,_utf8mb4?,?,?,...)"),
+        ("(1,2,3,4,5,N'a')", "(?,?,?,...,N?)"),
+        ("(a>1,2,3,4,5)", "(a>?,?,?,...)"),
+        ("(a > 1, 2, 3, 4, 5)", "(a > ?,?,?,...)"),
+        ("(a, b, c=-1, 2, 3, 4, 5)", "(a,b,c=?,?,?,...)"),
+        ("(1+a,2,3,4,5)", "(?+a,?,?,?,?)"),
+        ("(1 and 2,3,4,5,6)", "(? and ?,?,?,?,?)"),
+        ("(6 - 9,1,2,3,4,5)", "(?-?,?,?,?,...)"),
+        ("(1,2,3,4,a>5)", "(?,?,?,?,a>?)"),
+    ] {
+        for before in ["INSERT INTO t VALUES ", "SELECT * FROM t WHERE a IN "] {
+            let got = digest_of(&format!("{before}{list}"), &DigestOptions::default());
+            assert_eq!(got, format!("{before}{expected}"));
+        }
+    }
+    let no_digits = DigestOptions { no_digits: true, ..DigestOptions::default() };
+    assert_eq!(digest_of("select f(a1,2,3,4,5)", &no_digits), "select f(a?,?,?,...)");
+}
+
+#[test]
+fn all_semicolons_at_the_end_go_but_one_that_is_alone() {
+    for text in
+        ["SELECT 1;", "SELECT 1;;", "SELECT 1 ; ;", "SELECT 1;;;  ", "SELECT 1; -- end of all"]
+    {
+        assert_eq!(digest_of(text, &DigestOptions::default()), "SELECT ?", "{text}");
+    }
+    assert_eq!(digest_of(";;", &DigestOptions::default()), ";");
+    assert_eq!(digest_of("SELECT 1;;SELECT 2;;", &DigestOptions::default()), "SELECT ?;;SELECT ?");
+}
+
+#[test]
+fn a_line_comment_a_certain_way_from_the_end_loses_but_its_mark() {
+    for (text, expected) in [
+        ("SELECT 1 -- last", "SELECT ? last"),
+        ("SELECT 1-- last", "SELECT ? last"),
+        ("SELECT 1 -- las", "SELECT ?"),
+        ("SELECT 1 -- lasts", "SELECT ?"),
+        ("select 1 -- trailing comment", "select ?"),
+        ("select 1 # a", "select ? a"),
+        ("select 1 # trailing hash", "select ?"),
+        ("select a#b", "select a"),
+        ("select a#bc", "select abc"),
+        ("select a#bcd", "select a"),
+        ("SELECT * FROM `t#1`", "SELECT * FROM `t1`"),
+        ("SELECT * FROM `t #1`", "SELECT * FROM `t ?`"),
+    ] {
+        assert_eq!(digest_of(text, &DigestOptions::default()), expected, "{text}");
+    }
+}
+
+#[test]
 fn groups_of_lists_fold_when_many_follow_one_another() {
     let options = |groups_grouping_limit| DigestOptions {
         grouping_limit: 1,
@@ -86,6 +148,11 @@ fn groups_of_lists_fold_when_many_follow_one_another() {
         (3, "(?,...),(?,...),(?,...)"),
     ] {
         assert_eq!(digest_of(text, &options(limit)), format!("insert into t values {lists}{end}"));
+    }
+    // what follows a folded list may end where one of its values did
+    for before in ["f", "fg", "fgh", "fghi", "fghij"] {
+        let got = digest_of(&format!("(1,2,3),(4,5,6),{before}(7,8,9),(1,2,3)"), &options(1));
+        assert_eq!(got, format!("(?,...),...,{before}(?,...),..."));
     }
 }
 

@@ -43,6 +43,7 @@ fn what_a_digest_does_not_show_is_read_anew() {
         (wide, ["select 1 -- a\nfor update", "select 1"]),
         (wide, ["select \"a\" for update", "select '\\' for update'"]),
         (wide, ["select 'x' (1)", "select 'get_lock' (1)"]),
+        (wide, ["select (definer='a'@b)", "select (definer=1@b)"]),
         (wide, ["select last_insert_id + (1)", "select last_insert_id (1)"]),
         (wide, ["select `a 1` from t", "select `a 'b' ` from t"]),
         (wide, ["select '", "select 'a for update"]),
@@ -59,6 +60,30 @@ fn what_a_digest_does_not_show_is_read_anew() {
         for text in [first, second, first] {
             let (told, is_known) = ask(&mut known, text.as_bytes(), &options);
             assert_eq!((told, is_known), (facts(text.as_bytes()), false), "{text}");
+        }
+    }
+}
+
+/// The first is remembered, and has the digest of the second, whose facts are others.
+#[test]
+fn a_text_that_shares_its_digest_with_what_is_remembered_is_read_anew() {
+    let options = DigestOptions::default();
+    for [first, second] in [
+        ["select 1 @abc", "select 1 -- @abc"],
+        ["select a@b", "select a#@b"],
+        ["select a, `b`.`cd`", "select a, `b`.`c#d`"],
+        ["select 1 for update", "select 1 /*! for */ /*!99999 update */"],
+        ["select 1 for update", "select 1 /*!50001 for update */"],
+        ["select (a>?,2,3,get_lock('a',1))", "select (a>?,2,3,get_lock('a', /* ) */ \"b\"))"],
+        ["begin", "begin;;"],
+    ] {
+        let (mut known, mut digester) = (KnownFacts::default(), Digester::new());
+        let text = digester.digest(first.as_bytes(), &options).text.to_vec();
+        assert_eq!(digester.digest(second.as_bytes(), &options).text, text, "{second}");
+        for text in [first, second, first] {
+            let (told, is_known) = ask(&mut known, text.as_bytes(), &options);
+            assert_eq!(told, facts(text.as_bytes()), "{text}");
+            assert!(text == first || !is_known, "{text}");
         }
     }
 }
@@ -93,7 +118,10 @@ const PIECES: &[&[&str]] = &[
     &["'`'", "'('", "';'", "' for update '", "7", "0.", ".5", "1a", "1.e5for"],
     &["(1,2,3,4,5)", "(1,2,3,4,5,6)", "(1, '2', -3, 4, 5, 6, 7, 8)"],
     &["", "/* a */", "/*! for */", "/*!99999 for*/", "--\n", "-- a\n", "#\n", "--\u{1}", "-"],
-    &["", ";", " ;"],
+    &["", ";", " ;", ";;", "; ;"],
+    &["", "-- @abc", "@abc", " @abc", "#@b", "@b"],
+    &["a>1,2,3,4,5", "a>1,2,3,4,5,6", "a> 1, '2', 3, 4, 5"],
+    &["b'1',2,3,4,5,6", "b'1','2','3',4,5"],
     &["select"],
     &["SELECT "],
     &["insert into t "],

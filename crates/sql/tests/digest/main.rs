@@ -1,7 +1,15 @@
-//! Every recorded digest of ProxySQL 2.7.2 is reproduced: text, hash, settings.
+//! Every recorded digest of ProxySQL 2.7.2 is reproduced: text, hash, settings. So does a slow and
+//! plain [`model`] of how they come about, which then says what the digests of other texts are.
 //!
 //! `testdata/digest.jsonl` was recorded by sending each query through ProxySQL and reading its
 //! statistics. Where nothing can be equal, the reason stands in `DIFFERENCES`.
+//!
+//! `TIDEGATE_DIGEST_TEXTS` says for how many made texts model and code are compared.
+
+#![allow(clippy::disallowed_methods)] // who runs them says for how many texts
+
+mod model;
+mod texts;
 
 use std::path::Path;
 
@@ -49,6 +57,44 @@ fn every_recorded_digest_is_reproduced() {
         different += 1;
     }
     assert_eq!((cases, different), (4440, 13), "fewer than one in a hundred differ");
+}
+
+#[test]
+fn the_model_reproduces_what_is_recorded() {
+    let mut cases = 0;
+    for case in corpus().lines().map(case) {
+        let query = String::from_utf8_lossy(&case.query);
+        let is_known = DIFFERENCES.iter().any(|(text, _)| *text == query);
+        let Some(text) = model::digest(&case.query, &case.options).filter(|_| !is_known) else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(text, String::from_utf8_lossy(&case.text), "{query}\n{:?}", case.options);
+        cases += 1;
+    }
+    assert!(cases > 4300, "{cases}");
+}
+
+#[test]
+fn the_digest_of_any_text_is_the_models() {
+    let count = std::env::var("TIDEGATE_DIGEST_TEXTS");
+    let count = count.map_or(60_000, |count| count.parse().expect("a number"));
+    let recorded: Vec<Vec<u8>> = corpus().lines().map(|line| case(line).query).collect();
+    let (mut texts, mut digester) = (texts::Texts::new(recorded), Digester::new());
+    let mut different = 0;
+    for _ in 0..count {
+        let (text, options) = texts.next();
+        let digest = digester.digest(&text, &options);
+        let Some(expected) = model::digest(&text, &options) else { continue };
+        assert_eq!(
+            String::from_utf8_lossy(digest.text),
+            String::from_utf8_lossy(&expected),
+            "{}\n{options:?}",
+            String::from_utf8_lossy(&text)
+        );
+        different += usize::from(digest.text.len() < text.len());
+    }
+    assert!(different > count / 2, "texts that nothing happens to tell nothing");
 }
 
 #[test]
