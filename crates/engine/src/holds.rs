@@ -74,6 +74,9 @@ impl Holds {
     /// A statement asked its server for the connection's id, by which rows may be found again.
     pub const CONNECTION_ID: Self = Self(1 << 25);
 
+    /// Every reason.
+    pub const ALL: Self = Self(u32::MAX);
+
     /// Reasons for which all later queries must go to the same lane, whatever the rules say.
     pub const PINNING: Self = Self(
         Self::USER_VARIABLE.0

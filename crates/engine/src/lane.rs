@@ -56,6 +56,8 @@ pub struct Held {
     pub lane: LaneId,
     /// Why it is kept; nothing while a command runs on it.
     pub why: Holds,
+    /// Those reasons that only code gives which nobody has read yet.
+    pub presumed: Holds,
 }
 
 /// A command of the proxy's own that moves a lane to a session's state.

@@ -86,6 +86,8 @@ impl Effects {
     pub const STORED_CODE: Self = Self(1 << 41);
     /// Stored code may run that nobody has read: what a statement leaves that failed is not known.
     pub const UNKNOWN_CODE: Self = Self(1 << 43);
+    /// A function is called that nobody has read: what it may do is presumed.
+    pub const PRESUMED: Self = Self(1 << 45);
     /// Tables or stored code may be others afterwards.
     pub const DEFINES: Self = Self(1 << 42);
 
@@ -187,7 +189,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 37] = [
+const NAMES: [(&str, Effects); 38] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -222,6 +224,7 @@ const NAMES: [(&str, Effects); 37] = [
     ("WRITES", Effects::WRITES),
     ("STORED_CODE", Effects::STORED_CODE),
     ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
+    ("PRESUMED", Effects::PRESUMED),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),
     ("KILLS", Effects::KILLS),

@@ -212,3 +212,106 @@ fn a_server_that_takes_no_connections_is_seldom_asked_for_one_to_read_on() {
     assert_eq!(counters.stored_code_readings, 0);
     assert!((3..=6).contains(&counters.lanes_failed), "{} attempts", counters.lanes_failed);
 }
+
+/// A client whose statements reach functions, and what it keeps its connection for.
+struct Caller {
+    hall: Hall,
+    client: Sock,
+    number: u32,
+}
+
+impl Caller {
+    fn open(max_connections: i64) -> Self {
+        let mut hall = hall(max_connections);
+        let client = hall.login(Caps::DEPRECATE_EOF);
+        Self { hall, client, number: 0 }
+    }
+
+    fn send(&mut self, text: &str, kind: &str) {
+        self.number += 1;
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
+        let text =
+            format!("{verb} /*s1 q{} {words} k={kind} r=1 w=0 n=1 wa=0*/ {rest}", self.number);
+        self.hall.query(self.client, &text);
+    }
+
+    fn ask(&mut self, text: &str, kind: &str) -> String {
+        self.send(text, kind);
+        let answer = self.hall.packet(self.client).expect("answered").0;
+        assert_ne!(answer.first(), Some(&0xff), "{text}");
+        if answer == [1] {
+            self.hall.result(self.client);
+        }
+        self.held_for()
+    }
+
+    fn held_for(&self) -> String {
+        let mut sessions = self.hall.stage.proxies().flat_map(|proxy| proxy.sessions());
+        let (_, session) = sessions.next().expect("the session is there");
+        session.reasons().names().collect::<Vec<_>>().join(", ")
+    }
+
+    fn readings(&self) -> u64 {
+        self.hall.counters().stored_code_readings
+    }
+}
+
+/// For what a connection is kept on which a function ran that nobody has read.
+const PRESUMED: &str = "user_variable, temporary_table, get_lock, sequence, connection_id";
+
+#[test]
+fn what_code_was_presumed_to_do_is_forgotten_once_it_has_been_read() {
+    for (text, after) in [
+        ("SELECT clean(1)", ""),
+        ("SELECT pay(1)", ""),
+        ("SELECT mark()", "user_variable"),
+        ("SELECT clean(1), mark()", "user_variable"),
+        ("SELECT clean(1), @a := 1", "user_variable"),
+        ("SELECT clean(1), GET_LOCK('a', 1)", "get_lock"),
+    ] {
+        let mut caller = Caller::open(50);
+        assert_eq!(caller.ask(text, "rows"), PRESUMED, "{text}");
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.held_for(), after, "{text}");
+    }
+}
+
+#[test]
+fn where_all_connections_are_kept_for_what_nobody_read_it_is_read_on_one_of_them() {
+    let mut caller = Caller::open(1);
+    assert_eq!(caller.ask("SELECT clean(1) FOR UPDATE", "rows"), PRESUMED);
+    let lanes = open_lanes(&caller.hall);
+    caller.hall.wait_ms(2_000);
+    assert_eq!((caller.readings() > 0, caller.held_for().as_str()), (true, ""));
+    assert_eq!(open_lanes(&caller.hall), lanes);
+    // the connection is good for others
+    assert_eq!(caller.ask("SELECT v FROM t", "rows"), "");
+    assert_eq!(caller.hall.stage.board.borrow().trouble, [""; 0]);
+}
+
+#[test]
+fn a_definition_makes_unsure_what_it_names_and_what_calls_that() {
+    let mut caller = Caller::open(50);
+    caller.ask("SELECT clean(1)", "rows");
+    caller.hall.wait_ms(2_000);
+    assert_eq!(caller.ask("SELECT clean(1)", "rows"), "");
+    for (text, presumed) in [
+        ("CREATE TABLE u (a INT)", ""),
+        ("ALTER TABLE t ADD b INT", ""),
+        ("DROP TABLE u", ""),
+        ("CREATE INDEX i ON t (b)", ""),
+        ("TRUNCATE TABLE t", ""),
+        ("CREATE VIEW w AS SELECT 1", ""),
+        ("CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1", ""),
+        ("CREATE OR REPLACE FUNCTION pay(x INT) RETURNS INT RETURN 1", ""),
+        ("CREATE OR REPLACE FUNCTION clean(x INT) RETURNS INT RETURN 1", PRESUMED),
+        ("CREATE INDEX i ON t (b); CREATE INDEX j ON t (b)", PRESUMED),
+    ] {
+        caller.ask(text, "plain");
+        assert_eq!(caller.ask("SELECT clean(1)", "rows"), presumed, "after {text}");
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.held_for(), "", "after {text}, when it was read");
+    }
+    assert_eq!(caller.hall.stage.board.borrow().trouble, [""; 0]);
+}

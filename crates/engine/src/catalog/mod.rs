@@ -13,11 +13,13 @@ use sql::{Effects, Facts, Given, Modes, Role, Verb};
 
 use crate::ids::HostgroupId;
 
+mod definitions;
 mod reading;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+pub use definitions::Definitions;
 pub use reading::{PARTS, Part, Reading};
 pub use rows::Rows;
 
@@ -38,6 +40,8 @@ pub struct Catalog {
     procedures: HashMap<u64, Effects>,
     /// Tables and views whose rows get numbers.
     numbered: HashMap<u64, Numbered>,
+    /// By name: whose definitions it stands in.
+    callers: HashMap<u64, Box<[u64]>>,
 }
 
 /// Which columns of a table number its rows.
@@ -72,12 +76,18 @@ pub struct Known {
     catalog: Catalog,
     /// Another one whenever the catalog says something else; 0 before the first reading.
     epoch: u64,
-    /// Definitions that had been seen to change when the last reading began.
-    definitions: u64,
+    /// The latest definition when the last reading began that told everything.
+    read: u64,
+    /// The latest definition that is in what follows.
+    seen: u64,
+    /// Names that were not defined since, and reach one that was.
+    affected: HashSet<u64>,
     /// Names that were asked for and are nobody's.
     absent: HashSet<u64>,
     /// Names that were asked for since the last reading began.
     asked: HashSet<u64>,
+    /// Something was called since the last reading began of which nobody knew what it does.
+    wanted: bool,
     /// Names that the reading under way will tell of.
     sought: HashSet<u64>,
     /// When the last reading ended, well or not; 0 for none.
@@ -91,13 +101,28 @@ pub struct Known {
 pub struct Finished {
     /// What it came to.
     pub catalog: Result<Catalog, Untold>,
-    /// Definitions that had been seen to change when it began.
+    /// The latest definition when it began.
     pub definitions: u64,
     /// When it began.
     pub began_us: u64,
     /// When it ended.
     pub now_us: u64,
 }
+
+/// What stored code does that a text reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reached {
+    /// What is known of it.
+    pub known: Effects,
+    /// What it may do besides, as far as nobody has read it.
+    pub presumed: Effects,
+    /// No name is new, nor was anything defined: it stays so for this epoch.
+    pub is_sure: bool,
+}
+
+/// What ran may be another thing now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redefined;
 
 /// Why a reading came to nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,19 +214,37 @@ impl Known {
             hostgroup,
             catalog: Catalog::default(),
             epoch: 0,
-            definitions: 0,
+            read: 0,
+            seen: 0,
+            affected: HashSet::new(),
             absent: HashSet::new(),
             asked: HashSet::new(),
+            wanted: false,
             sought: HashSet::new(),
             read_us: 0,
             pause_us: 0,
         }
     }
 
-    /// The state of what is known; `None` where definitions have changed since, or it was never
-    /// read: then everything may run anything.
-    pub fn epoch(&self, definitions: u64) -> Option<u64> {
-        (self.epoch != 0 && self.definitions == definitions).then_some(self.epoch)
+    /// The state of what is known; `None` where anything may have been defined since, or it was
+    /// never read: then everything may run anything.
+    pub fn epoch(&self, definitions: &Definitions) -> Option<u64> {
+        let is_current = self.epoch != 0 && definitions.latest_of_anything() <= self.read;
+        is_current.then_some(self.epoch)
+    }
+
+    /// Whether something was defined since this was asked last.
+    fn is_behind(&self, definitions: &Definitions) -> bool {
+        self.epoch != 0 && self.seen != definitions.count()
+    }
+
+    /// Takes in what was defined; `epoch` is one that was never given.
+    fn catch_up(&mut self, definitions: &Definitions, epoch: u64) {
+        self.seen = definitions.count();
+        if self.epoch(definitions).is_some() {
+            self.affected = self.catalog.affected(|key| definitions.latest(key) > self.read);
+            self.epoch = epoch;
+        }
     }
 
     /// Whether there was a reading that told everything.
@@ -209,44 +252,83 @@ impl Known {
         self.epoch != 0
     }
 
-    /// What the stored code does that a text may reach, and whether that is sure: no name is new.
-    pub fn reach(&mut self, asked: &Asked<'_>, definitions: u64) -> (Effects, bool) {
+    /// What the stored code does that a text may reach.
+    pub fn reach(&mut self, asked: &Asked<'_>, definitions: &Definitions) -> Reached {
         let is_current = self.epoch(definitions).is_some();
-        let mut effects = match asked.naming {
-            Naming::Nothing => return (Effects::NONE, is_current),
-            Naming::Defines => Effects::DEFINES,
-            _ => Effects::NONE,
-        };
+        let mut reached = Reached { is_sure: is_current, ..Reached::default() };
+        match asked.naming {
+            Naming::Nothing => return reached,
+            Naming::Defines => reached.known = Effects::DEFINES,
+            _ => {}
+        }
         if self.insert_id(asked, definitions, Given::Anything) != InsertId::Told {
-            effects.insert(Effects::GIVES_INSERT_ID);
+            reached.known.insert(Effects::GIVES_INSERT_ID);
         }
         let names_unknown = asked.naming.is_of_rows();
-        let mut is_sure = is_current;
         for (name, role) in sql::names(asked.text, asked.modes) {
             let key = key(name);
             let found = self.catalog.of_name(key, role, asked.naming);
-            effects.insert(found.unwrap_or(Effects::NONE));
+            reached.known.insert(found.unwrap_or(Effects::NONE));
             let may_be = match role {
-                Role::Call => Effects::ANY_STORED_CODE,
+                Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 Role::Table => OF_UNKNOWN_TABLE,
+                Role::Other if found.is_some() => OF_UNKNOWN_TABLE,
                 Role::Procedure | Role::Other => continue,
             };
-            let is_known = is_current && (found.is_some() || self.absent.contains(&key));
+            let is_known = is_current
+                && !self.is_redefined(key, definitions)
+                && (found.is_some() || self.absent.contains(&key));
             if is_known || !names_unknown {
                 continue;
             }
-            effects.insert(may_be);
+            reached.presumed.insert(may_be);
             // what a session calls it by is not what servers do, in another character set
             if name.is_ascii() && self.asked.len() < NAMES_MAX {
                 self.asked.insert(key);
             }
-            is_sure = false;
+            reached.is_sure = false;
         }
-        (effects, is_sure)
+        reached
+    }
+
+    fn is_redefined(&self, key: u64, definitions: &Definitions) -> bool {
+        self.affected.contains(&key) || definitions.latest(key) > self.read
+    }
+
+    /// What functions do that were called when `since` was the latest definition; `Err` where they
+    /// may have done something else then, `Ok(None)` where it is not known yet.
+    pub fn look_back(
+        &self,
+        (functions, naming): (&[u64], Naming),
+        since: u64,
+        definitions: &Definitions,
+    ) -> Result<Option<Effects>, Redefined> {
+        let is_later = |key: &u64| definitions.latest(*key) > since;
+        let affected = match definitions.count() == since {
+            true => HashSet::new(),
+            false => self.catalog.affected(|key| is_later(&key)),
+        };
+        if functions.iter().any(|key| is_later(key) || affected.contains(key)) {
+            return Err(Redefined);
+        }
+        let mut all = Effects::NONE;
+        for key in functions {
+            match self.catalog.of_name(*key, Role::Call, naming) {
+                Some(effects) => all.insert(effects),
+                None if self.absent.contains(key) => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(all))
     }
 
     /// What the last insert id is after a text, where all its rows give a number as `numbers` says.
-    pub fn insert_id(&self, asked: &Asked<'_>, definitions: u64, numbers: Given) -> InsertId {
+    pub fn insert_id(
+        &self,
+        asked: &Asked<'_>,
+        definitions: &Definitions,
+        numbers: Given,
+    ) -> InsertId {
         match asked.naming {
             Naming::Inserts => {}
             Naming::Several | Naming::Defines if may_insert(asked.text) => return InsertId::Asked,
@@ -256,8 +338,9 @@ impl Known {
             return InsertId::Asked;
         };
         let table = key(insert.table);
+        let is_current = self.epoch(definitions).is_some();
         let columns = match self.catalog.numbered.get(&table) {
-            _ if self.epoch(definitions).is_none() => return InsertId::Asked,
+            _ if !is_current || self.is_redefined(table, definitions) => return InsertId::Asked,
             Some(Numbered::By(columns)) => columns,
             Some(Numbered::Any) => return InsertId::Asked,
             None if self.catalog.relations.contains_key(&table) => return InsertId::Told,
@@ -277,7 +360,7 @@ impl Known {
     }
 
     /// Whether it is time for a reading, with so much time between two of them; 0 for none.
-    pub fn is_due(&self, definitions: u64, interval_us: u64, now_us: u64) -> bool {
+    pub fn is_due(&self, definitions: &Definitions, interval_us: u64, now_us: u64) -> bool {
         if interval_us == 0 {
             return false;
         }
@@ -285,13 +368,20 @@ impl Known {
             return true;
         }
         let since_us = now_us.saturating_sub(self.read_us);
-        let wanted = self.epoch(definitions).is_none() || !self.asked.is_empty();
+        let is_known = self.epoch(definitions).is_some() && self.asked.is_empty();
+        let wanted = self.wanted || !is_known;
         since_us >= interval_us || (wanted && since_us >= self.pause_us)
+    }
+
+    /// Somebody waits for a reading that begins from now on.
+    pub fn want(&mut self) {
+        self.wanted = true;
     }
 
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
         self.sought.extend(self.asked.drain());
+        self.wanted = false;
     }
 
     /// A reading has ended; `epoch` is one that was never given.
@@ -305,6 +395,7 @@ impl Known {
         };
         let Ok(catalog) = finished.catalog else {
             self.asked.extend(self.sought.drain());
+            self.wanted = true;
             return;
         };
         if self.absent.len() + self.sought.len() > NAMES_MAX {
@@ -312,7 +403,8 @@ impl Known {
         }
         self.absent.extend(self.sought.drain());
         let is_same = self.epoch != 0 && self.catalog == catalog;
-        self.definitions = finished.definitions;
+        (self.read, self.seen) = (finished.definitions, finished.definitions);
+        self.affected.clear();
         if !is_same {
             self.catalog = catalog;
             self.epoch = epoch;
@@ -321,6 +413,21 @@ impl Known {
 }
 
 impl Catalog {
+    /// What reaches a name for which `is_changed`, whatever is between the two.
+    fn affected(&self, is_changed: impl Fn(u64) -> bool) -> HashSet<u64> {
+        let mut affected = HashSet::new();
+        let mut left: Vec<u64> =
+            self.callers.keys().copied().filter(|key| is_changed(*key)).collect();
+        while let Some(key) = left.pop() {
+            for caller in self.callers.get(&key).into_iter().flatten() {
+                if affected.insert(*caller) {
+                    left.push(*caller);
+                }
+            }
+        }
+        affected
+    }
+
     /// What a name stands for; `None` where there is nothing that is called so.
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
@@ -371,6 +478,16 @@ impl Catalogs {
         self.list.get_mut(id.0)
     }
 
+    /// The state of what one of them knows, with what was defined up to now.
+    pub fn epoch(&mut self, id: CatalogId, definitions: &Definitions) -> Option<u64> {
+        let known = self.list.get_mut(id.0)?;
+        if known.is_behind(definitions) {
+            self.last_epoch += 1;
+            known.catch_up(definitions, self.last_epoch);
+        }
+        known.epoch(definitions)
+    }
+
     /// All of them.
     pub fn ids(&self) -> impl Iterator<Item = CatalogId> + use<> {
         (0..self.list.len()).map(CatalogId)
@@ -387,7 +504,7 @@ impl Catalogs {
 }
 
 /// What a name is known by, in any case of its letters.
-fn key(name: &[u8]) -> u64 {
+pub fn key(name: &[u8]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     for byte in name {
         hasher.write_u8(byte.to_ascii_lowercase());
@@ -421,7 +538,7 @@ const NOTHING: [Verb; 12] = [
 const READS: [Verb; 3] = [Verb::Select, Verb::SelectForUpdate, Verb::Set];
 
 /// Statements that look at definitions, keep tables in order, or are about accounts.
-const LOOKS: [Verb; 14] = [
+const LOOKS: [Verb; 16] = [
     Verb::Show,
     Verb::ShowTableStatus,
     Verb::Describe,
@@ -429,6 +546,8 @@ const LOOKS: [Verb; 14] = [
     Verb::AnalyzeTable,
     Verb::Optimize,
     Verb::TruncateTable,
+    Verb::CreateIndex,
+    Verb::DropIndex,
     Verb::CreateTemporary,
     Verb::CreateUser,
     Verb::DropUser,

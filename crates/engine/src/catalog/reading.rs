@@ -96,6 +96,19 @@ enum Of {
     Generated(u64),
 }
 
+impl Of {
+    fn key(self) -> u64 {
+        match self {
+            Self::View(key)
+            | Self::Function(key)
+            | Self::Procedure(key)
+            | Self::Trigger(key)
+            | Self::Default(key)
+            | Self::Generated(key) => key,
+        }
+    }
+}
+
 impl Reading {
     /// Bytes of the answer to a part.
     pub fn feed(&mut self, part: Part, bytes: &[u8], eof: bool) {
@@ -142,7 +155,9 @@ impl Reading {
             };
             numbered.entry(table).or_insert(by);
         }
-        let mut catalog = Catalog { relations, functions, procedures, numbered };
+        let mut catalog =
+            Catalog { relations, functions, procedures, numbered, ..Catalog::default() };
+        catalog.note_callers(&bodies);
         // each round adds an effect to one of them at least, and there are only so many
         while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
         Some(catalog)
@@ -215,6 +230,28 @@ impl Reading {
 }
 
 impl Catalog {
+    /// Notes which of its names stand in which definitions.
+    fn note_callers(&mut self, bodies: &[Body]) {
+        let mut pairs: Vec<_> = Vec::new();
+        for body in bodies {
+            let names = body.names.iter().map(|(key, _)| *key);
+            pairs.extend(names.filter(|key| self.has(*key)).map(|key| (key, body.of.key())));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        for of_one in pairs.chunk_by(|a, b| a.0 == b.0) {
+            if let Some((key, _)) = of_one.first() {
+                self.callers.insert(*key, of_one.iter().map(|(_, caller)| *caller).collect());
+            }
+        }
+    }
+
+    fn has(&self, key: u64) -> bool {
+        self.relations.contains_key(&key)
+            || self.functions.contains_key(&key)
+            || self.procedures.contains_key(&key)
+    }
+
     /// Adds what a definition does, by what is known of the names in it; whether that is news.
     fn follow(&mut self, body: &Body) -> bool {
         let writes = body.own.intersects(Effects::WRITES);

@@ -45,17 +45,37 @@ fn catalog(told: &[Told<'_>]) -> Catalog {
 
 fn known(catalog: Catalog) -> Known {
     let mut known = Known::new("app".into(), HostgroupId(0));
-    let finished = Finished { catalog: Ok(catalog), definitions: 3, began_us: 10, now_us: 20 };
+    let definitions = defined(3).count();
+    let finished = Finished { catalog: Ok(catalog), definitions, began_us: 10, now_us: 20 };
     known.finish(finished, 1);
     known
 }
 
+/// So many definitions, of anything.
+fn defined(times: u64) -> Definitions {
+    let definitions = Definitions::default();
+    (0..times).for_each(|_| definitions.note_anything());
+    definitions
+}
+
 fn reach(known: &mut Known, text: &str, definitions: u64) -> (Vec<&'static str>, bool) {
+    reach_after(known, text, &defined(definitions))
+}
+
+fn reach_after(
+    known: &mut Known,
+    text: &str,
+    definitions: &Definitions,
+) -> (Vec<&'static str>, bool) {
     let facts = sql::facts(text.as_bytes());
     let asked =
         Asked { text: text.as_bytes(), modes: Modes::default(), naming: Naming::of(&facts) };
-    let (effects, is_sure) = known.reach(&asked, definitions);
-    (effects.names().collect(), is_sure)
+    if known.is_behind(definitions) {
+        known.catch_up(definitions, known.epoch + 1);
+    }
+    let reached = known.reach(&asked, definitions);
+    let effects = (reached.known | reached.presumed).without(Effects::PRESUMED);
+    (effects.names().collect(), reached.is_sure)
 }
 
 const MARIADB: Told<'_> = (Part::Sight, &[["", "10.11.1-MariaDB", "", ""]]);
@@ -169,7 +189,7 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
 fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
     let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
-    let again = |catalog| Finished { catalog, definitions: 3, began_us: 30, now_us: 40 };
+    let again = |catalog| Finished { catalog, definitions: 6, began_us: 30, now_us: 40 };
     let mut none = Known::new("app".into(), HostgroupId(0));
     assert_eq!(reach(&mut none, "SELECT a FROM t", 0), (careful.to_vec(), false));
     let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
@@ -220,9 +240,9 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
     for (text, expected, by_digest) in table {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
         let asked = super::Asked::new(text.as_bytes(), (Modes::default(), naming));
-        assert_eq!(known.insert_id(&asked, 3, Given::Number), expected, "{text}");
-        assert_eq!(known.insert_id(&asked, 3, Given::Anything), by_digest, "{text}");
-        let not_yet = known.insert_id(&asked, 4, Given::Number);
+        assert_eq!(known.insert_id(&asked, &defined(3), Given::Number), expected, "{text}");
+        assert_eq!(known.insert_id(&asked, &defined(3), Given::Anything), by_digest, "{text}");
+        let not_yet = known.insert_id(&asked, &defined(4), Given::Number);
         assert_eq!(not_yet == Told, naming == Naming::Writes || text.starts_with("SELECT"));
     }
 }
@@ -230,22 +250,22 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
 #[test]
 fn after_a_definition_nothing_is_taken_for_known_until_it_was_read() {
     let mut known = known(catalog(&everything()));
-    assert_eq!(known.epoch(3), Some(1));
-    assert_eq!(known.epoch(4), None);
+    assert_eq!(known.epoch(&defined(3)), Some(1));
+    assert_eq!(known.epoch(&defined(4)), None);
     let (effects, is_sure) = reach(&mut known, "SELECT a FROM t", 4);
     assert_eq!((effects, is_sure), (vec!["READS_LAST_INSERT_ID", "UNKNOWN_CODE"], false));
     let again = |definitions| Finished {
         catalog: Ok(catalog(&everything())),
-        definitions,
+        definitions: defined(definitions).count(),
         began_us: 30,
         now_us: 40,
     };
     known.finish(again(4), 2);
-    assert_eq!(known.epoch(4), Some(1), "it says the same");
+    assert_eq!(known.epoch(&defined(4)), Some(1), "it says the same");
     known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(4) }, 3);
-    assert_eq!(known.epoch(4), Some(3));
+    assert_eq!(known.epoch(&defined(4)), Some(3));
     known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, 4);
-    assert_eq!(known.epoch(5), None, "nothing was told");
+    assert_eq!(known.epoch(&defined(5)), None, "nothing was told");
 }
 
 #[test]
@@ -296,19 +316,88 @@ fn an_answer_is_read_however_it_is_cut_and_a_broken_one_is_none() {
 fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time() {
     const INTERVAL_US: u64 = 60_000_000;
     let mut known = Known::new("app".into(), HostgroupId(0));
-    assert!(known.is_due(3, INTERVAL_US, 5) && !known.is_due(3, 0, 5));
-    let finished = |catalog| Finished { catalog, definitions: 3, began_us: 0, now_us: 100_000 };
+    assert!(known.is_due(&defined(3), INTERVAL_US, 5) && !known.is_due(&defined(3), 0, 5));
+    let definitions = defined(3).count();
+    let finished = |catalog| Finished { catalog, definitions, began_us: 0, now_us: 100_000 };
     known.finish(finished(Err(Untold::Refused)), 1);
-    assert!(!known.is_due(3, INTERVAL_US, 9_000_000) && known.is_due(3, INTERVAL_US, 11_000_000));
-    known.finish(finished(Ok(catalog(&everything()))), 2);
-    assert!(!known.is_due(3, INTERVAL_US, 50_000_000));
-    assert!(known.is_due(3, INTERVAL_US, 61_000_000));
-    // it took a tenth of a second
-    assert!(!known.is_due(4, INTERVAL_US, 400_000) && known.is_due(4, INTERVAL_US, 600_000));
-    reach(&mut known, "SELECT a FROM new", 3);
-    assert!(!known.is_due(3, INTERVAL_US, 400_000) && known.is_due(3, INTERVAL_US, 600_000));
+    assert!(
+        !known.is_due(&defined(3), INTERVAL_US, 9_000_000)
+            && known.is_due(&defined(3), INTERVAL_US, 11_000_000)
+    );
     known.begin();
-    assert!(!known.is_due(3, INTERVAL_US, 600_000));
+    known.finish(finished(Ok(catalog(&everything()))), 2);
+    assert!(!known.is_due(&defined(3), INTERVAL_US, 50_000_000));
+    assert!(known.is_due(&defined(3), INTERVAL_US, 61_000_000));
+    // it took a tenth of a second
+    assert!(
+        !known.is_due(&defined(4), INTERVAL_US, 400_000)
+            && known.is_due(&defined(4), INTERVAL_US, 600_000)
+    );
+    reach(&mut known, "SELECT a FROM new", 3);
+    assert!(
+        !known.is_due(&defined(3), INTERVAL_US, 400_000)
+            && known.is_due(&defined(3), INTERVAL_US, 600_000)
+    );
+    known.begin();
+    assert!(!known.is_due(&defined(3), INTERVAL_US, 600_000));
     known.finish(finished(Err(Untold::Lost)), 3);
-    assert!(!known.is_due(3, INTERVAL_US, 1_000_000) && known.is_due(3, INTERVAL_US, 1_100_000));
+    assert!(
+        !known.is_due(&defined(3), INTERVAL_US, 1_000_000)
+            && known.is_due(&defined(3), INTERVAL_US, 1_100_000)
+    );
+}
+
+#[test]
+fn a_definition_is_about_what_it_names_and_what_reaches_that() {
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
+    // what is defined, and what is not sure then, with what it may do
+    let locks = ["USER_LOCK", "STORED_CODE"];
+    let table: &[(&[&str], &str, &[&str])] = &[
+        (&["u", "t"], "SELECT twice(1)", &[]),
+        (&["logged"], "SELECT a FROM t", &[]),
+        (&["t"], "INSERT INTO t VALUES (1)", &gives),
+        (&["t"], "SELECT r FROM above", &["READS_LAST_INSERT_ID", "WRITES", "UNKNOWN_CODE"]),
+        (&["Pong"], "SELECT ping(1)", &any),
+        (&["twice"], "SELECT ping(1)", &locks),
+        (&["new"], "SELECT new(1)", &any),
+        (&["other"], "SELECT new(1)", &[]),
+    ];
+    for (names, text, expected) in table {
+        let mut known = known(catalog(&everything()));
+        known.absent.insert(key(b"new"));
+        let definitions = defined(3);
+        let (before, is_sure) = reach_after(&mut known, text, &definitions);
+        assert!(is_sure, "{text}");
+        definitions.note_names(names.iter().map(|name| name.as_bytes()));
+        let epoch = known.epoch;
+        let (effects, is_sure) = reach_after(&mut known, text, &definitions);
+        assert_eq!((effects.as_slice(), is_sure), (*expected, before == *expected), "{names:?}");
+        assert_ne!(known.epoch, epoch, "verdicts of before are out of date");
+        let (catalog, definitions_then) = (Ok(catalog(&everything())), definitions.count());
+        let read = Finished { catalog, definitions: definitions_then, began_us: 30, now_us: 40 };
+        known.begin();
+        known.finish(read, 9);
+        assert_eq!(reach_after(&mut known, text, &definitions), (before, true), "{names:?}");
+    }
+}
+
+#[test]
+fn what_was_called_is_told_unless_it_was_defined_since() {
+    let definitions = defined(3);
+    let known = known(catalog(&everything()));
+    let since = definitions.count();
+    let looked = |called: &[&str], definitions: &Definitions| {
+        let called: Vec<_> = called.iter().map(|name| key(name.as_bytes())).collect();
+        let found = known.look_back((&called, Naming::Writes), since, definitions);
+        found.map(|all| all.map(|effects| effects.names().collect::<Vec<_>>()))
+    };
+    assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
+    assert_eq!(looked(&["twice", "pay"], &definitions), Ok(Some(vec!["WRITES"])));
+    assert_eq!(looked(&["twice", "new"], &definitions), Ok(None), "nobody has looked for it");
+    definitions.note_names([b"pong".as_slice()].into_iter());
+    assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
+    assert_eq!(looked(&["twice", "ping"], &definitions), Err(Redefined));
+    definitions.note_anything();
+    assert_eq!(looked(&["twice"], &definitions), Err(Redefined));
 }

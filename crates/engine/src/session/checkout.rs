@@ -287,7 +287,8 @@ impl Proxy {
             lane.marks.single_use = job.fresh;
             lane.traffic.checkouts += 1;
         }
-        session.held.push(Held { hostgroup: job.hostgroup, lane, why: Holds::NONE });
+        let (hostgroup, why, presumed) = (job.hostgroup, Holds::NONE, Holds::NONE);
+        session.held.push(Held { hostgroup, lane, why, presumed });
         self.run(id, lane, job);
     }
 

@@ -32,7 +32,7 @@ impl Proxy {
                 return taken;
             }
             let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
-            let waits = session.awaits_kill || session.awaits_diagnostics();
+            let waits = session.awaits_server();
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),

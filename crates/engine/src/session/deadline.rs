@@ -250,6 +250,7 @@ impl Proxy {
             self.check_upkeep(id);
         } else {
             self.check_diagnostics(id);
+            self.check_survey(id);
             self.check_progress(id);
         }
     }

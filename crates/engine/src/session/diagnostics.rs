@@ -348,10 +348,10 @@ impl Session {
 
     /// Whether it does nothing and keeps a lane for diagnostics alone.
     fn may_be_relieved(&self, lane: LaneId) -> bool {
-        let is_idle = matches!(self.phase, Phase::Idle) && !self.input.waits && !self.awaits_kill;
+        let is_idle = matches!(self.phase, Phase::Idle) && !self.input.waits;
         let may_tell = |why: Holds| why.intersects(TOLD) && why.without(TOLD).is_empty();
         let is_kept_so = |held: &Held| held.lane == lane && may_tell(held.why);
-        is_idle && !self.awaits_diagnostics() && self.held.iter().any(is_kept_so)
+        is_idle && !self.awaits_server() && self.held.iter().any(is_kept_so)
     }
 }
 

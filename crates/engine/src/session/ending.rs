@@ -187,7 +187,8 @@ impl Proxy {
     pub(crate) fn take_lanes(&mut self, id: SessionId) -> Vec<Held> {
         let Some(session) = self.sessions.get_mut(id) else { return Vec::new() };
         let held = std::mem::take(&mut session.held);
-        session.ties = None;
+        (session.ties, session.read_on) = (None, None);
+        session.calls.clear();
         self.forget_handles(id);
         held
     }

@@ -101,7 +101,9 @@ impl Proxy {
         error_seq: Option<u8>,
     ) {
         self.stop_asking(id, lane_id);
+        self.end_survey_on_kept(id, lane_id);
         let Some(session) = self.sessions.get_mut(id) else { return };
+        session.forget_calls(lane_id);
         let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.held.retain(|held| held.lane != lane_id);
         session.forget_lane(lane_id);

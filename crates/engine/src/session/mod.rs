@@ -68,6 +68,7 @@ mod mirror;
 mod parting;
 mod place;
 mod prepare;
+mod presumed;
 mod query;
 mod recall;
 mod redial;
@@ -392,6 +393,12 @@ pub struct Session {
     pub(crate) serving: Serving,
     /// A kill is on its way that would hit the next command on a lane it holds.
     pub(crate) awaits_kill: bool,
+    /// Stored code is being read on that lane, which it keeps.
+    pub(crate) read_on: Option<LaneId>,
+    /// What its command reaches, of which some was not read; where its effects say so.
+    pub(crate) unread: Option<presumed::Unread>,
+    /// What it called that nobody had read.
+    pub(crate) calls: Vec<presumed::Calls>,
     /// It has set whether it is told of any change, and is told what the server tells.
     pub(crate) told_any_change: bool,
     pub(crate) input: Input,
@@ -421,6 +428,9 @@ impl Session {
             last: LastResults::default(),
             serving: Serving::default(),
             awaits_kill: false,
+            read_on: None,
+            unread: None,
+            calls: Vec::new(),
             told_any_change: false,
             input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
             timing: deadline::Timing::new(now_us),
@@ -455,10 +465,15 @@ impl Session {
         self.client.mirror
     }
 
+    /// Whether its next command has to wait for something that its server is told or asked.
+    pub(crate) fn awaits_server(&self) -> bool {
+        self.awaits_kill || self.awaits_diagnostics() || self.read_on.is_some()
+    }
+
     /// Whether the client has sent a part of something, and has to go on.
     pub(crate) fn is_in_a_command(&self) -> bool {
         match &self.phase {
-            Phase::Idle => self.input.waits && !self.awaits_kill && !self.awaits_diagnostics(),
+            Phase::Idle => self.input.waits && !self.awaits_server(),
             Phase::Running(running) => match running.stage {
                 Stage::Sent => running.job.upload.is_some(),
                 Stage::Infile(_) => true,

@@ -80,7 +80,7 @@ impl Session {
                 Stage::Sent => running.job.upload.is_none(),
                 Stage::Infile(_) => false,
             },
-            Phase::Idle => self.awaits_kill || self.awaits_diagnostics(),
+            Phase::Idle => self.awaits_server(),
             _ => false,
         }
     }

@@ -371,6 +371,7 @@ impl Proxy {
             return self.close_session(id, None);
         }
         self.relieve_if_wanted(id);
+        self.survey_on_own(id);
         self.after_command(id);
     }
 

@@ -15,6 +15,7 @@ use crate::lane::{Held, Lane};
 use crate::proxy::Proxy;
 use crate::rules::Multiplex;
 use crate::session::reply::{Outcome, is_prepare};
+use crate::session::survey::MAY_DEFINE;
 use crate::session::{Job, Running, Session, What, ties};
 use crate::snapshot::Snapshot;
 
@@ -74,7 +75,8 @@ impl Proxy {
             session.follow_autocommit(lane);
         }
         let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
-        let Some(before) = session.held.get(at).map(|held| held.why) else { return };
+        let Some(held_before) = session.held.get(at).copied() else { return };
+        let before = held_before.why;
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
         if job.what == What::Set && matches!(outcome, Outcome::Failed { .. }) {
             (lane.marks.traced, lane.marks.unsure) = (true, true);
@@ -100,13 +102,12 @@ impl Proxy {
             autocommit: session.want.autocommit,
         };
         let why = holds::after(before, &ended);
+        let presumed = session.presumed_after(&held_before, job, why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
-            held.why = why;
+            (held.why, held.presumed) = (why, presumed);
         }
         session.end_ties();
-        if how != How::Refused {
-            self.follow_definitions(job);
-        }
+        self.follow_code(id, job, (how, presumed));
         match job.what {
             What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
             What::Execute(_) | What::OfStatement(_) => {
@@ -123,6 +124,18 @@ impl Proxy {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
             self.let_go_of(id, &held);
+        }
+    }
+
+    /// What a command means for what is known of stored code: it may have defined some, or a lane
+    /// is kept for what nobody has read.
+    #[inline]
+    fn follow_code(&mut self, id: SessionId, job: &Job, (how, presumed): (How, Holds)) {
+        if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
+            self.want_survey(id);
+        }
+        if how != How::Refused && job.effects.intersects(MAY_DEFINE) {
+            self.follow_definitions(id, job);
         }
     }
 
@@ -157,6 +170,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(at) = session.held.iter().position(|other| other.lane == held.lane) {
             session.held.swap_remove(at);
+            session.forget_calls(held.lane);
             self.part_with(held.lane, fate);
         }
     }

@@ -168,14 +168,17 @@ impl Proxy {
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.server.index == server.index;
         let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
         let model = model.map(|lane| (lane.id, lane.state.schema.clone()));
-        model.is_some_and(|(model, schema)| self.dial_like(model, schema).is_some())
+        model.is_some_and(|(model, schema)| self.dial_like(model, server, schema).is_some())
     }
 
-    /// Opens a lane to the server of another one, with its login, for nobody; `None` where no more
-    /// may be.
-    pub(crate) fn dial_like(&mut self, model: LaneId, schema: Option<Arc<[u8]>>) -> Option<LaneId> {
+    /// Opens a lane with the login of another one, for nobody; `None` where no more may be.
+    pub(crate) fn dial_like(
+        &mut self,
+        model: LaneId,
+        server: &ServerRef,
+        schema: Option<Arc<[u8]>>,
+    ) -> Option<LaneId> {
         let model = self.lanes.get(model)?;
-        let server = model.server.clone();
         let dial = Dial {
             server: server.clone(),
             account: model.account.clone(),
@@ -189,15 +192,6 @@ impl Proxy {
         let may = server.may_dial(&limits, self.now_us)
             && server.gauge.take_permit(server.max_connections);
         may.then(|| self.open_lane(dial))
-    }
-
-    /// Whether another lane may be opened like this one, which serves.
-    pub(crate) fn may_be_dialed_for_nobody(&self, model: &Lane) -> bool {
-        let server = &model.server;
-        is_in_use(model)
-            && pool::is_usable(server, self.now_us)
-            && !self.pool.health.is_still(server.index)
-            && !model.account.is_full(self.now_us)
     }
 
     /// Makes a lane what it was after its login; `false` where closing it is the better way.
@@ -406,7 +400,7 @@ impl Proxy {
 }
 
 /// Whether a lane's login is over, and it serves sessions.
-fn is_in_use(lane: &Lane) -> bool {
+pub(crate) fn is_in_use(lane: &Lane) -> bool {
     matches!(lane.lease, Lease::Idle | Lease::Exclusive(_) | Lease::Shared)
 }
 

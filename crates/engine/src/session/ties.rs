@@ -290,7 +290,7 @@ fn leaves_nothing(text: &[u8]) -> bool {
 
 /// The text of a command that its session still keeps, or of its prepared statement, and how it is
 /// read.
-fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) {
+pub(crate) fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) {
     if let What::Execute(stmt) = job.what
         && let Some(Handle { text, .. }) = session.handle(stmt)
     {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::Caps;
 
+use crate::catalog::Definitions;
 use crate::ids::StmtKey;
 use crate::link::LinkState;
 use crate::slab::Slab;
@@ -27,8 +28,8 @@ pub struct StmtsOfAll {
     last_number: AtomicU64,
     /// Counted up whenever data definition was seen: kept answers may be out of date.
     definitions: AtomicU64,
-    /// Counted up when tables or stored code were surely or probably defined.
-    code: AtomicU64,
+    /// Tables and stored code that were defined.
+    pub code: Definitions,
 }
 
 impl StmtsOfAll {
@@ -40,16 +41,6 @@ impl StmtsOfAll {
     /// Tables or views may have changed.
     pub fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Tables or stored code were defined, or may have been.
-    pub fn code_defined(&self) {
-        self.code.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A number that is another one after that.
-    pub fn code(&self) -> u64 {
-        self.code.load(Ordering::Relaxed)
     }
 
     /// A number that is another one after they may have changed.

@@ -231,7 +231,11 @@ impl Conn {
             Part::Routines => {
                 let pays = "BEGIN INSERT INTO t VALUES (x); RETURN x; END";
                 let marks = "BEGIN SET @marked = 1; RETURN 1; END";
-                vec![["FUNCTION", "pay", "", pays], ["FUNCTION", "mark", "", marks]]
+                vec![
+                    ["FUNCTION", "pay", "", pays],
+                    ["FUNCTION", "mark", "", marks],
+                    ["FUNCTION", "clean", "", "RETURN x + 1"],
+                ]
             }
             Part::Triggers => vec![["", "child_t", "", "SET NEW.parent = LAST_INSERT_ID()"]],
             Part::Columns => Vec::new(),

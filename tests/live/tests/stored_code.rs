@@ -1,0 +1,102 @@
+//! What stored code does on real servers, and what sessions keep connections for that call it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour};
+use live::{Proxy, Shared, client};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+static MARIADB: Shared = Shared::new("stored code", Flavour::MariaDb, 0);
+static MYSQL: Shared = Shared::new("stored code with MySQL", Flavour::MySql, 0);
+
+/// One function computes, the other one leaves a variable behind.
+const FUNCTIONS: [&str; 4] = [
+    "DROP FUNCTION IF EXISTS test.clean",
+    "DROP FUNCTION IF EXISTS test.dirty",
+    "CREATE FUNCTION test.clean(x INT) RETURNS INT DETERMINISTIC NO SQL RETURN x + 1",
+    "CREATE FUNCTION test.dirty() RETURNS INT DETERMINISTIC NO SQL \
+     BEGIN SET @dirt = 7; RETURN 1; END",
+];
+
+/// A proxy of one worker that has not read anything, in front of a server that gives it four
+/// connections.
+fn proxy(cluster: &Cluster) -> Proxy {
+    for statement in FUNCTIONS {
+        cluster.primary().sql(statement).expect(statement);
+    }
+    let port = cluster.primary().port;
+    Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             get_server_public_key = true\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
+             max_connections = 4\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+        )
+    })
+    .expect("tidegate starts")
+}
+
+fn number(conn: &mut Conn, query: &str) -> Option<i64> {
+    conn.query_first::<Option<i64>, _>(query).expect("answered").flatten()
+}
+
+fn is_kept_for(proxy: &Proxy, reason: &str) -> u64 {
+    proxy.statistics().expect("told")["held_for"][reason].as_u64().expect("a number")
+}
+
+#[test]
+fn sessions_that_call_what_nobody_has_read_share_connections_within_two_seconds() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy(&cluster);
+        let conns: Vec<_> = (0..8).map(|_| client::connect(client::options(proxy.port))).collect();
+        let began = Instant::now();
+        let callers: Vec<_> = conns
+            .into_iter()
+            .map(|mut conn| {
+                thread::spawn(move || {
+                    assert_eq!(number(&mut conn, "SELECT test.clean(1)"), Some(2));
+                    conn
+                })
+            })
+            .collect();
+        let mut conns: Vec<_> = callers.into_iter().map(|one| one.join().expect("ran")).collect();
+        assert!(began.elapsed() < Duration::from_secs(2), "took {:?}", began.elapsed());
+        assert!(is_kept_for(&proxy, "user_variable") > 0, "nothing was known at first");
+        for conn in &mut conns {
+            assert_eq!(number(conn, "SELECT test.clean(2)"), Some(3));
+        }
+        let kept = is_kept_for(&proxy, "user_variable");
+        for conn in &mut conns {
+            assert_eq!(number(conn, "SELECT test.clean(2)"), Some(3));
+        }
+        assert_eq!(is_kept_for(&proxy, "user_variable"), kept, "and then everything was");
+        assert!(proxy.statistics().expect("told")["lanes"].as_u64() <= Some(4));
+    }
+}
+
+#[test]
+fn a_function_that_was_read_after_it_ran_and_leaves_a_variable_keeps_its_connection() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy(&cluster);
+        let [mut first, mut second] = [0, 1].map(|_| client::connect(client::options(proxy.port)));
+        assert_eq!(number(&mut first, "SELECT test.dirty()"), Some(1));
+        assert_eq!(number(&mut second, "SELECT test.clean(1)"), Some(2));
+        let readings = || proxy.counter("stored_code_readings").expect("counted");
+        live::eventually("it is read", Duration::from_secs(3), || readings() > 0);
+        // what is known by now gives no new reason
+        live::eventually("all of it is known", Duration::from_secs(3), || {
+            let kept = is_kept_for(&proxy, "get_lock");
+            assert_eq!(number(&mut second, "SELECT test.clean(1)"), Some(2));
+            is_kept_for(&proxy, "get_lock") == kept
+        });
+        for _ in 0..4 {
+            let mut other = client::connect(client::options(proxy.port));
+            assert_eq!(number(&mut other, "SELECT @dirt"), None);
+        }
+        assert_eq!(number(&mut first, "SELECT @dirt"), Some(7));
+    }
+}
