@@ -473,9 +473,13 @@ impl Lane {
     /// Whether somebody else may have it: its server is in use, no transaction is open there, no
     /// kill can hit whoever has it next, and it was not opened for one session.
     pub fn may_be_passed_on(&self) -> bool {
+        self.may_be_once_reset() && !self.status.contains(Status::IN_TRANS)
+    }
+
+    /// Whether somebody else may have it once a reset has ended what is open there.
+    pub fn may_be_once_reset(&self) -> bool {
         let marks = &self.marks;
         self.server.status == topology::Status::Online
-            && !self.status.contains(Status::IN_TRANS)
             && marks.kills == 0
             && !(marks.struck || marks.single_use)
     }

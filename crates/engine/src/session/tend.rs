@@ -209,7 +209,7 @@ impl Proxy {
     pub(crate) fn names_after_reset(&self, lane_id: LaneId) -> Option<String> {
         let lane = self.lanes.get(lane_id)?;
         let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        let goes_on = !surplus && lane.may_be_passed_on() && lane.is_quiet();
+        let goes_on = !surplus && lane.may_be_once_reset() && lane.is_quiet();
         Charset::Collation(lane.collation.into()).statement().filter(|_| goes_on)
     }
 
