@@ -136,15 +136,15 @@ impl Expect {
     }
 }
 
+/// Shows `input`, which came at position `from` of an answer, beside the right bytes from there on.
 fn difference(right: &[u8], from: usize, input: &[u8]) -> String {
-    let rest = &right[from.min(right.len())..];
-    let at = rest.iter().zip(input).take_while(|(a, b)| a == b).count();
+    let at = right.iter().zip(input).take_while(|(a, b)| a == b).count();
     let around = at.saturating_sub(24);
     let show = |bytes: &[u8]| {
         let end = bytes.len().min(around + 72);
         bytes.get(around..end).unwrap_or_default().escape_ascii().to_string()
     };
-    format!("at byte {}: got \"{}\", not \"{}\"", from + at, show(input), show(rest))
+    format!("at byte {}: got \"{}\", not \"{}\"", from + at, show(input), show(right))
 }
 
 #[cfg(test)]
@@ -172,6 +172,14 @@ mod tests {
         let mut awaited = expect(&[ONE, TWO]);
         assert_eq!(awaited.take(&ONE[..7]), (7, Outcome::More));
         assert!(matches!(awaited.take(&TWO[7..]), (5, Outcome::Wrong(_))));
+    }
+
+    #[test]
+    fn what_is_wrong_behind_the_first_packet_is_shown_beside_what_is_right_there() {
+        let mut awaited = expect(&[ONE]);
+        assert_eq!(awaited.take(&ONE[..7]), (7, Outcome::More));
+        let told = "at byte 11: got \"\\x01\\x00\\x00\\x02y\", not \"\\x01\\x00\\x00\\x02x\"";
+        assert_eq!(awaited.take(&TWO[7..]), (5, Outcome::Wrong(told.into())));
     }
 
     #[test]
