@@ -14,7 +14,7 @@ use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::session::place::Placing;
 use crate::session::prepare::TOO_MANY;
-use crate::session::query::{MAY_GIVE_INSERT_ID, without_ignored};
+use crate::session::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
 use crate::session::stmt::Handle;
 use crate::session::ties::ENDING;
 use crate::session::{Job, What};
@@ -86,7 +86,7 @@ impl Proxy {
             repeatable: execution.repeatable && reach.is_empty(),
             effects,
             holds,
-            needs_insert_id: effects.intersects(Effects::READS_LAST_INSERT_ID)
+            needs_insert_id: effects.intersects(MAY_READ_INSERT_ID)
                 || holds.intersects(Holds::LAST_INSERT_ID),
             insert_id,
             upload,
