@@ -71,9 +71,11 @@ pub fn result(rows: usize) -> Vec<u8> {
 pub fn for_the_proxy(payload: &[u8]) -> Option<Vec<u8>> {
     const TABLES: [&str; 5] = ["sbtest1", "orders", "customers", "order_lines", "lines"];
     let text = payload.get(1..)?;
-    if text == b"SELECT @@sql_mode" {
+    if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type" {
         let mut out = Vec::new();
-        let (columns, row) = ([ColumnDef::text(b"@@sql_mode")], [Some(&b""[..])]);
+        let columns = [&b"@@sql_mode"[..], b"@@autocommit", b"@@completion_type"];
+        let columns = columns.map(ColumnDef::text);
+        let row = [&b""[..], b"1", b"NO_CHAIN"].map(Some);
         write_text_result(&mut out, &mut 1, CAPS, &columns, &[&row], Status::AUTOCOMMIT);
         return Some(out);
     }

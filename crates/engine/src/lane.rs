@@ -90,7 +90,8 @@ pub enum Upkeep {
     Reset,
     /// Which schema it is in, behind a reset.
     Schema,
-    /// `SET NAMES` after it, for servers go back to different character sets.
+    /// A `SET` that brings it to what it was after the login: `SET NAMES`, for servers go back to
+    /// different character sets, and what puts status flags right.
     Names,
     /// The operator's statement for new connections (`mysql-init_connect`).
     InitConnect,
@@ -187,6 +188,8 @@ pub struct Marks {
     /// A `SET` failed on it of which a part may have been done, or a statement that may have run
     /// code: it is reset when its session lets go of it.
     pub unsure: bool,
+    /// Its server was made to show whether `autocommit` is on.
+    pub reflagged: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
 }

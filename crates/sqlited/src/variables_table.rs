@@ -21,6 +21,7 @@ pub(crate) const ALL: &[Definition] = &[
     define("collation_connection", Collation, "utf8mb4_general_ci", Both),
     define("collation_database", Collation, "utf8mb4_general_ci", Both),
     define("collation_server", Collation, "utf8mb4_general_ci", Both),
+    define("completion_type", Text, "NO_CHAIN", Nowhere),
     define("connect_timeout", Integer, "10", Global),
     define("datadir", Text, "", Nowhere),
     define("default_storage_engine", Text, "SQLite", Both),

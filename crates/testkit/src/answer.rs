@@ -206,11 +206,20 @@ pub(crate) fn number(number: u64, voice: &Voice<'_>) -> Vec<u8> {
 
 /// The answer to a question for anything.
 pub(crate) fn value(value: &str, voice: &Voice<'_>) -> Vec<u8> {
+    row([value], voice)
+}
+
+/// What a connection begins with: `sql_mode`, `autocommit` and `completion_type`.
+pub(crate) fn defaults(voice: &Voice<'_>) -> Vec<u8> {
+    row(["STRICT_TRANS_TABLES", "1", "NO_CHAIN"], voice)
+}
+
+fn row<const N: usize>(values: [&str; N], voice: &Voice<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut seq = 1;
-    let columns = [column()];
+    let columns = [(); N].map(|()| column());
     let mut writer = ResultWriter::begin(&mut out, &mut seq, voice.caps, &columns, voice.status);
-    writer.text_row([Some(value.as_bytes())]);
+    writer.text_row(values.map(|value| Some(value.as_bytes())));
     writer.end(voice.status, 0);
     out
 }

@@ -7,7 +7,8 @@ use live::{Proxy, Raw};
 fn proxy(port: u16) -> Proxy {
     Proxy::start(|interfaces| {
         format!(
-            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\n\
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             get_server_public_key = true\n\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
@@ -60,6 +61,43 @@ fn what_servers_begin_with_is_what_sessions_begin_with() {
                 (flags, locks, free.expect("asked"), seen)
             });
             assert_eq!(told[0], told[1], "{settings}, round {round}");
+        }
+    }
+}
+
+/// MySQL shows the flag of `autocommit` where it is off for everybody. What a client sets against
+/// that is set, and its `COMMIT` begins a transaction where that is so for everybody.
+#[test]
+fn what_clients_do_is_done_whatever_sessions_begin_with() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("server-wide settings", flavour, 0) else { return };
+        let primary = cluster.primary();
+        primary.sql("CREATE TABLE test.w (a INT)").expect("created");
+        primary.sql("SET GLOBAL autocommit = 0, GLOBAL completion_type = 1").expect("set");
+        let proxy = proxy(primary.port);
+        let rows = || primary.value("SELECT COUNT(*) FROM test.w").expect("counted");
+        for round in 1..4 {
+            let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+            let mut run = |text: &str| {
+                end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+                let (_, ok) = end.receive().expect("answered");
+                assert_eq!(ok[0], 0, "{}", ok.escape_ascii());
+            };
+            run("INSERT INTO test.w VALUES (1)");
+            run("ROLLBACK AND NO CHAIN");
+            run("SET autocommit = 1");
+            run("INSERT INTO test.w VALUES (1)");
+            let kept = format!("{round}");
+            assert_eq!(rows(), kept, "{}: it is committed at once", flavour.name());
+            for end in ["COMMIT", "ROLLBACK"] {
+                run(end);
+                run("INSERT INTO test.w VALUES (1)");
+                assert_eq!(rows(), kept, "{}: {end} has begun a transaction", flavour.name());
+                run("ROLLBACK AND NO CHAIN");
+            }
+            run("INSERT INTO test.w VALUES (1)");
+            run("DELETE FROM test.w LIMIT 1");
+            assert_eq!(rows(), kept);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What servers give sessions that begin: the `sql_mode`, as far as it says how texts are read,
-//! `autocommit`, and the status flags by which clients escape texts. Every lane asks its server
+//! `autocommit`, whether `COMMIT` does more than that, and the status flags by which clients escape
+//! texts. Every lane asks its server
 //! before it is used, and a session is told at its login what a server of its own would tell.
 //!
 //! Lanes that began otherwise, because their servers differ or were changed since, are brought to
@@ -11,10 +12,11 @@ use std::sync::Arc;
 use wire::Status;
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::Upkeep;
 use crate::link::{LinkState, Settings};
 use crate::pool;
 use crate::proxy::Proxy;
-use crate::session::tend::value_in;
+use crate::session::tend::row_in;
 
 /// What a connection begins with.
 #[derive(Clone, Default)]
@@ -23,10 +25,16 @@ pub struct Defaults {
     settings: Option<Arc<Settings>>,
     /// Status flags of a session that has done nothing.
     status: Status,
+    /// By `completion_type`, a `COMMIT` or `ROLLBACK` does something without a transaction, too.
+    completes: bool,
 }
 
 /// Asks for what a connection begins with. Under which flags it does, its answer's end tells.
-pub(crate) const QUESTION: &str = "SELECT @@sql_mode";
+pub(crate) const QUESTION: &str = "SELECT @@sql_mode, @@autocommit, @@completion_type";
+
+/// MySQL begins every connection with the flag of `autocommit`, whatever was set globally, and puts
+/// it right when the value changes. This changes it and back: values are read before any is set.
+const MEND_FLAGS: &str = "SET autocommit=1, autocommit=@@session.autocommit";
 
 /// Flags that stay as they are as long as a session sets nothing.
 const LASTING: Status =
@@ -40,20 +48,33 @@ impl Proxy {
         }
     }
 
-    /// The answer is there: the lane is as it says, and new sessions will be.
-    pub(crate) fn note_defaults(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+    /// The answer is there: the lane is as it says, and new sessions will be. `false` where it has
+    /// to be asked for again.
+    pub(crate) fn note_defaults(&mut self, id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get_mut(id) else { return false };
         let answer = std::mem::take(&mut lane.answer);
-        let settings = value_in(&answer, lane.caps).and_then(Settings::of_mode);
+        let mut row = row_in(&answer, lane.caps, 3);
+        let mut value = || row.as_mut().and_then(|row| row.lenenc_bytes().ok());
+        let settings = value().and_then(Settings::of_mode);
+        let is_misflagged = value() == Some(b"0") && lane.status.contains(Status::AUTOCOMMIT);
+        let completes = value().is_some_and(|value| value != b"NO_CHAIN");
+        // one that shows the wrong flag even then is not asked a third time
+        if is_misflagged && !std::mem::replace(&mut lane.marks.reflagged, true) {
+            self.send_upkeep_text(id, Upkeep::Names, MEND_FLAGS);
+            self.send_upkeep_text(id, Upkeep::Defaults, QUESTION);
+            return false;
+        }
         let (index, status) = (lane.server.index, lane.status.intersect(LASTING));
         lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
         let state = LinkState { settings, ..lane.state.clone() };
         let state = self.shared(state);
         self.defaults.retain(|(other, _)| *other != index);
-        self.defaults.push((index, Defaults { settings: state.settings.clone(), status }));
+        let settings = state.settings.clone();
+        self.defaults.push((index, Defaults { settings, status, completes }));
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.state = state;
         }
+        true
     }
 
     /// Whether a server of a hostgroup has to be met before it is known how sessions begin there.
@@ -102,6 +123,7 @@ impl Proxy {
             state.settings.clone_from(&defaults.settings);
             state.autocommit = defaults.status.contains(Status::AUTOCOMMIT);
         }
+        session.completes = defaults.completes;
         session.auth.told = defaults.status;
         session.last.told = defaults.status;
     }

@@ -205,10 +205,11 @@ impl Proxy {
         true
     }
 
-    /// `COMMIT` or `ROLLBACK` with nothing to end needs no server.
+    /// `COMMIT` or `ROLLBACK` with nothing to end needs no server, unless it does more than that.
     fn answer_needless_end(&mut self, id: SessionId, verb: Verb) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
-        if session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some() {
+        if session.completes || session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some()
+        {
             return false;
         }
         match verb {

@@ -390,6 +390,8 @@ pub struct Session {
     /// What it made on the lane that it is tied to.
     pub(crate) ties: Option<Box<ties::Ties>>,
     pub(crate) last: LastResults,
+    /// A `COMMIT` or `ROLLBACK` does something without a transaction, too.
+    pub(crate) completes: bool,
     pub(crate) serving: Serving,
     /// A kill is on its way that would hit the next command on a lane it holds.
     pub(crate) awaits_kill: bool,
@@ -426,6 +428,7 @@ impl Session {
             stmts: None,
             ties: None,
             last: LastResults::default(),
+            completes: false,
             serving: Serving::default(),
             awaits_kill: false,
             read_on: None,

@@ -222,6 +222,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.stmts.clear();
         (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
+        lane.marks.reflagged = false;
         let charset = Charset::Collation(lane.collation.into());
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         self.send_upkeep_text(lane_id, Upkeep::Names, names);
@@ -323,8 +324,9 @@ impl Proxy {
             }
             (Event::Err { .. }, Upkeep::Defaults) => {
                 self.pop(id, None);
-                self.note_defaults(id);
-                self.begins(id);
+                if self.note_defaults(id) {
+                    self.begins(id);
+                }
             }
             (Event::Err { at, .. }, Upkeep::InitConnect) => {
                 self.pop(id, None);
@@ -354,8 +356,9 @@ impl Proxy {
                     Upkeep::Schema => self.schema_told(id),
                     Upkeep::Names | Upkeep::InitConnect => {}
                     Upkeep::Defaults => {
-                        self.note_defaults(id);
-                        self.begins(id);
+                        if self.note_defaults(id) {
+                            self.begins(id);
+                        }
                     }
                 }
             }
@@ -411,7 +414,12 @@ fn number_in(reply: &[u8], caps: Caps) -> Option<u64> {
 
 /// The value in such a result.
 pub(crate) fn value_in(reply: &[u8], caps: Caps) -> Option<&[u8]> {
-    let row_at = if caps.contains(Caps::DEPRECATE_EOF) { 2 } else { 3 };
+    row_in(reply, caps, 1)?.lenenc_bytes().ok()
+}
+
+/// The row of a result of one row and so many columns.
+pub(crate) fn row_in(reply: &[u8], caps: Caps, columns: usize) -> Option<Reader<'_>> {
+    let row_at = columns + if caps.contains(Caps::DEPRECATE_EOF) { 1 } else { 2 };
     let mut rest = reply;
     for at in 0..=row_at {
         let Framed::Packet(packet) = next_packet(rest) else { return None };
@@ -419,7 +427,7 @@ pub(crate) fn value_in(reply: &[u8], caps: Caps) -> Option<&[u8]> {
             return None;
         }
         if at == row_at {
-            return Reader::new(packet.payload).lenenc_bytes().ok();
+            return Some(Reader::new(packet.payload));
         }
         rest = rest.get(packet.len..)?;
     }

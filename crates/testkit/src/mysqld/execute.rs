@@ -180,8 +180,8 @@ impl Conn {
         if text == b"SELECT @@wait_timeout" {
             return Reaction::Reply(answer::number(28_800, &self.voice(false)));
         }
-        if text == b"SELECT @@sql_mode" {
-            return Reaction::Reply(answer::value("STRICT_TRANS_TABLES", &self.voice(false)));
+        if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type" {
+            return Reaction::Reply(answer::defaults(&self.voice(false)));
         }
         if text == b"SELECT DATABASE()" {
             board.count("server: tells the schema");
