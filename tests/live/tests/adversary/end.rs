@@ -7,6 +7,7 @@ use std::net::Shutdown;
 use anyhow::{Context, Result, bail};
 use live::Raw;
 use serde_json::Value;
+use wire::reader::Reader;
 
 use crate::script::Line;
 
@@ -18,13 +19,18 @@ pub(crate) struct End {
     raw: Raw,
     /// Whether results end with OK packets.
     no_eof: bool,
+    /// Status flags that are not kept.
+    flags: u16,
     prepared: BTreeMap<String, [u8; 4]>,
 }
 
 /// Which shape an answer has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
+    /// With rows of text, if it has any.
     Result,
+    /// With rows of binary values.
+    Execution,
     Prepare,
     Simple,
 }
@@ -47,6 +53,8 @@ const NOT_TOLD: u16 = 0x4000 | 0x0400 | 0x0030;
 /// Where the status flags of an EOF packet are.
 const STATUS_OF_EOF: usize = 3;
 const EOF_LEN_MAX: usize = 9;
+/// No value, in a row of text.
+const NULL_TEXT: u8 = 0xfb;
 /// Character set, length, type and flags of a user variable that was taken off a connection, and
 /// of one that nobody had set: of MariaDB and of MySQL.
 const TYPES: [(&[u8; 9], &[u8; 9]); 2] = [
@@ -57,8 +65,8 @@ const TYPES: [(&[u8; 9], &[u8; 9]); 2] = [
 const LAST_PREPARED: [u8; 4] = [0xff; 4];
 
 impl End {
-    /// Logs in as `app`, several statements in a text allowed.
-    pub(crate) fn login(port: u16, no_eof: bool) -> Result<Self> {
+    /// Logs in as `app`, several statements in a text allowed. Some status flags are not kept.
+    pub(crate) fn login(port: u16, no_eof: bool, flags: u16) -> Result<Self> {
         const MULTI_STATEMENTS: u32 = 0x1_0000;
         const MULTI_RESULTS: u32 = 0x2_0000;
         const PS_MULTI_RESULTS: u32 = 0x4_0000;
@@ -67,7 +75,7 @@ impl End {
         let caps = MULTI_STATEMENTS | MULTI_RESULTS | PS_MULTI_RESULTS | LOCAL_FILES;
         let caps = caps | if no_eof { DEPRECATE_EOF } else { 0 };
         let raw = Raw::login_able(port, ("app", "app"), caps)?;
-        Ok(Self { raw, no_eof, prepared: BTreeMap::new() })
+        Ok(Self { raw, no_eof, flags: flags | NOT_TOLD, prepared: BTreeMap::new() })
     }
 
     /// What the greeting called this connection.
@@ -117,7 +125,7 @@ impl End {
             }
             Line::Execute(text, values) => {
                 let id = self.prepared.get(text).copied().unwrap_or(LAST_PREPARED);
-                batch.push(Shape::Result, &[b"\x17", &id, b"\0\x01\0\0\0", &parameters(values)]);
+                batch.push(Shape::Execution, &[b"\x17", &id, b"\0\x01\0\0\0", &parameters(values)]);
             }
         }
     }
@@ -147,15 +155,21 @@ impl End {
         loop {
             let first = self.next(&mut answer)?;
             match (first.first(), shape) {
+                (Some(0), Shape::Simple) => {
+                    goes_on(&mut answer, status_of_ok(&first)?, self.flags)?;
+                    return Ok(answer);
+                }
                 (Some(0xff), _) | (_, Shape::Simple) => return Ok(answer),
                 (Some(0), Shape::Prepare) => {
                     let number =
                         |at: usize| usize::from(u16::from_le_bytes([first[at], first[at + 1]]));
                     for count in [number(7), number(5)].into_iter().filter(|count| *count > 0) {
+                        let from = answer.len();
                         self.columns(count, &mut answer)?;
+                        answer[from..].iter_mut().for_each(|(_, packet)| forget_type(packet));
                         if !self.no_eof {
                             self.next(&mut answer)?;
-                            goes_on(&mut answer, STATUS_OF_EOF)?;
+                            goes_on(&mut answer, STATUS_OF_EOF, self.flags)?;
                         }
                     }
                     return Ok(answer);
@@ -167,15 +181,28 @@ impl End {
                     self.raw.send(seq, b"41\n42\n")?;
                     self.raw.send(seq.wrapping_add(1), b"")?;
                 }
-                (Some(0), _) if !goes_on(&mut answer, status_of_ok(&first)?)? => return Ok(answer),
+                (Some(0), _) if !goes_on(&mut answer, status_of_ok(&first)?, self.flags)? => {
+                    return Ok(answer);
+                }
                 (Some(0), _) => {}
                 (Some(_), _) => {
-                    self.columns(usize::from(first[0]), &mut answer)?;
+                    let (from, count) = (answer.len(), usize::from(first[0]));
+                    self.columns(count, &mut answer)?;
                     if !self.no_eof {
                         self.next(&mut answer)?;
-                        goes_on(&mut answer, STATUS_OF_EOF)?;
+                        goes_on(&mut answer, STATUS_OF_EOF, self.flags)?;
                     }
-                    if !self.rows(&mut answer)? {
+                    let rows_at = answer.len();
+                    let ends = !self.rows(&mut answer)?;
+                    let (definitions, rows) = answer.split_at_mut(rows_at);
+                    let rows = &rows[..rows.len().saturating_sub(1)];
+                    for (at, (_, definition)) in definitions[from..].iter_mut().enumerate() {
+                        let is_null = |(_, row): &(u8, Vec<u8>)| is_null(row, at, shape);
+                        if at < count && rows.iter().all(is_null) {
+                            forget_type(definition);
+                        }
+                    }
+                    if ends {
                         return Ok(answer);
                     }
                 }
@@ -206,8 +233,12 @@ impl End {
             let packet = self.next(answer)?;
             match packet.first() {
                 Some(0xff) => return Ok(false),
-                Some(0xfe) if self.no_eof => return goes_on(answer, status_of_ok(&packet)?),
-                Some(0xfe) if packet.len() < EOF_LEN_MAX => return goes_on(answer, STATUS_OF_EOF),
+                Some(0xfe) if self.no_eof => {
+                    return goes_on(answer, status_of_ok(&packet)?, self.flags);
+                }
+                Some(0xfe) if packet.len() < EOF_LEN_MAX => {
+                    return goes_on(answer, STATUS_OF_EOF, self.flags);
+                }
                 _ => {}
             }
         }
@@ -235,6 +266,39 @@ impl Batch {
     }
 }
 
+/// Whether a row has no value in a column.
+fn is_null(row: &[u8], column: usize, shape: Shape) -> bool {
+    if shape == Shape::Execution {
+        // the header, and two bits of the bitmap, come first
+        return row
+            .get(1 + (column + 2) / 8)
+            .is_some_and(|bits| bits >> ((column + 2) % 8) & 1 > 0);
+    }
+    let mut rest = Reader::new(row);
+    for _ in 0..column {
+        let skipped = match rest.rest().first() {
+            Some(&NULL_TEXT) => rest.marker(NULL_TEXT),
+            _ => rest.lenenc_bytes().map(|_| ()),
+        };
+        if skipped.is_err() {
+            return false;
+        }
+    }
+    rest.rest().first() == Some(&NULL_TEXT)
+}
+
+/// A user variable without a value has the type that it had last, wherever it got that from: takes
+/// it out of its column's definition.
+fn forget_type(definition: &mut [u8]) {
+    let mut rest = Reader::new(definition);
+    let strings = [(); 6].map(|()| rest.lenenc_bytes().unwrap_or_default());
+    let is_variable = strings[4].starts_with(b"@") && !strings[4].starts_with(b"@@");
+    let tail = rest.rest().len();
+    if is_variable && let Some(at) = definition.len().checked_sub(tail) {
+        definition[at..].fill(0);
+    }
+}
+
 /// Where the status flags of an OK packet are.
 fn status_of_ok(packet: &[u8]) -> Result<usize> {
     let mut at = 1;
@@ -249,12 +313,13 @@ fn status_of_ok(packet: &[u8]) -> Result<usize> {
     Ok(at)
 }
 
-/// Whether another result follows the packet at the end of an answer whose status flags are here.
-fn goes_on(answer: &mut Answer, at: usize) -> Result<bool> {
+/// Whether another result follows the packet at the end of an answer whose status flags are here;
+/// some of them are taken out.
+fn goes_on(answer: &mut Answer, at: usize, untold: u16) -> Result<bool> {
     let (_, packet) = answer.last_mut().context("a packet")?;
     let flags = packet.get_mut(at..at + 2).context("flags")?;
     let status = u16::from_le_bytes(flags[..].try_into()?);
-    flags.copy_from_slice(&(status & !NOT_TOLD).to_le_bytes());
+    flags.copy_from_slice(&(status & !untold).to_le_bytes());
     Ok(status & MORE_RESULTS > 0)
 }
 

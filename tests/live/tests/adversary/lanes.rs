@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use lab::{Cluster, Server};
+use lab::Server;
 
 use crate::neighbours::MARK;
 use crate::script::Line;
@@ -14,6 +14,8 @@ use crate::script::Line;
 /// A server's log of statements, read as it grows.
 pub(crate) struct Lanes {
     path: PathBuf,
+    /// Threads that replicate.
+    others: Vec<u32>,
     read: u64,
     /// How often anybody has marked a connection.
     turn: u64,
@@ -23,6 +25,7 @@ pub(crate) struct Lanes {
 }
 
 /// A line of the session under test.
+#[derive(Clone)]
 pub(crate) struct Ran<'a> {
     pub(crate) line: &'a Line,
     /// Whether the session had to get a connection for it.
@@ -45,14 +48,17 @@ pub(crate) struct Served {
 }
 
 impl Lanes {
-    /// The log of a server from now on.
-    pub(crate) fn of(cluster: &Cluster) -> Self {
-        let path = cluster.dir().join("statements.log");
-        let (server, shown): (&Server, _) = (cluster.primary(), path.display());
+    /// The log of a server from now on, in this directory.
+    pub(crate) fn of(server: &Server, dir: &Path) -> Self {
+        let path = dir.join(format!("statements-{}.log", server.id));
+        let shown = path.display();
         server
             .sql(&format!("SET GLOBAL general_log_file = '{shown}'; SET GLOBAL general_log = ON"))
             .expect("the server keeps a log");
-        Self { path, read: 0, turn: 0, used: HashMap::new() }
+        let others = "SELECT id FROM information_schema.processlist WHERE user = 'system user'";
+        let others = server.sql(others).expect("told").into_iter().flatten().flatten();
+        let others = others.map(|id| id.parse().expect("a number")).collect();
+        Self { path, others, read: 0, turn: 0, used: HashMap::new() }
     }
 
     /// Begins anew: others mark, and count how often.
@@ -117,7 +123,8 @@ impl Lanes {
             let thread = fields[at].split_whitespace().next()?.parse().ok()?;
             Some((thread, fields.get(at + 1..)?.join("\t")))
         };
-        text.lines().filter_map(event).collect()
+        let events = text.lines().filter_map(event);
+        events.filter(|(thread, _)| !self.others.contains(thread)).collect()
     }
 }
 

@@ -19,6 +19,8 @@ use crate::script::Line;
 
 /// What is in the text by which a neighbour begins to mark a connection.
 pub(crate) const MARK: &str = "/* neighbour */";
+/// And where the connection is to be one to a reader.
+pub(crate) const OF_READERS: &str = "/* of readers */";
 
 /// How many turns come before a neighbour resets its connection, and before it leaves.
 const RESET_TURNS: u64 = 7;
@@ -27,6 +29,7 @@ const LEAVE_TURNS: u64 = 31;
 /// The neighbours.
 pub(crate) struct Neighbours {
     port: u16,
+    pub(crate) kind: Kind,
     admin: Conn,
     both: [Neighbour; 2],
     /// Which of them has its transaction open.
@@ -36,8 +39,19 @@ pub(crate) struct Neighbours {
     pub(crate) marks: u64,
 }
 
+/// Whose connections neighbours share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// That of sessions which know results that end without EOF packets: others get connections of
+    /// their own.
+    pub(crate) no_eof: bool,
+    /// Those to the server that takes no writes.
+    pub(crate) of_reader: bool,
+}
+
 struct Neighbour {
     end: End,
+    kind: Kind,
     number: usize,
     /// What it sees of its own session.
     own: Option<Answer>,
@@ -45,14 +59,14 @@ struct Neighbour {
 
 impl Neighbours {
     /// Both log in, and one begins.
-    pub(crate) fn new(proxy: &Proxy) -> Self {
+    pub(crate) fn new(proxy: &Proxy, kind: Kind) -> Self {
         let admin = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
         live::eventually("the interface greets", Duration::from_secs(10), || {
             live::greeting_of(proxy.admin_port).is_ok()
         });
-        let both = [0, 1].map(|number| Neighbour::new(proxy.port, number));
+        let both = [0, 1].map(|number| Neighbour::new(proxy.port, kind, number));
         let admin = client::connect(admin);
-        let mut all = Self { port: proxy.port, admin, both, open: 0, turn: 0, marks: 1 };
+        let mut all = Self { port: proxy.port, kind, admin, both, open: 0, turn: 0, marks: 1 };
         all.both[0].begin(true);
         all
     }
@@ -61,9 +75,10 @@ impl Neighbours {
     /// `false` where the session keeps its own. `quiet` is without writing.
     pub(crate) fn mark(&mut self, session: u32, quiet: bool) -> bool {
         self.turn += 1;
+        let quiet = quiet || self.kind.of_reader;
         if let Some(why) = self.held(session) {
-            // whoever keeps one for its warnings only yields it
-            let yields = why == ["has_warnings"] && self.turn.is_multiple_of(2);
+            // whoever keeps one for what its server can tell only yields it
+            let yields = is_told(&why) && self.turn.is_multiple_of(2);
             if !yields {
                 return false;
             }
@@ -71,13 +86,11 @@ impl Neighbours {
         let (opens, ends) = (1 - self.open, self.open);
         let neighbour = &mut self.both[opens];
         if self.turn.is_multiple_of(LEAVE_TURNS) {
-            neighbour.run(&["BEGIN"]);
-            neighbour.run(LEFT_BEHIND);
+            neighbour.leave_behind();
             neighbour.end.leave();
-            *neighbour = Neighbour::new(self.port, opens);
+            *neighbour = Neighbour::new(self.port, self.kind, opens);
         } else if self.turn.is_multiple_of(RESET_TURNS) {
-            neighbour.run(&["BEGIN"]);
-            neighbour.run(LEFT_BEHIND);
+            neighbour.leave_behind();
             neighbour.run_lines(&[Line::Reset]);
             neighbour.settle();
         }
@@ -88,12 +101,13 @@ impl Neighbours {
         self.both[ends].end(if quiet { &[] } else { last });
         self.open = opens;
         let kept = self.held(self.both[ends].end.id()).unwrap_or_default();
-        assert!(kept.is_empty() || kept == ["has_warnings"], "a neighbour keeps it for {kept:?}");
+        assert!(is_told(&kept), "a neighbour keeps it for {kept:?}");
         true
     }
 
-    /// Waits until a session that has left has left nothing that is in anybody's way.
-    pub(crate) fn await_end(&mut self) {
+    /// Waits until a session that has left has left nothing that is in anybody's way, and there are
+    /// only so many neighbours.
+    pub(crate) fn await_end(&mut self, neighbours: usize) {
         let deadline = Instant::now() + Duration::from_secs(10);
         let used = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
         let sessions = "SELECT extended_info FROM stats_mysql_processlist";
@@ -101,24 +115,39 @@ impl Neighbours {
             let used: Option<usize> = self.admin.query_first(used).expect("told");
             let sessions: Vec<String> = self.admin.query(sessions).expect("told");
             let kept = sessions.iter().filter(|told| backends(told).is_some()).count();
-            if sessions.len() == 2 && used == Some(kept) {
+            if sessions.len() == neighbours && used == Some(kept) {
                 return;
             }
             assert!(Instant::now() < deadline, "{used:?} in use by {sessions:?}");
         }
     }
 
-    /// For what a session keeps a connection; `None` where it has none.
+    /// For what a session keeps a connection here; `None` where it has none.
     fn held(&mut self, session: u32) -> Option<Vec<String>> {
         let query = format!(
             "SELECT extended_info FROM stats_mysql_processlist WHERE SessionID = {session}"
         );
-        let told: String = self.admin.query_first(query).expect("told").expect("a session");
-        let backends = backends(&told)?;
-        let reasons = backends.iter().filter_map(|backend| backend["conn"]["held_for"].as_array());
-        let reasons = reasons.flatten().filter_map(|reason| reason.as_str());
-        Some(reasons.map(str::to_owned).collect())
+        let hostgroup = usize::from(self.kind.of_reader);
+        let deadline = Instant::now() + Duration::from_millis(100);
+        loop {
+            let told: String = self.admin.query_first(&query).expect("told").expect("a session");
+            let mut backends = backends(&told)?;
+            backends.retain(|backend| backend["hostgroup_id"] == hostgroup);
+            let reasons = backends.iter().map(|backend| &backend["conn"]["held_for"]);
+            let reasons = reasons.filter_map(|reasons| reasons.as_array()).flatten();
+            let reasons = reasons.filter_map(|reason| reason.as_str());
+            let reasons: Vec<String> = reasons.map(str::to_owned).collect();
+            // its server is being asked, or will be when somebody needs the connection
+            if reasons != ["last_insert_id"] || Instant::now() > deadline {
+                return (!backends.is_empty()).then_some(reasons);
+            }
+        }
     }
+}
+
+/// Whether the server can tell all that a session keeps a connection for.
+fn is_told(reasons: &[String]) -> bool {
+    reasons.iter().all(|reason| reason == "has_warnings" || reason == "last_insert_id")
 }
 
 /// The connections that a session has, of what the process list tells of it.
@@ -133,9 +162,9 @@ fn is_error(packet: &[u8], code: u16) -> bool {
 }
 
 impl Neighbour {
-    fn new(port: u16, number: usize) -> Self {
-        let end = End::login(port, false).expect("a neighbour logs in");
-        let mut neighbour = Self { end, number, own: None };
+    fn new(port: u16, kind: Kind, number: usize) -> Self {
+        let end = End::login(port, kind.no_eof, 0).expect("a neighbour logs in");
+        let mut neighbour = Self { end, kind, number, own: None };
         neighbour.settle();
         neighbour
     }
@@ -154,20 +183,27 @@ impl Neighbour {
         texts.push(format!("SET autocommit = {}", 1 - self.number));
         let mut lines = vec![Line::Schema("other".into())];
         lines.extend(texts.into_iter().map(Line::Text));
+        if self.kind.of_reader {
+            // there, as others may have all connections to the other server
+            self.open("");
+        }
         let mut unset = 0;
         for (line, answer) in lines.iter().zip(self.run_lines(&lines)) {
             let packet = answer.first().map_or(&[][..], |(_, packet)| packet);
             // there, or with more rights, only on the other kind of server
-            let is_known = [1193_u16, 1227].iter().all(|code| !is_error(packet, *code));
+            let is_known = [1193_u16, 1227, 1766].iter().all(|code| !is_error(packet, *code));
             assert!(packet.first() == Some(&0) || !is_known, "{line}: {}", shown(&answer));
             unset += usize::from(!is_known);
         }
-        assert!(unset < 6, "{unset} variables are not set");
+        assert!(unset < 7, "{unset} variables are not set");
+        if self.kind.of_reader {
+            self.end(&[]);
+        }
     }
 
     /// Marks a connection and keeps it.
     fn begin(&mut self, quiet: bool) {
-        self.run(&[&format!("BEGIN {MARK}")]);
+        self.open(MARK);
         if !quiet && self.number == 0 {
             self.run(&["INSERT INTO written (b) VALUES (4), (5)"]);
         }
@@ -179,6 +215,18 @@ impl Neighbour {
         let own = self.own.get_or_insert_with(|| told.clone());
         // how many are in the column's length and character set, too
         assert_eq!(shown(own), shown(&told), "a neighbour keeps its own");
+    }
+
+    /// Has things on a connection that a reset is to undo.
+    fn leave_behind(&mut self) {
+        self.open("");
+        self.run(LEFT_BEHIND);
+    }
+
+    /// Gets a connection.
+    fn open(&mut self, mark: &str) {
+        let of = if self.kind.of_reader { OF_READERS } else { "" };
+        self.run(&[&format!("BEGIN {mark} {of}")]);
     }
 
     /// Lets go of the connection.

@@ -1,6 +1,8 @@
 //! Two servers that are the same, a proxy in front of one of them, and the neighbours: runs a
-//! session directly and through the proxy, and compares every byte.
+//! session directly and through the proxy, and compares every byte. The one behind the proxy may
+//! have a replica that gets all reads, each when the replica has caught up.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use lab::{Cluster, Flavour, LabOptions};
@@ -9,7 +11,7 @@ use live::{Proxy, client, skip};
 use crate::end::{Answer, End, shown};
 use crate::lanes::{Lanes, Ran, Served};
 use crate::marks_table::SCHEMA;
-use crate::neighbours::Neighbours;
+use crate::neighbours::{Kind, Neighbours};
 use crate::planted::{self, Omission};
 use crate::script::{Line, Manner, Script};
 use crate::settings_table::Settings;
@@ -19,14 +21,26 @@ pub(crate) struct Stage {
     pub(crate) flavour: Flavour,
     direct: Cluster,
     through: Cluster,
-    lanes: Lanes,
-    neighbours: Neighbours,
+    /// For each server behind the proxy.
+    posts: Vec<Post>,
+    /// How far the primary was when the replica had caught up.
+    replicated: RefCell<String>,
     /// Dropped before its server is.
     proxy: Proxy,
+    /// Status flags that are not compared.
+    flags: u16,
     /// The statements that make the schema `test`.
     pub(crate) schema: String,
     pub(crate) served: Served,
     pub(crate) lines: usize,
+    /// How many sessions ended because they kept a connection to a reader and came to write.
+    pub(crate) refused: usize,
+}
+
+/// A server behind the proxy, and who shares its connections with the session under test.
+struct Post {
+    lanes: Lanes,
+    neighbours: Neighbours,
 }
 
 /// An answer that is another one.
@@ -45,43 +59,79 @@ impl fmt::Display for Difference {
 
 impl Stage {
     /// Starts everything; `None`, and a loud line, where the servers cannot be had.
-    pub(crate) fn start(flavour: Flavour, settings: &Settings) -> Option<Self> {
+    pub(crate) fn start(flavour: Flavour, settings: &Settings, readers: usize) -> Option<Self> {
         if let Err(why) = flavour.find(true) {
             skip("the adversary", &format!("{} cannot be had: {why:#}", flavour.name()));
             return None;
         }
-        let start = || {
-            let options =
-                LabOptions { flavour, may_fetch: true, in_memory: true, ..Default::default() };
+        let start = |replicas| {
+            let options = LabOptions {
+                flavour,
+                replicas,
+                may_fetch: true,
+                in_memory: true,
+                // temporary tables are no replica's business then
+                extra_args: vec!["--binlog-format=ROW".to_owned()],
+                ..Default::default()
+            };
             let cluster = Cluster::start(options).expect("the server starts");
             let own = match flavour {
                 Flavour::MariaDb => settings.mariadb,
                 Flavour::MySql => settings.mysql,
             };
             let role = "CREATE ROLE watcher; GRANT watcher TO app";
-            for text in [SCHEMA, role, settings.both, own].iter().filter(|text| !text.is_empty()) {
-                cluster.primary().sql(text).expect("set up");
+            for server in cluster.servers() {
+                for text in [settings.both, own].iter().filter(|text| !text.is_empty()) {
+                    server.sql(text).expect("set up");
+                }
             }
+            cluster.primary().sql(SCHEMA).expect("set up");
+            cluster.primary().sql(role).expect("set up");
+            cluster.wait_replicated().expect("the replica follows");
             cluster
         };
-        let (direct, through) = (start(), start());
+        let (direct, through) = (start(0), start(readers));
         // MySQL knows the password from then on, so that nobody need send it
-        for cluster in [&direct, &through] {
-            drop(client::connect(client::options(cluster.primary().port)));
+        for server in [&direct, &through].into_iter().flat_map(Cluster::servers) {
+            drop(client::connect(client::options(server.port)));
         }
         let proxy = proxy(&through, "127.0.0.1", through.primary().port);
-        let lanes = Lanes::of(&through);
-        let neighbours = Neighbours::new(&proxy);
-        let (schema, served) = (String::new(), Served::default());
-        Some(Self { flavour, direct, through, lanes, neighbours, proxy, schema, served, lines: 0 })
+        let posts = through.servers().iter().enumerate().map(|(at, server)| {
+            let kind = Kind { no_eof: false, of_reader: at > 0 };
+            Post {
+                lanes: Lanes::of(server, through.dir()),
+                neighbours: Neighbours::new(&proxy, kind),
+            }
+        });
+        let posts = posts.collect();
+        Some(Self {
+            flavour,
+            direct,
+            through,
+            posts,
+            replicated: RefCell::default(),
+            proxy,
+            flags: settings.flags,
+            schema: String::new(),
+            served: Served::default(),
+            lines: 0,
+            refused: 0,
+        })
     }
 
     /// From now on the proxy leaves something out.
     pub(crate) fn plant(&mut self, omission: Omission) {
         let port = planted::relay(self.through.primary().port, omission).expect("it listens");
         self.proxy = proxy(&self.through, "127.0.0.1", port);
-        self.lanes.forget();
-        self.neighbours = Neighbours::new(&self.proxy);
+        self.meet(false);
+    }
+
+    /// Others are the neighbours from now on.
+    fn meet(&mut self, no_eof: bool) {
+        for post in &mut self.posts {
+            post.lanes.forget();
+            post.neighbours = Neighbours::new(&self.proxy, Kind { no_eof, ..post.neighbours.kind });
+        }
     }
 
     /// Both servers have a fresh schema.
@@ -92,41 +142,62 @@ impl Stage {
                 panic!("no fresh schema: {error:#}\n{doing:?}");
             }
         }
+        self.await_replica();
+    }
+
+    /// Waits until the replica has what the primary has, if there is one.
+    fn await_replica(&self) {
+        if self.posts.len() == 1 {
+            return;
+        }
+        let position = match self.flavour {
+            Flavour::MariaDb => "SELECT @@gtid_binlog_pos",
+            Flavour::MySql => "SELECT @@gtid_executed",
+        };
+        let position = self.through.primary().value(position).expect("a position");
+        if self.replicated.replace(position.clone()) != position {
+            self.through.wait_replicated().expect("the replica follows");
+        }
     }
 
     /// Runs a session on both sides; what differs.
     pub(crate) fn compare<'a>(&mut self, script: &'a Script) -> Vec<Difference> {
-        let login = |port| {
-            let mut end = End::login(port, script.no_eof).expect("logged in");
-            // both know of as many rows then, whatever a connection begins with
-            let first = [Line::Schema("test".into()), Line::Text("SELECT 1".into())];
-            end.run(&first.each_ref(), false).expect("answered");
-            end
-        };
-        let mut direct = login(self.direct.primary().port);
-        let mut through = login(self.proxy.port);
+        if self.posts.iter().any(|post| post.neighbours.kind.no_eof != script.no_eof) {
+            self.meet(script.no_eof);
+        }
+        let mut direct = self.login(self.direct.primary().port, script);
+        let mut through = self.login(self.proxy.port, script);
         let ahead = match script.manner {
-            Manner::InTurn => 1,
-            Manner::Ahead(lines) => lines,
+            Manner::Ahead(lines) if self.posts.len() == 1 => lines,
+            // what is read has to be there
+            _ => 1,
         };
         let quiet = script.lines.iter().filter_map(Line::text).any(locks_everybody_out);
         let lines: Vec<&'a Line> = script.lines.iter().collect();
-        let (mut wrong, mut ran) = (Vec::new(), Vec::new());
+        let (mut wrong, mut ran) = (Vec::new(), vec![Vec::new(); self.posts.len()]);
+        let (mut count, mut is_refused) = (0, false);
         let last_id = self.flavour == Flavour::MariaDb;
         for lines in lines.chunks(ahead) {
-            let free = self.neighbours.mark(through.id(), quiet);
+            for (post, ran) in self.posts.iter_mut().zip(&mut ran) {
+                let free = post.neighbours.mark(through.id(), quiet);
+                let turn = post.neighbours.marks;
+                let one =
+                    |(at, line): (usize, &&'a Line)| Ran { line, free: free && at == 0, turn };
+                ran.extend(lines.iter().enumerate().map(one));
+            }
+            self.await_replica();
             let expected = direct.run(lines, last_id);
             let given = through.run(lines, last_id);
-            let turn = self.neighbours.marks;
-            let one = |(at, line): (usize, &&'a Line)| Ran { line, free: free && at == 0, turn };
-            ran.extend(lines.iter().enumerate().map(one));
-            let is_end = expected.is_err() || given.is_err();
+            count += lines.len();
+            let refuses = |answers: &Vec<Answer>| answers.iter().any(is_refusal);
+            is_refused = self.posts.len() > 1 && given.as_ref().is_ok_and(refuses);
+            let is_end = is_refused || expected.is_err() || given.is_err();
             let told = |answers: anyhow::Result<Vec<Answer>>| match answers {
                 Ok(answers) => answers.iter().map(shown).collect::<Vec<_>>().join("\n    "),
                 Err(error) => format!("the connection ends: {error:#}"),
             };
             let (expected, given) = (told(expected), told(given));
-            if expected != given {
+            if expected != given && !is_refused {
                 let line = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                 wrong.push(Difference { line, direct: expected, through: given });
             }
@@ -135,15 +206,39 @@ impl Stage {
             }
         }
         drop((direct, through));
-        self.neighbours.await_end();
+        let neighbours = 2 * self.posts.len();
+        self.posts.iter_mut().for_each(|post| post.neighbours.await_end(neighbours));
         self.await_direct_end();
-        self.lines += ran.len();
-        match self.lanes.served(&ran) {
-            Ok(served) => self.served += served,
-            Err(why) => panic!("{why}, in\n{script}"),
+        self.lines += count;
+        for (post, ran) in self.posts.iter_mut().zip(&ran) {
+            match post.lanes.served(ran) {
+                Ok(served) => self.served += served,
+                Err(why) => panic!("{why}, in\n{script}"),
+            }
+        }
+        // what ran on one server ran elsewhere for the log of the other
+        self.served.elsewhere -= count * (self.posts.len() - 1);
+        if is_refused {
+            // from there on it was done on one side only
+            self.refused += 1;
+            self.reset();
         }
         assert!(self.proxy.is_running(), "tidegate has ended\n{}", self.proxy.log());
         wrong
+    }
+
+    /// Begins a session.
+    fn login(&self, port: u16, script: &Script) -> End {
+        let login = || End::login(port, script.no_eof, self.flags);
+        // MySQL forgets passwords that it knows when one is set
+        let mut end = login().unwrap_or_else(|_| {
+            drop(client::connect(client::options(port)));
+            login().expect("logged in")
+        });
+        // both know of as many rows then, whatever a connection begins with
+        let first = [Line::Schema("test".into()), Line::Text("SELECT 1".into())];
+        end.run(&first.each_ref(), false).expect("answered");
+        end
     }
 
     /// Waits until the server has undone what a session left.
@@ -155,23 +250,49 @@ impl Stage {
     }
 }
 
+/// What goes to which hostgroup: reads to readers, but for what locks or ties a session there.
+const RULES: [(&str, u32); 3] =
+    [("/[*] of readers [*]/", 1), ("^SELECT.*(FOR UPDATE|_LOCK|:=| INTO )", 0), ("^SELECT", 1)];
+
+/// Whether an answer says that the session keeps a connection to a server without writes.
+fn is_refusal(answer: &Answer) -> bool {
+    let packet = answer.last().map_or(&[][..], |(_, packet)| packet);
+    packet.starts_with(&[&[0xff], &9006_u16.to_le_bytes()[..]].concat())
+}
+
 /// Whether a text may keep others from writing.
 fn locks_everybody_out(text: &str) -> bool {
     text.starts_with("FLUSH TABLES")
 }
 
-/// A proxy that has two connections to a server, and keeps both.
+/// A proxy that has two connections to each server, and keeps them; to the replicas it sends reads.
 pub(crate) fn proxy(cluster: &Cluster, address: &str, port: u16) -> Proxy {
     let version = live::greeting_of(cluster.primary().port).expect("the server greets");
+    let mut readers = String::new();
+    for replica in cluster.replicas() {
+        readers += &format!(
+            "\n[[mysql_servers]]\nhostgroup_id = 1\nhostname = \"127.0.0.1\"\nport = {}\n\
+             max_connections = 2\n",
+            replica.port
+        );
+        for (at, (pattern, hostgroup)) in RULES.iter().enumerate() {
+            readers += &format!(
+                "\n[[mysql_query_rules]]\nrule_id = {}\nactive = 1\napply = 1\n\
+                 match_pattern = '{pattern}'\ndestination_hostgroup = {hostgroup}\n",
+                at + 1
+            );
+        }
+    }
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nserver_version = \"{version}\"\n\
              threads = 1\npipeline_min_runs = 1\nfree_connections_pct = 100\n\
-             show_processlist_extended = 1\nenable_load_data_local_infile = true\n\n\
+             show_processlist_extended = 1\nget_server_public_key = true\n\
+             enable_load_data_local_infile = true\n\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"{address}\"\nport = {port}\n\
-             max_connections = 2\n"
+             max_connections = 2\n{readers}"
         )
     })
     .expect("tidegate starts")
