@@ -82,7 +82,8 @@ impl Results {
                 Some(self.connection_id.map(|id| format!("CAST({id} AS UNSIGNED)")))
             }
             Keyword::RowCount => Some(Some(self.row_count.to_string())),
-            Keyword::FoundRows => Some(Some(self.found_rows?.to_string())),
+            // where only the server knows, it is asked
+            Keyword::FoundRows => Some(self.found_rows.map(|rows| rows.to_string())),
             _ => Some(None),
         }
     }
@@ -270,6 +271,9 @@ mod tests {
             assert_eq!(put(text), None, "{text}");
         }
         let results = Results { row_count: 0, found_rows: None, connection_id: None };
-        assert_eq!(results.put_into(b"SET @f = FOUND_ROWS()", Verb::Set, Modes::default()), None);
+        let put = |text: &[u8], verb| results.put_into(text, verb, Modes::default());
+        assert_eq!(put(b"SET @f = FOUND_ROWS()", Verb::Set), None);
+        let both = put(b"SET @f = FOUND_ROWS(), @r = ROW_COUNT()", Verb::Set);
+        assert_eq!(both.as_deref(), Some(b"SET @f = FOUND_ROWS(), @r =  0".as_slice()));
     }
 }

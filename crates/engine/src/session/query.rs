@@ -76,8 +76,7 @@ impl Proxy {
         let reach = self.reach_of_routed(id, text, &facts, route.destination);
         let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
         if with_results.is_some() {
-            let has_id = self.sessions.get(id).is_some_and(|s| s.reads_own_id(text, &facts));
-            facts.effects = without_results(facts.effects, has_id);
+            facts.effects = self.without_results(id, text, &facts);
         }
         let raw = raw.filter(|_| with_results.is_none());
         let text = with_results.as_deref().unwrap_or(text);
@@ -202,6 +201,20 @@ impl Proxy {
         let results = sql::Results { row_count, found_rows, connection_id };
         let is_certain = session.held_for(KNOW_BETTER).is_none();
         results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_certain)
+    }
+
+    /// The effects of a text that results were put into: the connection's id and the count of found
+    /// rows are among them or not.
+    fn without_results(&self, id: SessionId, text: &[u8], facts: &Facts) -> Effects {
+        let Some(session) = self.sessions.get(id) else { return facts.effects };
+        let mut effects = facts.effects.without(Effects::READS_ROW_COUNT);
+        if session.reads_own_id(text, facts) {
+            effects = effects.without(Effects::CONNECTION_ID);
+        }
+        match session.held_for(Holds::FOUND_ROWS) {
+            None => effects.without(Effects::READS_FOUND_ROWS),
+            Some(_) => effects,
+        }
     }
 
     /// Counts a statement that has a counter of its own.
@@ -445,12 +458,6 @@ fn names_insert_id(text: &[u8]) -> bool {
 /// Asks what the statement before came to, or for the connection's id.
 const RESULTS: Effects =
     Effects::READS_ROW_COUNT.union(Effects::READS_FOUND_ROWS).union(Effects::CONNECTION_ID);
-
-/// The effects of a text that results were put into, the connection's id among them or not.
-fn without_results(effects: Effects, has_id: bool) -> Effects {
-    let id = if has_id { Effects::CONNECTION_ID } else { Effects::NONE };
-    effects.without(RESULTS.without(Effects::CONNECTION_ID)).without(id)
-}
 
 impl Session {
     /// Whether `CONNECTION_ID()` in a text is the id that the client was told. Beside tables and

@@ -118,7 +118,10 @@ impl Setting<'_> {
             Some(_) => "FOUND_ROWS(), ROW_COUNT() FROM t",
             None => "ROW_COUNT() FROM t",
         };
-        self.text("counts", "SELECT", rest, meta, Vec::new())
+        let model = self.model;
+        // what the connection is asked, which has to be kept, keeps it for good
+        let sticks = model.transaction != 0 || model.pin != 0 || !model.autocommit;
+        Sending { sticks, ..self.text("counts", "SELECT", rest, meta, Vec::new()) }
     }
 
     /// A read of a part, with the count of the whole, which only its connection knows.
