@@ -129,11 +129,18 @@ pub struct Orders {
     pub made: Vec<u8>,
     /// How many bytes are to go to clients; whoever carries the orders out takes the number.
     pub client_bytes: u64,
+    /// For simulations: called in front of each order, in the middle of whatever gives it.
+    #[cfg(debug_assertions)]
+    pub trap: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Orders {
     /// Adds an order.
     pub fn push(&mut self, order: Order) {
+        #[cfg(debug_assertions)]
+        if let Some(trap) = &self.trap {
+            trap();
+        }
         self.list.push(order);
     }
 
@@ -144,7 +151,7 @@ impl Orders {
         let range = start..self.made.len();
         if !range.is_empty() {
             self.count(to, &range);
-            self.list.push(Order::Send { to, range });
+            self.push(Order::Send { to, range });
         }
     }
 
@@ -167,12 +174,12 @@ impl Orders {
             before.end = range.end;
             return;
         }
-        self.list.push(Order::Relay { to, range });
+        self.push(Order::Relay { to, range });
     }
 
     /// Tells a log line.
     pub fn report(&mut self, event: LogEvent) {
-        self.list.push(Order::Report(event));
+        self.push(Order::Report(event));
     }
 
     /// Forgets what was ordered for ends that go, but not that they go: of one that is out of the

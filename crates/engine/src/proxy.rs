@@ -102,6 +102,8 @@ pub struct Proxy {
     pub(crate) surveys: Surveys,
     /// Lanes that sessions keep because of warnings or an error.
     pub(crate) warned: Warned,
+    /// Sessions whose replies or turns came in what happens now.
+    pub(crate) served: Vec<SessionId>,
     /// Shared lanes with commands that were not sent.
     pub(crate) gathering: Vec<LaneId>,
     pub(crate) now_us: u64,
@@ -153,6 +155,7 @@ impl Proxy {
             history: History::default(),
             surveys: Surveys::default(),
             warned: Warned::default(),
+            served: Vec::new(),
             gathering: Vec::new(),
             snapshot,
             offer,
@@ -187,6 +190,7 @@ impl Proxy {
             self.started_us = now_us;
         }
         self.now_us = now_us;
+        self.served.clear();
     }
 
     /// Decisions about queries are timed by this clock, of nanoseconds, when they are to be timed.
@@ -371,16 +375,33 @@ impl Proxy {
     pub fn on_panic(&mut self, end: End) {
         self.stats.panics += 1;
         self.abandon(end);
+        self.abandon_strays();
     }
 
-    /// A lane has no socket, because the call that was to tell its id panicked.
-    pub fn on_orphan(&mut self, lane: LaneId) {
-        self.abandon(End::Lane(lane));
+    /// Whether there is such a session or lane.
+    pub fn knows(&self, end: End) -> bool {
+        match end {
+            End::Client(id) => self.sessions.get(id).is_some(),
+            End::Lane(id) => self.lanes.get(id).is_some(),
+        }
     }
 
-    /// A call about no end panicked. Nothing can be given up for it.
+    /// Everything that has a socket: sessions with a client, and lanes.
+    pub fn ends(&self) -> impl Iterator<Item = End> {
+        let sessions = self.sessions.iter().filter(|(_, session)| !session.is_mirror());
+        let lanes = self.lanes.iter().map(|(id, _)| End::Lane(id));
+        sessions.map(|(id, _)| End::Client(id)).chain(lanes)
+    }
+
+    /// It has no socket, because a call panicked that was to dial it or to tell its id.
+    pub fn on_orphan(&mut self, end: End) {
+        self.abandon(end);
+    }
+
+    /// A call about no end panicked: only what it left half done goes.
     pub fn on_stray_panic(&mut self) {
         self.stats.panics += 1;
+        self.abandon_strays();
     }
 
     /// The call that was told of this arrival panicked: its session, if it came to that, goes.

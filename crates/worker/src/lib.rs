@@ -135,8 +135,10 @@ pub struct Worker {
     /// Received bytes for a receiver beyond which its sender is paused.
     backlog_max: usize,
     draining: bool,
-    /// Asked whether a call of the proxy panics; `None` but in simulations.
-    panics: Option<Box<dyn FnMut() -> bool + Send>>,
+    /// A call panicked: when its orders are carried out, sockets are compared with the proxy.
+    panicked: bool,
+    /// `None` but in simulations.
+    panics: Option<service::Panics>,
     /// Orders being carried out; swapped with the proxy's so that both keep their memory.
     orders: engine::orders::Orders,
 }
@@ -156,6 +158,7 @@ impl Worker {
             congested: Vec::new(),
             backlog_max,
             draining: false,
+            panicked: false,
             panics: None,
             orders: engine::orders::Orders::default(),
         }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
-use engine::orders::{End, KillRequest, Order};
+use engine::orders::{End, KillRequest};
 use engine::proxy::{Parcel, Replaced};
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
@@ -91,10 +91,7 @@ impl Worker {
                 if let Some(sock) = io.attach(socket) {
                     match self.mention(|proxy| proxy.on_given(parcel)) {
                         Some(lane) => self.bind(End::Lane(lane), sock),
-                        None => {
-                            io.close(sock);
-                            self.abandon_orphans();
-                        }
+                        None => io.close(sock),
                     }
                 }
             }
@@ -151,20 +148,14 @@ impl Worker {
         }
     }
 
-    /// Gives up lanes without a socket: the call that was to tell their ids panicked.
-    fn abandon_orphans(&mut self) {
-        let dials = |lane| {
-            let orders = self.proxy.orders.list.iter();
-            orders
-                .into_iter()
-                .any(|order| matches!(order, Order::Dial { lane: l, .. } if *l == lane))
-        };
-        let lanes = self.proxy.lanes().map(|(id, _)| id);
-        let orphans: Vec<_> =
-            lanes.filter(|id| self.sock(End::Lane(*id)).is_none() && !dials(*id)).collect();
-        for lane in orphans {
-            self.proxy.on_orphan(lane);
-        }
+    /// After a panic, when all orders are carried out: whoever has no socket is given up, and
+    /// sockets of which the proxy knows nothing are closed.
+    pub(crate) fn abandon_orphans<D: Driver>(&mut self, io: &mut Edge<D>) {
+        let unknown = |end: &End| !self.proxy.knows(*end);
+        let unknown: Vec<_> = self.ends.iter().flatten().copied().filter(unknown).collect();
+        unknown.into_iter().for_each(|end| self.close(io, end));
+        let orphans: Vec<_> = self.proxy.ends().filter(|end| self.sock(*end).is_none()).collect();
+        orphans.into_iter().for_each(|end| self.proxy.on_orphan(end));
     }
 
     /// Adds what only sockets know.

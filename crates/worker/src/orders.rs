@@ -41,7 +41,7 @@ impl Worker {
     /// Carries out what the proxy has ordered; `data` is what was received in the call that led
     /// to it.
     pub(crate) fn obey<D: Driver>(&mut self, io: &mut Edge<D>, data: &[u8]) {
-        while !self.proxy.orders.list.is_empty() {
+        while !self.proxy.orders.list.is_empty() || self.panicked {
             let mut orders = std::mem::take(&mut self.orders);
             std::mem::swap(&mut orders, &mut self.proxy.orders);
             self.proxy.stats.client_bytes_sent += std::mem::take(&mut orders.client_bytes);
@@ -51,6 +51,9 @@ impl Worker {
             }
             orders.clear();
             self.orders = orders;
+            if self.proxy.orders.list.is_empty() && std::mem::take(&mut self.panicked) {
+                self.abandon_orphans(io);
+            }
         }
     }
 
@@ -174,7 +177,7 @@ impl Worker {
         self.tell(End::Lane(lane), (), |proxy| proxy.on_dialed(lane, Err(errno)));
     }
 
-    fn close<D: Driver>(&mut self, io: &mut Edge<D>, end: End) {
+    pub(crate) fn close<D: Driver>(&mut self, io: &mut Edge<D>, end: End) {
         let Some(sock) = self.sock(end) else { return };
         self.unbind(end, sock);
         match end {

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::orders::End;
 use engine::proxy::{Arrival, Proxy};
@@ -12,6 +13,23 @@ use crate::{Mail, Worker};
 
 /// How often idle lanes are looked over.
 const TICK_EVERY: Micros = Micros::from_secs(1);
+
+/// Panics that a simulation plants.
+#[derive(Clone)]
+pub(crate) struct Panics {
+    /// Asked whether the call panics here.
+    strikes: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// A call is made in whose middle it may panic.
+    armed: Arc<AtomicBool>,
+}
+
+impl Panics {
+    fn strike(&self) {
+        if (self.strikes)() {
+            resume_unwind(Box::new("planted"));
+        }
+    }
+}
 
 impl Worker {
     /// Sets off what happens without any event; once, before the loop runs.
@@ -47,24 +65,42 @@ impl Worker {
 
     /// Calls the proxy; `None` when the call panicked.
     fn attempt<R>(&mut self, call: impl FnOnce(&mut Proxy) -> R) -> Option<R> {
-        let (proxy, planted) = (&mut self.proxy, &mut self.panics);
+        self.arm(true);
+        let (proxy, planted) = (&mut self.proxy, &self.panics);
         let attempt = AssertUnwindSafe(|| {
-            let mut strike = || planted.as_mut().is_some_and(|strikes| strikes());
-            if strike() {
-                resume_unwind(Box::new("planted in front of the call"));
-            }
+            let strike = || planted.iter().for_each(Panics::strike);
+            strike();
             let result = call(proxy);
-            if strike() {
-                resume_unwind(Box::new("planted behind the call"));
-            }
+            strike();
             result
         });
-        catch_unwind(attempt).ok()
+        let result = catch_unwind(attempt).ok();
+        self.arm(false);
+        self.panicked |= result.is_none();
+        result
     }
 
     /// For simulations: before and after each call of the proxy, this is asked whether it panics.
-    pub fn plant_panics(&mut self, strikes: Box<dyn FnMut() -> bool + Send>) {
-        self.panics = Some(strikes);
+    /// In debug builds, in front of each order too that a call about an end gives.
+    pub fn plant_panics(&mut self, strikes: Arc<dyn Fn() -> bool + Send + Sync>) {
+        let planted = Panics { strikes, armed: Arc::default() };
+        #[cfg(debug_assertions)]
+        for orders in [&mut self.orders, &mut self.proxy.orders] {
+            let planted = planted.clone();
+            orders.trap = Some(Arc::new(move || {
+                if planted.armed.load(Ordering::Relaxed) {
+                    planted.strike();
+                }
+            }));
+        }
+        self.panics = Some(planted);
+    }
+
+    /// Whether planted panics strike in the middle of what is called now.
+    fn arm(&self, armed: bool) {
+        if let Some(planted) = &self.panics {
+            planted.armed.store(armed, Ordering::Relaxed);
+        }
     }
 }
 
@@ -204,6 +240,8 @@ impl Service for Worker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use engine::orders::Order;
     use engine::proxy::Offer;
     use engine::snapshot::{Draft, Snapshot};
@@ -265,8 +303,8 @@ mod tests {
     #[test]
     fn who_arrives_while_the_proxy_panics_is_nowhere() {
         let mut worker = worker();
-        let before = std::cell::Cell::new(2);
-        worker.plant_panics(Box::new(move || before.replace(before.get() - 1) == 1));
+        let asked = AtomicU32::new(0);
+        worker.plant_panics(Arc::new(move || asked.fetch_add(1, Ordering::Relaxed) == 1));
         let arrived = worker.attempt(|proxy| proxy.on_accepted(arrival(1)));
         assert!(arrived.is_none());
         worker.proxy.on_panic_at_arrival(engine::ids::ConnectionId(1));

@@ -9,9 +9,9 @@ use crate::lane::{Lane, Lease};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::Phase;
 use crate::session::kill::Errand;
 use crate::session::share::Who;
+use crate::session::{Held, Phase, Session};
 
 /// What the log says of a session that goes.
 const PANICKED: &str = "a panic; see the lines before";
@@ -35,6 +35,62 @@ impl Proxy {
         }
         for id in &doomed.sessions {
             self.abandon_session(*id);
+        }
+    }
+
+    /// Whatever a call has left half done goes: sessions that nothing would lead on, and lanes
+    /// whose session knows nothing of them.
+    pub(crate) fn abandon_strays(&mut self) {
+        let strays = self.sessions.iter().filter(|(id, session)| self.is_stray(*id, session));
+        let strays: Vec<_> = strays.map(|(id, _)| id).collect();
+        strays.into_iter().for_each(|id| self.abandon(End::Client(id)));
+        let strays = self.lanes.iter().filter(|(id, lane)| self.is_nobodys(*id, lane));
+        let strays: Vec<_> = strays.map(|(id, _)| id).collect();
+        strays.into_iter().for_each(|id| self.abandon(End::Lane(id)));
+        self.served.clear();
+    }
+
+    /// What happens now is about this session.
+    pub(crate) fn note_served(&mut self, id: SessionId) {
+        if self.served.last() != Some(&id) {
+            self.served.push(id);
+        }
+    }
+
+    /// Whether a session waits for what will not come.
+    fn is_stray(&self, id: SessionId, session: &Session) -> bool {
+        let lease = |lane: LaneId| self.lanes.get(lane).map(|lane| lane.lease);
+        let holds = |lane: LaneId| session.held.iter().any(|held| held.lane == lane);
+        let is_led_on = match &session.phase {
+            // a command is kept until its answer begins; where the end of one is is not known
+            Phase::Idle => session.serving.kept.is_empty() && !self.served.contains(&id),
+            Phase::Waiting(waiting) => {
+                self.pool.waiters(waiting.job.hostgroup).any(|waiter| waiter == id)
+            }
+            Phase::Running(running) if running.shared => {
+                let lane = self.lanes.get(running.lane);
+                lane.is_some_and(|lane| lane.place_of(id).is_some())
+            }
+            Phase::Running(running) => holds(running.lane),
+            Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } => {
+                lease(*lane) == Some(Lease::Relay(id))
+            }
+            _ => true,
+        };
+        let is_its = |held: &Held| lease(held.lane) == Some(Lease::Exclusive(id));
+        !(is_led_on && session.held.iter().all(is_its))
+    }
+
+    /// Whether a lane is leased to a session that does not know it, or shared by nobody.
+    fn is_nobodys(&self, id: LaneId, lane: &Lane) -> bool {
+        let session = |id: SessionId| self.sessions.get(id);
+        match lane.lease {
+            Lease::Exclusive(of) => {
+                session(of).is_none_or(|session| session.held.iter().all(|held| held.lane != id))
+            }
+            Lease::Relay(of) => session(of).is_none(),
+            Lease::Shared => lane.depth() == 0,
+            _ => false,
         }
     }
 
@@ -70,6 +126,10 @@ impl Proxy {
 
     fn abandon_lane(&mut self, id: LaneId) {
         self.scatter(id, Who::Unanswered);
+        // it was about to be given away: its permit comes back with it
+        if self.take_parcel(id).is_some() {
+            return self.orders.push(Order::Close(End::Lane(id)));
+        }
         let Some(lane) = self.lanes.get(id) else { return };
         let (server, lease) = (lane.server.index, lane.lease);
         self.orders.push(Order::Close(End::Lane(id)));

@@ -301,6 +301,7 @@ impl Proxy {
         let Phase::Waiting(waiting) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return None;
         };
+        self.note_served(id);
         let hostgroup = waiting.job.hostgroup;
         let was_first = self.pool.forget_waiter(hostgroup, waiting.ticket);
         self.post_wait(hostgroup);

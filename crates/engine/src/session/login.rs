@@ -295,6 +295,10 @@ impl Proxy {
             let error = error::too_many_user_connections(&account.name, current);
             return self.refuse(id, login.seq, error);
         }
+        // whoever is counted is known to be, from here on
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.account = Some(account.clone());
+        }
         let mut seq = login.seq;
         let fast = login.plugin == Plugin::CachingSha2 && login.expect == Expect::Response;
         if fast && !account.credential.is_empty() {

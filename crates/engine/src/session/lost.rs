@@ -60,6 +60,7 @@ impl Proxy {
         self.pool.remove_idle(&server, lane_id);
         match lease {
             Lease::Exclusive(id) => {
+                self.note_served(id);
                 self.stats.lanes_lost += 1;
                 let running = matches!(self.running(id), Some(running) if running.lane == lane_id);
                 let lost = error::lost_connection(&server.to_string(), &fault.to_string());

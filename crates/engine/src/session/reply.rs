@@ -140,6 +140,9 @@ impl Proxy {
         {
             lane.stmts.note_prepared(ServerStmtId(*stmt_id));
         }
+        if let Owner::Session(id) | Owner::Step(id, _) = head.owner {
+            self.note_served(id);
+        }
         match head.owner {
             Owner::Session(id) => {
                 if let Event::Err { at, .. } = &event {

@@ -482,6 +482,7 @@ impl Proxy {
         self.forget(lane_id);
         let error = error::lost_connection(&server.to_string(), &fault.to_string());
         for (id, sent) in sharers {
+            self.note_served(id);
             let Some(running) = self.running(id) else { continue };
             running.shared = false;
             let (delivered, job) = (running.delivered, running.job);

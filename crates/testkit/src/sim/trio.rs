@@ -96,9 +96,10 @@ impl Stage {
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
             if weather.panics_per_million > 0 {
-                let (mut dice, often) = (dice.split(), weather.panics_per_million);
+                let (dice, often) = (Mutex::new(dice.split()), weather.panics_per_million);
                 let strikes = strikes.clone();
-                worker.plant_panics(Box::new(move || {
+                worker.plant_panics(Arc::new(move || {
+                    let mut dice = dice.lock().expect("nobody panics with the dice in hand");
                     let struck = dice.below(1_000_000) < often;
                     strikes.fetch_add(u64::from(struck), Ordering::Relaxed);
                     struck

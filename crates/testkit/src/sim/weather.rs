@@ -20,7 +20,8 @@ pub struct Weather {
     pub blows_per_mille: u64,
     /// Workers of the proxy.
     pub workers: usize,
-    /// Of a million calls of the proxy, how many panic, at their beginning or at their end.
+    /// Of a million calls of the proxy, how many panic at their beginning; as many at their end,
+    /// and of a million orders, that many in front of one.
     pub panics_per_million: u64,
     /// Of a thousand steps, how many bring another configuration.
     pub changes_per_mille: u64,
