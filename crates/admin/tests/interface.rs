@@ -228,7 +228,7 @@ fn a_word_that_is_not_known_is_told_with_what_comes_there() {
             not_known("disc", "SAVE MYSQL SERVERS TO", "MEMORY or DISK; did you mean DISK?"),
         ),
         ("SAVE MYSQL SERVERS", missing("SAVE MYSQL SERVERS", "TO or FROM")),
-        ("SAVE NOTHING", not_known("NOTHING", "SAVE", &format!("{first}, RESTAPI or CONFIG"))),
+        ("SAVE NOTHING", not_known("NOTHING", "SAVE", &format!("{first}, RESTAPI, CONFIG or ALL"))),
         ("LOAD MYSQL USER x TO DISK", not_known("DISK", "LOAD MYSQL USER X TO", "RUNTIME")),
         ("LOAD RESTAPI TO RUNTIME x", too_much("x", "LOAD RESTAPI TO RUNTIME")),
         ("rollback config to version abc", not_known("abc", "ROLLBACK CONFIG TO VERSION", version)),
@@ -305,6 +305,7 @@ fn the_process_is_told_what_is_asked_of_it() {
         "PROXYSQL PAUSE",
         "TIDEGATE RESUME",
         "proxysql flush query cache",
+        "PROXYSQL FLUSH MYSQL QUERY CACHE",
         "LOGENTRY the moon is up",
         "KILL CONNECTION 7",
         "KILL QUERY 7",
@@ -313,7 +314,15 @@ fn the_process_is_told_what_is_asked_of_it() {
     }
     assert_eq!(
         interface.fake().told(),
-        ["Pause", "Resume", "FlushQueryCache", "log the moon is up", "7 Connection", "7 Query",]
+        [
+            "Pause",
+            "Resume",
+            "FlushQueryCache",
+            "FlushQueryCache",
+            "log the moon is up",
+            "7 Connection",
+            "7 Query",
+        ]
     );
     let (code, _, message) = error(admin.query_drop("KILL 8"));
     assert_eq!((code, message.as_str()), (1094, "Unknown thread id: 8"));

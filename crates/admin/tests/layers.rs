@@ -419,6 +419,28 @@ fn a_database_file_that_was_replaced_is_read_after_a_flush() {
 }
 
 #[test]
+fn every_module_is_saved_at_once() {
+    let dir = Dir::new("all");
+    let interface = dir.open(Draft::default(), Source::Auto);
+    let mut admin = interface.admin();
+    run(
+        &mut admin,
+        &[
+            "INSERT INTO mysql_users (username) VALUES ('one')",
+            "INSERT INTO mysql_query_rules (rule_id) VALUES (7)",
+            "SET mysql-wait_timeout = 5000",
+            "SAVE ALL TO DISK",
+        ],
+    );
+    let of_disk = "SELECT group_concat(username) FROM disk.mysql_users";
+    assert_eq!(lines(&mut admin, of_disk), "one");
+    assert_eq!(lines(&mut admin, "SELECT rule_id FROM disk.mysql_query_rules"), "7");
+    let variable = "SELECT variable_value FROM disk.global_variables \
+                    WHERE variable_name = 'mysql-wait_timeout'";
+    assert_eq!(lines(&mut admin, variable), "5000");
+}
+
+#[test]
 fn a_database_that_is_put_aside_is_its_owners_alone() {
     let dir = Dir::new("aside");
     drop(dir.open(Draft::default(), Source::Auto));

@@ -235,15 +235,20 @@ impl Users {
     pub fn recompile(&self, rows: &[UserRow]) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
         let mut users = Self::default();
+        let mut seen = HashMap::<&str, (bool, bool)>::new();
         for (index, row) in rows.iter().enumerate() {
             match account(index, row) {
                 Ok(_) if row.active == 0 => {}
                 Ok(account) => {
                     let name = account.name.as_bytes().into();
-                    let front_twice = users.by_name.contains_key(&name);
-                    if front_twice {
+                    let side = (row.frontend == 1, row.backend == 1);
+                    // a row for clients and one for servers are one account: that of clients
+                    let before = seen.get(row.username.as_str()).copied();
+                    let is_pair = before.is_some_and(|(front, back)| side == (!front, !back));
+                    seen.insert(&row.username, if is_pair { (true, true) } else { side });
+                    if before.is_some() && !is_pair {
                         faults.push(fault(index, "username", "this account is already there"));
-                    } else {
+                    } else if before.is_none() || account.frontend {
                         let account = match self.by_name.get(&name) {
                             Some(before) => account.after(before),
                             None => Arc::new(account),
@@ -398,115 +403,4 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(name: &str, password: &[u8]) -> UserRow {
-        UserRow { username: name.into(), password: password.into(), ..UserRow::default() }
-    }
-
-    #[test]
-    fn the_form_of_a_password_decides_what_it_is() {
-        let clear = Credential::parse(b"secret").unwrap();
-        assert!(matches!(clear, Credential::Clear { .. }));
-        let hashed = Credential::parse(b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7").unwrap();
-        let Credential::Clear { double_sha1, .. } = clear else { unreachable!() };
-        assert!(hashed == Credential::Native(double_sha1));
-        assert!(Credential::parse(b"$A$005$short").is_err());
-        assert!(Credential::parse(b"").unwrap().is_empty());
-    }
-
-    #[test]
-    fn every_fault_of_every_row_is_named() {
-        let mut bad = row("", b"x");
-        bad.active = 2;
-        bad.use_ssl = 1;
-        bad.default_hostgroup = -1;
-        bad.attributes = "{".into();
-        let faults = Users::compile(&[row("a", b""), bad, row("a", b"")]).err().unwrap();
-        let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            said,
-            [
-                "mysql_users row 2 column username: must not be empty",
-                "mysql_users row 2 column active: 2 is not 0 or 1",
-                "mysql_users row 2 column use_ssl: this version has no TLS yet; only 0 is allowed",
-                "mysql_users row 2 column default_hostgroup: -1 is not 0 or more",
-                "mysql_users row 2 column attributes: not JSON: at character 2",
-                "mysql_users row 3 column username: this account is already there",
-            ]
-        );
-    }
-
-    #[test]
-    fn nobody_s_password_has_the_forms_that_accounts_have_as_often() {
-        let native = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
-        let sha2 = [b"$A$005$".as_slice(), &[b'x'; 63]].concat();
-        let backend = UserRow { frontend: 0, ..row("e", native) };
-        let rows = [row("a", b"x"), row("b", native), row("c", &sha2), row("d", b""), backend];
-        let users = Users::compile(&rows).unwrap();
-        let forms: Vec<_> = (8..12).map(|number| users.form_of_nobody(number)).collect();
-        assert_eq!(forms, [Form::Native, Form::CachingSha2, Form::Clear, Form::Clear]);
-        assert_eq!(Users::default().form_of_nobody(5), Form::Clear);
-    }
-
-    #[test]
-    fn attributes_switch_off_what_is_on() {
-        let with = |attributes: &str| UserRow { attributes: attributes.into(), ..row("a", b"") };
-        let read = |attributes| {
-            let users = Users::compile(&[with(attributes)]).map_err(|faults| faults[0].to_string());
-            users.map(|users| users.find(b"a").map(|a| (a.replication, a.annotations)).unwrap())
-        };
-        assert_eq!(read(""), Ok((true, true)));
-        assert_eq!(read(r#"{"spiffe_id": 1}"#), Ok((true, true)));
-        assert_eq!(read(r#"{"replication": false}"#), Ok((false, true)));
-        assert_eq!(read(r#"{"annotations": false, "replication": true}"#), Ok((true, false)));
-        let wrong = "mysql_users row 1 column attributes: annotations is neither true nor false";
-        assert_eq!(read(r#"{"annotations": 0}"#), Err(wrong.to_owned()));
-        let first = Users::compile(&[with("")]).unwrap();
-        let next = first.recompile(&[with(r#"{"annotations": false}"#)]).unwrap();
-        assert!(!next.find(b"a").unwrap().annotations, "a change comes into force");
-    }
-
-    #[test]
-    fn the_account_s_limit_counts_clients() {
-        let mut limited = row("a", b"");
-        limited.max_connections = 1;
-        let users = Users::compile(&[limited]).unwrap();
-        let account = users.find(b"a").unwrap();
-        assert_eq!(account.admit(), Ok(()));
-        assert_eq!(account.admit(), Err(1));
-        account.leave();
-        assert_eq!(account.admit(), Ok(()));
-    }
-
-    #[test]
-    fn a_changed_account_goes_on_counting_and_forgets_what_another_password_taught() {
-        let hash = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
-        let first = Users::compile(&[row("same", b"x"), row("a", hash)]).unwrap();
-        let old = first.find(b"a").unwrap().clone();
-        let taught = old.learned.set(Learned::Clear(b"secret".as_slice().into()));
-        assert!(taught.is_ok() && old.admit().is_ok());
-
-        let elsewhere = UserRow { default_hostgroup: 7, ..row("a", hash) };
-        let next = first.recompile(&[row("same", b"x"), elsewhere]).unwrap();
-        assert!(Arc::ptr_eq(next.find(b"same").unwrap(), first.find(b"same").unwrap()));
-        let moved = next.find(b"a").unwrap();
-        assert_eq!(moved.default_hostgroup, HostgroupId(7));
-        assert!(moved.learned.get().is_some(), "the password is the same");
-        assert!(Arc::ptr_eq(next.successor(&old).unwrap(), moved));
-        old.leave();
-        assert_eq!(moved.connected.load(Ordering::Relaxed), 0);
-
-        assert!(!next.has_changed(&old) && first.recompile(&[]).unwrap().has_changed(&old));
-
-        let other = b"*0000000000000000000000000000000000000000";
-        let hashed = next.recompile(&[row("a", other)]).unwrap();
-        assert!(hashed.find(b"a").unwrap().learned.get().is_none());
-        assert!(hashed.successor(&old).is_none(), "nobody has told the new password");
-        assert!(hashed.has_changed(&old));
-        let clear = next.recompile(&[row("a", b"new")]).unwrap();
-        assert!(clear.successor(&old).is_some());
-        assert!(clear.recompile(&[]).unwrap().successor(&old).is_none(), "it was removed");
-    }
-}
+mod tests;

@@ -94,6 +94,13 @@ impl<M> Mailbox<M> {
     }
 }
 
+impl<M> Mailbox<M> {
+    /// Whether the loop has ended: nothing is taken any more, and nothing is missed.
+    pub fn is_closed(&self) -> bool {
+        self.shared.queue.take().closed
+    }
+}
+
 /// The receiving end; the loop owns it. Closes the mailbox when dropped.
 #[derive(Debug)]
 pub(crate) struct Inbox<M> {

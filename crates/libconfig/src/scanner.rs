@@ -234,9 +234,11 @@ fn number(word: &str) -> Result<Kind, String> {
         return parsed.map(Kind::Int).map_err(|_| format!("{word} does not fit in 64 bits"));
     }
     if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        if digits.len() > 1 && digits.starts_with('0') {
-            let plain = digits.trim_start_matches('0');
-            let plain = if plain.is_empty() { "0" } else { plain };
+        let plain = digits.trim_start_matches('0');
+        let plain = if plain.is_empty() { "0" } else { plain };
+        // one octal digit means the same to all
+        if digits.len() > 1 && digits.starts_with('0') && !matches!(plain.as_bytes(), [b'0'..=b'7'])
+        {
             let say = "is decimal to some versions of libconfig and octal to others";
             return Err(format!("{word} {say}; write {sign}{plain}"));
         }

@@ -16,7 +16,8 @@ use engine::vars::Vars;
 use io::{EpollDriver, Loop, Mailbox};
 
 use crate::cli::{ConfigSource, StoreOptions};
-use crate::config::{self, Loaded};
+use crate::config::{self, Loaded, Told};
+use crate::doors;
 use crate::listeners::{Change, Listeners, Tell};
 use crate::signals::Notice;
 use crate::threads::Reach;
@@ -53,7 +54,7 @@ pub(crate) fn load(file: Option<&Path>, options: &StoreOptions) -> anyhow::Resul
     };
     let Opened { store, snapshot, notes } =
         opening.open().map_err(|fault| anyhow::anyhow!(all_of(&fault)))?;
-    let mut warnings = notes;
+    let mut warnings: Vec<_> = notes.into_iter().map(Told::warning).collect();
     if let Some(Ok(read)) = read {
         warnings.extend(read.warnings);
     }
@@ -123,9 +124,7 @@ fn to_interface(mailbox: Mailbox<Mail>) -> Tell {
             Change::Open(socket, on) => Mail::Listen(socket, on),
             Change::Close(on) => Mail::Unlisten(on),
         };
-        if mailbox.post(mail).is_err() {
-            tracing::warn!("the mailbox of the admin interface is full");
-        }
+        doors::post(&mailbox, "the admin interface", mail);
     })
 }
 

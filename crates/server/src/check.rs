@@ -7,17 +7,29 @@ use crate::summary;
 /// Reads `file` and prints what it would run; fails with all errors rendered.
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
     let loaded = crate::config::load(file)?;
-    for warning in &loaded.warnings {
-        eprintln!("{warning}\n");
+    let notes = loaded.warnings.iter().filter(|told| told.is_note).count();
+    let warnings = loaded.warnings.len() - notes;
+    for (at, told) in loaded.warnings.iter().enumerate() {
+        if at == warnings && at > 0 {
+            eprintln!();
+        }
+        eprintln!("{told}");
+    }
+    if !loaded.warnings.is_empty() {
+        eprintln!();
     }
     for line in summary::lines(&loaded) {
         println!("{line}");
     }
-    let warnings = match loaded.warnings.len() {
-        0 => String::new(),
-        1 => ", with 1 warning".to_owned(),
-        count => format!(", with {count} warnings"),
-    };
-    println!("{} is valid{warnings}", file.display());
+    let counts = [(warnings, "warning"), (notes, "note")];
+    let counts: Vec<_> =
+        counts.into_iter().filter_map(|(count, what)| counted(count, what)).collect();
+    let with = if counts.is_empty() { "" } else { ", with " };
+    println!("{} is valid{with}{}", file.display(), counts.join(" and "));
     Ok(())
+}
+
+fn counted(count: usize, what: &str) -> Option<String> {
+    let plural = if count == 1 { "" } else { "s" };
+    (count > 0).then(|| format!("{count} {what}{plural}"))
 }

@@ -126,7 +126,9 @@ pub(crate) enum ConfigSource {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LintOptions {
     /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
-    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The same
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) config: Option<PathBuf>,
     /// Write the findings as JSON
     #[arg(long)]

@@ -148,7 +148,7 @@ impl Doors {
 
     fn tell(&self, mail: impl Fn() -> Mail) {
         for mailbox in &self.workers {
-            post(mailbox, mail());
+            post(mailbox, "a worker", mail());
         }
     }
 
@@ -164,6 +164,7 @@ fn to_workers(workers: Vec<Mailbox<Mail>>) -> Tell {
         let Some(mailbox) = workers.get(number) else { return };
         post(
             mailbox,
+            "a worker",
             match change {
                 Change::Open(socket, on) => Mail::Listen { socket, on },
                 Change::Close(on) => Mail::Unlisten(on),
@@ -172,9 +173,10 @@ fn to_workers(workers: Vec<Mailbox<Mail>>) -> Tell {
     })
 }
 
-fn post(mailbox: &Mailbox<Mail>, mail: Mail) {
-    if mailbox.post(mail).is_err() {
-        tracing::warn!("a worker's mailbox is full");
+/// Mails something; one who has ended needs no mail any more.
+pub(crate) fn post<M>(mailbox: &Mailbox<M>, whose: &str, mail: M) {
+    if mailbox.post(mail).is_err() && !mailbox.is_closed() {
+        tracing::warn!("the mailbox of {whose} is full");
     }
 }
 

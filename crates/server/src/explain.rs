@@ -171,12 +171,7 @@ fn actions(explanation: &Explanation) -> Vec<String> {
     if let Some(flag) = route.next_query_flag_in {
         actions.push(format!("the session's next query begins with flag {flag}"));
     }
-    actions.extend(route.cache_ttl_ms.map(|ttl| format!("its result is cached for {ttl} ms")));
     actions.extend(route.multiplex.map(|multiplex| format!("multiplex: {multiplex:?}")));
-    actions
-        .extend(route.gtid_from_hostgroup.map(|id| format!("reads its writes to hostgroup {id}")));
-    actions.extend(route.max_lag_ms.map(|lag| format!("servers may lag at most {lag} ms")));
-    actions.extend(route.log.map(|log| format!("log={}", u8::from(log))));
     if route.create_new_connection {
         actions.push("on a connection of its own".to_owned());
     }
@@ -230,7 +225,6 @@ fn as_json(explanation: &Explanation) -> Value {
         "mirror_hostgroup": route.mirror.and_then(|mirror| mirror.hostgroup).map(|id| id.0),
         "mirror_flagOUT": route.mirror.and_then(|mirror| mirror.flag_in),
         "next_query_flagIN": route.next_query_flag_in,
-        "cache_ttl_ms": route.cache_ttl_ms,
     })
 }
 

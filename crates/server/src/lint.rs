@@ -10,7 +10,7 @@ use crate::config;
 
 /// Prints the findings; 0 for none, 1 for some.
 pub(crate) fn run(options: &LintOptions) -> anyhow::Result<ExitCode> {
-    let file = config::find(options.config.as_deref())?;
+    let file = config::find(options.file.as_deref().or(options.config.as_deref()))?;
     let loaded = config::load(&file)?;
     let findings = lint(&loaded.draft, &loaded.snapshot);
     if options.json {

@@ -16,9 +16,7 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
         anyhow::Ok(loaded.snapshot)
     };
     let changed = publisher.change(load, |fault| anyhow::anyhow!("{fault}"));
-    for warning in &warnings {
-        tracing::warn!("{warning}");
-    }
+    crate::run::log_told(&warnings);
     let published = match changed {
         Ok(published) => published,
         Err(error) => {

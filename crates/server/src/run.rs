@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 
 use crate::cli::{ConfigSource, IoChoice, RunOptions, StoreOptions};
-use crate::config::{self, Loaded};
+use crate::config::{self, Loaded, Told};
 use crate::signals::{Ended, Workers};
 use crate::{administration, logs, signals, summary, threads};
 
@@ -53,9 +53,7 @@ pub(crate) fn serve(
         config = %origin.display(),
         "tidegate starts"
     );
-    for warning in &loaded.warnings {
-        tracing::warn!("{warning}");
-    }
+    log_told(&loaded.warnings);
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
     let doors = administration::listen(&loaded)?;
@@ -63,6 +61,17 @@ pub(crate) fn serve(
     report(&loaded, &running);
     let _administration = administration::open(&loaded, doors, store, running.reach(), sender)?;
     signals::serve(&mut running, &notices)
+}
+
+/// Logs what there is to tell of a configuration.
+pub(crate) fn log_told(told: &[Told]) {
+    for Told { is_note, text } in told {
+        if *is_note {
+            tracing::info!("{text}");
+        } else {
+            tracing::warn!("{text}");
+        }
+    }
 }
 
 /// Logs what now runs.

@@ -19,20 +19,22 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
         dir: options.dir.clone(),
         ..LabOptions::default()
     })?;
-    let port = lab::free_port()?;
-    let file = write_configuration(&cluster, port)?;
+    let (port, admin) = (lab::free_port()?, lab::free_port()?);
+    let file = write_configuration(&cluster, port, admin)?;
     for line in connections(&cluster) {
         println!("{line}");
     }
     println!("configuration: {}", file.display());
     if options.run {
         println!("tidegate   mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");
+        println!("admin      mariadb -h 127.0.0.1 -P {admin} -u admin -padmin");
         let _log = logs::start(LogFormat::Text, LogLevel::Info)?;
         let store = StoreOptions::default();
         return run::serve(Some(&file), IoChoice::Auto, None, &store).map(drop);
     }
     println!("to run Tidegate on it: tidegate run --config {}", file.display());
     println!("  then: mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");
+    println!("  admin: mariadb -h 127.0.0.1 -P {admin} -u admin -padmin");
     println!("Ctrl-C stops the servers");
     let (sender, notices) = channel();
     signals::watch(sender)?;
@@ -54,10 +56,11 @@ fn connections(cluster: &Cluster) -> Vec<String> {
     lines
 }
 
-fn write_configuration(cluster: &Cluster, port: u16) -> anyhow::Result<PathBuf> {
+fn write_configuration(cluster: &Cluster, port: u16, admin: u16) -> anyhow::Result<PathBuf> {
     let socket = cluster.dir().join("tidegate.sock");
     let options = SplitOptions {
         interfaces: format!("127.0.0.1:{port};{}", socket.display()),
+        more: format!("\n[admin_variables]\nmysql_ifaces = \"127.0.0.1:{admin}\"\n"),
         ..SplitOptions::default()
     };
     let file: &Path = &cluster.dir().join("tidegate.toml");

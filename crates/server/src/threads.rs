@@ -28,7 +28,7 @@ use crate::publisher::Publisher;
 use crate::sight::{self, Sight};
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{logs, offer, publisher, reload};
+use crate::{doors, logs, offer, publisher, reload};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -259,9 +259,7 @@ impl Running {
 
     fn tell(&self, mail: impl Fn() -> Mail) {
         for mailbox in &self.mailboxes {
-            if mailbox.post(mail()).is_err() {
-                tracing::warn!("a worker's mailbox is full");
-            }
+            doors::post(mailbox, "a worker", mail());
         }
     }
 }

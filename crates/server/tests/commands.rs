@@ -133,7 +133,7 @@ query rules:
     set_mode(&file, 0o644);
     let (code, _, err) = run(&["check", &file]);
     let told = format!(
-        "{file} holds passwords, and every user of this machine may read it (mode 0644); \
+        "warning: {file} holds passwords, and every user of this machine may read it (mode 0644); \
          chmod o-rwx {file}"
     );
     assert_eq!((code, err.trim_end()), (0, told.as_str()));
@@ -157,8 +157,47 @@ fn check_warns_and_exits_0() {
     let file = scratch.write("odd.toml", "[mysql_variables]\nquery_cache_size_MB = 1\n");
     let (code, out, err) = run(&["check", &file]);
     assert_eq!(code, 0);
-    assert!(err.contains("warning: mysql_variables.query_cache_size_MB: accepted, but"), "{err}");
-    assert!(out.ends_with(&format!("{file} is valid, with 1 warning\n")), "{out}");
+    assert!(
+        err.contains("note: mysql_variables.query_cache_size_MB (line 2): accepted, but"),
+        "{err}"
+    );
+    assert!(out.ends_with(&format!("{file} is valid, with 1 note\n")), "{out}");
+}
+
+#[test]
+fn what_proxysql_ignores_is_no_end_and_the_serious_comes_first() {
+    let scratch = Scratch::new("ignored");
+    let text = "mysql_variables = { hash_passwords = true; have_ssl = true; threads = 0 }\n\
+                mysql_servers = ( { address = \"a\", hostgroup = 1 } )\n\
+                mysql_users = ( { username = \"u\", default_hostgroup = 2 } )\n\
+                mysql_replication_hostgroups = ( { writer_hostgroup = 1, \
+                reader_hostgroup = 2 } )\n";
+    let file = scratch.write("proxysql.cnf", text);
+    let (code, out, err) = run(&["check", &file]);
+    assert_eq!(
+        (code, err.as_str()),
+        (
+            0,
+            "warning: mysql_users.default_hostgroup (line 3): hostgroup 2 has no server; \
+             ProxySQL's monitor would move some there, this version has none\n\
+             warning: mysql_replication_hostgroups (line 4): without effect, as servers are not \
+             monitored in this version: each serves in the hostgroup of its row\n\
+             warning: mysql_variables.have_ssl (line 1): there is no TLS yet; clients are not \
+             offered any\n\
+             warning: mysql_variables.threads (line 1): 0 is out of range; allowed are 1 to 255; \
+             its default 4 is kept\n\
+             \n\
+             note: mysql_variables.hash_passwords (line 1): no variable of ProxySQL 2.7; ignored, \
+             as there\n\n"
+        )
+    );
+    assert!(out.ends_with(&format!("{file} is valid, with 4 warnings and 1 note\n")), "{out}");
+    let (code, out, _) = run(&["import", &file]);
+    assert_eq!(code, 0, "{out}");
+    assert!(!out.contains("threads"), "{out}");
+    let (code, out, _) = run(&["lint", &file]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("hostgroup 2 has no servers"), "{out}");
 }
 
 #[test]

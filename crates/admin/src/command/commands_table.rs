@@ -50,6 +50,7 @@ pub const COMMANDS: &[CommandRow] = &[
         "adds what the configuration file says to memory",
         "LOAD MYSQL SERVERS FROM CONFIG",
     ),
+    row("Layers", "SAVE ALL TO DISK", "keeps every module on disk, one after the other", ""),
     row("Layers", "LOAD MYSQL USER name TO RUNTIME", "puts one user in force", ""),
     row(
         "Layers",
@@ -157,7 +158,7 @@ pub const COMMANDS: &[CommandRow] = &[
     row("The process", "PROXYSQL FLUSH LOGS", "opens log files anew", "PROXYSQL FLUSH LOGS"),
     row(
         "The process",
-        "PROXYSQL FLUSH QUERY CACHE",
+        "PROXYSQL FLUSH [MYSQL] QUERY CACHE",
         "forgets cached results",
         "PROXYSQL FLUSH QUERY CACHE",
     ),

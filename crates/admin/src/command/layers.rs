@@ -23,10 +23,17 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
     if statement.is(&["SAVE", "MYSQL", "DIGEST", "TO", "DISK"]) {
         return Step::act(save_digests);
     }
+    if statement.is(&["SAVE", "ALL", "TO", "DISK"]) {
+        return Step::act(save_all);
+    }
     let Some((module, words)) = module_of(statement, 1) else {
         let others: &[&[&str]] = match load {
             true => &[&["MYSQL", "USER"]],
-            false => &[&["MYSQL", "DIGEST", "TO", "DISK"], &["CONFIG", "TO", "FILE"]],
+            false => &[
+                &["MYSQL", "DIGEST", "TO", "DISK"],
+                &["CONFIG", "TO", "FILE"],
+                &["ALL", "TO", "DISK"],
+            ],
         };
         return Err(unknown_module(statement, 1, others));
     };
@@ -107,6 +114,14 @@ fn load_user(admin: &mut Admin, session: &mut Session, name: &str) -> Result<Rep
     all.retain(|row| !is_named(row));
     all.extend(new);
     admin.put_in_force(session, module, &Rows::from([("mysql_users", all)]))?;
+    Ok(Reply::DONE)
+}
+
+/// SAVE ALL TO DISK: every module, one after the other; it ends with the first that is refused.
+fn save_all(admin: &mut Admin, session: &mut Session) -> Result<Reply, AdminFault> {
+    for module in MODULES {
+        admin.move_module(session, module, Layer::Memory, Layer::Disk)?;
+    }
     Ok(Reply::DONE)
 }
 

@@ -76,6 +76,7 @@ const ORDERS: &[(&[&str], Control)] = &[
     (&["SHUTDOWN", "GRACEFUL"], Control::ShutdownGraceful),
     (&["FLUSH", "LOGS"], Control::FlushLogs),
     (&["FLUSH", "QUERY", "CACHE"], Control::FlushQueryCache),
+    (&["FLUSH", "MYSQL", "QUERY", "CACHE"], Control::FlushQueryCache),
     (&["FLUSH", "MYSQL", "CLIENT", "HOSTS"], Control::FlushClientHosts),
     (&["RELOAD", "TLS"], Control::ReloadTls),
 ];

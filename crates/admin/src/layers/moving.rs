@@ -188,7 +188,10 @@ impl Admin {
 fn for_each_column(values: &[ConfigFault], rows: &Rows, mut say: impl FnMut(String)) {
     let mut columns = BTreeMap::<_, Vec<_>>::new();
     for value in values {
-        columns.entry((value.table, value.column.as_str())).or_default().push(value);
+        columns
+            .entry((value.table, value.column.as_str(), value.reason.as_str()))
+            .or_default()
+            .push(value);
     }
     for alike in columns.values() {
         let Some(first) = alike.first() else { continue };

@@ -7,8 +7,6 @@ pub(super) fn of_row(row: &RuleRow) -> Vec<(&'static str, String)> {
     let numbers = [
         ("flagOUT", row.flag_out),
         ("destination_hostgroup", row.destination_hostgroup),
-        ("cache_ttl", row.cache_ttl),
-        ("cache_empty_result", row.cache_empty_result),
         ("timeout", row.timeout),
         ("retries", row.retries),
         ("delay", row.delay),
@@ -16,8 +14,6 @@ pub(super) fn of_row(row: &RuleRow) -> Vec<(&'static str, String)> {
         ("mirror_flagOUT", row.mirror_flag_out),
         ("mirror_hostgroup", row.mirror_hostgroup),
         ("multiplex", row.multiplex),
-        ("gtid_from_hostgroup", row.gtid_from_hostgroup),
-        ("log", row.log),
     ];
     let texts = [
         ("replace_pattern", row.replace_pattern.as_ref()),

@@ -167,6 +167,7 @@ fn memo(lint: &Lint<'_>, rule: &LintedRule<'_>, findings: &mut Findings) {
     if !lint.snapshot.vars.query_digests
         || rule.row.replace_pattern.is_some()
         || !spelling::is_about_structure(pattern)
+        || spelling::is_commonplace(pattern.source)
         || findings.has(Kind::AlwaysMatches, rule)
         || !matches!(find_text(&[language, statement], &lint.shape.all()), Found::Text(_))
     {

@@ -121,6 +121,16 @@ fn is_one_repetition(text: &str) -> bool {
     }
 }
 
+/// Whether a pattern asks for nothing but how a statement begins, as in most manuals: `^SELECT`,
+/// `^SELECT .*`. Who copied it has nothing to gain that is worth a remark.
+pub(super) fn is_commonplace(source: &str) -> bool {
+    let Some(rest) = source.strip_prefix('^') else { return false };
+    let word = rest.strip_suffix('$').unwrap_or(rest);
+    let Some(word) = word.strip_suffix(".*") else { return false };
+    let word = word.trim_end();
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// Whether a pattern names a keyword and nothing that digests do not have: no number, quoted text
 /// or comment.
 pub(super) fn is_about_structure(pattern: &LintedPattern<'_>) -> bool {

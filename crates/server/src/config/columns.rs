@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use engine::vars::nearest;
 
-use super::document::Document;
-use super::fault::Fault;
+use super::document::{Document, LEFT_OUT};
+use super::format::Format;
 use super::tree::{Entry, Value};
 
 /// A table of rows.
@@ -79,8 +79,11 @@ impl<R: Default> Table<R> {
             let written = document.places.find(self.name, Some(index), column.name);
             if written.is_none() && !document.is_broken(&span) {
                 let title = format!("{}.{} is missing", self.name, column.name);
-                document.faults.push(Fault::error(span.clone(), title));
+                document.in_vain(span.clone(), &title, LEFT_OUT);
                 document.places.reported(self.name, Some(index), column.name);
+                if document.format == Format::Cnf {
+                    document.leave_out(self.name, index);
+                }
             }
         }
         typed
@@ -94,19 +97,36 @@ impl<R: Default> Table<R> {
         Entry { key, key_span, item }: &Entry,
     ) {
         let Some(column) = self.find(key) else {
-            document.faults.push(Fault::unknown(key_span.clone(), self.unknown(key)));
+            let name = format!("{}.{key}", self.name);
+            let near = self.near(key);
+            let title = || self.unknown(key);
+            document.unknown(key_span.clone(), &name, "column", near.as_deref(), title);
             return;
         };
         let title = |reason: String| format!("{}.{}: {reason}", self.name, key);
         let span = || item.span.clone();
         if document.places.cell(self.name, Some(index), column.cell(), span()).is_some() {
+            // ProxySQL asks for the other name first
+            let counts = column.aliases.contains(&key.as_str());
+            let instead = if counts { "this one counts" } else { "the other one counts" };
             let reason = format!("`{}` is given twice in this row", column.cell());
-            document.faults.push(Fault::error(key_span.clone(), title(reason)));
-            return;
+            document.in_vain(key_span.clone(), &title(reason), instead);
+            if document.format == Format::Toml || !counts {
+                return;
+            }
         }
-        if let Err(reason) = column.field.read(row, &item.value) {
-            document.faults.push(Fault::error(span(), title(reason)));
-            document.places.reported(self.name, Some(index), column.cell());
+        let Err(reason) = column.field.read(row, &item.value, document.format) else { return };
+        // without its password an account would be open to everybody
+        let vital = column.needed || matches!(column.field, Field::Bytes(_) | Field::Hex(_));
+        let instead = match column.field.write(&mut R::default()) {
+            _ if vital => "this row is left out".to_owned(),
+            Some(Scalar::Int(default)) => format!("its default {default} is kept"),
+            _ => "its default is kept".to_owned(),
+        };
+        document.in_vain(span(), &title(reason), &instead);
+        document.places.reported(self.name, Some(index), column.cell());
+        if vital && document.format == Format::Cnf {
+            document.leave_out(self.name, index);
         }
     }
 
@@ -139,11 +159,17 @@ impl<R: Default> Table<R> {
         self.columns.iter().find(|column| column.name == key || column.aliases.contains(&key))
     }
 
+    /// What is likely to be meant by a key that no column has.
+    fn near(&self, key: &str) -> Option<String> {
+        let aliases = self.columns.iter().flat_map(|column| column.aliases).copied();
+        let meant = nearest(key, self.columns.iter().map(|column| column.name).chain(aliases))?;
+        Some(format!("unknown column; did you mean `{meant}`?"))
+    }
+
     fn unknown(&self, key: &str) -> String {
         let name = self.name;
-        let aliases = self.columns.iter().flat_map(|column| column.aliases).copied();
-        match nearest(key, self.columns.iter().map(|column| column.name).chain(aliases)) {
-            Some(meant) => format!("{name}.{key}: unknown column; did you mean `{meant}`?"),
+        match self.near(key) {
+            Some(near) => format!("{name}.{key}: {near}"),
             None => {
                 let names: Vec<_> = self.columns.iter().map(|column| column.name).collect();
                 format!("{name}.{key}: unknown column; there are {}", names.join(", "))
@@ -164,7 +190,13 @@ impl<R: Default> Column<R> {
 
 impl<R: Default> Field<R> {
     /// Stores a value; the error says which type is wanted.
-    fn read(&self, row: &mut R, value: &Value) -> Result<(), String> {
+    fn read(&self, row: &mut R, value: &Value, format: Format) -> Result<(), String> {
+        let value = match (self, value, format) {
+            (Field::Int(_) | Field::OptionalInt(_), Value::Bool(value), Format::Cnf) => {
+                &Value::Int(i64::from(*value))
+            }
+            _ => value,
+        };
         let whole = value.whole();
         let text = value.text();
         match (self, value, whole, text) {

@@ -1,5 +1,6 @@
 //! The file as a whole: which tables there are, and what their rows say together.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use engine::config_fault::ConfigFault;
@@ -31,6 +32,8 @@ pub(super) struct Document {
     pub(super) sources: Sources,
     /// How it is written.
     pub(super) format: Format,
+    /// Rows that the file has and that are not in force, by table.
+    left_out: BTreeMap<&'static str, BTreeSet<usize>>,
     /// Where the text itself was wrong, in order; what follows from it is of no interest.
     broken: Vec<usize>,
 }
@@ -60,7 +63,8 @@ pub(super) fn read(format: Format, origin: &str, text: &str) -> Document {
     let wrong = faults.iter().filter(|fault| fault.severity == Severity::Error);
     let mut broken: Vec<_> = wrong.map(|fault| fault.span.start).collect();
     broken.sort_unstable();
-    let mut document = Document { draft, kept, places, faults, sources, format, broken };
+    let left_out = BTreeMap::new();
+    let mut document = Document { draft, kept, places, faults, sources, format, left_out, broken };
     entries.iter().for_each(|entry| document.read_table(entry));
     document.draft.variables.sort();
     document.kept.settings.sort_by_key(|(name, _)| *name);
@@ -106,7 +110,62 @@ impl Document {
             let title = format!("{name}: {reason}; left out");
             self.faults.push(Fault { span, title, severity: Severity::LeftOut });
         } else {
-            self.faults.push(Fault::unknown(span, unknown_table(name)));
+            let format = self.format;
+            let near = near_table(format, name);
+            self.unknown(span, name, "table", near.as_deref(), || unknown_table(format, name));
+        }
+    }
+
+    /// Tells of something that a `proxysql.cnf` may say in vain: ProxySQL goes on with `instead`.
+    /// It is an error in a `tidegate.toml`.
+    pub(super) fn in_vain(&mut self, span: Range<usize>, title: &str, instead: &str) {
+        self.faults.push(match self.format {
+            Format::Toml => Fault::error(span, title),
+            Format::Cnf => Fault::warning(span, format!("{title}; {instead}")),
+        });
+    }
+
+    /// Tells of a name that is not known: in a `proxysql.cnf` it is ignored, and no loss unless it
+    /// is a slip. `title` is what is said of it in a `tidegate.toml`.
+    pub(super) fn unknown(
+        &mut self,
+        span: Range<usize>,
+        name: &str,
+        what: &str,
+        near: Option<&str>,
+        title: impl FnOnce() -> String,
+    ) {
+        self.faults.push(match (self.format, near) {
+            (Format::Toml, _) => Fault::unknown(span, title()),
+            (Format::Cnf, None) => {
+                let title = format!("{name}: no {what} of ProxySQL 2.7; ignored, as there");
+                Fault { severity: Severity::LeftOut, ..Fault::note(span, title) }
+            }
+            (Format::Cnf, Some(near)) => Fault::warning(span, format!("{name}: {near}; ignored")),
+        });
+    }
+
+    /// A row of the file that is not to be in force; takes effect with [`Self::leave_rows_out`].
+    pub(super) fn leave_out(&mut self, table: &'static str, row: usize) {
+        self.left_out.entry(table).or_default().insert(row);
+    }
+
+    /// Whether a row is not to be in force.
+    pub(super) fn is_left_out(&self, table: &'static str, row: usize) -> bool {
+        self.left_out.get(table).is_some_and(|rows| rows.contains(&row))
+    }
+
+    /// Takes the rows out of the draft that are to be left out.
+    pub(super) fn leave_rows_out(&mut self) {
+        for (table, rows) in std::mem::take(&mut self.left_out) {
+            match table {
+                "mysql_servers" => without(&mut self.draft.servers, &rows),
+                "mysql_hostgroup_attributes" => without(&mut self.draft.hostgroups, &rows),
+                "mysql_users" => without(&mut self.draft.users, &rows),
+                "mysql_query_rules" => without(&mut self.draft.rules, &rows),
+                _ => without(&mut self.draft.fast_routing, &rows),
+            }
+            self.places.leave_out(table, &rows);
         }
     }
 
@@ -121,6 +180,9 @@ impl Document {
                 _ => {
                     self.no_row(table.name, row);
                     self.places.unreadable(table.name, index);
+                    if self.format == Format::Cnf {
+                        self.leave_out(table.name, index);
+                    }
                     typed.push(R::default());
                 }
             }
@@ -133,16 +195,21 @@ impl Document {
         if let Value::List(rows) = &entry.item.value {
             return Some(rows);
         }
+        if matches!(&entry.item.value, Value::Group(none) if none.is_empty())
+            && self.format == Format::Cnf
+        {
+            return Some(&[]);
+        }
         let write = self.format.shown_row(name);
         let title = format!("{name} has one table for each row; write {write}");
-        self.faults.push(Fault::error(entry.key_span.clone(), title));
+        self.in_vain(entry.key_span.clone(), &title, "what stands there is ignored");
         None
     }
 
     /// Tells of a row that is none.
     pub(super) fn no_row(&mut self, name: &str, row: &Item) {
         let title = format!("{name}: a row is a table; write {}", self.format.shown_row(name));
-        self.faults.push(Fault::error(row.span.clone(), title));
+        self.in_vain(row.span.clone(), &title, LEFT_OUT);
     }
 
     /// Whether the text is wrong somewhere in `span`.
@@ -174,7 +241,7 @@ impl Document {
         self.locate(found, Severity::Warning);
     }
 
-    fn locate(&mut self, found: &[ConfigFault], severity: Severity) {
+    pub(super) fn locate(&mut self, found: &[ConfigFault], severity: Severity) {
         let mut located = Vec::new();
         found.iter().for_each(|fault| self.places.locate(fault, &mut located));
         located.retain(|fault| !self.is_broken(&fault.span));
@@ -184,6 +251,11 @@ impl Document {
     /// What rows say together that is odd but not wrong.
     pub(super) fn oddities(&self) -> Vec<Fault> {
         let mut odd = Vec::new();
+        let uses_servers = !self.draft.users.is_empty() || !self.draft.rules.is_empty();
+        if self.draft.servers.is_empty() && uses_servers {
+            let title = "mysql_servers: no server; every statement fails until there is one";
+            odd.push(Fault::warning(0..0, title));
+        }
         for (index, rule) in self.draft.rules.iter().enumerate() {
             odd.extend(self.oddity_of_rule(index, rule));
         }
@@ -219,13 +291,17 @@ impl Document {
         column: &str,
         hostgroup: i64,
     ) -> Option<Fault> {
-        if self.draft.servers.iter().any(|server| server.hostgroup_id == hostgroup) {
+        let servers = &self.draft.servers;
+        if servers.is_empty() || servers.iter().any(|server| server.hostgroup_id == hostgroup) {
             return None;
         }
         let span = self.places.find(table, Some(index), column);
         let span = span.unwrap_or_else(|| self.places.find_row(table, Some(index)));
         let title = format!("{table}.{column}: hostgroup {hostgroup} has no server");
-        Some(Fault::warning(span, title))
+        Some(match self.kept.would_move_servers_to(hostgroup) {
+            true => Fault::serious(span, format!("{title}; {MONITOR}")),
+            false => Fault::warning(span, title),
+        })
     }
 }
 
@@ -235,19 +311,43 @@ pub(crate) fn left_out(name: &str) -> Option<&'static str> {
     kept_table::LEFT_OUT.iter().find(is).map(|(_, reason)| *reason)
 }
 
-fn unknown_table(name: &str) -> String {
-    if let Some(variable) = engine::vars::all().find(|variable| variable.name == name) {
-        return format!("{name}: a variable belongs under [{}]", variable.family.table());
-    }
-    let kept = kept_table::TABLES.iter().map(|table| table.name);
-    let tables = || ROW_TABLES.into_iter().chain(VARIABLE_TABLES);
-    match nearest(name, tables().chain(kept)) {
-        Some(meant) => format!("{name}: unknown table; did you mean `{meant}`?"),
+fn unknown_table(format: Format, name: &str) -> String {
+    match near_table(format, name) {
+        Some(near) => format!("{name}: {near}"),
         None => {
-            format!("{name}: unknown table; there are {}", tables().collect::<Vec<_>>().join(", "))
+            let tables: Vec<_> = ROW_TABLES.into_iter().chain(VARIABLE_TABLES).collect();
+            format!("{name}: unknown table; there are {}", tables.join(", "))
         }
     }
 }
+
+/// What is likely to be meant by a name that no table has.
+fn near_table(format: Format, name: &str) -> Option<String> {
+    let short = Family::split(name).map_or(name, |(_, short)| short);
+    if let Some(variable) = engine::vars::all().find(|variable| variable.name == short) {
+        return Some(format!(
+            "a variable belongs under {}",
+            format.shown_table(variable.family.table())
+        ));
+    }
+    let kept = kept_table::TABLES.iter().flat_map(|table| [table.name, table.section]);
+    let meant = nearest(name, ROW_TABLES.into_iter().chain(VARIABLE_TABLES).chain(kept))?;
+    Some(format!("unknown table; did you mean `{meant}`?"))
+}
+
+/// Takes rows out of a table.
+fn without<R>(table: &mut Vec<R>, rows: &BTreeSet<usize>) {
+    let mut at = 0;
+    table.retain(|_| {
+        at += 1;
+        !rows.contains(&(at - 1))
+    });
+}
+
+const MONITOR: &str = "ProxySQL's monitor would move some there, this version has none";
+
+/// What becomes of a row of a `proxysql.cnf` that cannot be used.
+pub(super) const LEFT_OUT: &str = "this row is left out, as in ProxySQL";
 
 /// The tables of rows that have an effect.
 pub(super) const ROW_TABLES: [&str; 5] = [

@@ -2,8 +2,9 @@
 
 use engine::vars::nearest;
 
-use super::document::Document;
+use super::document::{Document, LEFT_OUT};
 use super::fault::Fault;
+use super::format::Format;
 use super::kept_table::{SETTINGS, TABLES};
 use super::tree::{Entry, Item, Value};
 
@@ -14,6 +15,21 @@ pub(crate) struct Kept {
     pub(crate) settings: Vec<(&'static str, Cell)>,
     /// Rows of each table that has any, values in the order of its columns.
     pub(crate) tables: Vec<(&'static KeptTable, Vec<Vec<Cell>>)>,
+}
+
+impl Kept {
+    /// Whether ProxySQL's monitor would move servers to a hostgroup.
+    pub(super) fn would_move_servers_to(&self, hostgroup: i64) -> bool {
+        let tables = self.tables.iter().filter(|(table, _)| table.moves_servers());
+        tables.flat_map(|(table, rows)| rows.iter().map(move |row| (table, row))).any(
+            |(table, row)| {
+                let named = table.columns.iter().zip(row);
+                named
+                    .filter(|(column, _)| column.name.ends_with("_hostgroup"))
+                    .any(|(_, cell)| *cell == Cell::Int(hostgroup))
+            },
+        )
+    }
 }
 
 /// A carried value.
@@ -41,8 +57,13 @@ pub(crate) struct KeptTable {
 }
 
 impl KeptTable {
+    /// Whether ProxySQL's monitor moves servers between the hostgroups of its rows.
+    fn moves_servers(&self) -> bool {
+        self.name.ends_with("_hostgroups")
+    }
+
     /// Whether something acts on its rows when they are in force.
-    fn acts(&self) -> bool {
+    pub(crate) fn acts(&self) -> bool {
         matches!(self.name, "scheduler" | "restapi_routes")
     }
 }
@@ -104,10 +125,11 @@ pub(super) fn read_setting(
         Ok(cell) => {
             document.kept.settings.push((name, cell));
             let reason = "known and kept, but without effect in this version";
-            document.faults.push(Fault::warning(of.key_span.clone(), format!("{name}: {reason}")));
+            document.faults.push(Fault::note(of.key_span.clone(), format!("{name}: {reason}")));
         }
         Err(reason) => {
-            document.faults.push(Fault::error(of.item.span.clone(), format!("{name}: {reason}")));
+            let title = format!("{name}: {reason}");
+            document.in_vain(of.item.span.clone(), &title, "its default is kept");
         }
     }
 }
@@ -118,23 +140,32 @@ pub(super) fn read_rows(document: &mut Document, table: &'static KeptTable, of: 
     let mut read = Vec::new();
     for row in rows {
         match &row.value {
-            Value::Group(cells) => read.push(read_row(document, table, row, cells)),
+            Value::Group(cells) => read.extend(read_row(document, table, row, cells)),
             _ => document.no_row(table.name, row),
         }
     }
-    if !read.is_empty() && !table.acts() {
-        let reason = "known and kept, but without effect in this version";
-        let title = format!("{}: {reason}", of.key);
-        document.faults.push(Fault::warning(of.key_span.clone(), title));
+    if !read.is_empty() && table.moves_servers() {
+        let reason = "without effect, as servers are not monitored in this version: each serves in \
+                      the hostgroup of its row";
+        document.faults.push(Fault::serious(of.key_span.clone(), format!("{}: {reason}", of.key)));
+    } else if !read.is_empty() && !table.acts() {
+        let title = format!("{}: known and kept, but without effect in this version", of.key);
+        document.faults.push(Fault::note(of.key_span.clone(), title));
     }
     if !read.is_empty() {
         document.kept.tables.push((table, read));
     }
 }
 
-fn read_row(document: &mut Document, table: &KeptTable, row: &Item, cells: &[Entry]) -> Vec<Cell> {
+/// The values of a row; `None` for one that is left out.
+fn read_row(
+    document: &mut Document,
+    table: &KeptTable,
+    row: &Item,
+    cells: &[Entry],
+) -> Option<Vec<Cell>> {
     let broken = document.is_broken(&row.span);
-    let faults = &mut document.faults;
+    let mut is_left_out = false;
     let mut found: Vec<Option<Cell>> = vec![None; table.columns.len()];
     for Entry { key, key_span, item } in cells {
         let title = |reason: String| format!("{}.{key}: {reason}", table.name);
@@ -143,33 +174,34 @@ fn read_row(document: &mut Document, table: &KeptTable, row: &Item, cells: &[Ent
         let Some((place, column)) = at.and_then(|at| found.get_mut(at).zip(table.columns.get(at)))
         else {
             let near = nearest(key, table.columns.iter().map(|column| column.name));
-            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            let title = title(format!("unknown column{near}"));
-            faults.push(Fault::unknown(key_span.clone(), title));
+            let near = near.map(|near| format!("unknown column; did you mean `{near}`?"));
+            let name = format!("{}.{key}", table.name);
+            let reason = near.clone().unwrap_or_else(|| "unknown column".to_owned());
+            document.unknown(key_span.clone(), &name, "column", near.as_deref(), || title(reason));
             continue;
         };
         if place.is_some() {
             let reason = format!("`{}` is given twice in this row", column.name);
-            faults.push(Fault::error(key_span.clone(), title(reason)));
+            document.in_vain(key_span.clone(), &title(reason), "this one counts");
         }
         *place = Some(column.wants.read(&item.value).unwrap_or_else(|reason| {
-            faults.push(Fault::error(item.span.clone(), title(reason)));
-            Cell::Null
+            let is_vital = column.absent == Absent::Needed;
+            let instead = if is_vital { "this row is left out" } else { "its default is kept" };
+            document.in_vain(item.span.clone(), &title(reason), instead);
+            is_left_out |= is_vital;
+            column.absent.cell()
         }));
     }
-    let pairs = found.into_iter().zip(&table.columns);
-    pairs
-        .map(|(cell, column)| match (cell, column.absent) {
-            (Some(cell), _) => cell,
-            (None, Absent::Needed) if broken => Cell::Null,
-            (None, Absent::Needed) => {
-                let title = format!("{}.{} is missing", table.name, column.name);
-                faults.push(Fault::error(row.span.clone(), title));
-                Cell::Null
-            }
-            (None, absent) => absent.cell(),
-        })
-        .collect()
+    let mut whole = Vec::with_capacity(found.len());
+    for (cell, column) in found.into_iter().zip(&table.columns) {
+        if cell.is_none() && column.absent == Absent::Needed && !broken {
+            let title = format!("{}.{} is missing", table.name, column.name);
+            document.in_vain(row.span.clone(), &title, LEFT_OUT);
+            is_left_out = true;
+        }
+        whole.push(cell.unwrap_or_else(|| column.absent.cell()));
+    }
+    (!is_left_out || document.format == Format::Toml).then_some(whole)
 }
 
 impl Absent {

@@ -12,6 +12,7 @@ mod fault;
 mod format;
 mod kept;
 mod kept_table;
+mod mend;
 mod places;
 mod readable;
 mod tables;
@@ -30,6 +31,7 @@ use document::Document;
 use fault::{Fault, Severity};
 
 pub(crate) use document::left_out;
+pub(crate) use fault::Told;
 pub(crate) use format::Format;
 pub(crate) use kept::{Cell, Kept};
 pub(crate) use write::{
@@ -44,8 +46,8 @@ pub(crate) struct Loaded {
     pub(crate) draft: Draft,
     /// The rows compiled.
     pub(crate) snapshot: Snapshot,
-    /// What is odd but not wrong, rendered for people.
-    pub(crate) warnings: Vec<String>,
+    /// What is odd but not wrong, for people: a line for each kind.
+    pub(crate) warnings: Vec<Told>,
 }
 
 /// The file to read: the one asked for, or the first that exists of the usual places.
@@ -81,9 +83,11 @@ pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result
     let judged = judge(document::read(Format::of(file, &text), &origin, &text), before);
     match judged.snapshot {
         Some(snapshot) if !judged.refused() => {
-            let mut warnings = fault::render_each(judged.faults.iter(), &judged.sources);
             let files = judged.sources.origins();
-            warnings.extend(files.filter_map(|file| readable::warning(file, &judged.draft)));
+            let open = files.filter_map(|file| readable::warning(file, &judged.draft));
+            let mut warnings = fault::told(&judged.faults, &judged.sources);
+            let notes = warnings.iter().position(|told| told.is_note).unwrap_or(warnings.len());
+            warnings.splice(notes..notes, open.map(Told::warning));
             let Judged { draft, kept, .. } = judged;
             let origin = Some(file.to_path_buf());
             Ok((Loaded { origin, draft, snapshot, warnings }, kept))
@@ -137,9 +141,10 @@ pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result
         bail!(fault::render(&wrong, &sources));
     }
     let of = |severity| rest.iter().filter(move |fault: &&Fault| fault.severity == severity);
-    let titles = |severity| of(severity).map(|fault| fault.title.clone()).collect::<Vec<_>>();
+    let titles =
+        |severity| of(severity).map(|fault| fault::sentence(fault, &sources)).collect::<Vec<_>>();
     let (unknown, left_out) = (titles(Severity::Unknown), titles(Severity::LeftOut));
-    let odd = titles(Severity::Warning);
+    let odd = [Severity::Serious, Severity::Warning, Severity::Note].map(titles).concat();
     let unfit = fault::render_each(of(Severity::Unfit), &sources);
     Ok(Survey { draft, kept, unfit, unknown, left_out, odd })
 }
@@ -158,10 +163,22 @@ pub(crate) fn section(table: &str) -> Option<&'static str> {
 
 /// Compiles what was read, to follow the configuration `before`.
 fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
-    let compiled = match before {
-        Some(before) => before.recompile(&document.draft),
-        None => Snapshot::compile(&document.draft),
+    let compile = |draft: &Draft| match before {
+        Some(before) => before.recompile(draft),
+        None => Snapshot::compile(draft),
     };
+    if document.format == Format::Cnf {
+        document.take_last_of_each();
+    }
+    document.leave_rows_out();
+    let mut compiled = compile(&document.draft);
+    while let Err(found) = &compiled
+        && document.format == Format::Cnf
+        && document.mend(found)
+    {
+        document.leave_rows_out();
+        compiled = compile(&document.draft);
+    }
     let snapshot = match compiled {
         Ok(snapshot) => {
             document.warn_of(snapshot.rules.slow_patterns());
@@ -173,8 +190,11 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
         }
     };
     document.warn_of(&idle(&document.draft));
-    let mut faults = document.oddities();
-    faults.append(&mut document.faults);
+    if !document.faults.iter().any(|fault| fault.severity.refuses()) {
+        let mut odd = document.oddities();
+        document.faults.append(&mut odd);
+    }
+    let mut faults = document.faults;
     faults.sort_by_key(|fault| fault.span.start);
     let Document { draft, kept, sources, .. } = document;
     Judged { draft, kept, snapshot, faults, sources }

@@ -1,6 +1,6 @@
 //! Where in the file each value stood, so that faults found later can be shown in place.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use engine::config_fault::ConfigFault;
@@ -49,6 +49,32 @@ impl Places {
     /// Remembers that a whole row has been reported.
     pub(super) fn unreadable(&mut self, table: &'static str, row: usize) {
         self.unreadable.push((table, row));
+    }
+
+    /// Forgets rows of a table; those behind them move up.
+    pub(super) fn leave_out(&mut self, table: &'static str, rows: &BTreeSet<usize>) {
+        let gone: Vec<usize> = rows.iter().copied().collect();
+        let moved = |row: usize| match gone.binary_search(&row) {
+            Ok(_) => None,
+            Err(before) => Some(row - before),
+        };
+        let kept = |of: &'static str, row: Option<usize>| match row {
+            Some(row) if of == table => moved(row).map(Some),
+            row => Some(row),
+        };
+        let cells = std::mem::take(&mut self.cells).into_iter();
+        self.cells = cells
+            .filter_map(|((of, row, column), span)| Some(((of, kept(of, row)?, column), span)))
+            .collect();
+        let places = std::mem::take(&mut self.rows).into_iter();
+        self.rows =
+            places.filter_map(|((of, row), span)| Some(((of, kept(of, row)?), span))).collect();
+        let faulty = std::mem::take(&mut self.faulty).into_iter();
+        self.faulty =
+            faulty.filter_map(|(of, row, column)| Some((of, kept(of, row)?, column))).collect();
+        let unreadable = std::mem::take(&mut self.unreadable).into_iter();
+        self.unreadable =
+            unreadable.filter_map(|(of, row)| Some((of, kept(of, Some(row))??))).collect();
     }
 
     /// Where a cell's value stood.

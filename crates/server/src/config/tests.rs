@@ -8,9 +8,10 @@ fn shown(format: Format, origin: &str, text: &str) -> String {
     if judged.refused() {
         return fault::render(&judged.faults, &judged.sources);
     }
-    let mut shown = fault::render_each(judged.faults.iter(), &judged.sources);
+    let told = fault::told(&judged.faults, &judged.sources);
+    let mut shown: Vec<_> = told.iter().map(Told::to_string).collect();
     shown.push("valid".to_owned());
-    shown.join("\n\n")
+    shown.join("\n")
 }
 
 /// A valid `tidegate.toml`: its rows, what they compile to and what is odd.
@@ -222,12 +223,21 @@ fn wrong_proxysql_files_are_shown_in_place() {
 }
 
 #[test]
+fn what_proxysql_goes_on_without_is_told_and_no_end() {
+    assert_eq!(check_corpus(Format::Cnf, "ignored.txt"), 18);
+}
+
+#[test]
 fn any_text_is_written_so_that_it_is_read_back() {
     let texts =
         ["", "it's \"both\"", r"^\w+$", "a\nb\r\n\tc", "\u{0}\u{1}\u{7f}é", "'''", "\"\"\"", "\\"];
     for text in texts {
         let rule = engine::rows::RuleRow { comment: Some(text.into()), ..Default::default() };
-        let user = engine::rows::UserRow { password: text.into(), ..Default::default() };
+        let user = engine::rows::UserRow {
+            username: "u".into(),
+            password: text.into(),
+            ..Default::default()
+        };
         let draft = Draft { rules: vec![rule], users: vec![user], ..Draft::default() };
         for format in [Format::Toml, Format::Cnf] {
             let written = write::text(format, &draft, &Kept::default());

@@ -49,7 +49,8 @@ impl Value {
         match self {
             // which one is seen in its place, where it may be
             Value::Text(_) => "a text".to_owned(),
-            Value::Int(_) | Value::TooLarge(_) | Value::Float => "a number".to_owned(),
+            Value::Int(_) | Value::TooLarge(_) => "a number".to_owned(),
+            Value::Float => "a fraction".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Date => "a date".to_owned(),
             Value::List(_) => "a list".to_owned(),

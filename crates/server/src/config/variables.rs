@@ -4,30 +4,36 @@
 
 use std::ops::Range;
 
-use engine::vars::{Effect, Family, Kind, Variable, find_in};
+use engine::vars::{self, Effect, Family, Kind, Variable, find_in};
 
-use super::document::Document;
-use super::fault::Fault;
+use super::document::{self, Document};
+use super::fault::{Fault, Severity};
 use super::format::Format;
+use super::mend;
 use super::tree::{Entry, Value};
 
 /// Reads the variables of one family.
 pub(super) fn read(document: &mut Document, family: Family, span: Range<usize>, entries: &[Entry]) {
     document.places.row(family.table(), None, span);
-    entries.iter().for_each(|entry| read_one(document, family, entry));
+    for entry in entries {
+        let short = entry.key.strip_prefix(family.prefix());
+        let bare = |short: &str| entries.iter().any(|other| other.key == short);
+        match short {
+            Some(short) if document.format == Format::Cnf && bare(short) => {
+                let name = format!("{}.{}", family.table(), entry.key);
+                let title = format!("{name}: the name without prefix is there too, and counts");
+                document.faults.push(Fault::warning(entry.key_span.clone(), title));
+            }
+            _ => read_one(document, family, entry),
+        }
+    }
 }
 
 fn read_one(document: &mut Document, family: Family, Entry { key, key_span, item }: &Entry) {
     let table = family.table();
     let short = key.strip_prefix(family.prefix()).unwrap_or(key);
     let Some(variable) = find_in(family, short) else {
-        let reason = match Family::split(key) {
-            Some((other, _)) if other != family => {
-                format!("belongs under {}", document.format.shown_table(other.table()))
-            }
-            _ => family.unknown(short).reason,
-        };
-        document.faults.push(Fault::unknown(key_span.clone(), format!("{table}.{key}: {reason}")));
+        unknown(document, family, key, key_span.clone());
         return;
     };
     let span = item.span.clone();
@@ -38,15 +44,47 @@ fn read_one(document: &mut Document, family: Family, Entry { key, key_span, item
     }
     match text_of(variable, document.format, &item.value) {
         Ok(text) => {
-            let changed = variable.parse(&text).is_ok_and(|v| v != variable.default_value());
-            if changed && variable.effect == Effect::NotYet {
-                let title = format!("{table}.{key}: accepted, but without effect in this version");
+            let value = variable.parse(&text);
+            let changed = value.as_ref().is_ok_and(|value| *value != variable.default_value());
+            if variable.full_name() == "mysql-have_ssl" && value == Ok(vars::Value::Bool(true)) {
+                let title =
+                    format!("{table}.{key}: there is no TLS yet; clients are not offered any");
                 document.faults.push(Fault::warning(span, title));
+            } else if changed && variable.effect == Effect::NotYet {
+                let title = format!("{table}.{key}: accepted, but without effect in this version");
+                document.faults.push(Fault::note(span, title));
             }
             document.draft.variables.push((variable.full_name(), text));
         }
         Err(reason) => {
-            document.faults.push(Fault::error(span, format!("{table}.{key}: {reason}")));
+            let title = format!("{table}.{key}: {reason}");
+            document.in_vain(span, &title, &mend::kept_default(variable));
+        }
+    }
+}
+
+/// Tells of a name that no variable of the family has.
+fn unknown(document: &mut Document, family: Family, key: &str, span: Range<usize>) {
+    let table = family.table();
+    let short = key.strip_prefix(family.prefix()).unwrap_or(key);
+    let other = match (Family::split(key), document.format) {
+        (Some((other, _)), _) => Some(other).filter(|other| *other != family),
+        (None, Format::Cnf) => vars::all().find(|v| v.name == key).map(|v| v.family),
+        (None, Format::Toml) => None,
+    };
+    let reason = match other {
+        Some(other) => format!("belongs under {}", document.format.shown_table(other.table())),
+        None => family.unknown(short).reason,
+    };
+    let name = format!("{table}.{key}");
+    match (document.format, document::left_out(short)) {
+        (Format::Cnf, Some(why)) if other.is_none() => {
+            let title = format!("{name}: {why}; left out");
+            document.faults.push(Fault { severity: Severity::LeftOut, ..Fault::note(span, title) });
+        }
+        _ => {
+            let near = Some(reason.as_str()).filter(|reason| *reason != "unknown variable");
+            document.unknown(span, &name, "variable", near, || format!("{name}: {reason}"));
         }
     }
 }
@@ -62,12 +100,16 @@ fn text_of(variable: &Variable, format: Format, value: &Value) -> Result<String,
         (Kind::Bool | Kind::Int { .. }, _, Some(text), _) if format == Format::Cnf => {
             Ok(variable.parse(text.trim()).map_or(text, |value| value.to_string()))
         }
+        (Kind::Int { .. }, Value::Bool(value), ..) if format == Format::Cnf && !*value => {
+            Ok("0".to_owned())
+        }
         (Kind::Bool, ..) => Err(format!("expected true or false, found {}", value.kind())),
         (Kind::Int { .. }, ..) => {
             Err(format!("expected a number, {}, found {}", variable.allowed(), value.kind()))
         }
         (_, _, Some(text), _) => Ok(text),
         (.., Some(whole)) if format == Format::Cnf => Ok(whole.to_string()),
+        (_, Value::Bool(value), ..) if format == Format::Cnf => Ok(value.to_string()),
         _ => Err(format!("expected a \"text\", found {}", value.kind())),
     }
 }

@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(loaded.draft.servers.len(), 3);
         assert_eq!(loaded.draft.servers[0].hostgroup_id, 0);
         assert_eq!(loaded.draft.rules.len(), RULES.len());
-        assert_eq!(loaded.warnings, Vec::<String>::new());
+        assert_eq!(loaded.warnings, []);
         let directory = embedded.directory.clone();
         drop(embedded);
         assert!(!directory.exists());

@@ -75,7 +75,10 @@ fn report(survey: &Survey, notes: &[String]) -> String {
     taken.push(("mysql_query_rules".to_owned(), survey.draft.rules.len()));
     taken.push(("mysql_query_rules_fast_routing".to_owned(), survey.draft.fast_routing.len()));
     let kept = survey.kept.tables.iter();
-    taken.extend(kept.map(|(table, rows)| (format!("{} (no effect yet)", table.name), rows.len())));
+    taken.extend(kept.map(|(table, rows)| {
+        let note = if table.acts() { "" } else { " (no effect yet)" };
+        (format!("{}{note}", table.name), rows.len())
+    }));
     for (name, count) in taken.iter().filter(|(_, count)| *count > 0) {
         report += &format!("  {count:>6}  {name}\n");
     }
@@ -135,6 +138,8 @@ fn differences(survey: &Survey) -> impl Iterator<Item = &'static str> {
 const SERVER_VERSION: &str =
     "mysql-server_version is not set: clients are told the version that their server really has";
 const NAMES: &str = "names of servers are resolved when they are loaded, not for each connection";
-const PATTERNS: &str = "a pattern that is wrong is refused when it is loaded, not skipped";
-const VALUES: &str = "a value out of range is refused, not replaced or ignored";
+const PATTERNS: &str =
+    "a pattern that is wrong is refused when it is loaded later, not skipped as in a proxysql.cnf";
+const VALUES: &str =
+    "a value out of range is refused when it is loaded later, not ignored as in a proxysql.cnf";
 const SQLITE: &[u8] = b"SQLite format 3\0";

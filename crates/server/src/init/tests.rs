@@ -26,7 +26,7 @@ fn loaded(name: &str, text: &str) -> Loaded {
 fn defaults_alone_make_a_valid_file_for_one_server() {
     let (text, _) = converse(&[""; 26]);
     let loaded = loaded("defaults", &text.expect("26 empty answers are enough"));
-    assert_eq!(loaded.warnings, [""; 0]);
+    assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.draft.servers.len(), 1);
     assert_eq!(loaded.draft.servers[0].hostname, "127.0.0.1");
     assert_eq!(loaded.draft.users[0].username, "app");
