@@ -84,7 +84,8 @@ pub const ERRORS: &[ErrorRow] = &[
     row(
         9001,
         "HY000",
-        "no server of the hostgroup could be had within `mysql-connect_timeout_server_max`",
+        "no server of the hostgroup could be had within `mysql-connect_timeout_server_max`, or the \
+         user has as many connections to its servers as it may",
     ),
     row(
         9006,
@@ -318,6 +319,15 @@ pub fn connect_timeout(hostgroup: HostgroupId, waited_ms: u64, why: &str) -> Sql
             "Max connect timeout reached while reaching hostgroup {hostgroup} \
              after {waited_ms}ms: {why}"
         ),
+    )
+}
+
+/// Why nothing could be had for an account that has as many connections as it may.
+pub fn account_limited(account: &str, most: u32) -> String {
+    let connections = if most == 1 { "connection" } else { "connections" };
+    format!(
+        "user '{account}' has {most} {connections} to each of its servers, and may have no more \
+         (max_backend_connections)"
     )
 }
 

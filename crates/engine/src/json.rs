@@ -44,19 +44,23 @@ impl Json {
 /// The `pipeline_depth` of a column that holds JSON: commands of several sessions on one
 /// connection. `None` where it says nothing of that; the error is for whoever wrote it.
 pub(crate) fn pipeline_depth(text: &str) -> Result<Option<u32>, String> {
-    const DEPTH_MAX: u32 = 1024;
+    number(text, "pipeline_depth", 1024)
+}
+
+/// A whole number of a column that holds JSON; `None` where it says nothing of that.
+pub(crate) fn number(text: &str, name: &str, max: u32) -> Result<Option<u32>, String> {
     if text.is_empty() {
         return Ok(None);
     }
     let json = Json::parse(text)?;
-    let Some(depth) = json.member("pipeline_depth") else { return Ok(None) };
-    let depth = match depth {
-        Json::Number(depth) => depth.parse::<u32>().ok().filter(|depth| *depth <= DEPTH_MAX),
+    let Some(number) = json.member(name) else { return Ok(None) };
+    let number = match number {
+        Json::Number(number) => number.parse::<u32>().ok().filter(|number| *number <= max),
         _ => None,
     };
-    match depth {
-        Some(depth) => Ok(Some(depth)),
-        None => Err(format!("pipeline_depth is no whole number from 0 to {DEPTH_MAX}")),
+    match number {
+        Some(number) => Ok(Some(number)),
+        None => Err(format!("{name} is no whole number from 0 to {max}")),
     }
 }
 

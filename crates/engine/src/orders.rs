@@ -80,6 +80,8 @@ pub enum Order {
         hostgroup: HostgroupId,
         /// Where.
         worker: usize,
+        /// Whose lane it has to be, where it matters.
+        of: Option<Arc<str>>,
     },
     /// Closes a socket: after what was sent to it is out for a client, at once for a lane.
     Close(End),

@@ -20,12 +20,14 @@ use crate::users::Account;
 
 pub mod health;
 mod lone;
+mod permits;
 pub mod queue;
 mod room;
 mod usable;
 
 use health::Health;
 use lone::Lone;
+pub use permits::{Full, force_permits, give_permits, take_permits};
 use queue::{Before, Line, Queue, Ticket};
 pub use room::{Room, room};
 use room::{SharedLanes, has_place, is_provided_for, may_join};
@@ -44,6 +46,8 @@ pub struct Need<'a> {
     pub hostgroup: HostgroupId,
     /// Whose login.
     pub account: &'a Arc<Account>,
+    /// How many connections to each server that may have.
+    pub backends_max: u32,
     /// Capability class.
     pub class: Caps,
     /// State to arrive at.
@@ -81,6 +85,7 @@ impl<'a> Need<'a> {
             asker: None,
             hostgroup,
             account,
+            backends_max: u32::MAX,
             class,
             want,
             avoid: None,
@@ -105,7 +110,8 @@ pub enum Checkout {
     Lane(LaneId),
     /// A new connection to this server; its permit is taken.
     Dial(ServerRef),
-    /// First close this idle lane of somebody else, then dial its server; the permit passes on.
+    /// First close this idle lane, which nobody fits who waits, then dial its server; the permit
+    /// passes on.
     Replace(LaneId, ServerRef),
     /// All servers are busy or shunned: wait.
     Wait,
@@ -222,10 +228,15 @@ impl PoolShard {
                 // the lanes that are on their way will do
             } else if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
                 self.delayed += 1;
-            } else if server.gauge.take_permit(server.max_connections) {
-                return Checkout::Dial(server.clone());
-            } else if let Some(other) = self.idle.get_mut(server.index).and_then(Vec::pop) {
-                return Checkout::Replace(other, server.clone());
+            } else {
+                match take_permits(server, need.account, need.backends_max) {
+                    Ok(()) => return Checkout::Dial(server.clone()),
+                    Err(full) => {
+                        if let Some(other) = self.take_unfit(server, need, full, lanes) {
+                            return Checkout::Replace(other, server.clone());
+                        }
+                    }
+                }
             }
             let position = servers.iter().position(|other| other.index == server.index);
             tried |= bit(position.unwrap_or(0));
@@ -559,7 +570,7 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
 }
 
 /// Whether both are versions of one account.
-fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
+pub(crate) fn is_same_account(one: &Arc<Account>, other: &Arc<Account>) -> bool {
     Arc::ptr_eq(one, other) || one.name == other.name
 }
 

@@ -11,7 +11,7 @@ use crate::hostgroups::Hostgroups;
 use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
-use crate::users::Users;
+use crate::users::{Account, Users};
 use crate::vars::{AfterRestart, Vars};
 
 /// Rows exactly as typed.
@@ -79,6 +79,15 @@ impl Snapshot {
         draft.variables.extend(running.cloned());
         let vars = Arc::new(wanted.vars.staying(&late));
         (Self { draft: Arc::new(draft), vars, ..wanted }, late)
+    }
+
+    /// Connections to each server that an account may have.
+    pub fn backends_max(&self, account: &Account) -> u32 {
+        let own = account.max_backend_connections;
+        match own.unwrap_or(self.vars.max_backend_connections_per_user) {
+            0 => u32::MAX,
+            most => most,
+        }
     }
 
     fn after(draft: &Draft, before: Option<&Self>) -> Result<Self, Vec<ConfigFault>> {

@@ -14,6 +14,10 @@ use crate::ids::HostgroupId;
 use crate::json;
 use crate::rows::UserRow;
 
+mod backends;
+
+pub use backends::Backends;
+
 const TABLE: &str = "mysql_users";
 
 /// What is stored of a password.
@@ -131,6 +135,8 @@ pub struct Account {
     pub frontend: bool,
     /// Most client connections at a time.
     pub max_connections: u32,
+    /// Most connections to each server, 0 for no limit; `None` for what the variable says.
+    pub max_backend_connections: Option<u32>,
     /// Commands of several sessions on one connection; `None` for what its hostgroups say.
     pub pipeline_depth: Option<u32>,
     /// It may read binary logs, as far as servers let it.
@@ -139,6 +145,8 @@ pub struct Account {
     pub annotations: bool,
     /// Client connections now, over all workers; shared by all versions of the account.
     pub connected: Arc<AtomicU32>,
+    /// Connections to servers now, over all workers; shared by all versions of the account.
+    pub backends: Arc<Backends>,
     /// Until when servers are not asked for more connections of it, because one allows no more.
     pub full_until_us: AtomicU64,
 }
@@ -178,7 +186,7 @@ impl Account {
             Credential::Empty | Credential::Native(_) => 0,
         };
         // the key in the list of all accounts has the name once more
-        size_of::<Self>() + 2 * self.name.len() + schema + password
+        size_of::<Self>() + 2 * self.name.len() + schema + password + self.backends.bytes()
     }
 
     /// Counts one client less.
@@ -190,7 +198,8 @@ impl Account {
     fn after(self, before: &Arc<Self>) -> Arc<Self> {
         let same = self.credential == before.credential;
         let learned = if same { before.learned.clone() } else { self.learned };
-        let next = Self { learned, connected: before.connected.clone(), ..self };
+        let (connected, backends) = (before.connected.clone(), before.backends.clone());
+        let next = Self { learned, connected, backends, ..self };
         if same && next.is_unchanged(before) { before.clone() } else { Arc::new(next) }
     }
 
@@ -199,7 +208,8 @@ impl Account {
             let Self { default_hostgroup, default_schema, max_connections, .. } = account;
             let Self { transaction_persistent, fast_forward, frontend, .. } = account;
             let flags = (*transaction_persistent, *fast_forward, *frontend);
-            let limits = (*max_connections, account.pipeline_depth);
+            let limits =
+                (*max_connections, account.max_backend_connections, account.pipeline_depth);
             let flags = (flags, account.replication, account.annotations);
             (*default_hostgroup, default_schema.clone(), limits, flags)
         };
@@ -322,6 +332,7 @@ fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
 /// What `attributes` say of an account.
 #[derive(Default)]
 struct Attributes {
+    max_backend_connections: Option<u32>,
     pipeline_depth: Option<u32>,
     replication: bool,
     annotations: bool,
@@ -330,6 +341,7 @@ struct Attributes {
 impl Attributes {
     fn read(text: &str) -> Result<Self, String> {
         Ok(Self {
+            max_backend_connections: json::number(text, "max_backend_connections", 1_000_000)?,
             pipeline_depth: json::pipeline_depth(text)?,
             replication: json::switch(text, "replication")?,
             annotations: json::switch(text, "annotations")?,
@@ -380,7 +392,8 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         Ok(read) => of_attributes = read,
         Err(reason) => faults.push(fault(index, "attributes", reason)),
     }
-    let Attributes { pipeline_depth, replication, annotations } = of_attributes;
+    let Attributes { max_backend_connections, pipeline_depth, replication, annotations } =
+        of_attributes;
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -394,10 +407,12 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         fast_forward: row.fast_forward == 1,
         frontend: row.frontend == 1,
         max_connections,
+        max_backend_connections,
         pipeline_depth,
         replication,
         annotations,
         connected: Arc::default(),
+        backends: Arc::default(),
         full_until_us: AtomicU64::default(),
     })
 }

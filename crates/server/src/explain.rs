@@ -146,7 +146,11 @@ fn server(candidate: &Candidate) -> String {
         Some(reason) => format!("  {server}  not used: {reason}"),
         None => {
             let (percent, rest) = (share_permille / 10, share_permille % 10);
-            format!("  {server}  {}, weight {weight}: {percent}.{rest} %", candidate.status.name())
+            let of_user = candidate.of_user.map(|(open, most)| {
+                format!("; the user has {open} connections there, of at most {most}")
+            });
+            let (status, of_user) = (candidate.status.name(), of_user.unwrap_or_default());
+            format!("  {server}  {status}, weight {weight}: {percent}.{rest} %{of_user}")
         }
     }
 }
@@ -218,6 +222,8 @@ fn as_json(explanation: &Explanation) -> Value {
             "weight": one.weight,
             "share": f64::from(one.share_permille) / 1000.0,
             "unused": one.unused,
+            "user_connections": one.of_user.map(|(open, _)| open),
+            "user_max_connections": one.of_user.map(|(_, most)| most),
         })).collect::<Vec<_>>(),
         "timeout_ms": route.timeout_ms,
         "retries": route.retries,

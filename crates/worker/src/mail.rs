@@ -31,6 +31,8 @@ pub enum Mail {
         hostgroup: HostgroupId,
         /// Which worker.
         worker: usize,
+        /// Whose lane it has to be, where it matters.
+        of: Option<Arc<str>>,
     },
     /// Another configuration is in force.
     Snapshot {
@@ -98,8 +100,8 @@ impl Worker {
             Mail::Permit(hostgroup) => {
                 self.mention(|proxy| proxy.on_permit(hostgroup));
             }
-            Mail::Want { hostgroup, worker } => {
-                self.mention(|proxy| proxy.on_want(hostgroup, worker));
+            Mail::Want { hostgroup, worker, of } => {
+                self.mention(|proxy| proxy.on_want(hostgroup, worker, of.as_deref()));
             }
             Mail::Snapshot { snapshot, places, backlog_max, tell } => {
                 self.outside.places = places;

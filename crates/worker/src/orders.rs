@@ -92,10 +92,11 @@ impl Worker {
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
             Order::Close(end) => self.close(io, *end),
             Order::Give { lane, hostgroup, worker } => self.give(io, *lane, *hostgroup, *worker),
-            Order::Want { hostgroup, worker } => {
+            Order::Want { hostgroup, worker, of } => {
                 for other in &self.peers {
+                    let (hostgroup, worker, of) = (*hostgroup, *worker, of.clone());
                     // whoever waits asks again
-                    let _ = other.post(Mail::Want { hostgroup: *hostgroup, worker: *worker });
+                    let _ = other.post(Mail::Want { hostgroup, worker, of });
                 }
             }
             Order::Kill(request) => {

@@ -71,7 +71,11 @@ fn rows(explanation: &Explanation) -> Vec<Vec<String>> {
     for server in &explanation.servers {
         let share = f64::from(server.share_permille) / 10.0;
         let unused = server.unused.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        add("server", None, format!("{} gets {share:.1} %{unused}", server.server));
+        let of_user = server.of_user.map(|(open, most)| {
+            format!("; the user has {open} connections there, of at most {most}")
+        });
+        let of_user = of_user.unwrap_or_default();
+        add("server", None, format!("{} gets {share:.1} %{unused}{of_user}", server.server));
     }
     rows
 }

@@ -91,6 +91,7 @@ const TABLES: &[LiveTable] = &[
     rules::TABLE,
     servers::TABLE,
     statements::TABLE,
+    users::BACKENDS,
     users::TABLE,
 ];
 

@@ -138,6 +138,18 @@ fn accounts_are_shown_with_their_clients_and_limits() {
 }
 
 #[test]
+fn connections_of_accounts_are_shown_by_server_with_their_limits() {
+    let stage = Stage::new();
+    let app = stage.snapshot.users.find(b"app").expect("it is there");
+    let server = &stage.snapshot.topology.servers()[0];
+    assert_eq!(stage.read("stats_tidegate_users", false), []);
+    assert!(app.backends.take(server.index, 2) && app.backends.take(server.index, 2));
+    let rows = stage.read("stats_tidegate_users", false);
+    let names = ["username", "srv_port", "connections", "max_connections"];
+    assert_eq!((rows.len(), columns(&rows[0], &names)), (1, vec!["app", "1", "2", "0"]));
+}
+
+#[test]
 fn every_recorded_counter_is_there_or_is_known_not_to_mean_anything_here() {
     let text = include_str!("../../testdata/admin.json");
     let recorded: serde_json::Value = serde_json::from_str(text).expect("it is JSON");

@@ -1,4 +1,4 @@
-//! `stats_mysql_users`: clients by account.
+//! `stats_mysql_users`: clients by account. `stats_tidegate_users`: their connections to servers.
 
 use super::{LiveTable, Row, Seen, int, text};
 
@@ -11,5 +11,31 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
     });
     let mut rows: Vec<Row> = rows.collect();
     rows.sort_by_key(|row| format!("{:?}", row.first()));
+    rows
+}
+
+pub(super) const BACKENDS: LiveTable =
+    LiveTable { name: "stats_tidegate_users", parts: None, rows: backends };
+
+fn backends(seen: &Seen<'_>) -> Vec<Row> {
+    let mut accounts: Vec<_> = seen.snapshot.users.iter().collect();
+    accounts.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut rows = Vec::new();
+    for account in accounts {
+        let most = seen.snapshot.backends_max(account);
+        for server in seen.snapshot.topology.servers() {
+            let open = account.backends.open(server.index);
+            if open > 0 {
+                rows.push(vec![
+                    text(&*account.name),
+                    int(server.hostgroup.0),
+                    text(server.hostname.as_str()),
+                    int(server.port),
+                    int(open),
+                    int(if most == u32::MAX { 0 } else { most }),
+                ]);
+            }
+        }
+    }
     rows
 }

@@ -113,6 +113,8 @@ pub struct Candidate {
     pub share_permille: u32,
     /// Why it gets none.
     pub unused: Option<String>,
+    /// Connections that the user has there now, and the most it may have; `None` without a limit.
+    pub of_user: Option<(u32, u32)>,
 }
 
 /// Explains a query; `rules` are the rows that the snapshot was compiled from. The error says what
@@ -182,7 +184,7 @@ pub fn explain(
         hostgroup,
         reason,
         transaction_persistent: account.transaction_persistent,
-        servers: candidates(snapshot.topology.hostgroup(hostgroup), now_us),
+        servers: candidates(snapshot, account, hostgroup, now_us),
         request,
     })
 }
@@ -332,7 +334,14 @@ fn asked(row: &RuleRow, condition: Condition) -> String {
 }
 
 /// The servers of a hostgroup with their shares.
-fn candidates(servers: &[std::sync::Arc<Server>], now_us: u64) -> Vec<Candidate> {
+fn candidates(
+    snapshot: &Snapshot,
+    account: &Account,
+    hostgroup: HostgroupId,
+    now_us: u64,
+) -> Vec<Candidate> {
+    let servers = snapshot.topology.hostgroup(hostgroup);
+    let most = snapshot.backends_max(account);
     let unused = |server: &Server| {
         let shunned_until_us = server.gauge.shunned_until_us(now_us);
         if server.status != Status::Online {
@@ -358,6 +367,7 @@ fn candidates(servers: &[std::sync::Arc<Server>], now_us: u64) -> Vec<Candidate>
             weight: server.weight,
             share_permille: u32::try_from(share).unwrap_or(0),
             unused,
+            of_user: (most < u32::MAX).then(|| (account.backends.open(server.index), most)),
         }
     };
     servers.iter().map(candidate).collect()

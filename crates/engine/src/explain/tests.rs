@@ -174,3 +174,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn says_how_many_connections_the_user_has_to_each_server_where_it_may_have_few() {
+    let of_user = |attributes: &str| {
+        let mut draft = draft(Vec::new());
+        draft.users[0].attributes = attributes.into();
+        let snapshot = Snapshot::compile(&draft).expect("valid");
+        let app = snapshot.users.find(b"app").expect("it is there");
+        let server = &snapshot.topology.hostgroup(HostgroupId(0))[0];
+        assert!(app.backends.take(server.index, 3) && app.backends.take(server.index, 3));
+        let request = Request { sql: "SELECT 1".into(), ..Request::default() };
+        explain(&snapshot, &draft.rules, &request, 0).expect("explained").servers[0].of_user
+    };
+    assert_eq!(of_user(r#"{"max_backend_connections": 3}"#), Some((2, 3)));
+    assert_eq!(of_user(""), None);
+}

@@ -337,3 +337,35 @@ fn tickets_are_not_given_twice_when_the_servers_change() {
         bench.pool.adopt(&bench.topology, &bench.topology);
     }
 }
+
+#[test]
+fn an_account_that_is_full_replaces_its_own_and_others_dial() {
+    let mut bench = Bench::new(&[server(1, 1, 10, "ONLINE")]);
+    let (app, to) = (bench.account.clone(), bench.topology.servers()[0].clone());
+    let user = UserRow { username: "other".into(), ..UserRow::default() };
+    let other = Users::compile(&[user]).unwrap().find(b"other").unwrap().clone();
+    let checkout = |bench: &mut Bench, account: &Arc<Account>| {
+        let need = Need { backends_max: 2, ..need(account, &bench.want) };
+        bench.pool.checkout(&need, &bench.topology, &bench.lanes, 1_000_000)
+    };
+    for _ in 0..2 {
+        assert!(matches!(checkout(&mut bench, &app), Checkout::Dial(_)));
+    }
+    assert!(matches!(checkout(&mut bench, &app), Checkout::Wait));
+    assert_eq!((app.backends.open(to.index), to.gauge.used()), (2, 2), "neither permit is kept");
+    assert!(matches!(checkout(&mut bench, &other), Checkout::Dial(_)));
+    // of idle ones that do not fit, only its own make room
+    let unfit = bench.idle_lane(0, "test", Caps::MULTI_STATEMENTS);
+    bench.account = other.clone();
+    bench.idle_lane(0, "test", Caps::MULTI_STATEMENTS);
+    let found = checkout(&mut bench, &app);
+    assert!(matches!(found, Checkout::Replace(lane, _) if lane == unfit));
+    assert!(matches!(checkout(&mut bench, &app), Checkout::Wait));
+    // a server that is full gives no permit, and none is taken of the account
+    while to.gauge.take_permit(10) {}
+    give_permits(&to, &app);
+    while to.gauge.take_permit(10) {}
+    let found = checkout(&mut bench, &app);
+    assert!(matches!(found, Checkout::Replace(_, _)));
+    assert_eq!((app.backends.open(to.index), to.gauge.used()), (1, 10));
+}

@@ -71,7 +71,7 @@ impl Proxy {
                 self.fail_job(id, &job, &error::no_server(job.hostgroup, ""));
             }
             Checkout::Refuse => {
-                let why = self.explain_servers(job.hostgroup);
+                let why = self.explain_servers(id, job.hostgroup);
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
             }
             found => {
@@ -91,6 +91,8 @@ impl Proxy {
                     said: None,
                 };
                 self.stats.checkouts_waited += 1;
+                let limited = matches!(found, Checkout::Wait) && self.is_limited(id, job.hostgroup);
+                self.stats.checkouts_limited += u64::from(limited);
                 if let Some(session) = self.sessions.get_mut(id) {
                     session.phase = Phase::Waiting(waiting);
                 }
@@ -137,12 +139,14 @@ impl Proxy {
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        let backends_max = self.snapshot.backends_max(account);
         let any = Need::of(hostgroup, account, class, want);
         let asker = Some(id);
         let own = session.waiting().map(|waiting| waiting.ticket);
         let queue = self.pool.queue(hostgroup);
         let before = queue.map_or(Before::default(), |queue| queue.sharers_before(own));
-        let need = Need { asker, avoid, held, fresh, untraced, limits, share, before, stmt, ..any };
+        let need = Need { asker, avoid, held, fresh, untraced, share, before, stmt, ..any };
+        let need = Need { limits, backends_max, ..need };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         found
@@ -161,9 +165,52 @@ impl Proxy {
     }
 
     /// What became of each server of a hostgroup, for whoever has to explain an error.
-    pub(crate) fn explain_servers(&self, hostgroup: HostgroupId) -> String {
+    pub(crate) fn explain_servers(&self, id: SessionId, hostgroup: HostgroupId) -> String {
         let all = || pool::explain(&self.snapshot.topology, hostgroup, self.now_us);
-        self.too_many_online(hostgroup).unwrap_or_else(all)
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        match account.filter(|_| self.is_limited(id, hostgroup)) {
+            Some(account) => {
+                error::account_limited(&account.name, self.snapshot.backends_max(account))
+            }
+            None => self.too_many_online(hostgroup).unwrap_or_else(all),
+        }
+    }
+
+    /// Whether a session's account has as many connections as it may to every server of a hostgroup
+    /// that could be asked for one.
+    pub(crate) fn is_limited(&self, id: SessionId, hostgroup: HostgroupId) -> bool {
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        let Some(account) = account else { return false };
+        let most = self.snapshot.backends_max(account);
+        if most == u32::MAX {
+            return false;
+        }
+        let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
+        let mut usable = servers.filter(|server| pool::is_usable(server, self.now_us)).peekable();
+        usable.peek().is_some() && usable.all(|server| account.backends.open(server.index) >= most)
+    }
+
+    /// Whether no more connections like a lane may be opened: its server has as many as it may, or
+    /// its account has.
+    pub(crate) fn is_scarce(&self, lane: &Lane) -> bool {
+        let most = self.snapshot.backends_max(&lane.account);
+        lane.server.is_full()
+            || most < u32::MAX && lane.account.backends.open(lane.server.index) >= most
+    }
+
+    /// Whether there are more connections like a lane than may be.
+    pub(crate) fn is_surplus(&self, lane: &Lane) -> bool {
+        let most = self.snapshot.backends_max(&lane.account);
+        lane.server.gauge.used() > lane.server.max_connections
+            || most < u32::MAX && lane.account.backends.open(lane.server.index) > most
+    }
+
+    /// Takes the permits for one more connection of a session to a server.
+    pub(crate) fn take_permits(&self, id: SessionId, server: &Server) -> bool {
+        let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
+        account.is_some_and(|account| {
+            pool::take_permits(server, account, self.snapshot.backends_max(account)).is_ok()
+        })
     }
 
     /// What a waiting session does with the outcome of a checkout that gave it no lane.
@@ -173,7 +220,7 @@ impl Proxy {
             Checkout::Replace(lane, server) => {
                 // the closed lane's permit is taken over
                 self.close_lane(lane);
-                if server.gauge.take_permit(server.max_connections) {
+                if self.take_permits(id, &server) {
                     self.dial_for(id, server);
                 } else {
                     self.look_again_later(id);
@@ -376,7 +423,7 @@ impl Proxy {
         let Some(waiting) = self.stop_waiting(id) else { return };
         self.stats.connect_timeouts += 1;
         let hostgroup = waiting.job.hostgroup;
-        let mut why = self.explain_servers(hostgroup);
+        let mut why = self.explain_servers(id, hostgroup);
         if let Some(said) = &waiting.said {
             why = format!("{why} (last answer: {said})");
         }

@@ -119,7 +119,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get(held.lane) else { return };
         let is_wanted = held.why == Holds::LAST_INSERT_ID
             || !self.pool.has_no_waiters(held.hostgroup)
-            || self.worker_in_need(&lane.server, self.now_us).is_some();
+            || self.worker_in_need(lane, self.now_us).is_some();
         if is_wanted && session.may_be_relieved(held.lane) {
             self.ask_for_diagnostics(id, held);
         }

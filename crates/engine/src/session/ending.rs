@@ -12,6 +12,7 @@ use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
 use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
+use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::asked::Rows;
@@ -247,7 +248,7 @@ impl Proxy {
         let lane = self.lanes.remove(lane_id)?;
         self.warned.remove(lane.server.index, lane_id);
         self.clearing_lost(&lane);
-        lane.server.gauge.give_permit();
+        pool::give_permits(&lane.server, &lane.account);
         if lane.login.is_some() {
             lane.server.gauge.end_dial();
         }

@@ -13,7 +13,6 @@ use crate::orders::Order;
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::Phase;
-use crate::topology::Server;
 
 /// How much longer than one's own client another worker's must have waited to come first; so lanes
 /// do not change workers for every query.
@@ -31,7 +30,7 @@ impl Parcel {
 impl Drop for Parcel {
     fn drop(&mut self) {
         if let Some(lane) = &self.0 {
-            lane.server.gauge.give_permit();
+            pool::give_permits(&lane.server, &lane.account);
         }
     }
 }
@@ -51,7 +50,7 @@ impl Proxy {
         let may_stay = lane.may_be_passed_on() && !lane.marks.unsure;
         let need = match is_ours || !may_stay || self.overdue_on(lane_id).is_some() {
             true => None,
-            false => self.worker_in_need(&lane.server, u64::MAX),
+            false => self.worker_in_need(lane, u64::MAX),
         };
         match need {
             Some(worker) => self.give_lane(lane_id, worker),
@@ -64,8 +63,9 @@ impl Proxy {
         (self.number, self.workers) = (number, workers);
     }
 
-    /// Another worker's client waits for a connection to a hostgroup, and may not open one.
-    pub fn on_want(&mut self, hostgroup: HostgroupId, worker: usize) {
+    /// Another worker's client waits for a connection to a hostgroup, and may not open one; with an
+    /// account, for one of that.
+    pub fn on_want(&mut self, hostgroup: HostgroupId, worker: usize, of: Option<&str>) {
         if worker == self.number || !self.pool.has_no_waiters(hostgroup) {
             return;
         }
@@ -73,7 +73,11 @@ impl Proxy {
         let mut servers = topology.hostgroup(hostgroup).iter();
         let idle = servers.find_map(|server| {
             let gives = pool::is_usable(server, self.now_us) && server.group.board.waits(worker);
-            self.pool.idle_of(server).first().copied().filter(|_| gives)
+            let serves = |id: &&LaneId| {
+                let lane = self.lanes.get(**id);
+                of.is_none_or(|of| lane.is_some_and(|lane| *lane.account.name == *of))
+            };
+            self.pool.idle_of(server).iter().find(serves).copied().filter(|_| gives)
         });
         match idle {
             Some(lane) => self.give_lane(lane, worker),
@@ -117,7 +121,10 @@ impl Proxy {
         let first = self.pool.first_waiter(hostgroup);
         let waits = first.is_some_and(|first| self.has_no_dial(first));
         if self.workers > 1 && waits {
-            self.orders.push(Order::Want { hostgroup, worker: self.number });
+            let limited = first.filter(|first| self.is_limited(*first, hostgroup));
+            let account = limited.and_then(|first| self.sessions.get(first)?.account.as_ref());
+            let of = account.map(|account| account.name.clone());
+            self.orders.push(Order::Want { hostgroup, worker: self.number, of });
         }
     }
 
@@ -146,12 +153,13 @@ impl Proxy {
         }
     }
 
-    /// The worker that is to have a free lane of a full server: its client waits for longer than
-    /// anybody here; where nobody does, since before `unless_since_us`.
-    pub(crate) fn worker_in_need(&self, server: &Server, unless_since_us: u64) -> Option<usize> {
-        if self.workers < 2 || !server.is_full() {
+    /// The worker that is to have a free lane of which there may be no more: its client waits for
+    /// longer than anybody here; where nobody does, since before `unless_since_us`.
+    pub(crate) fn worker_in_need(&self, lane: &Lane, unless_since_us: u64) -> Option<usize> {
+        if self.workers < 2 || !self.is_scarce(lane) {
             return None;
         }
+        let server = &lane.server;
         let (worker, since_us) = server.group.board.longest_waiting(self.workers, self.number)?;
         let own_us = self.first_waits_since(server.hostgroup).unwrap_or(unless_since_us);
         (since_us.saturating_add(FAIR_US) < own_us).then_some(worker)

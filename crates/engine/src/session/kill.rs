@@ -11,6 +11,7 @@ use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Owner};
 use crate::orders::End;
+use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::checkout::Dial;
 use crate::session::execute::{NEEDS_PREPARE, UNKNOWN};
@@ -123,7 +124,7 @@ impl Proxy {
             lease: Lease::Errand(lane.greeted.thread_id),
         };
         // a kill must get through when the server is full for queries: it needs no permit
-        let _ = lane.server.gauge.take_permit(u32::MAX);
+        pool::force_permits(&lane.server, &lane.account);
         self.open_lane(errand);
     }
 

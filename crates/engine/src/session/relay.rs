@@ -60,7 +60,7 @@ impl Proxy {
                 self.wake(id, self.now_us + pause_us);
             }
             Opening::Later | Opening::Nowhere => {
-                let why = self.explain_servers(hostgroup);
+                let why = self.explain_servers(id, hostgroup);
                 self.send_error(id, seq, &error::no_server(hostgroup, &why));
                 self.close_session(id, None);
             }
@@ -77,7 +77,9 @@ impl Proxy {
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay.avoid;
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let need = Need { avoid, limits, ..Need::of(hostgroup, account, class, want) };
+        let backends_max = self.snapshot.backends_max(account);
+        let any = Need::of(hostgroup, account, class, want);
+        let need = Need { avoid, limits, backends_max, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let delayed = self.pool.take_delayed();
         self.stats.dials_delayed += delayed;
@@ -92,12 +94,12 @@ impl Proxy {
         // a pooled lane has a history: it stays there, or makes room for a fresh one
         let Some(lane) = self.lanes.get(lane_id) else { return Opening::Nowhere };
         let server = lane.server.clone();
-        if server.gauge.take_permit(server.max_connections) {
+        if self.take_permits(id, &server) {
             self.pool.put_idle(&server, lane_id);
             return Opening::At(server);
         }
         self.close_lane(lane_id);
-        match server.gauge.take_permit(server.max_connections) {
+        match self.take_permits(id, &server) {
             true => Opening::At(server),
             false => Opening::Nowhere,
         }

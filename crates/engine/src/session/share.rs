@@ -174,17 +174,14 @@ impl Proxy {
 
     /// Opens one more connection to a server whose shared lanes are full; nobody waits for it.
     fn add_lane(&mut self, id: SessionId, full: LaneId) {
-        let Some(lane) = self.lanes.get(full).filter(|lane| !lane.server.is_full()) else { return };
+        let Some(lane) = self.lanes.get(full).filter(|lane| !self.is_scarce(lane)) else { return };
         // one at a time, of all workers together
         if lane.server.gauge.dialing() > 0 {
             return;
         }
         let server = lane.server.clone();
-        if !server.gauge.take_permit(server.max_connections) {
-            return;
-        }
-        if self.dial(id, server.clone(), Lease::Dialing(None)).is_none() {
-            server.gauge.give_permit();
+        if self.take_permits(id, &server) {
+            self.dial(id, server, Lease::Dialing(None));
         }
     }
 

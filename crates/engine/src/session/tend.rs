@@ -189,8 +189,9 @@ impl Proxy {
         };
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         let limits = hostgroups.dial_limits(server.hostgroup, vars);
+        let most = self.snapshot.backends_max(&dial.account);
         let may = server.may_dial(&limits, self.now_us)
-            && server.gauge.take_permit(server.max_connections);
+            && pool::take_permits(&dial.server, &dial.account, most).is_ok();
         may.then(|| self.open_lane(dial))
     }
 
@@ -208,8 +209,7 @@ impl Proxy {
     /// where it is not to be used again.
     pub(crate) fn names_after_reset(&self, lane_id: LaneId) -> Option<String> {
         let lane = self.lanes.get(lane_id)?;
-        let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        let goes_on = !surplus && lane.may_be_once_reset() && lane.is_quiet();
+        let goes_on = !self.is_surplus(lane) && lane.may_be_once_reset() && lane.is_quiet();
         Charset::Collation(lane.collation.into()).statement().filter(|_| goes_on)
     }
 

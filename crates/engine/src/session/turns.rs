@@ -112,9 +112,10 @@ impl Proxy {
         let Some(lane) = self.lanes.get(lane_id) else { return false };
         let server = &lane.server;
         let Some(queue) = self.pool.queue(server.hostgroup) else {
-            return self.worker_in_need(server, self.now_us).is_some();
+            return self.worker_in_need(lane, self.now_us).is_some();
         };
-        let alone = match queue.alone().any(|waiter| self.has_no_dial(waiter)) {
+        let waits = |waiter| self.has_no_dial(waiter) && !self.is_barred(waiter, lane);
+        let alone = match queue.alone().any(waits) {
             true => queue.alone_len(),
             false => 0,
         };
@@ -129,7 +130,7 @@ impl Proxy {
         };
         let for_others = shared.len() / LANES_FOR_OTHERS + 1;
         wanted > 0 && !yield_already(wanted)
-            || self.worker_in_need(server, self.now_us).is_some() && !yield_already(for_others)
+            || self.worker_in_need(lane, self.now_us).is_some() && !yield_already(for_others)
     }
 
     /// Whether the command of who has just come may be put on a shared lane: nobody waits whom it
@@ -157,8 +158,8 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         lane.times.used_us = self.now_us;
         let hostgroup = lane.server.hostgroup;
-        let surplus = lane.server.gauge.used() > lane.server.max_connections;
-        if surplus || lane.marks.unsure || !lane.may_be_passed_on() {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        if self.is_surplus(lane) || lane.marks.unsure || !lane.may_be_passed_on() {
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }
@@ -185,11 +186,21 @@ impl Proxy {
             return;
         }
         // counted references would be written for each lane that comes back, where all workers look
-        if let Some(lane) = self.lanes.get(lane_id) {
-            self.pool.put_idle(&lane.server, lane_id);
-        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        self.pool.put_idle(&lane.server, lane_id);
         // it fits nobody who waits: the first may replace it
-        self.wake_first(hostgroup);
+        let first = self.pool.first_waiter(hostgroup);
+        if !first.is_some_and(|first| self.is_barred(first, lane)) {
+            self.wake_first(hostgroup);
+        }
+    }
+
+    /// Whether it is of no use to a session that waits that a lane comes free, or goes: its own
+    /// account has as many as it may.
+    fn is_barred(&self, waiter: SessionId, lane: &Lane) -> bool {
+        let account = self.sessions.get(waiter).and_then(|session| session.account.as_ref());
+        account.is_some_and(|account| !pool::is_same_account(account, &lane.account))
+            && self.is_limited(waiter, lane.server.hostgroup)
     }
 
     /// Who gets a lane that is free: whoever dialed it for a query that wants a new one, else the

@@ -124,6 +124,8 @@ counters! {
     pub checkouts_idle: u64,
     /// Checkouts that had to wait for a dial or another session.
     pub checkouts_waited: u64,
+    /// Of those, such whose account had as many connections as it may.
+    pub checkouts_limited: u64,
     /// Checkouts that failed for good.
     pub checkouts_failed: u64,
     /// Lanes that could not go back to the pool and were closed.

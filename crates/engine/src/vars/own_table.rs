@@ -91,6 +91,14 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::AtOnce),
     mysql(
+        "max_backend_connections_per_user",
+        int(0, 1_000_000),
+        "0",
+        "Connections to each server that one user may have, unless its attributes say another \
+         number; 0 for as many as the server may.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
         "pipeline_depth",
         int(0, 1024),
         "16",

@@ -27,6 +27,7 @@ const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-server_public_keys", "ours: the keys that servers may show"),
     ("mysql-listen_backlog", "ours: how long the accept queue may get"),
     ("mysql-max_connects_per_server", "ours: ProxySQL opens as many as are asked for"),
+    ("mysql-max_backend_connections_per_user", "ours: accounts share all that servers allow"),
     ("mysql-pipeline_depth", "ours: several sessions' commands on one connection"),
     ("mysql-pipeline_max_latency_us", "ours: see pipeline_depth"),
     ("mysql-pipeline_max_reply_bytes", "ours: see pipeline_depth"),

@@ -78,6 +78,8 @@ vars! {
     multiplexing: bool = "mysql-multiplexing",
     /// 1 refuses changes of data in a hostgroup other than the one that a session is tied to.
     set_query_lock_on_hostgroup: u32 = "mysql-set_query_lock_on_hostgroup",
+    /// Connections of one account to each server; 0 sets no limit.
+    max_backend_connections_per_user: u32 = "mysql-max_backend_connections_per_user",
     /// Commands of several sessions on one backend connection; 0 shares none.
     pipeline_depth: u32 = "mysql-pipeline_depth",
     /// Time without a byte after which commands behind are issued again elsewhere.

@@ -20,6 +20,8 @@ pub struct Limits {
     pub seats: Option<usize>,
     /// Connections are opened ahead of need.
     pub warms: bool,
+    /// Connections of one account to a server.
+    pub backends_of_account: Option<u32>,
 }
 
 impl Limits {
@@ -39,6 +41,7 @@ impl Limits {
             // who waits for longer than a while is told so, which is an error
             seats: sometimes(30, 2, 6).filter(|_| losses).map(|seats| seats as usize),
             warms: sometimes(25, 0, 0).is_some(),
+            backends_of_account: sometimes(30, 1, 4).filter(|_| losses),
         }
     }
 
@@ -53,6 +56,7 @@ impl Limits {
         say("mysql-client_host_cache_size", self.failed_logins.map(|_| 2));
         say("mysql-throttle_connections_per_sec_to_hostgroup", self.connects_per_sec);
         say("mysql-max_connects_per_server", self.connects_at_once);
+        say("mysql-max_backend_connections_per_user", self.backends_of_account);
         if self.warms {
             pairs.push(("mysql-connection_warming", "true".into()));
         }

@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use engine::lane::Lease;
 use engine::proxy::Proxy;
 use engine::report::LogEvent;
 use engine::snapshot::Snapshot;
 use engine::stats::Counters;
 use engine::topology::Gauge;
+use engine::users::Backends;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
 use worker::{Mail, Outside, Places, Shared, Worker};
 
@@ -254,6 +256,7 @@ impl Trio {
                 return Err(self.failure(what));
             }
         }
+        self.check_accounts()?;
         let (panics, struck) =
             (self.stage.counters().panics, self.stage.strikes.load(Ordering::Relaxed));
         if panics != struck {
@@ -269,6 +272,32 @@ impl Trio {
             Some(event) => Err(self.failure(event.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Accounts have as many permits as connections, and no more than they may, but for kills.
+    fn check_accounts(&self) -> Result<(), Failure> {
+        let mut live: BTreeMap<(usize, *const Backends), (u32, u32)> = BTreeMap::new();
+        for (_, lane) in self.stage.proxies().flat_map(|proxy| proxy.lanes()) {
+            let whose = (lane.server.index, Arc::as_ptr(&lane.account.backends));
+            let (all, kills) = live.entry(whose).or_default();
+            *all += 1;
+            *kills += u32::from(matches!(lane.lease, Lease::Errand(_)));
+        }
+        let most = self.stage.board.borrow().limits.backends_of_account.unwrap_or(u32::MAX);
+        for server in self.stage.snapshot.topology.servers() {
+            let given = self.given_to_no_one_yet(&server.to_string());
+            for account in self.stage.snapshot.users.iter() {
+                let whose = (server.index, Arc::as_ptr(&account.backends));
+                let (all, kills) = live.get(&whose).copied().unwrap_or_default();
+                let open = account.backends.open(server.index);
+                if all - kills > most || !(all..=all + given).contains(&open) {
+                    let name = &account.name;
+                    let what = format!("{server}: {open} permits of {name}, {all} connections");
+                    return Err(self.failure(what));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Backend connections that one worker has let go and no other taken over.

@@ -68,6 +68,11 @@ pub(super) const FAMILIES: &[Family] = &[
         "Checkouts that waited for a dial or another session.",
         |v, s| s.one(v.collected.counters.checkouts_waited),
     ),
+    counter(
+        "tidegate_checkouts_limited_total",
+        "Of those, such whose user had as many connections as it may.",
+        |v, s| s.one(v.collected.counters.checkouts_limited),
+    ),
     counter("tidegate_lanes_lost_total", "Backend connections that broke in use.", |v, s| {
         s.one(v.collected.counters.lanes_lost);
     }),
