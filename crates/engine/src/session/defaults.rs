@@ -111,14 +111,16 @@ impl Proxy {
         of_any
     }
 
-    /// A session that logs in begins as on its server.
-    pub(crate) fn begin_by_default(&mut self, id: SessionId) {
+    /// A session that logs in begins as on its server, if that is known.
+    pub(crate) fn begin_by_default(&mut self, id: SessionId) -> bool {
         let Some(account) = self.sessions.get(id).and_then(|session| session.account.as_ref())
         else {
-            return;
+            return false;
         };
-        let Some(defaults) = self.defaults_of(account.default_hostgroup).cloned() else { return };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(defaults) = self.defaults_of(account.default_hostgroup).cloned() else {
+            return false;
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return false };
         for state in [&mut session.first, &mut session.want] {
             state.settings.clone_from(&defaults.settings);
             state.autocommit = defaults.status.contains(Status::AUTOCOMMIT);
@@ -126,6 +128,7 @@ impl Proxy {
         session.completes = defaults.completes;
         session.auth.told = defaults.status;
         session.last.told = defaults.status;
+        true
     }
 
     /// The flags of a greeting: whose session it will be is not known yet.

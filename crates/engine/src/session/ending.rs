@@ -121,11 +121,13 @@ impl Proxy {
         let was_open = !matches!(session.phase, Phase::Closing);
         self.stop_waiting(id);
         // a shared lane's others are not to be hit: a reply that nobody waits for is thrown away
-        let shares = self.running(id).is_some_and(|running| running.shared);
-        if self.snapshot.vars.kill_backend_connection_when_disconnect && !shares {
+        let running = self.running(id);
+        let shares = running.as_ref().is_some_and(|running| running.shared);
+        let ran_on = running.map(|running| (running.job.hostgroup, running.lane));
+        let kills = self.snapshot.vars.kill_backend_connection_when_disconnect;
+        if kills && ran_on.is_some() && !shares {
             self.kill_running(id, Killed::Asked);
         }
-        let ran_on = self.running(id).map(|running| (running.job.hostgroup, running.lane));
         self.tell_end(id, ran_on, Rows::default());
         self.release_all(id);
         self.leave_account(id);

@@ -358,7 +358,7 @@ struct Execution {
 }
 
 impl Execution {
-    #[inline]
+    #[inline(always)]
     fn of(handle: &Handle, raw: &[u8]) -> Self {
         let Text { holds, repeatable, shareable, .. } = *handle.text;
         let plain = is_plain(raw) && handle.is_free() && handle.has_all_types();

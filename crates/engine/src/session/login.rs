@@ -323,10 +323,10 @@ impl Proxy {
         });
         match unseen.cloned() {
             Some(schema) => self.check_schema(id, Some(&schema), seq),
-            None if self.has_to_meet(account.default_hostgroup) => {
-                self.check_schema(id, None, seq);
+            None if self.begin_by_default(id) || !self.has_to_meet(account.default_hostgroup) => {
+                self.send_ok(id, seq, b"");
             }
-            None => self.welcome(id, seq),
+            None => self.check_schema(id, None, seq),
         }
     }
 

@@ -161,7 +161,7 @@ impl Proxy {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn let_go_of(&mut self, id: SessionId, held: &Held) {
         let fate = self.fate_of(held, false);
         if fate == Fate::Kept {
