@@ -8,6 +8,7 @@ mod login;
 mod prepared;
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use wire::command::Command;
 use wire::frame::write_with;
@@ -15,7 +16,7 @@ use wire::reply::{self, ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
 use crate::admin::{Admin, Outcome, Reply, Role, Session};
-use crate::database::ResultSet;
+use crate::database::{ResultSet, STATEMENT_LIMIT};
 use crate::fault::AdminFault;
 use crate::statement::split;
 use encode::Form;
@@ -114,6 +115,11 @@ impl Client {
         self.seq
     }
 
+    /// The account that it has proved to have last.
+    pub(crate) fn user(&self) -> &str {
+        &self.session.user
+    }
+
     /// Whether it reads statistics only.
     pub(crate) fn is_reader(&self) -> bool {
         self.session.role == Role::Reader
@@ -137,7 +143,10 @@ impl Client {
             Command::StmtExecute { id, rest, .. } => self.execute(admin, id, rest, out),
             Command::StmtClose(id) => self.statements.close(id),
             Command::StmtReset(_) | Command::Ping | Command::Debug => self.write_done(out),
-            Command::SendLongData { id, param, data } => self.statements.add(id, param, data),
+            Command::SendLongData { id, param, data } => {
+                let bytes_max = self.statement_bytes_max();
+                self.statements.add(id, param, data, bytes_max);
+            }
             Command::InitDb(name) => {
                 self.session.schema = String::from_utf8_lossy(name).into_owned();
                 self.write_done(out);
@@ -180,9 +189,14 @@ impl Client {
         }
         let parts = if parts.is_empty() { vec![""] } else { parts };
         let mut left = parts.len();
+        let began = Instant::now();
         for part in parts {
             left -= 1;
-            let outcome = admin.run(&mut self.session, part, &[]);
+            // they run one after the other, and nobody else's between them
+            let outcome = match self.is_reader() && began.elapsed() >= STATEMENT_LIMIT {
+                true => Err(AdminFault::interrupted()),
+                false => admin.run(&mut self.session, part, &[]),
+            };
             let failed = outcome.is_err();
             self.write_outcome(outcome, Form::Text, left > 0, out);
             if failed {

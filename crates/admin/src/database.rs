@@ -23,6 +23,7 @@ use crate::private;
 use crate::tables::{self, Schema};
 
 use bounds::Bounds;
+pub(crate) use bounds::STATEMENT_LIMIT;
 pub(crate) use functions::{Facts, random};
 pub(crate) use guard::Rights;
 use guard::{Seen, Watch};
@@ -357,6 +358,9 @@ impl Database {
             (Err(_), Some(refusal)) => {
                 Err(AdminFault::refused(format!("ProxySQL Admin Error: {refusal}")))
             }
+            (Err(error), None) if self.bounds.is_some() && bounds::is_too_long(&error) => {
+                Err(AdminFault::refused(TOO_LONG))
+            }
             (Err(error), None) => Err(refusal::of_names(sql, error.into())),
         }
     }
@@ -431,6 +435,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What a reader is told that asks for more than may be kept for it.
 const TOO_MUCH: &str =
     "ProxySQL Admin Error: a result for a statistics account may have 64 MiB; ask for fewer rows";
+/// What a reader is told whose statement has too many steps.
+const TOO_LONG: &str = "ProxySQL Admin Error: the statement is too long for a statistics account";
 /// Name of the file with the configuration, in the data directory.
 pub(crate) const DISK_FILE: &str = "tidegate.db";
 /// Name of the file with samples of statistics.

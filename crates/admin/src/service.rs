@@ -4,10 +4,12 @@
 //! for that, and when a password is judged, is decided by `entrance`.
 
 mod entrance;
+mod readers;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use engine::report::Printable;
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
@@ -21,12 +23,14 @@ use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;
 use entrance::{Admission, Entrance, LOGIN_LIMIT, Origin, Turn};
+use readers::Readers;
 
 /// The interface as a service of a loop.
 pub struct Service {
     admin: Admin,
     clients: HashMap<Sock, Connected>,
     entrance: Entrance,
+    readers: Readers,
     log: Box<dyn Fn(&Report) + Send>,
     last_id: u32,
     /// Its listeners and where they listen.
@@ -81,13 +85,16 @@ struct Connected {
     assembly: Vec<u8>,
     /// Not read from until it took its answers.
     paused: bool,
+    /// When a packet of it came last.
+    heard_at: Micros,
 }
 
 impl Service {
     /// A service over `admin`; `log` is told what is worth a line.
     pub fn new(admin: Admin, log: Box<dyn Fn(&Report) + Send>) -> Self {
         let (clients, entrance, doors) = (HashMap::new(), Entrance::default(), Vec::new());
-        Self { admin, clients, entrance, log, last_id: 0, doors, said_turned_away: 0 }
+        let readers = Readers::default();
+        Self { admin, clients, entrance, readers, log, last_id: 0, doors, said_turned_away: 0 }
     }
 
     /// Tells where the listeners listen that its loop was given, in their order.
@@ -122,7 +129,13 @@ impl Service {
     ) -> bool {
         let Some(connected) = self.clients.get_mut(&sock) else { return false };
         let mut out = Vec::new();
+        connected.heard_at = io.now();
+        let reads = connected.client.is_in() && connected.client.is_reader();
+        let began = Instant::now();
         let next = connected.client.on_packet(&mut self.admin, payload, seq, &mut out);
+        if reads {
+            self.readers.took(io.now(), began.elapsed());
+        }
         self.go_on(io, sock, next, &out)
     }
 
@@ -130,7 +143,7 @@ impl Service {
     fn go_on<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, next: Next, out: &[u8]) -> bool {
         let Some(connected) = self.clients.get_mut(&sock) else { return false };
         if let Next::Refused { user, why } = &next {
-            let times = self.entrance.fail(connected.origin, io.now());
+            let times = self.entrance.fail(connected.origin, user, io.now());
             let (user, from, why) = (user.clone(), connected.client.from.clone(), why.clone());
             (self.log)(&Report::Refused { user, from, why, times });
         }
@@ -141,9 +154,10 @@ impl Service {
             Next::Welcome => {
                 let origin = connected.origin;
                 connected.leaves_at = None;
-                self.entrance.succeed(origin);
+                self.entrance.succeed(origin, connected.client.user());
                 self.entrance.leave(sock, origin);
                 self.call_next(io, origin);
+                self.bound_readers_places(io);
             }
             Next::Close | Next::Refused { .. } => {
                 self.remove(io, sock);
@@ -173,6 +187,34 @@ impl Service {
             self.remove(io, sock);
             io.close(sock);
         }
+    }
+
+    /// Lets the reader go that has been silent for longest, when there are too many.
+    fn bound_readers_places<D: Driver>(&mut self, io: &mut Edge<D>) {
+        let is_one =
+            |connected: &Connected| connected.leaves_at.is_none() && connected.client.is_reader();
+        let readers = self.clients.iter().filter(|(_, connected)| is_one(connected));
+        let since: Vec<(Micros, Sock)> =
+            readers.map(|(sock, connected)| (connected.heard_at, *sock)).collect();
+        if since.len() > READERS_MAX
+            && let Some((_, sock)) = since.into_iter().min_by_key(|(at, _)| *at)
+        {
+            self.turn_away(io, sock);
+        }
+    }
+
+    /// Puts a reader off whose packet is not served yet, as readers have had their time.
+    fn put_off<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
+        let reads = |found: &Connected| found.client.is_in() && found.client.is_reader();
+        let Some(until) = self.readers.wait(io.now()) else { return false };
+        if !self.clients.get(&sock).is_some_and(reads) {
+            return false;
+        }
+        io.pause(sock);
+        if self.readers.put_off(sock) {
+            io.set_timer(READERS, until);
+        }
+        true
     }
 
     /// Judges a password now, or when it is its turn.
@@ -259,6 +301,7 @@ impl io::Service for Service {
             leaves_at: Some(leaves_at),
             assembly: Vec::new(),
             paused: false,
+            heard_at: io.now(),
         };
         self.clients.insert(sock, connected);
     }
@@ -281,6 +324,10 @@ impl io::Service for Service {
             }
             let whole = HEADER_BYTES + header.len;
             let Some(payload) = rest.get(HEADER_BYTES..whole) else { return taken };
+            if self.put_off(io, sock) {
+                return taken;
+            }
+            let Some(connected) = self.clients.get_mut(&sock) else { return bytes.len() };
             taken += whole;
             let goes_on = if header.is_continued() || !connected.assembly.is_empty() {
                 connected.assembly.extend_from_slice(payload);
@@ -314,6 +361,9 @@ impl io::Service for Service {
         if key == TICK {
             return self.on_tick(io);
         }
+        if key == READERS {
+            return self.readers.called().into_iter().for_each(|sock| io.resume(sock));
+        }
         let sock = Sock::from_raw(key);
         let Some(connected) = self.clients.get_mut(&sock) else { return };
         let is_over = |at: Micros| at <= io.now();
@@ -345,7 +395,11 @@ impl io::Service for Service {
 
 impl Connected {
     fn packet_bytes_max(&self) -> usize {
-        if self.client.is_in() { PACKET_BYTES_MAX } else { LOGIN_PACKET_BYTES_MAX }
+        match self.client.is_reader() {
+            _ if !self.client.is_in() => LOGIN_PACKET_BYTES_MAX,
+            true => READERS_PACKET_BYTES_MAX,
+            false => PACKET_BYTES_MAX,
+        }
     }
 }
 
@@ -368,10 +422,16 @@ impl fmt::Display for Report {
 
 /// The key of the timer that fires once a second; no socket has it.
 const TICK: u64 = u64::MAX;
+/// The key of the timer that fires when readers have waited.
+const READERS: u64 = u64::MAX - 1;
 /// How often it is looked what is due.
 const TICK_EVERY: Micros = Micros::from_ms(1000);
 /// Bytes of a packet.
 const PACKET_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a packet of a statistics account.
+const READERS_PACKET_BYTES_MAX: usize = 256 << 10;
+/// Clients of statistics accounts.
+const READERS_MAX: usize = 256;
 /// Bytes of a packet of a client that is not in.
 const LOGIN_PACKET_BYTES_MAX: usize = 64 << 10;
 /// Bytes of answers that a client may leave before it is read from again.

@@ -263,8 +263,8 @@ fn who_leaves_its_answers_is_not_asked_for_more_until_it_takes_them() {
 fn readers_who_leave_their_answers_hold_no_more_than_256_mib_together() {
     let interface = Interface::start(&[]);
     let connect = || TcpStream::connect(("127.0.0.1", interface.port())).expect("it listens");
-    let rows = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 300) \
-                SELECT zeroblob(200000) FROM x";
+    let rows = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 930) \
+                SELECT zeroblob(65000) FROM x";
     // 60 MB each, of which the system keeps some
     let readers: Vec<TcpStream> = (0..6)
         .map(|_| {
@@ -274,6 +274,8 @@ fn readers_who_leave_their_answers_hold_no_more_than_256_mib_together() {
         })
         .collect();
     assert_eq!(lines(&mut interface.admin(), "SELECT 1"), "1", "administrators are served");
+    let mut last = Raw(connect()).logged_in_as(b"stats");
+    assert_eq!(last.ask(PING, &[]), "OK", "readers have their turns in the order they came in");
     let whole = readers.into_iter().map(|reader| {
         // that of one that is let go ends early
         let (mut all, most) = (Vec::new(), 60_000_000);

@@ -35,7 +35,11 @@ impl Statements {
     }
 
     /// COM_STMT_SEND_LONG_DATA; an unknown statement is told of at its execution.
-    pub(super) fn add(&mut self, id: u32, param: u16, data: &[u8]) {
+    /// Whatever would make all of them more than `bytes_max` is not kept.
+    pub(super) fn add(&mut self, id: u32, param: u16, data: &[u8], bytes_max: usize) {
+        if self.bytes() + VALUE_BYTES + data.len() > bytes_max {
+            return;
+        }
         if let Some(kept) = self.by_id.get_mut(&id)
             && param < kept.parameters
         {
@@ -47,7 +51,26 @@ impl Statements {
     }
 }
 
+impl Statements {
+    /// What they take, in bytes.
+    fn bytes(&self) -> usize {
+        self.by_id.values().map(Kept::bytes).sum()
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        let long = self.long.values().map(|value| VALUE_BYTES + value.len()).sum::<usize>();
+        STATEMENT_BYTES + self.text.len() + usize::from(self.parameters) * PARAMETER_BYTES + long
+    }
+}
+
 impl Client {
+    /// Bytes that its prepared statements may take.
+    pub(super) fn statement_bytes_max(&self) -> usize {
+        if self.is_reader() { READERS_STATEMENT_BYTES_MAX } else { usize::MAX }
+    }
+
     /// COM_STMT_PREPARE.
     pub(super) fn prepare(&mut self, admin: &mut Admin, text: &[u8], out: &mut Vec<u8>) {
         let text = String::from_utf8_lossy(text).into_owned();
@@ -60,12 +83,17 @@ impl Client {
             Err(fault) => return self.write_fault(&fault, out),
         };
         let parameters = u16::try_from(prepared.parameters).unwrap_or(u16::MAX);
+        let kept = Kept { text, parameters, types: Vec::new(), long: BTreeMap::new() };
+        if self.statements.bytes() + kept.bytes() > self.statement_bytes_max() {
+            let message = "ProxySQL Admin Error: the prepared statements of a statistics account \
+                           may have 256 KiB; close some";
+            return self.write_fault(&AdminFault::refused(message), out);
+        }
         self.statements.last = self.statements.last.wrapping_add(1);
         let marks = vec![ColumnDef::text(b"?"); usize::from(parameters)];
         let columns = columns(&prepared.columns);
         let id = self.statements.last;
         reply::write_prepare_ok(out, &mut self.seq, self.caps, id, &marks, &columns, Status::NONE);
-        let kept = Kept { text, parameters, types: Vec::new(), long: BTreeMap::new() };
         self.statements.by_id.insert(id, kept);
     }
 
@@ -129,3 +157,11 @@ fn bytes_value(bytes: &[u8]) -> Value {
 const STATEMENTS_MAX: usize = 1024;
 /// Bytes of a value that comes in pieces.
 const LONG_BYTES_MAX: usize = 16 << 20;
+/// Bytes of texts and values of all prepared statements of a statistics account's client.
+const READERS_STATEMENT_BYTES_MAX: usize = 256 << 10;
+/// Bytes that a statement takes besides its text.
+const STATEMENT_BYTES: usize = 128;
+/// Bytes that a parameter takes.
+const PARAMETER_BYTES: usize = 8;
+/// Bytes that a value that comes in pieces takes, however short it is.
+const VALUE_BYTES: usize = 64;

@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 
 use super::variables::of_servers;
 use super::{Found, Step};
-use crate::admin::{Admin, Session};
+use crate::admin::{Admin, Role, Session};
 use crate::fault::AdminFault;
 use crate::statement::{Statement, is, literal};
 
@@ -41,10 +41,23 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
             let name = name_in(rest.get(at + 2..).unwrap_or_default());
             let end = begin + 2 + name.len();
             text.push_str(statement.text.get(copied..begin).unwrap_or_default());
-            let parameter = format!(":tidegate{}_", named.len());
-            text.push_str(&parameter);
-            let value = value_of(admin, session, name)?;
-            named.push((parameter, value, format!("@@{name}")));
+            let written = format!("@@{name}");
+            // each value is asked for once, as that takes a statement of its own
+            match named.iter().find(|(_, _, known)| *known == written) {
+                Some((parameter, ..)) => text.push_str(parameter),
+                None if session.role == Role::Reader && named.len() >= VARIABLES_MAX => {
+                    let message = format!(
+                        "ProxySQL Admin Error: a statement of a statistics account may name \
+                         {VARIABLES_MAX} variables"
+                    );
+                    return Err(AdminFault::refused(message));
+                }
+                None => {
+                    let parameter = format!(":tidegate{}_", named.len());
+                    text.push_str(&parameter);
+                    named.push((parameter, value_of(admin, session, name)?, written));
+                }
+            }
             copied = end;
             rest = statement.text.get(end..start + word.len()).unwrap_or_default();
         }
@@ -52,6 +65,9 @@ pub(super) fn find(admin: &mut Admin, session: &Session, statement: &Statement<'
     text.push_str(statement.text.get(copied..).unwrap_or_default());
     if named.is_empty() { Ok(None) } else { Ok(Some(Step::Sql { text, named, rights: None })) }
 }
+
+/// Different variables that a statement of a reader may name.
+const VARIABLES_MAX: usize = 64;
 
 /// Tables of other servers that clients look into, and what they find here.
 const FOREIGN: [(&str, &str); 3] = [

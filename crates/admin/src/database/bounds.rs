@@ -1,18 +1,21 @@
 //! What a statement of a statistics account may cost: time, and bytes of a value and of a result.
 //!
 //! Statements run on the one thread of the interface, so a reader that takes it takes it from
-//! administrators. Lengths bound what a single step of SQLite may do between two looks at the
-//! clock: searching a long text in another one takes the product of both.
+//! administrators. SQLite looks at the clock where a program jumps back, not between the functions
+//! of one expression. So lengths bound what one call takes, and `guard` how many there are:
+//! searching a text in another one takes the product of both lengths.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rusqlite::ffi::ErrorCode;
+use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::limits::Limit;
 use rusqlite::types::Value;
 
-use super::lock;
+use super::{lock, lossy, text_of};
 use crate::fault::AdminFault;
 use crate::live::Row;
 
@@ -26,6 +29,12 @@ impl Bounds {
     pub(super) fn set(connection: &mut Connection) -> Result<Self, AdminFault> {
         for (limit, most) in LIMITS {
             connection.set_limit(limit, most)?;
+        }
+        for (name, starts, ends) in TRIMS {
+            let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+            connection.create_scalar_function(name, 2, flags, move |context| {
+                trim(context, starts, ends)
+            })?;
         }
         let over_at: Arc<Mutex<Option<Instant>>> = Arc::default();
         let looked_at = Arc::clone(&over_at);
@@ -50,6 +59,12 @@ pub(super) fn is_too_much(bytes: usize) -> bool {
     bytes > RESULT_BYTES_MAX
 }
 
+/// Whether a statement has more steps than it may.
+pub(super) fn is_too_long(error: &rusqlite::Error) -> bool {
+    // that is how SQLite says it
+    error.sqlite_error_code() == Some(ErrorCode::OutOfMemory)
+}
+
 /// Leaves of each value in rows what fits.
 pub(super) fn cut(rows: &mut [Row]) {
     for value in rows.iter_mut().flatten() {
@@ -71,20 +86,41 @@ pub(super) fn fault(error: &rusqlite::Error) -> AdminFault {
     }
 }
 
+/// A text without signs of a set at its ends; SQLite's own takes the product of both lengths, for
+/// each sign anew.
+fn trim(context: &Context<'_>, starts: bool, ends: bool) -> rusqlite::Result<Option<String>> {
+    let text = |at| text_of(context.get_raw(at)).map(lossy);
+    let (Some(text), Some(set)) = (text(0), text(1)) else { return Ok(None) };
+    let set: HashSet<char> = set.chars().collect();
+    let mut left = text.as_str();
+    if starts {
+        left = left.trim_start_matches(|sign| set.contains(&sign));
+    }
+    if ends {
+        left = left.trim_end_matches(|sign| set.contains(&sign));
+    }
+    Ok(Some(left.to_owned()))
+}
+
+/// Functions with two arguments, and the ends that they trim.
+const TRIMS: [(&str, bool, bool); 3] =
+    [("trim", true, true), ("ltrim", true, false), ("rtrim", false, true)];
 /// Bounds that SQLite keeps.
-const LIMITS: [(Limit, i32); 5] = [
-    (Limit::SQLITE_LIMIT_LENGTH, 256 << 10),
+const LIMITS: [(Limit, i32); 6] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 64 << 10),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
+    // steps of a program; one without a jump back is not interrupted
+    (Limit::SQLITE_LIMIT_VDBE_OP, 10_752),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256),
     // what is attached is attached already; VACUUM INTO would attach one more
     (Limit::SQLITE_LIMIT_ATTACHED, 3),
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 /// Bytes of a value that are shown; several of them are less than a row may have.
-const SHOWN_BYTES_MAX: usize = 64 << 10;
+const SHOWN_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a result.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 /// Time of a statement.
-const STATEMENT_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const STATEMENT_LIMIT: Duration = Duration::from_secs(2);
 /// Steps of SQLite's machine between two looks at the clock.
-const STEPS_BETWEEN_LOOKS: i32 = 1000;
+const STEPS_BETWEEN_LOOKS: i32 = 100;

@@ -27,6 +27,8 @@ pub(super) struct Watch {
     read: BTreeSet<(Schema, String)>,
     written: BTreeSet<(Schema, String)>,
     refusal: Option<String>,
+    /// Calls of functions in its text.
+    calls: usize,
     registry: Registry,
 }
 
@@ -70,6 +72,7 @@ impl Watch {
         let taken = |tables: &mut BTreeSet<_>| std::mem::take(tables).into_iter().collect();
         let (read, written) = (taken(&mut self.read), taken(&mut self.written));
         self.rights = Rights::default();
+        self.calls = 0;
         (Seen { read, written }, self.refusal.take())
     }
 
@@ -101,10 +104,11 @@ impl Watch {
         {
             self.written.insert((schema, name.to_owned()));
         }
+        self.calls += usize::from(matches!(context.action, AuthAction::Function { .. }));
         let refusal = match self.rights {
             Rights::Own => None,
             Rights::Administrator => of_administrators(&self.registry, &context.action, schema),
-            Rights::Reader => of_readers(&context.action),
+            Rights::Reader => of_readers(&context.action, self.calls),
         };
         if let (AuthAction::Attach { filename }, Rights::Administrator) =
             (context.action, self.rights)
@@ -161,9 +165,19 @@ fn kept(registry: &Registry, schema: Schema, name: &str) -> Option<String> {
     Some(format!("table {found} may not be dropped or altered"))
 }
 
-/// Readers read: what is not known to do no more is refused.
-fn of_readers(action: &AuthAction<'_>) -> Option<String> {
+/// Readers read: what is not known to do no more is refused, and so is what takes long in one step.
+fn of_readers(action: &AuthAction<'_>, calls: usize) -> Option<String> {
     let reason = match action {
+        AuthAction::Function { function_name }
+            if COSTLY.iter().any(|name| name.eq_ignore_ascii_case(function_name)) =>
+        {
+            return Some(format!("function {function_name} is not allowed here"));
+        }
+        AuthAction::Function { .. } if calls > CALLS_MAX => {
+            return Some(format!(
+                "a statement of a statistics account may have {CALLS_MAX} calls of functions"
+            ));
+        }
         AuthAction::Select
         | AuthAction::Read { .. }
         | AuthAction::Function { .. }
@@ -185,3 +199,9 @@ fn schema_of(name: Option<&str>) -> Option<Schema> {
 /// What keeps the database whole.
 const PRAGMAS_KEPT: [&str; 5] =
     ["query_only", "writable_schema", "journal_mode", "synchronous", "locking_mode"];
+/// Functions of which one call takes long: hashing in thousands of rounds, and what takes the
+/// square of a length.
+const COSTLY: [&str; 4] =
+    ["caching_sha2_password", "mysql_native_password", "json_patch", "jsonb_patch"];
+/// Calls of functions in a reader's statement.
+const CALLS_MAX: usize = 64;

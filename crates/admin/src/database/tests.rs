@@ -117,9 +117,9 @@ fn a_readers_statement_takes_no_more_than_its_time_and_its_bytes() {
     assert_eq!(ask("SELECT 1"), "1", "the next one has a time of its own");
     let too_big = "ProxySQL Admin Error: string or blob too big";
     for (sql, answer) in [
-        ("SELECT length(zeroblob(262144))", "262144"),
-        ("SELECT zeroblob(262145)", too_big),
-        ("SELECT hex(zeroblob(262144))", too_big),
+        ("SELECT length(zeroblob(65536))", "65536"),
+        ("SELECT zeroblob(65537)", too_big),
+        ("SELECT hex(zeroblob(65536))", too_big),
         ("SELECT printf('%300000d', 1)", too_big),
         (
             "SELECT 'a' LIKE printf('%.*c', 257, '%')",
@@ -128,12 +128,51 @@ fn a_readers_statement_takes_no_more_than_its_time_and_its_bytes() {
     ] {
         assert_eq!(ask(sql), answer, "{sql}");
     }
-    assert_eq!(ask(&format!("{counting} SELECT zeroblob(100000) FROM x")), TOO_MUCH);
+    assert_eq!(ask(&format!("{counting} SELECT zeroblob(60000) FROM x")), TOO_MUCH);
     assert_eq!(ask(&format!("{counting} SELECT NULL FROM x LIMIT 1000")).len(), 4_999);
     let administrators = Database::administrators(None).unwrap();
     let sql = "SELECT length(hex(zeroblob(10000000)))";
     let told = text(administrators.run(sql, run(Rights::Administrator, &[]), &mut nothing));
     assert_eq!(told, "20000000");
+}
+
+#[test]
+fn no_expression_of_a_reader_takes_long_between_two_looks_at_the_clock() {
+    let database = Database::readers(None).unwrap();
+    let ask = |sql: &str| text(database.run(sql, run(Rights::Reader, &[]), &mut nothing));
+    let begin = std::time::Instant::now();
+    let sum = |term: &str, times| vec![term; times].join("+");
+    let calls = "ProxySQL Admin Error: a statement of a statistics account may have 64 calls of \
+                 functions";
+    let costly = |name: &str| format!("ProxySQL Admin Error: function {name} is not allowed here");
+    let texts = "WITH t(h, n, s) AS MATERIALIZED (SELECT replace(hex(zeroblob(18000)), '0', 'a'), \
+                 replace(hex(zeroblob(9000)), '0', 'a') || 'b', replace(hex(zeroblob(4000)), \
+                 '0', 'b') || 'a')";
+    for (sql, answer) in [
+        (format!("SELECT {}", sum("abs(1)", 64)), "64".to_owned()),
+        (format!("SELECT {}", sum("abs(1)", 65)), calls.to_owned()),
+        (format!("SELECT {}", sum("('a' LIKE 'a')", 65)), calls.to_owned()),
+        // calls that take the product of two lengths
+        (format!("{texts} SELECT {} FROM t", sum("instr(h, n)", 50)), "0".to_owned()),
+        (format!("{texts} SELECT {} FROM t", sum("length(trim(h, s))", 25)), "0".to_owned()),
+        ("SELECT caching_sha2_password('x')".to_owned(), costly("caching_sha2_password")),
+        ("SELECT Mysql_Native_Password('x')".to_owned(), costly("mysql_native_password")),
+        ("SELECT json_patch('{}', '{}')".to_owned(), costly("json_patch")),
+        (format!("SELECT {}", sum("1", 900)), "900".to_owned()),
+        (format!("SELECT 1 WHERE 1 IN ({})", vec!["?"; 8000].join(",")), TOO_LONG.to_owned()),
+    ] {
+        assert_eq!(ask(&sql), answer, "{sql}");
+    }
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    for (sql, answer) in [
+        (
+            "trim('xyabcyx', 'xy'), ltrim('éaé', 'é'), rtrim('éaé', 'é'), trim('  a ')",
+            "abc|aé|éa|a",
+        ),
+        ("trim(NULL, 'a'), trim('a', NULL), trim('a', ''), trim(121, 1)", "NULL|NULL|a|2"),
+    ] {
+        assert_eq!(ask(&format!("SELECT {sql}")), answer, "{sql}");
+    }
 }
 
 #[test]
@@ -144,7 +183,7 @@ fn long_values_are_cut_for_readers() {
         vec![vec![text("é".repeat(65_537)), text("short".to_owned())]]
     };
     let sql = "SELECT length(Variable_Name), Variable_Value FROM stats_mysql_global";
-    assert_eq!(text(database.run(sql, run(Rights::Reader, &[]), &mut long)), "32768|short");
+    assert_eq!(text(database.run(sql, run(Rights::Reader, &[]), &mut long)), "8192|short");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! sends nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 
 use io::{Addr, Micros, Sock};
@@ -53,8 +54,10 @@ pub(super) enum Turn {
 /// The passwords of an origin.
 #[derive(Default)]
 struct Judged {
-    /// How many were wrong in a row.
+    /// How many were wrong, since one was right for the name that all of them were for.
     wrong: u32,
+    /// A number of the name that all wrong ones were for; `None` when there were several.
+    name: Option<u64>,
     /// When the next one may be judged.
     next_at: Micros,
     /// Clients whose passwords wait for that.
@@ -132,17 +135,22 @@ impl Entrance {
         Some((*judged.queue.front()?, judged.next_at))
     }
 
-    /// A password was wrong: how many there were in a row.
-    pub(super) fn fail(&mut self, origin: Origin, now: Micros) -> u32 {
+    /// The password of a name was wrong: how many there were since one was right.
+    pub(super) fn fail(&mut self, origin: Origin, user: &str, now: Micros) -> u32 {
         let judged = self.judged.entry(origin).or_default();
+        let name = number_of(user);
+        judged.name = Some(name).filter(|name| judged.wrong == 0 || judged.name == Some(*name));
         judged.wrong += 1;
         judged.next_at = now + delay(judged.wrong);
         judged.wrong
     }
 
-    /// A password was right.
-    pub(super) fn succeed(&mut self, origin: Origin) {
-        if let Some(judged) = self.judged.get_mut(&origin) {
+    /// The password of a name was right: wrong ones for it alone are forgiven. Those for others are
+    /// not, or whoever has an account could guess at another one without waiting.
+    pub(super) fn succeed(&mut self, origin: Origin, user: &str) {
+        if let Some(judged) = self.judged.get_mut(&origin)
+            && judged.name == Some(number_of(user))
+        {
             (judged.wrong, judged.next_at) = (0, Micros(0));
         }
     }
@@ -171,6 +179,13 @@ impl Judged {
     fn is_over(&self, now: Micros) -> bool {
         self.queue.is_empty() && (self.wrong == 0 || now.0 > self.next_at.0 + FORGOTTEN.0)
     }
+}
+
+/// A number for a name, however long that is.
+fn number_of(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Time between the judging of a password and of the next one, after so many that were wrong.

@@ -120,6 +120,14 @@ impl Hall {
         sock
     }
 
+    /// A client that is in, by an account whose password is its name.
+    fn inside(&mut self, account: &str) -> Sock {
+        let (sock, greeting) = self.greeted();
+        self.send(sock, &credentials_of(&greeting, account, account));
+        assert_eq!(self.packet(sock).expect("an answer").first(), Some(&0), "{account} is let in");
+        sock
+    }
+
     fn is_let_in(&mut self) -> bool {
         let sock = self.guess("admin");
         self.packet(sock).expect("an answer").first() == Some(&0)
@@ -137,13 +145,17 @@ fn place() -> Addr {
 }
 
 fn credentials(greeting: &[u8], password: &str) -> Vec<u8> {
+    credentials_of(greeting, "admin", password)
+}
+
+fn credentials_of(greeting: &[u8], user: &str, password: &str) -> Vec<u8> {
     let greeting = Greeting::parse(greeting).expect("a greeting");
     let answer = native::scramble(password.as_bytes(), &greeting.scramble);
     let response = HandshakeResponse {
         caps: Caps::PROTOCOL_41.union(Caps::SECURE_CONNECTION),
         max_packet: 1 << 24,
         collation: 33,
-        user: b"admin",
+        user: user.as_bytes(),
         auth_response: &answer,
         schema: None,
         plugin: None,
@@ -255,4 +267,103 @@ fn an_early_guess_is_answered_late_whether_it_is_right_or_wrong() {
         let waited = hall.net.now() - begin;
         assert!(waited > Micros::from_ms(300), "{password}: {waited:?}");
     }
+}
+
+#[test]
+fn readers_that_fill_the_places_keep_no_administrator_out() {
+    let mut hall = Hall::new();
+    let crowd: Vec<Sock> = (0..300)
+        .map(|_| {
+            hall.run(Micros::from_ms(1));
+            hall.inside("stats")
+        })
+        .collect();
+    assert!(hall.is_let_in());
+    let left = |hall: &mut Hall, sock: &Sock| !hall.crowd.service().gone.contains(&sock.to_raw());
+    hall.run(Micros::from_ms(100));
+    let (first, last) = crowd.split_at(300 - 256);
+    assert!(first.iter().all(|sock| !left(&mut hall, sock)), "who was silent for longest");
+    assert!(last.iter().all(|sock| left(&mut hall, sock)));
+    for sock in first {
+        assert_eq!(hall.error(*sock), 1040);
+    }
+}
+
+#[test]
+fn an_administrator_waits_for_one_statement_of_a_reader_not_for_all_that_it_sent() {
+    const SPIN: &[u8] = b"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) \
+                          SELECT count(*) FROM x";
+    let mut hall = Hall::new();
+    let (reader, administrator) = (hall.inside("stats"), hall.inside("admin"));
+    let mut packets = Vec::new();
+    for _ in 0..3 {
+        command::write(&mut packets, 3, SPIN);
+    }
+    hall.send(reader, &packets);
+    let mut ping = Vec::new();
+    command::write(&mut ping, 0x0e, &[]);
+    hall.send(administrator, &ping);
+    hall.packet(administrator).expect("an answer");
+    assert_eq!(hall.error(reader), 3024);
+    hall.run(Micros::from_ms(1_000));
+    let heard = hall.crowd.service().heard[&reader.to_raw()].len();
+    assert_eq!(heard, 0, "the second has not run yet");
+    hall.send(administrator, &ping);
+    hall.packet(administrator).expect("an answer, at once");
+    for _ in 0..2 {
+        assert_eq!(hall.error(reader), 3024, "its turn comes");
+    }
+    let mut several = Vec::new();
+    command::write(&mut several, 0x1b, &[0, 0]);
+    let text = [SPIN, b";", SPIN, b";", SPIN].concat();
+    command::write(&mut several, 3, &text);
+    hall.send(reader, &several);
+    hall.packet(reader).expect("an answer");
+    assert_eq!(hall.error(reader), 3024, "they have one time, not three");
+}
+
+#[test]
+fn what_readers_send_and_prepare_has_bounds() {
+    let mut hall = Hall::new();
+    let reader = hall.inside("stats");
+    let ask = |hall: &mut Hall, first: u8, body: &[u8]| {
+        let mut packet = Vec::new();
+        command::write(&mut packet, first, body);
+        hall.send(reader, &packet);
+        hall.packet(reader)
+    };
+    let text = [b"SHOW PROMETHEUS METRICS /*".as_slice(), &[b'x'; 100 << 10], b"*/"].concat();
+    let answers = [(); 3].map(|()| ask(&mut hall, 0x16, &text).expect("an answer"));
+    assert_eq!(answers.map(|answer| ErrPacket::is(&answer)), [false, false, true]);
+    let mut hall = Hall::new();
+    let reader = hall.inside("stats");
+    hall.send(reader, &[1, 0, 4, 0]);
+    assert_eq!(hall.error(reader), 1153, "256 KiB");
+    let administrator = hall.inside("admin");
+    hall.send(administrator, &[1, 0, 4, 0]);
+    hall.run(Micros::from_ms(100));
+    assert!(!hall.crowd.service().gone.contains(&administrator.to_raw()));
+}
+
+#[test]
+fn a_variable_that_is_named_often_is_asked_for_once_and_readers_name_few() {
+    let answer = |sql: &str| {
+        let mut hall = Hall::new();
+        let reader = hall.inside("stats");
+        let mut packet = Vec::new();
+        command::write(&mut packet, 3, sql.as_bytes());
+        hall.send(reader, &packet);
+        hall.packet(reader).expect("an answer")
+    };
+    let names: Vec<String> =
+        engine::vars::all().map(engine::vars::Variable::full_name).take(65).collect();
+    let named = |count: usize| format!("SELECT @@{} = 1", names[..count].join(" = @@"));
+    assert!(!ErrPacket::is(&answer(&named(64))));
+    let refused = answer(&named(65));
+    let refused = String::from_utf8_lossy(&refused);
+    assert!(refused.contains("may name 64 variables"), "{refused}");
+    let began = Instant::now();
+    let often = format!("SELECT 1 WHERE 1 IN ({})", vec!["@@mysql-threads"; 2000].join(","));
+    assert!(!ErrPacket::is(&answer(&often)));
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
 }

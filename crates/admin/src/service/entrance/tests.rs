@@ -20,7 +20,7 @@ fn each_wrong_password_puts_off_the_next_one_longer_and_a_right_one_ends_that() 
     assert_eq!(entrance.on_password(sock(0), origin, now), Turn::Now);
     let mut waits = Vec::new();
     for times in 1..=10 {
-        assert_eq!(entrance.fail(origin, now), times);
+        assert_eq!(entrance.fail(origin, "admin", now), times);
         let number = sock(times.into());
         assert_eq!(entrance.on_password(number, origin, now), Turn::Later);
         let (next, at) = entrance.next(origin).expect("it waits");
@@ -30,16 +30,36 @@ fn each_wrong_password_puts_off_the_next_one_longer_and_a_right_one_ends_that() 
         now = at;
     }
     assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
-    entrance.fail(origin, now);
+    entrance.fail(origin, "admin", now);
     assert_eq!(entrance.on_password(sock(11), ip("192.0.2.2"), now), Turn::Now, "others");
-    entrance.succeed(origin);
+    entrance.succeed(origin, "admin");
     assert_eq!(entrance.on_password(sock(12), origin, now), Turn::Now);
+}
+
+#[test]
+fn an_account_of_ones_own_does_not_help_to_guess_at_others() {
+    let (mut entrance, origin) = (Entrance::default(), ip("192.0.2.1"));
+    let mut now = NOW;
+    for times in 1..=10 {
+        assert_eq!(entrance.fail(origin, "admin", now), times, "a right one forgave others");
+        now = entrance.judged[&origin].next_at;
+        assert_eq!(entrance.on_password(sock(1), origin, now), Turn::Now);
+        entrance.succeed(origin, "viewer");
+    }
+    entrance.fail(origin, "viewer", now);
+    entrance.succeed(origin, "viewer");
+    assert_eq!(entrance.fail(origin, "admin", now), 12, "for two names, and one was right");
+    entrance.judged.clear();
+    entrance.fail(origin, "admin", now);
+    entrance.succeed(origin, "admin");
+    assert_eq!(entrance.fail(origin, "viewer", now), 1);
+    assert_eq!(entrance.fail(origin, "admin", now), 2);
 }
 
 #[test]
 fn passwords_of_one_address_are_judged_one_at_a_time_and_who_is_gone_has_no_turn() {
     let (mut entrance, origin) = (Entrance::default(), ip("192.0.2.1"));
-    entrance.fail(origin, NOW);
+    entrance.fail(origin, "admin", NOW);
     let turns: Vec<Turn> =
         (1..=9).map(|number| entrance.on_password(sock(number), origin, NOW)).collect();
     // after 50, 150, 350, 750, 1550, 3150 and 6350 ms; the next would be after 11.35 s
@@ -52,7 +72,7 @@ fn passwords_of_one_address_are_judged_one_at_a_time_and_who_is_gone_has_no_turn
     assert_eq!(entrance.next(origin), Some((sock(7), NOW + Micros::from_ms(50))));
     assert_eq!(entrance.on_password(sock(8), origin, NOW), Turn::Later);
     entrance.leave(sock(7), origin);
-    entrance.succeed(origin);
+    entrance.succeed(origin, "admin");
     assert_eq!(entrance.next(origin), Some((sock(8), Micros(0))), "it need not wait any more");
 }
 
@@ -72,7 +92,7 @@ fn a_network_of_ipv6_is_one_and_so_is_an_address_of_ipv4_however_it_is_written()
 #[test]
 fn wrong_passwords_are_forgotten_after_a_while() {
     let (mut entrance, origin) = (Entrance::default(), ip("192.0.2.1"));
-    entrance.fail(origin, NOW);
+    entrance.fail(origin, "admin", NOW);
     let later = NOW + Micros::from_ms(50) + FORGOTTEN;
     entrance.on_password(sock(1), ip("192.0.2.2"), later);
     assert!(entrance.judged.contains_key(&origin));
@@ -80,7 +100,7 @@ fn wrong_passwords_are_forgotten_after_a_while() {
     assert!(!entrance.judged.contains_key(&origin));
     for number in 0..5000 {
         let origin = Origin::Ip(IpAddr::V4(number.into()));
-        entrance.fail(origin, NOW);
+        entrance.fail(origin, "admin", NOW);
         entrance.on_password(sock(number.into()), ip("192.0.2.2"), NOW);
     }
     assert!(entrance.judged.len() < ORIGINS_MAX);
