@@ -119,6 +119,24 @@ fn a_right_password_waits_its_turn_and_other_names_do_not_wait() {
 }
 
 #[test]
+fn who_hangs_up_when_asked_for_the_password_itself_has_tried_too() {
+    for name in ["sue", "nobody of that form"] {
+        let mut hall = hall();
+        let mut asked = 0;
+        for _ in 0..20 * ADDRESSES {
+            let sock = show(&mut hall, name, SHA2, b"wrong");
+            asked += usize::from(hall.packet(sock).expect("answered").0 == [1, 4]);
+            hall.close(sock);
+        }
+        assert!(name != "sue" || asked == 20 * ADDRESSES, "{asked}");
+        assert_eq!(hall.counters().logins_held_up, 0, "{name}");
+        let sock = show(&mut hall, name, SHA2, b"wrong");
+        hall.packet(sock).expect("answered, late");
+        assert_eq!(hall.counters().logins_held_up, 1, "{name}");
+    }
+}
+
+#[test]
 fn a_login_that_is_not_looked_at_in_time_is_told_so() {
     let mut hall = hall();
     let all = 60 * ADDRESSES;

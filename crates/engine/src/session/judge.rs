@@ -55,10 +55,8 @@ impl std::fmt::Debug for Shown<'_> {
 enum Worth {
     Right,
     Wrong,
-    /// The password itself has to be shown: this was compared with the one that is known, if any.
-    Unknown {
-        compared: bool,
-    },
+    /// The password itself has to be shown, whether this was compared with a known one or not.
+    Unknown,
 }
 
 impl Proxy {
@@ -110,7 +108,11 @@ impl Proxy {
     /// Looks at what was shown, or lets it wait for its turn.
     fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
         let Some((who, limits)) = self.guesser(id, &login) else { return };
-        match self.offer.guesses.begin(who, self.now_us, limits) {
+        let begun = match login.has_place {
+            true => Ok(()),
+            false => self.offer.guesses.begin(who, self.now_us, limits),
+        };
+        match begun {
             Ok(()) => self.weigh(id, login, &shown, (who, limits)),
             Err(wait_us) => {
                 // not for all who wait at the same moment
@@ -162,17 +164,20 @@ impl Proxy {
             Shown::Response(response) => worth_of_response(&login, form, response),
             Shown::Password(clear) => worth_of_clear(&login, form, clear),
         };
-        if matches!(worth, Worth::Right | Worth::Unknown { compared: false }) {
-            self.offer.guesses.give_back(who, limits);
-        }
         match worth {
-            Worth::Right => self.accept_login(id, login),
+            Worth::Right => {
+                self.offer.guesses.give_back(who, limits);
+                self.accept_login(id, login);
+            }
             Worth::Wrong => self.deny(id, &login),
-            Worth::Unknown { .. } => self.ask_for_password(id, login),
+            Worth::Unknown => self.ask_for_password(id, login),
         }
     }
 
+    /// The place of the try stays taken: given back where nothing is known to compare with, it
+    /// would tell names that have logged in from those that have not or do not exist.
     fn ask_for_password(&mut self, id: SessionId, mut login: Box<Login>) {
+        login.has_place = true;
         let seq = &mut login.seq;
         let end = End::Client(id);
         self.orders.send(end, |out| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]));
@@ -210,7 +215,7 @@ fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
         Some(clear) if sha2::verify_fast(response, &login.scramble, clear) => Worth::Right,
         _ if form == Form::Clear => Worth::Wrong,
         // MySQL does the same: what is known may be out of date
-        _ => Worth::Unknown { compared: clear.is_some() },
+        _ => Worth::Unknown,
     }
 }
 

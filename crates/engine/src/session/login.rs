@@ -53,6 +53,8 @@ pub(crate) struct Login {
     pub(super) with_password: bool,
     pub(super) plugin: Plugin,
     pub(super) expect: Expect,
+    /// It has taken a place for one try, which is for the password that it is asked for.
+    pub(super) has_place: bool,
     pub(super) seq: u8,
 }
 
@@ -165,6 +167,7 @@ impl Proxy {
             with_password: says_something(response.auth_response),
             plugin,
             expect: Expect::Response,
+            has_place: false,
             seq,
         };
         let auth = response.auth_response.to_vec();
@@ -214,6 +217,7 @@ impl Proxy {
             with_password: says_something(request.auth_response),
             plugin: Plugin::Other,
             expect: Expect::Response,
+            has_place: false,
             seq: 1,
         };
         self.clear_all(id, false);
