@@ -100,5 +100,6 @@ fn query(text: &[u8]) -> Query<'_> {
         execute: false,
         annotations: true,
         modes: Default::default(),
+        modes_known: true,
     }
 }

@@ -97,6 +97,16 @@ impl Holds {
             | Self::CONNECTION_ID.0,
     );
 
+    /// Reasons for which the session may have settings that nobody was told of, so that its texts
+    /// may be read in another way: by what a `SET` computes, or a text that a statement ran.
+    pub const UNTOLD_SETTINGS: Self = Self(
+        Self::SET.0
+            | Self::TEXT_PREPARE.0
+            | Self::PROCEDURE.0
+            | Self::NOT_UNDERSTOOD.0
+            | Self::STATE_CHANGE.0,
+    );
+
     /// Reasons that end with the next statement.
     pub const UNTIL_NEXT: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0);
 

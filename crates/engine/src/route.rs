@@ -45,6 +45,8 @@ pub struct Query<'a> {
     pub annotations: bool,
     /// How its server reads the text.
     pub modes: Modes,
+    /// Whether that is certain: no statement of the session may have changed it unseen.
+    pub modes_known: bool,
 }
 
 /// Everything that was decided about a query before it is placed.
@@ -209,7 +211,8 @@ impl QueryProcessor {
             execute: query.execute,
             random: next_random(&mut self.random),
         };
-        let reading = self.forms.reading(snapshot, &mut self.rules, &input, query.modes);
+        let modes = (query.modes, query.modes_known);
+        let reading = self.forms.reading(snapshot, &mut self.rules, &input, modes);
         let form;
         let seen = match reading {
             Reading::AsRun => {

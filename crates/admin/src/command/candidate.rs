@@ -54,6 +54,7 @@ fn candidate(admin: &mut Admin, session: &mut Session) -> Outcome {
             execute: false,
             annotations: true,
             modes: sql::Modes::default(),
+            modes_known: true,
         };
         comparison.compare(&query, row.totals.count);
     }

@@ -231,6 +231,7 @@ pub fn query_of(request: &Request) -> Query<'_> {
         execute: false,
         annotations: true,
         modes: sql::Modes::default(),
+        modes_known: true,
     }
 }
 

@@ -1,7 +1,8 @@
 //! In which form rules look at a text: a text may be written so that it reads differently to its
 //! digest than to a server, and no rule that answers may be passed by that.
 
-use sql::{DigestOptions, Digester, Modes, Versions};
+use memchr::{memchr, memchr2};
+use sql::{DigestOptions, Digester, Effects, Modes, Versions};
 
 use super::Uncounted;
 use crate::rules::{DigestRef, RuleInput, RuleScratch};
@@ -17,6 +18,21 @@ pub(super) enum Reading {
     AsRun,
     /// It has too many forms, and rules may answer some.
     Uncertain,
+}
+
+/// Whether all of a text is read in the modes that it begins in: one of several statements may set
+/// them for those behind it.
+fn stay(text: &[u8], modes: Modes) -> bool {
+    let is_several = || sql::facts_in(text, modes).effects.intersects(Effects::MULTI_STATEMENT);
+    memchr(b';', text).is_none() || !is_several()
+}
+
+/// Every way in which a text may be read; with wide characters is also without them where that
+/// makes a difference.
+const ANY_MODES: [Modes; 4] = [of(false, false), of(false, true), of(true, false), of(true, true)];
+
+const fn of(no_backslash_escapes: bool, ansi_quotes: bool) -> Modes {
+    Modes { no_backslash_escapes, ansi_quotes, wide: true }
 }
 
 /// What a client is told whose text has too many forms.
@@ -37,11 +53,11 @@ impl Forms {
         snapshot: &Snapshot,
         scratch: &mut RuleScratch,
         input: &RuleInput<'_>,
-        modes: Modes,
+        (modes, modes_known): (Modes, bool),
     ) -> Reading {
         match input.digest {
             Some(known) if snapshot.rules.may_answer(input.username) => {
-                self.reading_by(snapshot, scratch, input, (known, modes))
+                self.reading_by(snapshot, scratch, input, (known, modes, modes_known))
             }
             _ => Reading::AsWritten,
         }
@@ -54,16 +70,20 @@ impl Forms {
         snapshot: &Snapshot,
         scratch: &mut RuleScratch,
         input: &RuleInput<'_>,
-        (known, modes): (DigestRef<'_>, Modes),
+        (known, modes, modes_known): (DigestRef<'_>, Modes, bool),
     ) -> Reading {
-        if !sql::may_deceive(input.text, known.omitted, modes) {
+        let text = input.text;
+        let modes_matter = || memchr2(b'"', b'\\', text).is_some() || !text.is_ascii();
+        let any_modes = modes_matter() && !(modes_known && stay(text, modes));
+        if !any_modes && !sql::may_deceive(text, known.omitted, modes) {
             return Reading::AsWritten;
         }
-        let Some(versions) = Versions::named_in(input.text) else { return Reading::Uncertain };
-        for version in versions.iter() {
+        let Some(versions) = Versions::named_in(text) else { return Reading::Uncertain };
+        let all = if any_modes { ANY_MODES.as_slice() } else { &[modes] };
+        for (version, modes) in versions.iter().flat_map(|v| all.iter().map(move |m| (v, *m))) {
             let mut reads = Some(modes);
             while let Some(modes) = reads.take() {
-                let ambiguous = sql::as_run(input.text, modes, version, &mut self.text);
+                let ambiguous = sql::as_run(text, modes, version, &mut self.text);
                 // half a character, or one of its own
                 reads = (ambiguous && modes.wide).then_some(Modes { wide: false, ..modes });
                 let form = self.form_of(input, &snapshot.vars);

@@ -18,6 +18,7 @@ fn query(text: &str) -> Query<'_> {
         execute: false,
         annotations: true,
         modes: sql::Modes::default(),
+        modes_known: true,
     }
 }
 
@@ -331,6 +332,36 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
     assert_eq!(processor.hits(), [3], "each counts once");
     let raw = Digester::new().digest(b"\x0bDELETE FROM t", &sql::DigestOptions::default()).hash;
     assert_eq!(processor.route(&snapshot, &query("\u{b}DELETE FROM t")).digest, Some(raw));
+}
+
+#[test]
+fn where_it_is_not_certain_how_a_text_is_read_it_is_answered_for_every_way() {
+    let refuse = RuleRow {
+        rule_id: 1,
+        active: 1,
+        match_digest: Some("ledger".into()),
+        error_msg: Some("no".into()),
+        ..RuleRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let refused = Some(Answer::Error("no".into()));
+    for text in [
+        "SELECT '\\', count(*) FROM ledger -- '",
+        "SELECT 1 AS \"a\\\", count(*) FROM ledger -- \"",
+        // half a character of gbk, where it is one
+        "SELECT '\u{3bf}\\', count(*) FROM ledger -- '",
+    ] {
+        assert_eq!(answer(&query(text)), None, "{text}");
+        assert_eq!(answer(&Query { modes_known: false, ..query(text) }), refused, "{text}");
+        let behind = format!("SET sql_mode = 'x'; {text}");
+        assert_eq!(answer(&query(&behind)), refused, "{text}");
+    }
+    for text in ["SELECT '\\'; \"' FROM t", "SELECT 'ledger'", "SELECT \"a;\\\\b\", 'é' -- ledger"]
+    {
+        assert_eq!(answer(&query(text)), None, "{text}");
+        assert_eq!(answer(&Query { modes_known: false, ..query(text) }), None, "{text}");
+    }
 }
 
 #[test]

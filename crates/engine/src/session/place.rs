@@ -173,6 +173,7 @@ fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
         annotations: !session.is_mirror()
             && session.account.as_ref().is_none_or(|account| account.annotations),
         modes: session.want.modes(),
+        modes_known: session.held_for(Holds::UNTOLD_SETTINGS).is_none(),
     }
 }
 
