@@ -90,6 +90,20 @@ fn a_read_with_more_behind_it_runs_where_writes_do() {
 }
 
 #[test]
+fn what_asks_about_a_read_and_writes_runs_where_writes_do() {
+    let simulator = Simulator::new();
+    let mut room = Room::open(&simulator, |_| ());
+    let number = 99;
+    let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=refuse";
+    let failing = format!("SELECT /*s1 q{number} {words} r=1 w=0 n=1 wa=0*/ none FROM t");
+    let error = room.hall.ask(room.sock, &failing);
+    assert_eq!(error.first(), Some(&0xff));
+    assert_eq!(room.run("DELETE FROM t; SHOW WARNINGS"), Primary);
+    assert_eq!(room.run("SELECT SQL_CALC_FOUND_ROWS v FROM t"), Reader);
+    assert_eq!(room.run("DELETE FROM t WHERE v = FOUND_ROWS()"), Primary);
+}
+
+#[test]
 fn with_autocommit_off_whatever_opens_a_transaction_runs_where_writes_do() {
     let simulator = Simulator::new();
     let texts = [

@@ -175,6 +175,16 @@ fn a_server_that_ends_what_it_was_told_to_keeps_its_connection() {
 }
 
 #[test]
+fn a_login_that_meets_no_server_is_none_that_failed() {
+    let mut hall = hall(|draft| draft.servers.iter_mut().for_each(|row| row.max_connections = 0));
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    assert_eq!(hall.counters().checkouts_failed, 0);
+    hall.query(sock, &text("SELECT v FROM t", "rows", "0 op=0"));
+    assert_eq!(hall.error(sock), Some(9001));
+    assert_eq!(hall.counters().checkouts_failed, 1);
+}
+
+#[test]
 fn who_waits_for_a_connection_in_vain_is_told_after_a_while() {
     let mut hall = hall(|draft| {
         set(draft, &[("mysql-connect_timeout_server_max", "1500")]);

@@ -33,6 +33,7 @@ impl std::fmt::Debug for Definitions {
 
 impl Definitions {
     /// A number that is another one after a definition.
+    #[inline]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
@@ -62,6 +63,7 @@ impl Definitions {
     }
 
     /// The latest definition that may have been of anything.
+    #[inline]
     pub(super) fn latest_of_anything(&self) -> u64 {
         self.anything.load(Ordering::Relaxed)
     }

@@ -228,12 +228,14 @@ impl Known {
 
     /// The state of what is known; `None` where anything may have been defined since, or it was
     /// never read: then everything may run anything.
+    #[inline]
     pub fn epoch(&self, definitions: &Definitions) -> Option<u64> {
         let is_current = self.epoch != 0 && definitions.latest_of_anything() <= self.read;
         is_current.then_some(self.epoch)
     }
 
     /// Whether something was defined since this was asked last.
+    #[inline]
     fn is_behind(&self, definitions: &Definitions) -> bool {
         self.epoch != 0 && self.seen != definitions.count()
     }
@@ -479,6 +481,7 @@ impl Catalogs {
     }
 
     /// The state of what one of them knows, with what was defined up to now.
+    #[inline]
     pub fn epoch(&mut self, id: CatalogId, definitions: &Definitions) -> Option<u64> {
         let known = self.list.get_mut(id.0)?;
         if known.is_behind(definitions) {

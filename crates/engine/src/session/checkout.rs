@@ -432,8 +432,11 @@ impl Proxy {
         self.give_up(id, &waiting.job, error);
     }
 
-    /// The command cannot be served: the client is told why.
+    /// The command cannot be served: the client is told why. A login goes on without a server.
     pub(crate) fn give_up(&mut self, id: SessionId, job: &Job, error: SqlError) {
+        if job.what == What::LoginSchema {
+            return self.fail_job(id, job, &error);
+        }
         self.stats.checkouts_failed += 1;
         if let Some(session) = self.sessions.get(id)
             && !session.is_mirror()

@@ -190,9 +190,8 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     ];
     for (effect, hold) in about_the_last {
         // what changes data does so where it is meant to
-        let is_safe = hold != Holds::LAST_INSERT_ID || !placing.conduct.changes();
-        if is_safe
-            && placing.conduct.effects.intersects(effect)
+        if placing.conduct.effects.intersects(effect)
+            && !placing.conduct.changes()
             && let Some(held) = session.held_for(hold)
         {
             return Place::Lane(held.lane);

@@ -112,6 +112,7 @@ impl Session {
     }
 
     /// A lane is kept no more.
+    #[inline]
     pub(crate) fn forget_calls(&mut self, lane: LaneId) {
         if !self.calls.is_empty() {
             self.calls.retain(|calls| calls.lane != lane);

@@ -255,7 +255,15 @@ impl Proxy {
     }
 
     /// A lane came to the pool: one that is due may be read.
+    #[inline]
     pub(crate) fn survey_waiting(&mut self) {
+        if !self.surveys.waiting.is_empty() {
+            self.survey_each_waiting();
+        }
+    }
+
+    #[cold]
+    fn survey_each_waiting(&mut self) {
         let waiting: Vec<_> = self.surveys.waiting.iter().map(|it| it.catalog).collect();
         waiting.into_iter().for_each(|id| self.survey(id));
     }

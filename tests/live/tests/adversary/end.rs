@@ -42,6 +42,8 @@ struct Batch {
     shapes: Vec<Shape>,
     /// The text that an answer prepares.
     prepares: BTreeMap<usize, String>,
+    /// The last answer that is a reset's.
+    resets_at: Option<usize>,
 }
 
 /// What the last packet of a result says: another one follows.
@@ -121,6 +123,7 @@ impl End {
             Line::Schema(name) => batch.push(Shape::Simple, &[b"\x02", name.as_bytes()]),
             Line::Reset => {
                 self.prepared.clear();
+                batch.resets_at = Some(batch.shapes.len());
                 batch.push(Shape::Simple, &[b"\x1f"]);
             }
             Line::Execute(text, values) => {
@@ -141,7 +144,10 @@ impl End {
                 && packet.first() == Some(&0)
             {
                 let id = packet.get_mut(1..5).context("the id of a statement")?;
-                self.prepared.insert(text.clone(), id[..].try_into()?);
+                // a reset in the same send has ended it
+                if batch.resets_at.is_none_or(|reset| reset < at) {
+                    self.prepared.insert(text.clone(), id[..].try_into()?);
+                }
                 // each side counts by itself
                 id.fill(0);
             }
