@@ -18,6 +18,10 @@ pub enum Full {
 
 /// Takes what one more connection needs, where an account may have `most` to each server.
 pub fn take_permits(server: &Server, account: &Account, most: u32) -> Result<(), Full> {
+    // most servers that have none to give are found so, at no cost to the account
+    if most == u32::MAX && server.gauge.used() >= server.max_connections {
+        return Err(Full::Server);
+    }
     if !account.backends.take(server.index, most) {
         return Err(Full::Account);
     }

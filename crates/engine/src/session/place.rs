@@ -157,8 +157,8 @@ fn route_wide(processor: &mut QueryProcessor, snapshot: &Snapshot, query: &Query
     processor.route(snapshot, &Query { digest, ..*query })
 }
 
-/// A query of a session with this text.
-#[inline]
+/// A query of a session with this text; in line, since it is made for each statement.
+#[inline(always)]
 fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
     Query {
         username: session.user().as_bytes(),

@@ -152,12 +152,11 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
         lane.shared.closing = None;
+        lane.times.used_us = self.now_us;
+        let hostgroup = lane.server.hostgroup;
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
         }
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
-        lane.times.used_us = self.now_us;
-        let hostgroup = lane.server.hostgroup;
         let Some(lane) = self.lanes.get(lane_id) else { return };
         if self.is_surplus(lane) || lane.marks.unsure || !lane.may_be_passed_on() {
             self.drop_lane(lane_id);
