@@ -5,7 +5,7 @@
 
 use crate::Modes;
 use crate::cursor::Cursor;
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 
 /// An `INSERT` or `REPLACE` that is understood.
 #[derive(Clone, Debug)]
@@ -38,7 +38,9 @@ pub enum Given {
     Nothing,
     /// A number other than 0, written out in digits.
     Number,
-    /// `NULL`, `DEFAULT`, 0, an expression, a parameter, what a query yields.
+    /// `NULL` or `DEFAULT`.
+    Null,
+    /// 0, an expression, a parameter, what a query yields; or one row this and another one that.
     Anything,
 }
 
@@ -150,14 +152,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes past one value, up to a comma, a closing parenthesis or one of these words.
     fn given(&mut self, ends: &[&[u8]]) -> Given {
-        let mut is_number = self.token.is_some_and(|token| {
-            let text = match token.kind {
-                TokenKind::Number => self.lexer.slice(token),
-                TokenKind::Text if self.lexer.is_closed(token) => self.lexer.unquoted(token),
-                _ => b"",
-            };
-            text.iter().all(u8::is_ascii_digit) && text.iter().any(|digit| *digit != b'0')
-        });
+        let given = self.token.map_or(Given::Anything, |token| self.given_by(token));
         let (mut depth, mut tokens) = (0_usize, 0_usize);
         while let Some(token) = self.token {
             match token.kind {
@@ -175,12 +170,28 @@ impl<'a> Cursor<'a> {
             tokens += 1;
             self.advance();
         }
-        is_number &= tokens == 1;
+        if tokens == 1 { given } else { Given::Anything }
+    }
+
+    fn given_by(&self, token: Token) -> Given {
+        let text = match token.kind {
+            TokenKind::Word | TokenKind::Number => self.lexer.slice(token),
+            TokenKind::Text if self.lexer.is_closed(token) => self.lexer.unquoted(token),
+            _ => return Given::Anything,
+        };
+        let is_null =
+            |word: &[u8]| token.kind == TokenKind::Word && text.eq_ignore_ascii_case(word);
+        if is_null(b"NULL") || is_null(b"DEFAULT") {
+            return Given::Null;
+        }
+        let is_number =
+            text.iter().all(u8::is_ascii_digit) && text.iter().any(|digit| *digit != b'0');
         if is_number { Given::Number } else { Given::Anything }
     }
 
     /// What rows give that begin here, for the value at a place.
     fn given_at(mut self, place: usize) -> Given {
+        let mut of_all = None;
         loop {
             if !self.take_punct(b'(') {
                 return Given::Anything;
@@ -195,11 +206,12 @@ impl<'a> Cursor<'a> {
                     break;
                 }
             }
-            if given != Given::Number || !self.take_punct(b')') {
+            let is_alike = *of_all.get_or_insert(given) == given;
+            if !is_alike || !self.take_punct(b')') {
                 return Given::Anything;
             }
             if !self.take_punct(b',') {
-                return Given::Number;
+                return given;
             }
         }
     }
@@ -249,7 +261,7 @@ mod tests {
 
     #[test]
     fn tells_what_is_given_for_a_column() {
-        use Given::{Anything, Nothing, Number};
+        use Given::{Anything, Nothing, Null, Number};
         for (text, expected) in [
             ("INSERT INTO t (a) VALUES (1)", Some((Nothing, false, true))),
             ("insert ignore t(`a`, b) value (1, 2), (3, 4)", Some((Nothing, false, false))),
@@ -257,7 +269,10 @@ mod tests {
             ("INSERT INTO s.t (a, t.`ID`) VALUES ('x', '5');", Some((Number, false, true))),
             ("REPLACE t (a, id) VALUES ((1), 5), (f(2, 3), 6)", Some((Number, false, false))),
             ("INSERT INTO t (id, a) VALUES (5, 'x'), (NULL, 'y')", Some((Anything, false, false))),
-            ("INSERT INTO t (id, a) VALUES (DEFAULT, 'x')", Some((Anything, false, true))),
+            ("INSERT INTO t (id, a) VALUES (DEFAULT, 'x')", Some((Null, false, true))),
+            ("INSERT INTO t (a, id) VALUES (1, null), (2, NULL)", Some((Null, false, false))),
+            ("INSERT INTO t (id, a) VALUES (DEFAULT(id), 'x')", Some((Anything, false, true))),
+            ("INSERT INTO t SET id = NULL, a = 1", Some((Null, false, true))),
             ("INSERT INTO t (id, a) VALUES (0, 'x')", Some((Anything, false, true))),
             ("INSERT INTO t (id, a) VALUES (0.4, 'x')", Some((Anything, false, true))),
             ("INSERT INTO t (id, a) VALUES (-5, 'x')", Some((Anything, false, true))),

@@ -136,8 +136,14 @@ fn frameworks_share(flavour: Flavour, what: &str) {
         let held_for = statistics["held_for"].as_object().expect("reasons");
         let reasons = held_for.iter().filter(|(_, times)| times.as_u64() != Some(0));
         let reasons = reasons.map(|(reason, _)| reason.as_str());
-        let reasons: Vec<&str> = reasons.filter(|reason| *reason != "has_warnings").collect();
         let expected: Vec<&str> = framework.reasons(flavour).collect();
+        // until tables were read, servers are asked for the ids of new rows
+        let passes = |reason: &&str| match *reason {
+            "has_warnings" => true,
+            "last_insert_id" => !expected.contains(reason),
+            _ => false,
+        };
+        let reasons: Vec<&str> = reasons.filter(|reason| !passes(reason)).collect();
         if reasons != expected {
             wrong.push(format!("{name} keeps connections for {reasons:?}: {held_for:?}"));
         }

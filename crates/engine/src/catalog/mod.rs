@@ -263,7 +263,7 @@ impl Known {
             Naming::Defines => reached.known = Effects::DEFINES,
             _ => {}
         }
-        if self.insert_id(asked, definitions, Given::Anything) != InsertId::Told {
+        if self.insert_id(asked, definitions, false) != InsertId::Told {
             reached.known.insert(Effects::GIVES_INSERT_ID);
         }
         let names_unknown = asked.naming.is_of_rows();
@@ -324,12 +324,13 @@ impl Known {
         Ok(Some(all))
     }
 
-    /// What the last insert id is after a text, where all its rows give a number as `numbers` says.
+    /// What the last insert id is after a text; without `by_values` after all texts that differ from
+    /// it by values alone.
     pub fn insert_id(
         &self,
         asked: &Asked<'_>,
         definitions: &Definitions,
-        numbers: Given,
+        by_values: bool,
     ) -> InsertId {
         match asked.naming {
             Naming::Inserts => {}
@@ -348,16 +349,13 @@ impl Known {
             None if self.catalog.relations.contains_key(&table) => return InsertId::Told,
             None => return InsertId::Asked,
         };
-        let given = match insert.gives(|name| columns.contains(&key(name))) {
-            Given::Number => numbers,
-            given => given,
-        };
-        match given {
+        match insert.gives(|name| columns.contains(&key(name))) {
+            Given::Number | Given::Null if !by_values => InsertId::Asked,
             Given::Number => InsertId::Kept,
             Given::Anything => InsertId::Asked,
-            Given::Nothing if !insert.updates => InsertId::Told,
-            Given::Nothing if insert.is_one_row => InsertId::ByRows,
-            Given::Nothing => InsertId::Asked,
+            Given::Nothing | Given::Null if !insert.updates => InsertId::Told,
+            Given::Nothing | Given::Null if insert.is_one_row => InsertId::ByRows,
+            Given::Nothing | Given::Null => InsertId::Asked,
         }
     }
 

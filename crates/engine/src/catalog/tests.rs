@@ -224,7 +224,8 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
         ("INSERT INTO t VALUES (5)", Told, Told),
         ("INSERT INTO counted (a) VALUES (1), (2)", Told, Told),
         ("REPLACE counted (id, a) VALUES (5, 1)", Kept, Asked),
-        ("INSERT INTO counted (id, a) VALUES (NULL, 1)", Asked, Asked),
+        ("INSERT INTO counted (id, a) VALUES (NULL, 1)", Told, Asked),
+        ("INSERT INTO counted (id, a) VALUES (DEFAULT, 1), (6, 1)", Asked, Asked),
         ("INSERT INTO counted VALUES (5, 1)", Asked, Asked),
         (&format!("INSERT INTO counted (a) VALUES (1) {updates}"), ByRows, ByRows),
         (&format!("INSERT INTO counted (a) VALUES (1), (2) {updates}"), Asked, Asked),
@@ -240,9 +241,9 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
     for (text, expected, by_digest) in table {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
         let asked = super::Asked::new(text.as_bytes(), (Modes::default(), naming));
-        assert_eq!(known.insert_id(&asked, &defined(3), Given::Number), expected, "{text}");
-        assert_eq!(known.insert_id(&asked, &defined(3), Given::Anything), by_digest, "{text}");
-        let not_yet = known.insert_id(&asked, &defined(4), Given::Number);
+        assert_eq!(known.insert_id(&asked, &defined(3), true), expected, "{text}");
+        assert_eq!(known.insert_id(&asked, &defined(3), false), by_digest, "{text}");
+        let not_yet = known.insert_id(&asked, &defined(4), true);
         assert_eq!(not_yet == Told, naming == Naming::Writes || text.starts_with("SELECT"));
     }
 }

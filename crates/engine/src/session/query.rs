@@ -161,7 +161,7 @@ impl Proxy {
         }
         match self.insert_id_after(id, text, how, route.destination) {
             // it may set the id as well
-            known @ (InsertId::Kept | InsertId::ByRows)
+            known @ (InsertId::Told | InsertId::Kept | InsertId::ByRows)
                 if !own.intersects(Effects::SETS_LAST_INSERT_ID) =>
             {
                 (known, reach.without(Effects::GIVES_INSERT_ID))

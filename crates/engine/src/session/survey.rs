@@ -4,7 +4,7 @@
 //! What is known is `catalog`'s; when a lane is free for a reading, and when a statement has to be
 //! judged anew, is decided here.
 
-use sql::{Effects, Facts, Given, Modes, Reach};
+use sql::{Effects, Facts, Modes, Reach};
 use wire::result::Event;
 use wire::{Caps, Status};
 
@@ -177,7 +177,7 @@ impl Proxy {
         self.epoch_of(catalog);
         let (asked, definitions) = (Asked::new(text, how), &self.offer.stmts.code);
         let known = self.surveys.catalogs.get(catalog);
-        known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, Given::Number))
+        known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
     }
 
     /// A statement that may have changed definitions has ended.
