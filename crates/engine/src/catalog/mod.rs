@@ -324,8 +324,8 @@ impl Known {
         Ok(Some(all))
     }
 
-    /// What the last insert id is after a text; without `by_values` after all texts that differ from
-    /// it by values alone.
+    /// What the last insert id is after a text; without `by_values`, after all texts that differ
+    /// from it by values alone.
     pub fn insert_id(
         &self,
         asked: &Asked<'_>,
