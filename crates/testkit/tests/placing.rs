@@ -64,6 +64,13 @@ impl Room {
         }
     }
 
+    /// A read fails.
+    fn fail(&mut self) {
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=refuse";
+        let text = format!("SELECT /*s1 q99 {words} r=1 w=0 n=1 wa=0*/ none FROM t");
+        assert_eq!(self.hall.ask(self.sock, &text).first(), Some(&0xff));
+    }
+
     fn set_autocommit_off(&mut self) {
         let ok = self.hall.ask(self.sock, "SET autocommit=0");
         assert_eq!(ok.first(), Some(&0));
@@ -93,14 +100,25 @@ fn a_read_with_more_behind_it_runs_where_writes_do() {
 fn what_asks_about_a_read_and_writes_runs_where_writes_do() {
     let simulator = Simulator::new();
     let mut room = Room::open(&simulator, |_| ());
-    let number = 99;
-    let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=refuse";
-    let failing = format!("SELECT /*s1 q{number} {words} r=1 w=0 n=1 wa=0*/ none FROM t");
-    let error = room.hall.ask(room.sock, &failing);
-    assert_eq!(error.first(), Some(&0xff));
+    room.fail();
     assert_eq!(room.run("DELETE FROM t; SHOW WARNINGS"), Primary);
     assert_eq!(room.run("SELECT SQL_CALC_FOUND_ROWS v FROM t"), Reader);
     assert_eq!(room.run("DELETE FROM t WHERE v = FOUND_ROWS()"), Primary);
+}
+
+#[test]
+fn what_asks_about_a_read_that_lost_its_connection_and_writes_runs_where_writes_do() {
+    let mut room = Room::open(&Simulator::new(), |draft| {
+        draft.servers.retain(|row| row.hostname != "10.0.0.3");
+        draft.servers.iter_mut().for_each(|row| row.max_connections = 1);
+    });
+    room.fail();
+    let other = room.hall.login(CAPS);
+    let first = std::mem::replace(&mut room.sock, other);
+    assert_eq!(room.run("SELECT v FROM t"), Reader);
+    assert_eq!(room.hall.counters().diagnostics_kept, 1);
+    room.sock = first;
+    assert_eq!(room.run("DELETE FROM t; SHOW WARNINGS"), Primary);
 }
 
 #[test]
