@@ -1,3 +1,5 @@
+//! Names in texts, with the places that they stand in.
+
 use super::*;
 
 fn of(text: &str, role: Role) -> Vec<String> {
