@@ -43,7 +43,7 @@ impl Effects {
     /// `LOAD DATA`, `INSERT … RETURNING`: no reply tells the value; and `LAST_INSERT_ID(expr)`,
     /// which reads it as well: rows do not tell it, an OK does.
     pub const SETS_LAST_INSERT_ID: Self = Self(1 << 14);
-    /// Any `XA` statement.
+    /// Any `XA` statement but `XA RECOVER`.
     pub const XA: Self = Self(1 << 15);
     /// Any `HANDLER` statement.
     pub const HANDLER: Self = Self(1 << 16);
@@ -88,6 +88,8 @@ impl Effects {
     pub const UNKNOWN_CODE: Self = Self(1 << 43);
     /// A function is called that nobody has read: what it may do is presumed.
     pub const PRESUMED: Self = Self(1 << 45);
+    /// A part of the text was not read: more may be left than the other effects say.
+    pub const UNREAD: Self = Self(1 << 46);
     /// Tables or stored code may be others afterwards.
     pub const DEFINES: Self = Self(1 << 42);
 
@@ -189,7 +191,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 38] = [
+const NAMES: [(&str, Effects); 39] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -224,6 +226,7 @@ const NAMES: [(&str, Effects); 38] = [
     ("WRITES", Effects::WRITES),
     ("STORED_CODE", Effects::STORED_CODE),
     ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
+    ("UNREAD", Effects::UNREAD),
     ("PRESUMED", Effects::PRESUMED),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),

@@ -48,6 +48,13 @@ pub fn is_read_only(facts: &Facts) -> bool {
     reads && facts.effects.without(Effects::SYSTEM_VARIABLE).is_empty()
 }
 
+/// Whether the text may be sent once more where the session had nothing on its connection: it only
+/// reads, or all that it does is lost with the connection.
+pub fn is_repeatable(facts: &Facts) -> bool {
+    let begins = matches!(facts.verb, Verb::Begin | Verb::StartTransaction | Verb::Use);
+    is_read_only(facts) || begins && facts.effects.without(Effects::TRANSACTION_START).is_empty()
+}
+
 /// The schema of a text that is one `USE x` and nothing else.
 pub fn parse_use(text: &[u8]) -> Option<Cow<'_, [u8]>> {
     parse_use_in(text, Modes::default())

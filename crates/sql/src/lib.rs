@@ -58,7 +58,7 @@ pub use definition::definition;
 pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
-pub use facts::{Facts, facts, facts_in, is_read_only, parse_use, parse_use_in};
+pub use facts::{Facts, facts, facts_in, is_read_only, is_repeatable, parse_use, parse_use_in};
 pub use halves::without_halves;
 pub use hints::{Hints, parse_hints};
 pub use insert::{Given, Insert, parse_insert};

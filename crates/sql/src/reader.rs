@@ -107,6 +107,9 @@ impl<'a> Reader<'a> {
         let system = std::mem::take(&mut self.system);
         let definer = self.definer;
         self.definer = definer.then(token.kind);
+        if matches!(self.body, Body::Block { .. }) {
+            self.nest(token);
+        }
         match token.kind {
             TokenKind::Word => {
                 let word = match keyword(self.lexer.slice(token)) {
@@ -324,12 +327,33 @@ impl<'a> Reader<'a> {
                 return;
             }
             (_, Keyword::Begin) if self.body == Body::Single => {
-                self.body = Body::Block;
+                self.body = Body::Block { depth: 1, ends: false };
                 return;
             }
             _ => return,
         };
         self.note(effects);
+    }
+
+    /// A token of a block: behind the `END` that is its own, other statements may follow.
+    #[cold]
+    fn nest(&mut self, token: Token) {
+        const WITH_AN_END_OF_THEIR_OWN: [&[u8]; 5] = [b"IF", b"LOOP", b"REPEAT", b"WHILE", b"FOR"];
+        let Body::Block { depth, ends } = &mut self.body else { return };
+        let word = match token.kind {
+            TokenKind::Word => self.lexer.slice(token),
+            _ => &[],
+        };
+        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
+        if std::mem::take(ends) {
+            *depth -= usize::from(!WITH_AN_END_OF_THEIR_OWN.into_iter().any(is));
+        } else if is(b"BEGIN") || is(b"CASE") {
+            *depth += 1;
+        }
+        *ends = is(b"END");
+        if *depth == 0 {
+            self.body = Body::Single;
+        }
     }
 
     /// `$$` and `$tag$` begin a string in newer servers, whose end is not looked for here.
@@ -422,8 +446,13 @@ enum Body {
     No,
     /// One that ends with its statement, as far as is seen.
     Single,
-    /// A block: what stands behind its semicolons is taken for its statements.
-    Block,
+    /// A block: what stands behind its semicolons is taken for its statements, up to its `END`.
+    Block {
+        /// How many blocks, and `CASE`s, are open.
+        depth: usize,
+        /// An `END` was just seen.
+        ends: bool,
+    },
 }
 
 /// Whether a word is the name of the user variable whose `@` stands right before it.

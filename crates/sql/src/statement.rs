@@ -85,7 +85,7 @@ impl Reader<'_> {
             Keyword::Deallocate => self.known(Verb::Deallocate, Effects::TEXT_PREPARE),
             Keyword::Call => self.known(Verb::Call, Effects::CALLS_PROCEDURE),
             Keyword::Handler => self.known(Verb::Other, Effects::HANDLER),
-            Keyword::Xa => self.known(Verb::Other, Effects::XA),
+            Keyword::Xa => self.xa(),
             Keyword::Lock | Keyword::Unlock | Keyword::Flush | Keyword::Backup => self.locks(head),
             Keyword::Get if self.diagnostics() => {
                 self.expect_assignments();
@@ -401,6 +401,14 @@ impl Reader<'_> {
             }
         }
         self.known(Verb::Load, Effects::SETS_LAST_INSERT_ID)
+    }
+
+    /// `RECOVER` only lists; everything else is about a transaction.
+    fn xa(&mut self) -> Verb {
+        let lists =
+            self.kind() == Some(TokenKind::Word) && self.bytes().eq_ignore_ascii_case(b"RECOVER");
+        let effects = if lists { Effects::NONE } else { Effects::XA };
+        self.known(Verb::Other, effects)
     }
 
     fn create(&mut self) -> Verb {

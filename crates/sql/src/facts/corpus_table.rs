@@ -225,7 +225,10 @@ pub(super) const CORPUS: &[(&str, &str, &str)] = &[
     ("RELEASE SAVEPOINT s", "RELEASE_SAVEPOINT", "SAVEPOINT"),
     ("XA START 'a'", "UNKNOWN", "XA"),
     ("XA END 'a'", "UNKNOWN", "XA"),
-    ("XA RECOVER", "UNKNOWN", "XA"),
+    ("XA RECOVER", "UNKNOWN", ""),
+    ("xa /* x */ recover FORMAT='SQL'", "UNKNOWN", ""),
+    ("XA RECOVER; XA START 'a'", "UNKNOWN", "MULTI_STATEMENT XA"),
+    ("XA 'recover'", "UNKNOWN", "XA"),
     // SET and USE
     ("SET autocommit=0", "SET", ""),
     ("SET NAMES utf8mb4", "SET", ""),
@@ -326,6 +329,27 @@ pub(super) const CORPUS: &[(&str, &str, &str)] = &[
         "CREATE PROCEDURE p() BEGIN DO 1; KILL 5; EXECUTE IMMEDIATE 'KILL 6'; END",
         "UNKNOWN",
         "IMPLICIT_COMMIT MULTI_STATEMENT TEXT_EXECUTE UNCLEAR",
+    ),
+    (
+        "CREATE PROCEDURE p() BEGIN KILL 5; END; KILL 6",
+        "UNKNOWN",
+        "IMPLICIT_COMMIT MULTI_STATEMENT UNCLEAR KILLS",
+    ),
+    (
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO a: BEGIN END a; KILL 6",
+        "UNKNOWN",
+        "IMPLICIT_COMMIT MULTI_STATEMENT KILLS",
+    ),
+    (
+        "CREATE PROCEDURE p() BEGIN IF a THEN BEGIN END; END IF; DO CASE WHEN 1 THEN 2 END; \
+         CASE a WHEN 1 THEN DO 0; END CASE; KILL 5; END",
+        "UNKNOWN",
+        "IMPLICIT_COMMIT MULTI_STATEMENT UNCLEAR",
+    ),
+    (
+        "CREATE PROCEDURE p() BEGIN LOOP BEGIN END; END LOOP; END; KILL 6",
+        "UNKNOWN",
+        "IMPLICIT_COMMIT MULTI_STATEMENT UNCLEAR KILLS",
     ),
     ("ALTER EVENT e DO KILL 5", "UNKNOWN", "IMPLICIT_COMMIT"),
     // text prepare, handlers, locks

@@ -162,6 +162,24 @@ fn takes_invalid_utf8_for_letters() {
 }
 
 #[test]
+fn calls_repeatable_what_is_lost_with_its_connection() {
+    let repeatable = |text: &str| is_repeatable(&facts(text.as_bytes()));
+    for text in ["BEGIN", "begin work;", "START TRANSACTION READ ONLY", "USE db", "SELECT 1"] {
+        assert!(repeatable(text), "{text}");
+    }
+    for text in [
+        "BEGIN NOT ATOMIC SELECT 1; END",
+        "BEGIN; DELETE FROM t",
+        "COMMIT AND CHAIN",
+        "XA START 'a'",
+        "SET GLOBAL a=1",
+        "DELETE FROM t",
+    ] {
+        assert!(!repeatable(text), "{text}");
+    }
+}
+
+#[test]
 fn calls_only_plain_reads_read_only() {
     let read_only = |text: &str| is_read_only(&facts(text.as_bytes()));
     for text in [

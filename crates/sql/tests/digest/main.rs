@@ -4,14 +4,16 @@
 //! `testdata/digest.jsonl` was recorded by sending each query through ProxySQL and reading its
 //! statistics. Where nothing can be equal, the reason stands in `DIFFERENCES`.
 //!
-//! `TIDEGATE_DIGEST_TEXTS` says for how many made texts model and code are compared.
+//! `TIDEGATE_DIGEST_TEXTS` says for how many made texts model and code are compared,
+//! `TIDEGATE_DIGEST_FOLDER` names a folder of scripts, such as a server's own test suite, whose
+//! statements are compared too.
 
-#![allow(clippy::disallowed_methods)] // who runs them says for how many texts
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // runs say for how many texts
 
 mod model;
 mod texts;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sql::{DigestOptions, Digester, KnownFacts};
 
@@ -98,6 +100,81 @@ fn the_digest_of_any_text_is_the_models() {
 }
 
 #[test]
+fn the_digest_of_a_statement_of_any_script_is_the_models() {
+    let folder = std::env::var_os("TIDEGATE_DIGEST_FOLDER");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/session_state");
+    let folder = folder.map_or(scripts, PathBuf::from);
+    let mut files = Vec::new();
+    files_in(&folder, &mut files);
+    let (mut digester, mut texts, mut unknown) = (Digester::new(), 0, 0);
+    for path in files {
+        let script = std::fs::read(&path).expect("a file that is there");
+        for text in statements(&script) {
+            for options in ALL_OPTIONS {
+                let Some(expected) = model::digest(text, &options) else {
+                    unknown += 1;
+                    continue;
+                };
+                let digest = digester.digest(text, &options);
+                assert_eq!(
+                    String::from_utf8_lossy(digest.text),
+                    String::from_utf8_lossy(&expected),
+                    "{}: {}\n{options:?}",
+                    path.display(),
+                    String::from_utf8_lossy(text)
+                );
+            }
+            texts += 1;
+        }
+    }
+    let compared = texts * ALL_OPTIONS.len() - unknown;
+    println!("{texts} statements, {compared} digests, {unknown} more that are not determined");
+    assert!(texts > 1000 && unknown < compared / 10, "{texts} {compared} {unknown}");
+}
+
+/// Settings under which statements of scripts are compared: each that may matter, once.
+const ALL_OPTIONS: [DigestOptions; 5] = {
+    let usual = DigestOptions {
+        max_query_length: 65_000,
+        max_digest_length: 2048,
+        lowercase: false,
+        replace_null: false,
+        no_digits: false,
+        keep_comment: false,
+        grouping_limit: 3,
+        groups_grouping_limit: 10,
+    };
+    let words = DigestOptions { lowercase: true, replace_null: true, no_digits: true, ..usual };
+    let lists = DigestOptions { grouping_limit: 1, groups_grouping_limit: 1, ..usual };
+    let short = DigestOptions { max_query_length: 60, max_digest_length: 40, ..usual };
+    [usual, words, lists, short, DigestOptions { keep_comment: true, ..usual }]
+};
+
+fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files_in(&path, files);
+        } else if path.extension().is_some_and(|is| is == "test" || is == "inc" || is == "sql") {
+            files.push(path);
+        }
+    }
+}
+
+/// The lines of a script, and its parts between semicolons at the ends of lines.
+fn statements(script: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = script.split(|byte| *byte == b'\n');
+    let ends = script.windows(2).enumerate().filter(|(_, pair)| pair == b";\n").map(|(at, _)| at);
+    let mut from = 0;
+    let parts = ends.filter_map(move |end| {
+        let part = script.get(from..end);
+        from = end + 1;
+        part
+    });
+    lines.chain(parts).map(<[u8]>::trim_ascii).filter(|text| text.len() > 5)
+}
+
+#[test]
 fn facts_that_are_remembered_by_digest_are_those_of_the_query() {
     let (mut digester, mut known) = (Digester::new(), KnownFacts::default());
     for _ in 0..2 {
@@ -106,6 +183,21 @@ fn facts_that_are_remembered_by_digest_are_those_of_the_query() {
             let told = known.facts(&case.query, &digest);
             assert_eq!(told, sql::facts(&case.query), "{}", String::from_utf8_lossy(&case.query));
         }
+    }
+}
+
+#[test]
+fn facts_of_a_text_whose_digest_is_cut_are_its_own() {
+    let options = DigestOptions { max_digest_length: 40, ..DigestOptions::default() };
+    let (mut digester, mut known) = (Digester::new(), KnownFacts::default());
+    let read = "SELECT name FROM customers WHERE country = 'DE' AND city = 'Kiel'";
+    let tails = ["", " AND GET_LOCK('a', 1)", " AND pay(id)", " FOR UPDATE", "; DELETE FROM t"];
+    let texts = tails.map(|tail| format!("{read}{tail}"));
+    let digests = texts.each_ref().map(|text| digester.digest(text.as_bytes(), &options).hash);
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "as far as they go");
+    for text in texts.iter().chain(texts.iter().rev()) {
+        let digest = digester.digest(text.as_bytes(), &options);
+        assert_eq!(known.facts(text.as_bytes(), &digest), sql::facts(text.as_bytes()), "{text}");
     }
 }
 
