@@ -44,6 +44,7 @@ pub use lock::{Lock, locks_taken};
 pub use mailbox::{Mailbox, Waker};
 pub use micros::Micros;
 pub use sockets::{Listener, Sock};
+pub use sys::disk::free_bytes;
 pub use sys::fds::reserve_descriptors;
 pub use sys::memory::{Heap, heap};
 pub use sys::process::{Ending, end_group};

@@ -39,6 +39,7 @@ under_both!(
     a_unix_listener_shared_by_two_loops_serves_everybody,
     connections_wait_while_descriptors_are_short,
     a_loop_without_work_sleeps_until_its_timer,
+    silent_ends_are_asked_after_the_time_that_is_said,
 );
 
 fn server<D: Driver<Listening = OwnedFd>>(driver: D, habit: Habit) -> (Loop<D, Recorder>, Addr) {
@@ -209,4 +210,34 @@ where
     assert_eq!(server.service().seen, [Seen::Timer(7)]);
     assert!(server.parts_mut().1.now() >= at);
     assert!(server.stats().turns <= turns + 4, "the loop spins");
+}
+
+fn silent_ends_are_asked_after_the_time_that_is_said<D>(driver: fn() -> D)
+where
+    D: Driver<Listening = OwnedFd>,
+{
+    let (mut server, addr) = server(driver(), Habit::Take);
+    for (seconds, expected) in [(None, None), (Some(120), Some(120)), (Some(3), Some(3))] {
+        server.parts_mut().1.keep_alive(seconds);
+        let accepted = server.stats().accepts;
+        let client = tcp(&addr);
+        turn_until(&mut server, "an accept", |server| server.stats().accepts > accepted);
+        let from = client.local_addr().expect("it is bound").port();
+        assert_eq!(asks_after_s(&addr, from), expected, "{seconds:?}");
+    }
+}
+
+/// Seconds until the system asks whether a client of a listener is there, rounded up; `None` when
+/// it never does.
+fn asks_after_s(listener: &Addr, client: u16) -> Option<u64> {
+    let Addr::Tcp(listener) = listener else { panic!("{listener} is no TCP address") };
+    let ends = [listener.port(), client].map(|port| format!("0100007F:{port:04X}"));
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("it is there");
+    let row = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut row = row.filter(|row| row[1..3] == ends);
+    let row = row.next_back().expect("it is connected");
+    // the kind of the timer that runs, 2 for this one, and the hundredths of a second it has left
+    let (kind, left) = row[5].split_once(':').expect("two numbers");
+    let left = u64::from_str_radix(left, 16).expect("a number");
+    (kind == "02").then(|| left.div_ceil(100))
 }

@@ -21,7 +21,7 @@ use engine::stats::Overall;
 use io::{Addr, Mailbox};
 
 pub use hosts::{ClientHosts, HostErrors};
-pub use mail::Mail;
+pub use mail::{Mail, Replaced};
 pub use places::Places;
 
 /// What all workers of a process count together.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use engine::ids::HostgroupId;
 use engine::orders::{End, KillRequest};
-use engine::proxy::{Parcel, Replaced};
+use engine::proxy::{Parcel, Proxy};
+use engine::rules::RuleScratch;
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
 use io::{Addr, Driver, Edge, Listener, Mailbox};
@@ -42,9 +43,13 @@ pub enum Mail {
         places: Arc<Places>,
         /// As [`Worker::new`] is told.
         backlog_max: usize,
-        /// Is given what came out of force; must not block.
+        /// Is given what came out of force; must not block. Never called if panics that no session
+        /// or lane was at kept the worker from taking over: it decides by the new configuration,
+        /// and connections made before it may not follow.
         tell: Box<dyn FnOnce(Replaced) + Send>,
     },
+    /// Servers are elsewhere now.
+    Places(Arc<Places>),
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept clients here, too.
@@ -69,6 +74,13 @@ pub enum Mail {
         /// Is told whether there is such a connection here; must not block.
         tell: Box<dyn FnOnce(bool) + Send>,
     },
+    /// Connections to servers that are open now serve nobody new.
+    FlushConnections {
+        /// Of that user; of all where there is none.
+        user: Option<Arc<str>>,
+        /// Is told how many they are; must not block.
+        tell: Box<dyn FnOnce(u64) + Send>,
+    },
     /// Accept nothing more; end when the last session has ended.
     Drain,
     /// End now.
@@ -77,9 +89,17 @@ pub enum Mail {
     Collect {
         /// How much of it.
         parts: Parts,
-        /// Is told; must not block.
+        /// Is told; must not block. Never called after a panic.
         tell: Box<dyn FnOnce(Share) + Send>,
     },
+}
+
+/// What came out of force. Letting go of it may take long; no worker should.
+pub struct Replaced {
+    /// The configuration.
+    pub snapshot: Arc<Snapshot>,
+    /// What was remembered for its rules, if they changed.
+    pub scratch: Option<RuleScratch>,
 }
 
 impl Worker {
@@ -107,8 +127,10 @@ impl Worker {
                 self.outside.places = places;
                 self.outside.shared.set_clients_max(snapshot.vars.max_connections);
                 self.backlog_max = backlog_max;
-                tell(self.proxy.on_snapshot(snapshot));
+                io.keep_alive(snapshot.vars.keepalive_s());
+                let _ = self.take_over(&snapshot).map(tell);
             }
+            Mail::Places(places) => self.outside.places = places,
             Mail::Kill(request) => {
                 self.mention(|proxy| proxy.on_kill(&request));
             }
@@ -125,29 +147,41 @@ impl Worker {
                     }
                 }
             }
-            Mail::Pause => self.proxy.drain(),
+            Mail::Pause => drop(self.see_through(Proxy::drain)),
             Mail::Resume if !self.draining => self.proxy.stop_draining(),
             Mail::Resume => {}
-            Mail::EndSessions => self.proxy.close_all(),
+            Mail::EndSessions => drop(self.see_through(Proxy::close_all)),
             Mail::Drain => {
                 self.draining = true;
                 io.pause_accepting();
-                self.proxy.drain();
+                self.see_through(Proxy::drain);
             }
             Mail::Stop => {
                 io.pause_accepting();
-                self.proxy.close_all();
+                self.see_through(Proxy::close_all);
                 io.stop();
             }
             Mail::Collect { parts, tell } => {
-                let mut share = self.proxy.share(parts);
-                self.say_where(io, &mut share);
-                tell(share);
+                if let Some(mut share) = self.mention(|proxy| proxy.share(parts)) {
+                    self.say_where(io, &mut share);
+                    tell(share);
+                }
             }
+            Mail::FlushConnections { user, tell } => tell(self.flush(user.as_deref())),
             Mail::KillNow { request, tell } => {
                 tell(self.mention(|proxy| proxy.on_kill(&request)).unwrap_or(false));
             }
         }
+    }
+
+    fn flush(&mut self, user: Option<&str>) -> u64 {
+        self.see_through(|proxy| proxy.flush_connections(user)).unwrap_or(0)
+    }
+
+    fn take_over(&mut self, next: &Arc<Snapshot>) -> Option<Replaced> {
+        let snapshot = self.proxy.snapshot().clone();
+        let scratch = self.see_through(|proxy| proxy.on_snapshot(&snapshot, next))?;
+        Some(Replaced { snapshot, scratch })
     }
 
     /// After a panic, when all orders are carried out: whoever has no socket is given up, and

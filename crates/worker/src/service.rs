@@ -14,6 +14,9 @@ use crate::{Mail, Worker};
 /// How often idle lanes are looked over.
 const TICK_EVERY: Micros = Micros::from_secs(1);
 
+/// How often a call is made that panics without being at any session or lane.
+const ATTEMPTS_MAX: u32 = 3;
+
 /// Panics that a simulation plants.
 #[derive(Clone)]
 pub(crate) struct Panics {
@@ -35,6 +38,7 @@ impl Worker {
     /// Sets off what happens without any event; once, before the loop runs.
     pub fn start<D: Driver>(&mut self, io: &mut Edge<D>) {
         io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
+        io.keep_alive(self.proxy.snapshot().vars.keepalive_s());
     }
 
     fn at<D: Driver>(&mut self, io: &Edge<D>) {
@@ -61,6 +65,20 @@ impl Worker {
             self.proxy.on_stray_panic();
         }
         result
+    }
+
+    /// Has the proxy do what it may do again where it left off. A panic costs the session or lane
+    /// that it was at, and the call is made anew for all others; `None` when nothing of that kind
+    /// was in its way, again and again.
+    pub(crate) fn see_through<R>(&mut self, call: impl Fn(&mut Proxy) -> R) -> Option<R> {
+        let mut attempts_left = ATTEMPTS_MAX;
+        while attempts_left > 0 {
+            if let Some(result) = self.attempt(&call) {
+                return Some(result);
+            }
+            attempts_left -= u32::from(!self.proxy.on_stray_panic());
+        }
+        None
     }
 
     /// Calls the proxy; `None` when the call panicked.

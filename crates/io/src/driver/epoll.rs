@@ -132,8 +132,8 @@ impl Driver for EpollDriver {
         start_connect(to)
     }
 
-    fn tune(&mut self, handle: &OwnedFd, addr: &Addr, keepalive: bool) {
-        tune(handle, addr, keepalive);
+    fn tune(&mut self, handle: &OwnedFd, addr: &Addr, keepalive_s: Option<u32>) {
+        tune(handle, addr, keepalive_s);
     }
 
     fn set_interest(
@@ -205,11 +205,11 @@ pub(crate) fn start_connect(to: &Addr) -> Result<Started<OwnedFd>, i32> {
 }
 
 /// Sets the options of a connected or connecting socket; the same for both real drivers.
-pub(crate) fn tune(handle: &OwnedFd, addr: &Addr, keepalive: bool) {
+pub(crate) fn tune(handle: &OwnedFd, addr: &Addr, keepalive_s: Option<u32>) {
     if let Addr::Tcp(_) = addr {
         socket::set_no_delay(handle.as_fd());
-        if keepalive {
-            socket::set_keepalive(handle.as_fd());
+        if let Some(seconds) = keepalive_s {
+            socket::set_keepalive(handle.as_fd(), seconds);
         }
     }
 }

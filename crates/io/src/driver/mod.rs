@@ -113,7 +113,7 @@ pub trait Driver: Sized {
     /// Starts a connection.
     fn connect(&mut self, to: &Addr) -> Result<Started<Self::Handle>, i32>;
     /// Sets the socket's options: small packets at once, and whether vanished ends are noticed.
-    fn tune(&mut self, handle: &Self::Handle, addr: &Addr, keepalive: bool);
+    fn tune(&mut self, handle: &Self::Handle, addr: &Addr, keepalive_s: Option<u32>);
 
     /// Changes what is reported for `sock`; a new socket comes from [`Interest::NONE`].
     fn set_interest(

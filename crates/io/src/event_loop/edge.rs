@@ -72,6 +72,12 @@ impl<D: Driver> Edge<D> {
         self.now
     }
 
+    /// Of sockets made from now on, ends that vanished are noticed like this, as
+    /// [`crate::Options::keepalive_s`] says.
+    pub fn keep_alive(&mut self, seconds: Option<u32>) {
+        self.options.keepalive_s = seconds;
+    }
+
     /// Starts a connection; [`crate::Service::on_connected`] tells how it ended. Sends before that
     /// are kept. A connect that fails at once fails here and nothing follows.
     pub fn connect(&mut self, to: &Addr) -> Result<Sock, Failure> {
@@ -81,7 +87,7 @@ impl<D: Driver> Edge<D> {
             Started::Done(handle) => (handle, true),
             Started::Pending(handle) => (handle, false),
         };
-        self.driver.tune(&handle, to, self.options.keepalive);
+        self.driver.tune(&handle, to, self.options.keepalive_s);
         let sock = self.sockets.insert(Socket::new(handle, Phase::Connecting, Interest::NONE));
         if done {
             self.connected.push(sock);
@@ -280,7 +286,7 @@ impl<D: Driver> Edge<D> {
 
     /// Registers a freshly accepted socket; `None` when it could not be watched and is closed.
     pub(super) fn adopt(&mut self, handle: D::Handle, from: &Addr) -> Option<Sock> {
-        self.driver.tune(&handle, from, self.options.keepalive);
+        self.driver.tune(&handle, from, self.options.keepalive_s);
         let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
         if self.watch(sock, Interest::READ).is_err() {
             self.stats.accept_failures += 1;

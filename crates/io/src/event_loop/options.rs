@@ -7,8 +7,9 @@ pub struct Options {
     pub recv_buffer_bytes: usize,
     /// The most connections taken from one listener in a turn.
     pub accept_burst: usize,
-    /// Whether TCP sockets ask the system to notice ends that vanished.
-    pub keepalive: bool,
+    /// Seconds of silence after which the system asks whether the other end of a TCP socket is
+    /// there; 0 for its own, `None` for never.
+    pub keepalive_s: Option<u32>,
     /// The most messages waiting in the mailbox.
     pub mailbox_capacity: usize,
     /// The most messages handed over in a turn.
@@ -22,7 +23,7 @@ impl Default for Options {
         Options {
             recv_buffer_bytes: 64 * 1024,
             accept_burst: 64,
-            keepalive: false,
+            keepalive_s: None,
             mailbox_capacity: 65_536,
             mail_burst: 256,
             pooled_bytes_max: 2 * 1024 * 1024,

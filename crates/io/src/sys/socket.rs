@@ -147,9 +147,13 @@ pub(crate) fn set_no_delay(fd: BorrowedFd<'_>) {
     let _ = set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
 }
 
-/// Lets the system notice connections whose other end vanished.
-pub(crate) fn set_keepalive(fd: BorrowedFd<'_>) {
+/// Lets the system notice connections whose other end vanished, after so many seconds of silence;
+/// 0 for as many as it likes.
+pub(crate) fn set_keepalive(fd: BorrowedFd<'_>, seconds: u32) {
     let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
+    if let Ok(seconds @ 1..) = i32::try_from(seconds) {
+        let _ = set_option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds);
+    }
 }
 
 pub(crate) fn set_reuse_address(fd: &OwnedFd) -> Result<(), i32> {

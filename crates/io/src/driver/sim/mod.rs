@@ -306,7 +306,7 @@ impl Driver for SimDriver {
         Ok(Started::Pending(SimSocket { net: self.net.clone(), end }))
     }
 
-    fn tune(&mut self, _handle: &SimSocket, _addr: &Addr, _keepalive: bool) {}
+    fn tune(&mut self, _handle: &SimSocket, _addr: &Addr, _keepalive_s: Option<u32>) {}
 
     fn set_interest(
         &mut self,

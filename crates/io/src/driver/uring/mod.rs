@@ -344,8 +344,8 @@ impl Driver for UringDriver {
         start_connect(to)
     }
 
-    fn tune(&mut self, handle: &OwnedFd, addr: &Addr, keepalive: bool) {
-        tune(handle, addr, keepalive);
+    fn tune(&mut self, handle: &OwnedFd, addr: &Addr, keepalive_s: Option<u32>) {
+        tune(handle, addr, keepalive_s);
     }
 
     fn set_interest(
