@@ -44,6 +44,7 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1047, "08S01", "a command is not known, or not possible through a proxy"),
     row(1047, "HY000", "`LOAD DATA LOCAL`, while `mysql-enable_load_data_local_infile` is false"),
     row(1053, "08S01", "Tidegate stops"),
+    row(1064, "42000", "`PROXYSQL INTERNAL` with another word than `SESSION`"),
     row(1094, "HY000", "`KILL` names a connection that there is not"),
     row(1095, "HY000", "`KILL` names a connection of another user"),
     row(1105, "HY000", "a state that must not occur; the session ends"),
@@ -153,6 +154,11 @@ pub fn bad_handshake(why: &str) -> SqlError {
 /// MySQL 1047, for a command that is not known or not possible here.
 pub fn unknown_command(name: &str) -> SqlError {
     error(1047, *b"08S01", format!("Unknown command: {name}"))
+}
+
+/// ProxySQL's 1064 to what it does not tell of itself.
+pub fn unknown_internal() -> SqlError {
+    error(1064, *b"42000", "Unknown PROXYSQL INTERNAL command".into())
 }
 
 /// ProxySQL's 1047, for a file of the client that may not be asked for.

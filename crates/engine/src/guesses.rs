@@ -39,6 +39,15 @@ pub struct Limits {
     pub each_us: u64,
 }
 
+impl Limits {
+    /// The limits on passwords that an address shows as they are, for all names together. Each
+    /// takes a worker the time of an RSA key; of those who share an address, several may log in so.
+    pub fn of_address(self) -> Self {
+        let at_once = self.at_once.saturating_mul(NAMES_AT_A_TIME);
+        Self { at_once, each_us: self.each_us / u64::from(NAMES_AT_A_TIME) }
+    }
+}
+
 impl Guesses {
     /// None made yet; `secret` is random.
     pub fn new(secret: [u8; 32]) -> Self {
@@ -54,6 +63,14 @@ impl Guesses {
         hasher.write(&network(address));
         hasher.write_u8(0);
         hasher.write(name);
+        Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
+    }
+
+    /// Who shows the passwords themselves from an address as it is written, whatever the names.
+    pub fn address(&self, address: &str) -> Guesser {
+        let mut hasher = self.places.clone();
+        hasher.write(&network(address));
+        hasher.write_u8(1);
         Guesser(usize::try_from(hasher.finish() % PLACES as u64).unwrap_or(0))
     }
 
@@ -101,6 +118,9 @@ fn network(address: &str) -> Cow<'_, [u8]> {
     })
 }
 
+/// For so many names passwords may come from one address as fast as for one.
+const NAMES_AT_A_TIME: u32 = 10;
+
 /// Half a megabyte: as many addresses and names as guess at a time without disturbing each other.
 const PLACES: usize = 1 << 16;
 
@@ -137,6 +157,22 @@ mod tests {
         }
         let none = Limits { at_once: 0, ..LIMITS };
         assert!((0..100).all(|_| guesses.begin(who, 1000, none).is_ok()));
+    }
+
+    #[test]
+    fn passwords_themselves_count_for_all_names_of_an_address_together() {
+        let guesses = Guesses::new([7; 32]);
+        let all = guesses.address("10.0.0.1");
+        let limits = LIMITS.of_address();
+        assert_eq!(limits, Limits { at_once: 30, each_us: 10 });
+        assert!((0..30).all(|_| guesses.begin(all, 1000, limits).is_ok()));
+        assert_eq!(guesses.begin(all, 1000, limits), Err(10));
+        assert_eq!(guesses.begin(all, 1010, limits), Ok(()));
+        // neither another address nor a name of this one is touched
+        assert_eq!(guesses.begin(guesses.address("10.0.0.2"), 1000, limits), Ok(()));
+        assert_eq!(guesses.begin(guesses.guesser("10.0.0.1", b"app"), 1000, LIMITS), Ok(()));
+        assert_eq!(guesses.address("2001:db8::1"), guesses.address("2001:db8::ffff:2"));
+        assert_eq!(LIMITS.of_address().at_once / LIMITS.at_once, NAMES_AT_A_TIME);
     }
 
     #[test]

@@ -294,6 +294,7 @@ mod tests {
             ("PREPARE s FROM 'SELECT 1'", &["text_prepare"]),
             ("SELECT SQL_CALC_FOUND_ROWS a FROM t", &["found_rows"]),
             ("XA START 'a'", &["xa"]),
+            ("XA RECOVER", &[]),
             ("HANDLER t OPEN", &["handler"]),
             ("CALL p()", &["procedure"]),
             ("INSERT INTO t VALUES (CONNECTION_ID())", &["connection_id"]),

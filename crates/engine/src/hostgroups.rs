@@ -32,6 +32,8 @@ pub struct Attributes {
     pub connects_per_sec: u32,
     /// Commands of several sessions on one connection; `None` for what the variable says.
     pub pipeline_depth: Option<u32>,
+    /// Whether connections are kept for warnings; `None` for what the variable says.
+    pub handle_warnings: Option<u32>,
 }
 
 /// The hostgroups that have a row.
@@ -89,6 +91,12 @@ impl Hostgroups {
         own.unwrap_or(vars.pipeline_depth)
     }
 
+    /// Whether a session keeps a connection whose warnings it may ask for.
+    pub fn handles_warnings(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
+        let own = self.find(hostgroup).and_then(|own| own.handle_warnings);
+        own.unwrap_or(vars.handle_warnings) == 1
+    }
+
     /// Whether connections to the servers of a hostgroup are opened ahead of need.
     pub fn connection_warming(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
         self.find(hostgroup).map_or(vars.connection_warming, |own| own.connection_warming)
@@ -122,6 +130,8 @@ fn attributes(
     let online_max = number("max_num_online_servers", row.max_num_online_servers, (0, 1_000_000));
     number("autocommit", row.autocommit, (-1, 1));
     let throttle = row.throttle_connections_per_sec;
+    let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
+    let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
     let attributes = Attributes {
         online_max: usize::try_from(online_max).unwrap_or(usize::MAX),
         free_connections_pct: number("free_connections_pct", row.free_connections_pct, (0, 100)),
@@ -129,11 +139,13 @@ fn attributes(
         multiplexing: number("multiplex", row.multiplex, (0, 1)) == 1,
         connection_warming: number("connection_warming", row.connection_warming, (0, 1)) == 1,
         connects_per_sec: number("throttle_connections_per_sec", throttle, (1, 1_000_000)),
-        pipeline_depth: json::pipeline_depth(&row.hostgroup_settings).unwrap_or_else(|reason| {
-            fault("hostgroup_settings", reason);
-            None
-        }),
+        pipeline_depth: pipeline_depth.as_ref().ok().copied().flatten(),
+        handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
     };
+    // what is no JSON at all is said once
+    if let Some(reason) = pipeline_depth.err().or(handle_warnings.err()) {
+        fault("hostgroup_settings", reason);
+    }
     for (column, text) in [
         ("ignore_session_variables", &row.ignore_session_variables),
         ("servers_defaults", &row.servers_defaults),

@@ -17,7 +17,8 @@ pub fn idle(draft: &Draft) -> Vec<ConfigFault> {
     found.extend(of_table("mysql_query_rules", &draft.rules, RULES));
     found.extend(of_users(&draft.users));
     for (at, row) in draft.users.iter().enumerate() {
-        let known = ["pipeline_depth", "replication", "annotations"];
+        let known =
+            ["pipeline_depth", "replication", "annotations", "default-transaction_isolation"];
         found.extend(members(("mysql_users", at, "attributes"), &row.attributes, &known));
     }
     for (at, row) in draft.rules.iter().enumerate() {
@@ -26,7 +27,11 @@ pub fn idle(draft: &Draft) -> Vec<ConfigFault> {
     }
     for (at, row) in draft.hostgroups.iter().enumerate() {
         let place = ("mysql_hostgroup_attributes", at, "hostgroup_settings");
-        found.extend(members(place, &row.hostgroup_settings, &["pipeline_depth"]));
+        found.extend(members(
+            place,
+            &row.hostgroup_settings,
+            &["pipeline_depth", "handle_warnings"],
+        ));
     }
     found
 }
@@ -174,12 +179,13 @@ mod tests {
             ["mysql_users row 1 column attributes: `spiffe_id` is accepted, but without \
                  effect in this version"]
         );
-        let hostgroup_settings = r#"{"handle_warnings": 1, "pipeline_depth": 0}"#.to_owned();
+        let hostgroup_settings =
+            r#"{"handle_warnings": 1, "monitor_slave_lag_when_null": 0}"#.to_owned();
         let hostgroups = vec![HostgroupRow { hostgroup_settings, ..HostgroupRow::default() }];
         assert_eq!(
             told(Draft { hostgroups, ..Draft::default() }),
-            ["mysql_hostgroup_attributes row 1 column hostgroup_settings: `handle_warnings` \
-              is accepted, but without effect in this version"]
+            ["mysql_hostgroup_attributes row 1 column hostgroup_settings: \
+              `monitor_slave_lag_when_null` is accepted, but without effect in this version"]
         );
     }
 }

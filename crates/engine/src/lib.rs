@@ -17,6 +17,7 @@ pub mod backend;
 pub mod candidate;
 pub mod catalog;
 pub mod config_fault;
+pub mod document;
 pub mod error;
 pub mod explain;
 pub mod guesses;

@@ -111,6 +111,12 @@ impl LinkState {
         self.charset == other.charset && alone(self) && alone(other)
     }
 
+    /// How long a client with this state may be silent, in microseconds.
+    pub(crate) fn wait_timeout_us(&self) -> u64 {
+        let set = self.settings.as_deref().and_then(Settings::wait_timeout_us);
+        set.unwrap_or(u64::MAX)
+    }
+
     /// How texts are read in it.
     #[inline]
     pub fn modes(&self) -> Modes {

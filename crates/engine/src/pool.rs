@@ -27,12 +27,12 @@ mod usable;
 
 use health::Health;
 use lone::Lone;
+use permits::begins_probe;
 pub use permits::{Full, force_permits, give_permits, take_permits};
 use queue::{Before, Line, Queue, Ticket};
 pub use room::{Room, room};
 use room::{SharedLanes, has_place, is_provided_for, may_join};
-use usable::may_recover;
-pub use usable::{explain, is_another_usable, is_any_usable, is_usable, online};
+pub use usable::{explain, is_another_usable, is_any_usable, is_usable, may_recover, online};
 
 /// How many idle lanes of a server are looked at for the one that fits best.
 const SCAN: usize = 16;
@@ -113,6 +113,9 @@ pub enum Checkout {
     /// First close this idle lane, which nobody fits who waits, then dial its server; the permit
     /// passes on.
     Replace(LaneId, ServerRef),
+    /// A new connection to this shunned server, for whoever comes first, and wait; its permit is
+    /// taken.
+    Probe(ServerRef),
     /// All servers are busy or shunned: wait.
     Wait,
     /// Waiting cannot help.
@@ -227,7 +230,7 @@ impl PoolShard {
             if is_provided_for(server, servers.len(), need) {
                 // the lanes that are on their way will do
             } else if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
-                self.delayed += 1;
+                self.delayed += u64::from(need.limits.at_once > 0);
             } else {
                 match take_permits(server, need.account, need.backends_max) {
                     Ok(()) => return Checkout::Dial(server.clone()),
@@ -241,10 +244,16 @@ impl PoolShard {
             let position = servers.iter().position(|other| other.index == server.index);
             tried |= bit(position.unwrap_or(0));
         }
-        if wait || servers.iter().any(|server| may_recover(server)) {
+        if wait {
             return Checkout::Wait;
         }
-        Checkout::Refuse
+        if let Some(server) = servers.iter().find(|server| begins_probe(server, need, now_us)) {
+            return Checkout::Probe(server.clone());
+        }
+        match servers.iter().any(|server| may_recover(server)) {
+            true => Checkout::Wait,
+            false => Checkout::Refuse,
+        }
     }
 
     /// The server that a client stays with because nobody else asks.

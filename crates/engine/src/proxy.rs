@@ -17,10 +17,10 @@ use crate::lane::{Lane, Lease};
 use crate::link::{Known, Settings};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
-use crate::report::LogEvent;
+use crate::report::{LogEvent, Quota};
 use crate::route::QueryProcessor;
+pub use crate::session::Parcel;
 use crate::session::{Defaults, Killing, Mirrors, Phase, Session, Surveys, Warned};
-pub use crate::session::{Parcel, Replaced};
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
@@ -104,8 +104,12 @@ pub struct Proxy {
     pub(crate) warned: Warned,
     /// Sessions whose replies or turns came in what happens now.
     pub(crate) served: Vec<SessionId>,
+    /// Ends besides its own that a call is amid, the innermost last: a panic costs them too.
+    pub(crate) amid: Vec<End>,
     /// Shared lanes with commands that were not sent.
     pub(crate) gathering: Vec<LaneId>,
+    /// Lines of the log about clients that were refused or broke the protocol.
+    pub(crate) client_lines: Quota,
     pub(crate) now_us: u64,
     /// The first time it was told, for the uptime.
     pub(crate) started_us: u64,
@@ -129,8 +133,6 @@ pub struct Proxy {
     pub(crate) workers: usize,
     /// Lanes that are being given to other workers.
     pub(crate) parcels: Vec<(LaneId, Parcel)>,
-    /// What challenges after the first one are made of.
-    pub(crate) secret: [u8; 32],
     /// What happened in the whole process, and what of it is this worker's.
     pub(crate) overall: (Overall, Overall),
     /// What happened so far.
@@ -156,12 +158,14 @@ impl Proxy {
             surveys: Surveys::default(),
             warned: Warned::default(),
             served: Vec::new(),
+            amid: Vec::new(),
             gathering: Vec::new(),
             snapshot,
             offer,
             sessions: Slab::default(),
             connections: ByNumber::default(),
             lanes: Slab::default(),
+            client_lines: Quota::default(),
             now_us: 0,
             started_us: 0,
             draining: false,
@@ -175,7 +179,6 @@ impl Proxy {
             number: 0,
             workers: 1,
             parcels: Vec::new(),
-            secret,
             overall: Default::default(),
             stats: Counters::default(),
             query_stats,
@@ -375,7 +378,7 @@ impl Proxy {
     pub fn on_panic(&mut self, end: End) {
         self.stats.panics += 1;
         self.abandon(end);
-        self.abandon_strays();
+        self.abandon_half_done();
     }
 
     /// Whether there is such a session or lane.
@@ -398,17 +401,41 @@ impl Proxy {
         self.abandon(end);
     }
 
-    /// A call about no end panicked: only what it left half done goes.
-    pub fn on_stray_panic(&mut self) {
+    /// A call that was told of no end panicked: the end that it was at goes, and what it left half
+    /// done. Returns whether there was such an end; without it the call would do no better again.
+    pub fn on_stray_panic(&mut self) -> bool {
         self.stats.panics += 1;
-        self.abandon_strays();
+        self.abandon_half_done()
+    }
+
+    /// Does something about an end that is not the call's own.
+    #[inline]
+    pub(crate) fn with<R>(&mut self, end: End, call: impl FnOnce(&mut Self) -> R) -> R {
+        self.amid.push(end);
+        let result = call(self);
+        self.amid.pop();
+        result
+    }
+
+    /// Does something about each of these, in turn.
+    pub(crate) fn with_each<K: Copy>(
+        &mut self,
+        all: impl IntoIterator<Item = K>,
+        end: impl Fn(K) -> End,
+        mut call: impl FnMut(&mut Self, K),
+    ) {
+        for one in all {
+            self.with(end(one), |proxy| call(proxy, one));
+        }
     }
 
     /// The call that was told of this arrival panicked: its session, if it came to that, goes.
     pub fn on_panic_at_arrival(&mut self, connection: ConnectionId) {
         match self.connections.get(&connection.0) {
             Some(id) => self.on_panic(End::Client(*id)),
-            None => self.on_stray_panic(),
+            None => {
+                self.on_stray_panic();
+            }
         }
     }
 
@@ -422,6 +449,7 @@ impl Proxy {
 
     /// Once a second: idle lanes are looked over, statistics kept within their bounds.
     pub fn on_tick(&mut self) {
+        self.report_untold();
         self.tend_lanes();
         self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();
@@ -452,9 +480,10 @@ impl Proxy {
     pub fn drain(&mut self) {
         self.draining = true;
         self.end_copies();
-        for id in self.sessions.keys() {
-            self.end_if_drained(id);
-        }
+        let all = self.sessions.keys();
+        self.with_each(all, End::Client, |proxy, id| {
+            proxy.end_if_drained(id);
+        });
     }
 
     /// Sessions without a transaction go on again.
@@ -465,9 +494,10 @@ impl Proxy {
     /// Ends every session at once.
     pub fn close_all(&mut self) {
         self.end_copies();
-        for id in self.sessions.keys() {
-            self.close_session(id, Some(crate::error::shutting_down()));
-        }
+        let all = self.sessions.keys();
+        self.with_each(all, End::Client, |proxy, id| {
+            proxy.close_session(id, Some(crate::error::shutting_down()));
+        });
     }
 
     /// The configuration in force.

@@ -3,6 +3,7 @@
 //! There is no event per query. Whether a line is shown is the edge's decision, by [`Level`].
 
 mod printable;
+mod quota;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use crate::ids::{ConnectionId, HostgroupId};
 use crate::topology::{LastFault, ServerRef};
 
 pub use printable::Printable;
+pub use quota::Quota;
 
 /// How much attention a line deserves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,6 +36,11 @@ pub enum LogEvent {
         client: String,
         /// What it was told.
         error: SqlError,
+    },
+    /// Clients were refused, or broke the protocol, without a line each.
+    Untold {
+        /// How many.
+        clients: u64,
     },
     /// So many logins from an address failed in a row that none is tried any more.
     HostRefused {
@@ -76,6 +83,15 @@ pub enum LogEvent {
         /// What clients are told.
         error: SqlError,
     },
+    /// An account may not read all stored code. Told once.
+    CodeHidden {
+        /// The account.
+        user: String,
+        /// Where.
+        hostgroup: HostgroupId,
+        /// How many definitions, and tables whose triggers are not shown.
+        count: usize,
+    },
     /// Failures in one second reached the limit: the server is left out for a while.
     Shunned {
         /// Which server.
@@ -84,6 +100,11 @@ pub enum LogEvent {
         fault: LastFault,
         /// For how long.
         for_ms: u64,
+    },
+    /// A server that was shunned has let somebody in.
+    ServesAgain {
+        /// Which server.
+        server: ServerRef,
     },
     /// A server says nothing to anybody, though answers are due: others serve in its place, where
     /// there are any. Told now and then.
@@ -131,12 +152,28 @@ impl LogEvent {
     /// How much attention it deserves.
     pub fn level(&self) -> Level {
         match self {
-            Self::LoginRefused { .. } | Self::ClientFault { .. } | Self::Answers { .. } => {
-                Level::Info
-            }
+            Self::LoginRefused { .. }
+            | Self::ClientFault { .. }
+            | Self::Untold { .. }
+            | Self::ServesAgain { .. }
+            | Self::Answers { .. } => Level::Info,
             _ => Level::Warn,
         }
     }
+}
+
+fn code_hidden(
+    f: &mut fmt::Formatter<'_>,
+    user: &str,
+    hostgroup: HostgroupId,
+    count: usize,
+) -> fmt::Result {
+    write!(
+        f,
+        "user {} may not read what {count} views, tables or routines of hostgroup {hostgroup} run: \
+         statements that reach them are taken to do anything",
+        Printable(user)
+    )
 }
 
 impl fmt::Display for LogEvent {
@@ -146,6 +183,7 @@ impl fmt::Display for LogEvent {
                 let (id, error) = (connection.0, Printable(error));
                 write!(f, "client {client} (connection {id}) refused: {error}")
             }
+            Self::Untold { clients } => write!(f, "{clients} {UNTOLD}"),
             Self::HostRefused { client, failures } => write!(
                 f,
                 "clients from {client} are refused from now on: {failures} logins in a row failed \
@@ -173,21 +211,19 @@ impl fmt::Display for LogEvent {
                 let (hostgroup, error) = (server.hostgroup, Printable(error));
                 write!(f, "no new connection in hostgroup {hostgroup} can be used: {error}")
             }
-            Self::Shunned { server, fault, for_ms } => write!(
-                f,
-                "server {server} in hostgroup {} shunned for {for_ms} ms: {fault}",
-                server.hostgroup
-            ),
-            Self::StandsStill { server, for_ms } => write!(
-                f,
-                "server {server} in hostgroup {} stands still: nothing came of it for {for_ms} ms",
-                server.hostgroup
-            ),
-            Self::Answers { server, after_ms } => write!(
-                f,
-                "server {server} in hostgroup {} answers again after {after_ms} ms",
-                server.hostgroup
-            ),
+            Self::CodeHidden { user, hostgroup, count } => code_hidden(f, user, *hostgroup, *count),
+            Self::Shunned { server, fault, for_ms } => {
+                write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
+            }
+            Self::ServesAgain { server } => {
+                write!(f, "{} serves again: it was shunned, and lets us in", placed(server))
+            }
+            Self::StandsStill { server, for_ms } => {
+                write!(f, "{} stands still: nothing came of it for {for_ms} ms", placed(server))
+            }
+            Self::Answers { server, after_ms } => {
+                write!(f, "{} answers again after {after_ms} ms", placed(server))
+            }
             Self::LaneLost { server, connection, retried } => {
                 let then = if *retried { "retried elsewhere" } else { "not retried" };
                 write!(
@@ -208,3 +244,10 @@ impl fmt::Display for LogEvent {
         }
     }
 }
+
+/// A server and where it stands.
+fn placed(server: &ServerRef) -> String {
+    format!("server {server} in hostgroup {}", server.hostgroup)
+}
+
+const UNTOLD: &str = "more clients were refused or broke the protocol within a minute";

@@ -13,9 +13,12 @@ use crate::snapshot::Snapshot;
 use crate::vars::Vars;
 
 mod conduct;
+mod decision;
 mod forms;
 
 pub use conduct::{Conduct, Why};
+pub use decision::Decision;
+use decision::Matched;
 use forms::{Forms, Reading, UNCERTAIN};
 
 /// A query and who sent it.
@@ -129,6 +132,10 @@ pub struct QueryProcessor {
     random: u64,
     clock_ns: fn() -> u64,
     time_ns: u64,
+    /// How many configurations came into force.
+    configurations: u64,
+    /// Which rules matched, where that was asked last.
+    matched: Matched,
 }
 
 /// The digest of the last query; its parts are kept from one query to the next.
@@ -153,23 +160,36 @@ impl QueryProcessor {
             random: seed,
             clock_ns: || 0,
             time_ns: 0,
+            configurations: 0,
+            matched: Matched::default(),
         }
     }
 
     /// Another configuration is in force: what was remembered and counted for other rules is given
     /// back, and begins anew. It is worth nothing, but letting go of it takes time.
     pub fn adopt(&mut self, snapshot: &Snapshot) -> Option<RuleScratch> {
+        self.configurations += 1;
         let changed = !snapshot.rules.owns(&self.rules);
         changed.then(|| std::mem::replace(&mut self.rules, snapshot.rules.scratch()))
     }
 
     /// Decides about a query.
     pub fn route(&mut self, snapshot: &Snapshot, query: &Query<'_>) -> Route {
+        self.route_timed(snapshot, query, &mut ())
+    }
+
+    #[inline]
+    fn route_timed<O: Observer>(
+        &mut self,
+        snapshot: &Snapshot,
+        query: &Query<'_>,
+        observer: &mut O,
+    ) -> Route {
         if !snapshot.vars.stats_time_query_processor {
-            return self.route_observed(snapshot, query, &mut ());
+            return self.route_observed(snapshot, query, observer);
         }
         let began_ns = (self.clock_ns)();
-        let route = self.route_observed(snapshot, query, &mut ());
+        let route = self.route_observed(snapshot, query, observer);
         self.time_ns += (self.clock_ns)().saturating_sub(began_ns);
         route
     }

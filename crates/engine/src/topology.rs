@@ -5,6 +5,7 @@
 //! connections, and the failures that shun it. Which server a query gets is `pool`'s.
 
 mod board;
+mod errno_table;
 mod gauge;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,8 +98,9 @@ impl Server {
     /// of what the server said to the last one. The limits hold but for what several workers do in
     /// the same moment.
     pub fn may_dial(&self, limits: &DialLimits, now_us: u64) -> bool {
-        // one that was full is tried by one connection
-        let at_once = if self.gauge.last_fault().is_full() { 1 } else { limits.at_once };
+        // one that was full, or shunned, is tried by one connection
+        let is_tried = self.gauge.is_unproven() || self.gauge.last_fault().is_full();
+        let at_once = if is_tried { limits.at_once.min(1) } else { limits.at_once };
         self.gauge.dialing() < at_once
             && self.group.pace.has_room(limits.per_sec, now_us)
             && !self.gauge.is_full(now_us)

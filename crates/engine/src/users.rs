@@ -11,7 +11,7 @@ use wire::auth::native;
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
-use crate::json;
+use crate::json::{self, Json};
 use crate::rows::UserRow;
 
 mod backends;
@@ -143,6 +143,8 @@ pub struct Account {
     pub replication: bool,
     /// Annotations in its statements are followed.
     pub annotations: bool,
+    /// The isolation level that its sessions begin with, in quotes; `None` for the server's.
+    pub isolation: Option<&'static str>,
     /// Client connections now, over all workers; shared by all versions of the account.
     pub connected: Arc<AtomicU32>,
     /// Connections to servers now, over all workers; shared by all versions of the account.
@@ -211,7 +213,7 @@ impl Account {
             let limits =
                 (*max_connections, account.max_backend_connections, account.pipeline_depth);
             let flags = (flags, account.replication, account.annotations);
-            (*default_hostgroup, default_schema.clone(), limits, flags)
+            (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
         };
         columns(self) == columns(before)
     }
@@ -336,6 +338,7 @@ struct Attributes {
     pipeline_depth: Option<u32>,
     replication: bool,
     annotations: bool,
+    isolation: Option<&'static str>,
 }
 
 impl Attributes {
@@ -345,8 +348,29 @@ impl Attributes {
             pipeline_depth: json::pipeline_depth(text)?,
             replication: json::switch(text, "replication")?,
             annotations: json::switch(text, "annotations")?,
+            isolation: isolation(text)?,
         })
     }
+}
+
+/// The isolation level that sessions begin with, in quotes as a `SET` takes it.
+fn isolation(text: &str) -> Result<Option<&'static str>, String> {
+    const NAME: &str = "default-transaction_isolation";
+    const LEVELS: [&str; 4] =
+        ["'READ-UNCOMMITTED'", "'READ-COMMITTED'", "'REPEATABLE-READ'", "'SERIALIZABLE'"];
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let json = Json::parse(text)?;
+    let Some(said) = json.member(NAME) else { return Ok(None) };
+    let level = match said {
+        Json::Text(said) => {
+            let said = format!("'{}'", said.replace(' ', "-"));
+            LEVELS.into_iter().find(|level| level.eq_ignore_ascii_case(&said))
+        }
+        _ => None,
+    };
+    level.map(Some).ok_or_else(|| format!("{NAME} is no isolation level"))
 }
 
 fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
@@ -392,8 +416,6 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         Ok(read) => of_attributes = read,
         Err(reason) => faults.push(fault(index, "attributes", reason)),
     }
-    let Attributes { max_backend_connections, pipeline_depth, replication, annotations } =
-        of_attributes;
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -407,10 +429,11 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         fast_forward: row.fast_forward == 1,
         frontend: row.frontend == 1,
         max_connections,
-        max_backend_connections,
-        pipeline_depth,
-        replication,
-        annotations,
+        max_backend_connections: of_attributes.max_backend_connections,
+        pipeline_depth: of_attributes.pipeline_depth,
+        replication: of_attributes.replication,
+        annotations: of_attributes.annotations,
+        isolation: of_attributes.isolation,
         connected: Arc::default(),
         backends: Arc::default(),
         full_until_us: AtomicU64::default(),

@@ -42,6 +42,8 @@ pub struct Catalog {
     numbered: HashMap<u64, Numbered>,
     /// By name: whose definitions it stands in.
     callers: HashMap<u64, Box<[u64]>>,
+    /// Definitions that the account may not read, and tables of which it may not see triggers.
+    hidden: usize,
 }
 
 /// Which columns of a table number its rows.
@@ -94,6 +96,8 @@ pub struct Known {
     read_us: u64,
     /// How long one that is asked for waits after it.
     pause_us: u64,
+    /// The operator was told of what is hidden.
+    is_told: bool,
 }
 
 /// A reading that has ended.
@@ -223,6 +227,7 @@ impl Known {
             sought: HashSet::new(),
             read_us: 0,
             pause_us: 0,
+            is_told: false,
         }
     }
 
@@ -382,6 +387,13 @@ impl Known {
     pub fn begin(&mut self) {
         self.sought.extend(self.asked.drain());
         self.wanted = false;
+    }
+
+    /// How much the account may not read, once.
+    pub fn take_hidden(&mut self) -> Option<usize> {
+        let hidden = Some(self.catalog.hidden).filter(|hidden| *hidden > 0 && !self.is_told);
+        self.is_told |= hidden.is_some();
+        hidden
     }
 
     /// A reading has ended; `epoch` is one that was never given.

@@ -73,6 +73,8 @@ pub struct Reading {
     views: Vec<u64>,
     /// Tables with triggers, which may give rows their numbers.
     triggered: Vec<u64>,
+    /// Definitions that the account may not read.
+    hidden: usize,
 }
 
 /// A definition.
@@ -144,8 +146,9 @@ impl Reading {
         for table in unseen.into_iter().filter(|_| !self.shows_triggers) {
             self.relations.entry(table).or_default().write.insert(OF_UNKNOWN_TABLE);
             self.triggered.push(table);
+            self.hidden += 1;
         }
-        let Self { relations, functions, procedures, bodies, .. } = self;
+        let Self { relations, functions, procedures, bodies, hidden, .. } = self;
         let mut numbered: HashMap<_, _> =
             self.views.into_iter().map(|view| (view, Numbered::Any)).collect();
         for (table, columns) in self.numbered {
@@ -156,7 +159,7 @@ impl Reading {
             numbered.entry(table).or_insert(by);
         }
         let mut catalog =
-            Catalog { relations, functions, procedures, numbered, ..Catalog::default() };
+            Catalog { relations, functions, procedures, numbered, hidden, ..Catalog::default() };
         catalog.note_callers(&bodies);
         // each round adds an effect to one of them at least, and there are only so many
         while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
@@ -215,6 +218,7 @@ impl Reading {
     fn define(&mut self, of: Of, text: &[u8], modes: Modes) {
         if text.is_empty() {
             let own = Effects::ANY_STORED_CODE;
+            self.hidden += 1;
             return self.bodies.push(Body { of, own, names: Box::default() });
         }
         let mut names: Vec<_> =

@@ -282,6 +282,9 @@ fn triggers_are_known_where_the_software_or_a_privilege_shows_them() {
     ];
     for (rows, seen) in sight {
         let mut known = known(catalog(&[(Part::Sight, rows), tables]));
+        let hidden = seen.iter().filter(|seen| !**seen).count();
+        assert_eq!(known.take_hidden(), Some(hidden).filter(|hidden| *hidden > 0));
+        assert_eq!(known.take_hidden(), None, "it is told once");
         let sees = ["a", "b", "c"].map(|table| {
             assert_eq!(reach(&mut known, &format!("SELECT * FROM {table}"), 3).0, [""; 0]);
             reach(&mut known, &format!("DELETE FROM {table}"), 3).0.is_empty()

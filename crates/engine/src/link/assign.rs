@@ -4,7 +4,7 @@ use wire::collation_table as collation;
 
 use sql::{Assignment, Read, SetStatement, Value, ValueKind};
 
-use super::reading::{PLAIN, client_of, modes_of};
+use super::reading::{PLAIN, client_of, is_padded, modes_of};
 use super::settings::{self, Settings};
 use super::tracked_table::{Form, Tracked};
 use super::{Charset, LinkState};
@@ -46,7 +46,7 @@ pub fn assigned(before: &LinkState, set: &SetStatement<'_>) -> Option<Assigned> 
                 insert_id = Some(std::str::from_utf8(value.raw).ok()?.parse().ok()?);
             }
             Assignment::Variable { name, value } => {
-                is_certain = false;
+                is_certain &= is_skipped_where_unknown(name, value);
                 work.system_variable(name, value)?;
             }
             Assignment::UserVariable { name, value } => {
@@ -147,6 +147,10 @@ impl Work<'_> {
         let text = self.resolved(value)?;
         if name == settings::CLIENT {
             client_of(&text)?;
+        }
+        // what servers tell the proxy would not be ASCII
+        if name == settings::RESULTS && client_of(&text).is_some_and(is_padded) {
+            return None;
         }
         // each of the two sets the other one
         match name {
@@ -257,6 +261,13 @@ const NAMES: &[u8] = b"NAMES";
 
 fn is_insert_id(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"last_insert_id") || name.eq_ignore_ascii_case(b"identity")
+}
+
+/// Whether no server that knows the variable refuses the value, and others are not told of it.
+fn is_skipped_where_unknown(name: &[u8], value: &Value<'_>) -> bool {
+    let is = |word: &str| value.raw.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
+    let words = ["OFF", "OWN_GTID", "ALL_GTIDS", "'OFF'", "'OWN_GTID'", "'ALL_GTIDS'"];
+    name.eq_ignore_ascii_case(b"session_track_gtids") && words.into_iter().any(is)
 }
 
 /// Variables whose value on a new connection is the global one, and that statements are known to

@@ -27,7 +27,12 @@ pub(super) fn is_wide(charset: &str) -> bool {
     matches!(charset, "big5" | "cp932" | "gb18030" | "gbk" | "sjis")
 }
 
-/// The same of a collation; every query asks.
+/// Whether each character of ASCII takes several bytes in a character set.
+pub(super) fn is_padded(charset: &str) -> bool {
+    matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32")
+}
+
+/// Whether a byte of ASCII may be half a character of a collation; every query asks.
 #[inline]
 pub(super) fn is_wide_id(id: u16) -> bool {
     // those that most clients have

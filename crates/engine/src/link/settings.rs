@@ -48,6 +48,9 @@ pub(super) const BIG_SELECTS: &[u8] = b"sql_big_selects";
 /// The variable by which servers read texts.
 pub(super) const CLIENT: &[u8] = b"character_set_client";
 
+/// The variable by which servers write results.
+pub(super) const RESULTS: &[u8] = b"character_set_results";
+
 impl PartialEq for Settings {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.list == other.list
@@ -67,10 +70,23 @@ impl Settings {
         settings.shared().filter(|_| !is_plain)
     }
 
+    /// These with an isolation level, as text in quotes.
+    pub fn with_isolation(of: Option<&Self>, level: &str) -> Option<Arc<Self>> {
+        let mut settings = of.cloned().unwrap_or_default();
+        settings.set(b"transaction_isolation", Some(level.as_bytes()));
+        settings.shared()
+    }
+
     /// The value of a variable, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.place(name).ok()?;
         self.list.get(at).map(|setting| &*setting.value)
+    }
+
+    /// How long a session's client may be silent, in microseconds, if it was set.
+    pub fn wait_timeout_us(&self) -> Option<u64> {
+        let seconds = std::str::from_utf8(self.get(b"wait_timeout")?).ok()?.parse::<u64>().ok()?;
+        Some(seconds.max(1).saturating_mul(1_000_000))
     }
 
     /// Whether a variable was set.

@@ -79,6 +79,8 @@ struct OfServer {
     look_us: u64,
     /// When it was last told that it stands still.
     told_us: u64,
+    /// Whether it was told of this time.
+    is_told: bool,
 }
 
 /// How long it is not told again that a server stands still, in microseconds.
@@ -114,6 +116,7 @@ impl Health {
         let found = of.still_since_us == 0 && signs.is_silent(now_us, for_us) && signs.is_enough();
         if found {
             of.still_since_us = now_us;
+            of.is_told = false;
             self.still += 1;
         }
         found
@@ -126,10 +129,12 @@ impl Health {
         if news {
             of.told_us = now_us;
         }
+        of.is_told = news;
         news
     }
 
-    /// A server does not stand still, or it cannot be told any more. Returns since when it did.
+    /// A server does not stand still, or it cannot be told any more. Returns since when it did, if
+    /// the log has heard of it.
     pub fn lift(&mut self, server: usize) -> Option<u64> {
         let of = self.servers.get_mut(server)?;
         let since_us = std::mem::take(&mut of.still_since_us);
@@ -137,7 +142,7 @@ impl Health {
             return None;
         }
         self.still -= 1;
-        Some(since_us)
+        of.is_told.then_some(since_us)
     }
 
     /// Whether any server stands still.
@@ -246,6 +251,7 @@ mod tests {
         assert!(health.judge(0, &signs, 2_000_000, 30_000));
         assert!(!health.judge(0, &signs, 2_100_000, 30_000), "that is known");
         assert!(health.judge(1, &signs, 2_000_000, 30_000));
+        assert!(health.is_news(0, 2_000_000));
         assert_eq!(health.lift(0), Some(2_000_000));
         assert_eq!((health.lift(0), health.lift(7)), (None, None));
         assert!(health.is_any_still() && health.is_still(1) && !health.is_still(0));
@@ -258,6 +264,13 @@ mod tests {
         health.resize(1);
         let news = [5, 6, TELL_AGAIN_US, TELL_AGAIN_US + 5].map(|now_us| health.is_news(0, now_us));
         assert_eq!(news, [true, false, false, true]);
+        let signs = Signs { overdue: 2, ..SILENT };
+        let ends = [25_000_000, 26_000_000, 36_000_000].map(|now_us| {
+            assert!(health.judge(0, &signs, now_us, 30_000));
+            health.is_news(0, now_us);
+            health.lift(0)
+        });
+        assert_eq!(ends, [Some(25_000_000), None, Some(36_000_000)], "and so of its end");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Permits for connections: a server has as many as it may, and each account as many of these.
 
-use super::{Need, PoolShard, is_same_account};
+use super::{Need, PoolShard, is_same_account, may_recover};
 use crate::ids::LaneId;
 use crate::lane::Lane;
 use crate::slab::Slab;
@@ -42,6 +42,14 @@ pub fn force_permits(server: &Server, account: &Account) {
 pub fn give_permits(server: &Server, account: &Account) {
     account.backends.give(server.index);
     server.gauge.give_permit();
+}
+
+/// Whether a shunned server is asked now for a connection like this; then its permit is taken.
+pub(super) fn begins_probe(server: &Server, need: &Need<'_>, now_us: u64) -> bool {
+    may_recover(server)
+        && server.may_dial(&need.limits, now_us)
+        && server.gauge.begin_probe(now_us)
+        && take_permits(server, need.account, need.backends_max).is_ok()
 }
 
 impl PoolShard {

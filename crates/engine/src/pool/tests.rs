@@ -98,6 +98,36 @@ fn dials_follow_the_weights_and_weight_zero_is_never_picked() {
 }
 
 #[test]
+fn a_shunned_server_is_probed_where_nothing_else_can_serve() {
+    let rows = [server(1, 1, 10, "ONLINE"), server(2, 1, 10, "ONLINE")];
+    let mut bench = Bench::new(&rows);
+    let servers = bench.topology.servers().to_vec();
+    let shun = |server: &Server| {
+        assert!(server.gauge.on_fault(LastFault::Os(111), 800_000, 1, 10_000_000));
+    };
+    shun(&servers[0]);
+    let Checkout::Dial(server) = bench.checkout(None) else { panic!("one serves") };
+    assert_eq!(server.index, 1);
+    shun(&servers[1]);
+    for index in [0, 1] {
+        let Checkout::Probe(server) = bench.checkout(None) else { panic!("none serves") };
+        assert_eq!(server.index, index);
+    }
+    assert!(matches!(bench.checkout(None), Checkout::Wait), "each was asked just now");
+    assert_eq!(servers[0].gauge.used(), 1, "a permit each");
+    // the first that lets somebody in serves, others one at a time until they did
+    servers[0].gauge.on_success();
+    for _ in 0..3 {
+        let Checkout::Dial(server) = bench.checkout(None) else { panic!("one serves") };
+        assert_eq!(server.index, 0);
+    }
+    servers[1].gauge.begin_dial();
+    assert!(!servers[1].may_dial(&LIMITS, 20_000_000));
+    servers[1].gauge.end_dial();
+    assert!(servers[1].may_dial(&LIMITS, 20_000_000));
+}
+
+#[test]
 fn a_server_that_stands_still_is_spared_while_another_one_answers() {
     let rows = [server(1, 1, 10, "ONLINE"), server(2, 1, 2, "ONLINE"), server(3, 0, 10, "ONLINE")];
     let mut bench = Bench::new(&rows);

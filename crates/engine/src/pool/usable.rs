@@ -38,7 +38,7 @@ pub fn is_another_usable(
 }
 
 /// Whether time alone may make a server usable.
-pub(super) fn may_recover(server: &Server) -> bool {
+pub fn may_recover(server: &Server) -> bool {
     server.status == Status::Online && server.weight > 0 && server.max_connections > 0
 }
 

@@ -392,3 +392,75 @@ fn annotations_are_followed_where_the_account_and_the_variable_let_them() {
         assert_eq!(without, [Some(1), None], "{value}");
     }
 }
+
+/// What was decided about executions of this query, after several.
+fn decided(
+    (snapshot, processor): (&Snapshot, &mut QueryProcessor),
+    query: &Query<'_>,
+    schema: &Arc<[u8]>,
+) -> (Route, Option<Box<Decision>>) {
+    let query = Query { schemaname: schema, execute: true, ..*query };
+    let (route, decision) = processor.decide(snapshot, &query, Some(schema));
+    assert_eq!(route, processor.route(snapshot, &query));
+    (route, decision)
+}
+
+#[test]
+fn a_decision_stands_while_schema_flag_and_configuration_are_the_same() {
+    let rule = |rule_id, match_digest, flag_out| RuleRow {
+        rule_id,
+        active: 1,
+        match_digest,
+        flag_out,
+        destination_hostgroup: Some(rule_id),
+        ..RuleRow::default()
+    };
+    let rules = vec![rule(3, Some("^SELECT".into()), None), rule(4, None, Some(7))];
+    // evaluated each time, and remembered by digest
+    for rules in [rules[1..].to_vec(), rules] {
+        let (snapshot, mut processor) = compiled(&Draft { rules, ..Draft::default() });
+        let (one, other): (Arc<[u8]>, Arc<[u8]>) = ((*b"one").into(), (*b"other").into());
+        let mut digester = Digester::new();
+        let text = "SELECT a FROM t";
+        let digest = digester.digest(text.as_bytes(), &snapshot.vars.digest_options());
+        let query = Query { digest: Some(digest), ..query(text) };
+        let (route, decision) = decided((&snapshot, &mut processor), &query, &one);
+        let decision = decision.expect("nothing but the rules decides");
+        let hits: Vec<_> = processor.hits().iter().map(|hits| hits + 1).collect();
+        assert_eq!(hits, vec![3; hits.len()]);
+        assert_eq!(processor.decided(&decision, Some(&one), 0), Some(route));
+        assert_eq!(processor.hits(), hits);
+        for (schema, flag_in) in [(Some(&other), 0), (None, 0), (Some(&one), 7)] {
+            assert_eq!(processor.decided(&decision, schema, flag_in), None);
+        }
+        processor.adopt(&snapshot);
+        assert_eq!(processor.decided(&decision, Some(&one), 0), None);
+    }
+}
+
+#[test]
+fn what_chance_or_modes_decide_is_decided_each_time() {
+    let schema: Arc<[u8]> = (*b"one").into();
+    let flags = r#"{"flagOUTs":[{"id":1,"weight":1},{"id":2,"weight":1}]}"#;
+    let plain = RuleRow { rule_id: 1, active: 1, ..RuleRow::default() };
+    let by_chance = RuleRow { attributes: flags.into(), ..plain.clone() };
+    let answers = RuleRow {
+        username: Some("app".into()),
+        match_pattern: Some("never".into()),
+        error_msg: Some("no".into()),
+        ..plain.clone()
+    };
+    let of_another = RuleRow { username: Some("rep".into()), ..answers.clone() };
+    for (rule, stands) in [(plain, true), (of_another, true), (by_chance, false), (answers, false)]
+    {
+        let draft = Draft { rules: vec![rule], ..Draft::default() };
+        let (snapshot, mut processor) = compiled(&draft);
+        let text = "SELECT a FROM t";
+        let mut digester = Digester::new();
+        let digest = digester.digest(text.as_bytes(), &snapshot.vars.digest_options());
+        let query =
+            Query { schemaname: b"one", digest: Some(digest), execute: true, ..query(text) };
+        let (_, decision) = processor.decide(&snapshot, &query, Some(&schema));
+        assert_eq!(decision.is_some(), stands, "{:?}", draft.rules);
+    }
+}

@@ -76,7 +76,8 @@ impl<'a> Chain<'a> {
                     iteration: self.iteration,
                 });
             } else if O::COUNTS && missed.is_none() {
-                work.count_hit(place);
+                work.count_hit(rule.place);
+                observer.on_match(rule.place, rule.actions.is_random());
             }
             if self.verdict.applied {
                 break;

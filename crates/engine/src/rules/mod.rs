@@ -206,7 +206,10 @@ impl RuleSet {
         match known {
             Some(Known::Verdict(verdict, matched)) => {
                 if O::COUNTS {
-                    matched.iter().for_each(|place| work.count_hit(*place as usize));
+                    for place in matched {
+                        work.count_hit(*place);
+                        observer.on_match(*place, false);
+                    }
                 }
                 verdict.clone()
             }

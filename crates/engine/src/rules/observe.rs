@@ -14,6 +14,11 @@ pub trait Observer {
 
     /// A rule was looked at.
     fn on_rule(&mut self, step: &RuleStep<'_>);
+
+    /// A rule matched at this place, while nobody watches; the flag after it may be a matter of
+    /// chance.
+    #[inline]
+    fn on_match(&mut self, _place: u32, _by_chance: bool) {}
 }
 
 impl Observer for () {

@@ -60,6 +60,11 @@ impl RuleScratch {
         &self.work.hits
     }
 
+    /// The rules at these places match once more.
+    pub fn count_hits(&mut self, places: &[u32]) {
+        places.iter().for_each(|place| self.work.count_hit(*place));
+    }
+
     /// How often each rule's patterns ended at a limit, in the order of the hits.
     pub fn limit_hits(&self) -> impl Iterator<Item = u64> + '_ {
         let patterns = self.work.digests.iter().zip(&self.work.texts);
@@ -85,8 +90,8 @@ impl Default for RuleScratch {
 }
 
 impl Work {
-    pub(super) fn count_hit(&mut self, place: usize) {
-        if let Some(hits) = self.hits.get_mut(place) {
+    pub(super) fn count_hit(&mut self, place: u32) {
+        if let Some(hits) = self.hits.get_mut(place as usize) {
             *hits += 1;
         }
     }

@@ -38,16 +38,33 @@ impl Proxy {
         }
     }
 
-    /// Whatever a call has left half done goes: sessions that nothing would lead on, and lanes
-    /// whose session knows nothing of them.
-    pub(crate) fn abandon_strays(&mut self) {
+    /// Whatever a call has left half done goes: the ends that it was amid, sessions that nothing
+    /// would lead on, and lanes whose session knows nothing of them. Whether it was amid any.
+    pub(crate) fn abandon_half_done(&mut self) -> bool {
+        let amid = std::mem::take(&mut self.amid);
+        amid.iter().for_each(|end| self.abandon(*end));
         let strays = self.sessions.iter().filter(|(id, session)| self.is_stray(*id, session));
         let strays: Vec<_> = strays.map(|(id, _)| id).collect();
         strays.into_iter().for_each(|id| self.abandon(End::Client(id)));
         let strays = self.lanes.iter().filter(|(id, lane)| self.is_nobodys(*id, lane));
         let strays: Vec<_> = strays.map(|(id, _)| id).collect();
         strays.into_iter().for_each(|id| self.abandon(End::Lane(id)));
+        self.abandon_parcels();
+        let copies = self.sessions.iter().filter(|(_, session)| session.is_mirror()).count();
+        self.mirrors.count_anew(copies);
         self.served.clear();
+        !amid.is_empty()
+    }
+
+    /// Lanes that were to be given away, and no order says so.
+    fn abandon_parcels(&mut self) {
+        let is_ordered = |id: LaneId| {
+            let gives = |order: &Order| matches!(order, Order::Give { lane, .. } if *lane == id);
+            self.orders.list.iter().any(gives)
+        };
+        let lost = self.parcels.iter().map(|(id, _)| *id).filter(|id| !is_ordered(*id));
+        let lost: Vec<_> = lost.collect();
+        lost.into_iter().for_each(|id| self.abandon_lane(id));
     }
 
     /// What happens now is about this session.
@@ -75,13 +92,16 @@ impl Proxy {
             Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } => {
                 lease(*lane) == Some(Lease::Relay(id))
             }
+            // it is one within a call only
+            Phase::Closing => false,
             _ => true,
         };
         let is_its = |held: &Held| lease(held.lane) == Some(Lease::Exclusive(id));
         !(is_led_on && session.held.iter().all(is_its))
     }
 
-    /// Whether a lane is leased to a session that does not know it, or shared by nobody.
+    /// Whether a lane is leased to a session that does not know it, shared by nobody, or idle and
+    /// nobody would come upon it, or upon something on its way there.
     fn is_nobodys(&self, id: LaneId, lane: &Lane) -> bool {
         let session = |id: SessionId| self.sessions.get(id);
         match lane.lease {
@@ -90,6 +110,7 @@ impl Proxy {
             }
             Lease::Relay(of) => session(of).is_none(),
             Lease::Shared => lane.depth() == 0,
+            Lease::Idle => !lane.is_quiet() || !self.pool.idle_of(&lane.server).contains(&id),
             _ => false,
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::holds::Holds;
 use crate::ids::LaneId;
 use crate::lane::{Held, Lane, Lease};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
 use crate::session::{Phase, Session};
@@ -17,20 +18,16 @@ use crate::snapshot::Snapshot;
 use crate::topology::{LastFault, Status, Topology};
 use crate::users::Users;
 
-/// What came out of force. Letting go of it may take long; no worker should.
-pub struct Replaced {
-    /// The configuration.
-    pub snapshot: Arc<Snapshot>,
-    /// What was remembered for its rules, if they changed.
-    pub scratch: Option<RuleScratch>,
-}
-
 impl Proxy {
-    /// Another configuration is in force from now on, made to follow the one that was.
-    pub fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Replaced {
-        let before = std::mem::replace(&mut self.snapshot, snapshot);
-        let after = self.snapshot.clone();
-        let scratch = self.processor.adopt(&after);
+    /// Another configuration is in force from now on, made to follow the one that was. Returns what
+    /// was remembered for its rules, if they changed: letting go of it may take long.
+    ///
+    /// After a panic the call is to be made again, with the same `before`: what it has done stays
+    /// done. The configuration itself changes first, so decisions follow it from then on, even if
+    /// nothing else of this call should ever succeed.
+    pub fn on_snapshot(&mut self, before: &Snapshot, after: &Arc<Snapshot>) -> Option<RuleScratch> {
+        self.snapshot = after.clone();
+        let scratch = self.processor.adopt(after);
         if !Arc::ptr_eq(&before.vars, &after.vars) {
             self.mirrors.adopt(&after.vars);
             self.query_stats.adopt(&after.vars);
@@ -44,7 +41,7 @@ impl Proxy {
             self.wake_all();
         }
         self.multiplex_again();
-        Replaced { snapshot: before, scratch }
+        scratch
     }
 
     /// Connections that sessions kept because multiplexing was off are any session's, where it is
@@ -65,22 +62,25 @@ impl Proxy {
             let held = session.held.iter().filter(|held| runs_on != Some(held.lane));
             over.extend(held.filter(|held| is_over(held)).map(|held| (id, held.lane)));
         }
-        for (id, lane) in over {
-            let held = self.sessions.get_mut(id).map(|session| session.held.iter_mut());
-            if let Some(held) = held.and_then(|mut held| held.find(|held| held.lane == lane)) {
-                held.why.set(Holds::MULTIPLEXING_OFF, false);
-            }
-            self.let_go(id, lane);
-        }
+        self.with_each(
+            over,
+            |(id, _)| End::Client(id),
+            |proxy, (id, lane)| {
+                let held = proxy.sessions.get_mut(id).map(|session| session.held.iter_mut());
+                if let Some(held) = held.and_then(|mut held| held.find(|held| held.lane == lane)) {
+                    held.why.set(Holds::MULTIPLEXING_OFF, false);
+                }
+                proxy.let_go(id, lane);
+            },
+        );
     }
 
     /// Sessions and connections go on with their accounts as they are now. A connection that was
     /// logged in with a password of before, or for an account that is no more, serves nobody else.
     fn adopt_users(&mut self) {
         let users = self.snapshot.users.clone();
-        for lane in self.lanes_where(|lane| users.has_changed(&lane.account)) {
-            self.leave_account_of(lane);
-        }
+        let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
+        self.with_each(changed, End::Lane, Self::leave_account_of);
         if self.snapshot.vars.kill_sessions_of_changed_users {
             self.end_sessions_of_changed(&users);
         }
@@ -107,6 +107,17 @@ impl Proxy {
         }
     }
 
+    /// The connections to servers that are open now, of a user or of all, serve nobody but whoever
+    /// has them. Tells how many they are.
+    pub fn flush_connections(&mut self, user: Option<&str>) -> u64 {
+        let is_meant = |lane: &Lane| user.is_none_or(|user| *lane.account.name == *user);
+        let meant = self.lanes_where(is_meant);
+        let count = meant.len() as u64;
+        self.with_each(meant, End::Lane, Self::leave_account_of);
+        self.schemas_seen.clear();
+        count
+    }
+
     fn end_sessions_of_changed(&mut self, users: &Users) {
         let goes = |session: &Session| {
             let account = session.account.as_deref();
@@ -114,9 +125,7 @@ impl Proxy {
         };
         let sessions: Vec<_> =
             self.sessions.iter().filter(|(_, s)| goes(s)).map(|(id, _)| id).collect();
-        for id in sessions {
-            self.close_session(id, None);
-        }
+        self.with_each(sessions, End::Client, |proxy, id| proxy.close_session(id, None));
     }
 
     fn adopt_topology(&mut self, before: &Topology, after: &Topology) {
@@ -139,9 +148,8 @@ impl Proxy {
                 None => lane.server = Arc::new(lane.server.removed()),
             }
         }
-        for lane in self.lanes_where(|lane| lane.server.status != Status::Online) {
-            self.leave_server(lane);
-        }
+        let left = self.lanes_where(|lane| lane.server.status != Status::Online);
+        self.with_each(left, End::Lane, Self::leave_server);
         self.close_surplus(after);
         self.wake_all();
     }
@@ -165,7 +173,7 @@ impl Proxy {
             while server.gauge.used() > server.max_connections
                 && let Some(longest_idle) = self.pool.idle_of(server).first().copied()
             {
-                self.close_lane(longest_idle);
+                self.with_each([longest_idle], End::Lane, |proxy, id| proxy.close_lane(id));
             }
         }
     }

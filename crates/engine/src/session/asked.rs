@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sql::CommandClass;
+use sql::{CommandClass, Digest};
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
@@ -22,12 +22,14 @@ pub(crate) struct Asked {
     digest_text: Vec<u8>,
     schema: Option<Arc<[u8]>>,
     class: Option<CommandClass>,
+    /// It is only prepared, in that hostgroup: the time it takes says nothing of how long it runs.
+    prepared_in: Option<HostgroupId>,
 }
 
 impl Asked {
-    /// Its digest, while it has not ended.
+    /// Its digest, while it runs and has not ended.
     pub(crate) fn digest(&self) -> Option<u64> {
-        self.digest.filter(|_| self.open)
+        self.digest.filter(|_| self.open && self.prepared_in.is_none())
     }
 }
 
@@ -50,16 +52,18 @@ impl Asked {
     }
 }
 
+/// A copy of the text of a digest, in a buffer of those that were given back.
+pub(crate) fn copy_of(spare: &mut Vec<Vec<u8>>, digest: Option<Digest<'_>>) -> Vec<u8> {
+    let Some(digest) = digest else { return Vec::new() };
+    let mut copy = spare.pop().unwrap_or_default();
+    copy.clear();
+    copy.extend_from_slice(digest.text);
+    copy
+}
+
 impl Proxy {
     /// Notes what the statistics will be told about the query that was just routed.
-    pub(crate) fn note_asked(&mut self, id: SessionId, route: &Route) {
-        let mut digest_text = Vec::new();
-        if route.digest.is_some() {
-            digest_text = self.spare_digests.pop().unwrap_or_default();
-            digest_text.clear();
-            digest_text
-                .extend_from_slice(self.processor.digest().map_or(&[], |digest| digest.text));
-        }
+    pub(crate) fn note_asked(&mut self, id: SessionId, route: &Route, digest_text: Vec<u8>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.serving.asked = Asked {
             open: true,
@@ -68,6 +72,7 @@ impl Proxy {
             digest_text,
             schema: session.want.schema.clone(),
             class: None,
+            prepared_in: None,
         };
     }
 
@@ -78,7 +83,15 @@ impl Proxy {
         }
     }
 
-    /// The statistics are not told about this one: a statement that is only prepared.
+    /// What was just routed is only prepared.
+    pub(crate) fn note_prepare(&mut self, id: SessionId, route: &Route) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(account) = &session.account else { return };
+        let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
+        session.serving.asked.prepared_in = Some(hostgroup);
+    }
+
+    /// The statistics are not told about this one.
     pub(crate) fn forget_asked(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let asked = std::mem::take(&mut session.serving.asked);
@@ -98,7 +111,7 @@ impl Proxy {
         }
         let asked = std::mem::take(&mut session.serving.asked);
         let end = QueryEnd {
-            hostgroup: ran_on.map(|(hostgroup, _)| hostgroup),
+            hostgroup: ran_on.map(|(hostgroup, _)| hostgroup).or(asked.prepared_in),
             user: session.user().as_bytes(),
             schema: asked.schema.as_deref().unwrap_or_default(),
             client: session.client.addr.as_bytes(),

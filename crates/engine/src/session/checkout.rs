@@ -42,7 +42,7 @@ impl Proxy {
     /// Does so for a command that had a lane before: should it have to wait, then in front of those
     /// who had none.
     pub(crate) fn check_out_again(&mut self, id: SessionId, job: Job, avoid: Option<usize>) {
-        self.check_out_or_wait(id, job, avoid, true);
+        self.with(End::Client(id), |proxy| proxy.check_out_or_wait(id, job, avoid, true));
     }
 
     fn check_out_or_wait(
@@ -75,31 +75,36 @@ impl Proxy {
                 self.give_up(id, &job, error::no_server(job.hostgroup, &why));
             }
             found => {
-                let wait_us = self.patience_us(id, job.what);
-                let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
-                // whoever was served before has waited since it asked
-                let asked_us =
-                    self.sessions.get(id).and_then(|session| session.serving.asked.since_us());
-                let waiting = Waiting {
-                    job,
-                    ticket,
-                    since_us: asked_us.filter(|_| again).unwrap_or(self.now_us),
-                    deadline_us: self.now_us.saturating_add(wait_us),
-                    dialing: None,
-                    attempts: 0,
-                    avoid,
-                    said: None,
-                };
-                self.stats.checkouts_waited += 1;
                 let limited = matches!(found, Checkout::Wait) && self.is_limited(id, job.hostgroup);
                 self.stats.checkouts_limited += u64::from(limited);
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.phase = Phase::Waiting(waiting);
-                }
-                self.post_wait(job.hostgroup);
+                self.begin_wait(id, job, avoid, again);
                 self.pursue(id, found);
             }
         }
+    }
+
+    /// A session stands in line with its command.
+    fn begin_wait(&mut self, id: SessionId, job: Job, avoid: Option<usize>, again: bool) {
+        let wait_us = self.patience_us(id, job.what);
+        let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
+        self.stats.checkouts_waited += 1;
+        let now_us = self.now_us;
+        if let Some(session) = self.sessions.get_mut(id) {
+            // whoever was served before has waited since it asked
+            let asked_us = session.serving.asked.since_us().filter(|_| again);
+            session.phase = Phase::Waiting(Waiting {
+                job,
+                ticket,
+                since_us: asked_us.unwrap_or(now_us),
+                deadline_us: now_us.saturating_add(wait_us),
+                dialing: None,
+                attempts: 0,
+                paused_until_us: 0,
+                avoid,
+                said: None,
+            });
+        }
+        self.post_wait(job.hostgroup);
     }
 
     /// Runs a command on the lane that the session has in the hostgroup, where none of the server
@@ -128,6 +133,8 @@ impl Proxy {
             && !pool::is_any_usable(&self.snapshot.topology, job.hostgroup, self.now_us)
     }
 
+    /// Finds a lane for a session's command. Where nothing but a shunned server could serve it,
+    /// that is asked whether it answers.
     fn checkout(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
         let (hostgroup, fresh) = (job.hostgroup, job.fresh);
         if self.too_many_online(hostgroup).is_some() {
@@ -138,9 +145,13 @@ impl Proxy {
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
         let untraced = session.reads_unset_variable(job);
-        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        let backends_max = self.snapshot.backends_max(account);
+        let is_paused = session.waiting().is_some_and(|it| it.paused_until_us > self.now_us);
         let any = Need::of(hostgroup, account, class, want);
+        let limits = match is_paused {
+            true => any.limits,
+            false => self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars),
+        };
+        let backends_max = self.snapshot.backends_max(account);
         let asker = Some(id);
         let own = session.waiting().map(|waiting| waiting.ticket);
         let queue = self.pool.queue(hostgroup);
@@ -149,7 +160,18 @@ impl Proxy {
         let need = Need { limits, backends_max, ..need };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
-        found
+        self.probed(id, found)
+    }
+
+    /// What a checkout comes to for a session when a probe has set off.
+    pub(crate) fn probed(&mut self, id: SessionId, found: Checkout) -> Checkout {
+        match found {
+            Checkout::Probe(server) => {
+                self.dial(id, server, Lease::Dialing(None));
+                Checkout::Wait
+            }
+            found => found,
+        }
     }
 
     /// How many servers of a hostgroup are online where that is more than may be: then which of
@@ -239,10 +261,14 @@ impl Proxy {
     pub(crate) fn look_again_later(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
-        let (hostgroup, deadline_us) = (waiting.job.hostgroup, waiting.deadline_us);
+        let (hostgroup, paused_until_us) = (waiting.job.hostgroup, waiting.paused_until_us);
+        let due_us = match paused_until_us > self.now_us {
+            true => waiting.deadline_us.min(paused_until_us),
+            false => waiting.deadline_us,
+        };
         let first = self.pool.first_waiter(hostgroup) == Some(id);
         let waiting = if first { 1 } else { self.pool.waiter_count(hostgroup) };
-        self.wake(id, deadline_us.min(self.now_us + look_again_us(waiting)));
+        self.wake(id, due_us.min(self.now_us + look_again_us(waiting)));
         if first {
             self.want(hostgroup);
         }
@@ -331,7 +357,6 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
             lane.marks.used = true;
-            lane.marks.single_use = job.fresh;
             lane.traffic.checkouts += 1;
         }
         let (hostgroup, why, presumed) = (job.hostgroup, Holds::NONE, Holds::NONE);
@@ -339,28 +364,26 @@ impl Proxy {
         self.run(id, lane, job);
     }
 
-    /// Takes a session out of its wait; what it waited for is returned.
-    pub(crate) fn stop_waiting(&mut self, id: SessionId) -> Option<Waiting> {
+    /// Takes a session out of its wait; what it waited to run is returned.
+    pub(crate) fn stop_waiting(&mut self, id: SessionId) -> Option<Job> {
         let session = self.sessions.get_mut(id)?;
-        if !matches!(session.phase, Phase::Waiting(_)) {
-            return None;
-        }
-        let Phase::Waiting(waiting) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+        let Phase::Waiting(Waiting { job, ticket, dialing, .. }) = session.phase else {
             return None;
         };
+        session.phase = Phase::Idle;
         self.note_served(id);
-        let hostgroup = waiting.job.hostgroup;
-        let was_first = self.pool.forget_waiter(hostgroup, waiting.ticket);
+        let hostgroup = job.hostgroup;
+        let was_first = self.pool.forget_waiter(hostgroup, ticket);
         self.post_wait(hostgroup);
         if was_first {
             self.watch_first(hostgroup);
         }
-        if let Some(lane) = waiting.dialing.and_then(|lane| self.lanes.get_mut(lane))
+        if let Some(lane) = dialing.and_then(|lane| self.lanes.get_mut(lane))
             && lane.lease == Lease::Dialing(Some(id))
         {
             lane.lease = Lease::Dialing(None);
         }
-        Some(waiting)
+        Some(job)
     }
 
     /// The lane that a session dialed stands, whoever gets it: should that be somebody else, the
@@ -391,6 +414,10 @@ impl Proxy {
 
     /// A waiting session looks at the pool once more, or gives up when its time is over.
     pub(crate) fn look_again(&mut self, id: SessionId) {
+        self.with(End::Client(id), |proxy| proxy.look_once_more(id));
+    }
+
+    fn look_once_more(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Phase::Waiting(waiting) = &session.phase else { return };
         if self.now_us >= waiting.deadline_us {
@@ -420,16 +447,18 @@ impl Proxy {
     }
 
     pub(crate) fn time_out(&mut self, id: SessionId) {
-        let Some(waiting) = self.stop_waiting(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Waiting(waiting) = &mut session.phase else { return };
+        let (since_us, said) = (waiting.since_us, waiting.said.take());
+        let Some(job) = self.stop_waiting(id) else { return };
         self.stats.connect_timeouts += 1;
-        let hostgroup = waiting.job.hostgroup;
-        let mut why = self.explain_servers(id, hostgroup);
-        if let Some(said) = &waiting.said {
+        let mut why = self.explain_servers(id, job.hostgroup);
+        if let Some(said) = said {
             why = format!("{why} (last answer: {said})");
         }
-        let waited_ms = self.now_us.saturating_sub(waiting.since_us) / 1000;
-        let error = error::connect_timeout(hostgroup, waited_ms, &why);
-        self.give_up(id, &waiting.job, error);
+        let waited_ms = self.now_us.saturating_sub(since_us) / 1000;
+        let error = error::connect_timeout(job.hostgroup, waited_ms, &why);
+        self.give_up(id, &job, error);
     }
 
     /// The command cannot be served: the client is told why. A login goes on without a server.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use wire::command::Command;
+use wire::command::{Command, code};
 use wire::frame::{self, Framed, HEADER_BYTES, Header, Span};
 use wire::result::ReplyKind;
 
@@ -21,6 +21,10 @@ const INPUT_BYTES_MAX: usize = 1 << 16;
 
 /// Longest packet before a login is complete.
 const LOGIN_BYTES_MAX: usize = 1 << 16;
+
+/// Commands about a statement that are answered; they are unknown where they are too short.
+const ASKS_OF_STATEMENTS: [u8; 4] =
+    [code::STMT_EXECUTE, code::STMT_BULK_EXECUTE, code::STMT_FETCH, code::STMT_RESET];
 
 impl Proxy {
     /// Serves what can be served of a client's bytes; returns how many were taken.
@@ -244,11 +248,13 @@ impl Proxy {
             Command::BinlogDump(_) | Command::BinlogDumpGtid(_) | Command::RegisterReplica(_) => {
                 self.on_replication(id, raw, &command);
             }
+            Command::Unknown(code) if payload.is_empty() || ASKS_OF_STATEMENTS.contains(&code) => {
+                let fault = if payload.is_empty() { "an empty packet" } else { "it is cut short" };
+                self.client_fault(id, fault);
+                self.answer_error(id, &error::malformed_packet(fault));
+            }
             Command::Unknown(code) => {
-                let name = match payload {
-                    [] => "an empty packet".into(),
-                    _ => format!("0x{code:02x}"),
-                };
+                let name = format!("0x{code:02x}");
                 self.client_fault(id, &format!("unknown command: {name}"));
                 self.answer_error(id, &error::unknown_command(&name));
             }
@@ -349,12 +355,13 @@ impl Proxy {
     pub(crate) fn client_fault(&mut self, id: SessionId, fault: &str) {
         self.stats.client_faults += 1;
         let Some(session) = self.sessions.get(id) else { return };
-        self.orders.report(LogEvent::ClientFault {
+        let event = LogEvent::ClientFault {
             connection: session.client.connection,
             client: session.client.addr.to_string(),
             phase: session.doing(),
             fault: fault.into(),
-        });
+        };
+        self.report_client(event);
     }
 
     /// `COM_SET_OPTION`: multi-statements on (0) or off (1).

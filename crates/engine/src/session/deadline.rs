@@ -24,6 +24,8 @@ struct Alarms {
 /// Since when a session is what it is, and when it is woken.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
+    /// When it came.
+    pub born_us: u64,
     /// The last time it became idle or began to log in.
     pub idle_since_us: u64,
     /// When its transaction began; 0 when there is none.
@@ -34,7 +36,8 @@ pub(crate) struct Timing {
 impl Timing {
     /// Of a session that begins to log in now.
     pub(crate) fn new(now_us: u64) -> Self {
-        Self { idle_since_us: now_us, transaction_since_us: 0, alarms: Alarms::default() }
+        let alarms = Alarms::default();
+        Self { born_us: now_us, idle_since_us: now_us, transaction_since_us: 0, alarms }
     }
 }
 
@@ -119,8 +122,14 @@ impl Proxy {
         let unwatched =
             self.sessions.get(id).is_some_and(|session| session.timing.alarms.next().is_none());
         if unwatched {
-            self.wake(id, now_us + LOOK_AGAIN_US);
+            let again_us = LOOK_AGAIN_US.min(self.own_wait_timeout_us(id));
+            self.wake(id, now_us + again_us);
         }
+    }
+
+    /// How long the client may be silent by what it has set.
+    fn own_wait_timeout_us(&self, id: SessionId) -> u64 {
+        self.sessions.get(id).map_or(u64::MAX, |session| session.want.wait_timeout_us())
     }
 
     /// When a login must be complete.
@@ -176,7 +185,11 @@ impl Proxy {
     fn check_idle_time(&mut self, id: SessionId) {
         let vars = &self.snapshot.vars;
         let Some(session) = self.sessions.get(id) else { return };
-        let outside_us = vars.wait_timeout_ms * 1000;
+        let of_all_us = match vars.wait_timeout_ms {
+            0 => u64::MAX,
+            limit_ms => limit_ms * 1000,
+        };
+        let outside_us = of_all_us.min(session.want.wait_timeout_us());
         let inside_us = outside_us.min(vars.max_transaction_idle_time_ms * 1000);
         let delay_us = vars.connection_delay_multiplex_ms * 1000;
         let longest_us = vars.max_transaction_time_ms * 1000;
@@ -184,35 +197,43 @@ impl Proxy {
         if relaying {
             return;
         }
-        let since_us = session.timing.idle_since_us;
+        // what the proxy answers itself is heard from the client, too
+        let since_us = session.timing.idle_since_us.max(session.input.heard_us);
         let after = |since_us: u64, limit_us: u64| since_us.saturating_add(limit_us);
         let began_us = Some(session.timing.transaction_since_us).filter(|since_us| *since_us > 0);
         let end_us = began_us.map_or(u64::MAX, |began_us| after(began_us, longest_us));
         let limit_us = if began_us.is_some() { inside_us } else { outside_us };
-        let idle_end_us = if outside_us == 0 { u64::MAX } else { after(since_us, limit_us) };
+        let is_limited = outside_us < u64::MAX;
+        let idle_end_us = if is_limited { after(since_us, limit_us) } else { u64::MAX };
         if self.now_us >= end_us.min(idle_end_us) {
             return self.close_session(id, None);
         }
-        if self.now_us >= after(since_us, delay_us) {
-            self.end_delay(id);
-        }
-        let due_us = [after(since_us, delay_us), after(since_us, inside_us), idle_end_us, end_us];
+        let delay_end_us = self.end_delay(id, delay_us);
+        let due_us = [delay_end_us, after(since_us, inside_us), idle_end_us, end_us];
         let next_us = due_us.into_iter().filter(|at_us| *at_us > self.now_us).min();
         let next_us = next_us.unwrap_or(u64::MAX).min(self.now_us + LOOK_AGAIN_US);
         self.wake(id, next_us);
     }
 
-    /// Lanes that were kept for a while only are any session's again.
-    fn end_delay(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let mut over = Vec::new();
+    /// Lanes that were kept for a while after their last query are any session's again; tells
+    /// when the next one will be.
+    fn end_delay(&mut self, id: SessionId, delay_us: u64) -> u64 {
+        let Some(session) = self.sessions.get_mut(id) else { return u64::MAX };
+        let (mut over, mut next_us) = (Vec::new(), u64::MAX);
         for held in session.held.iter_mut().filter(|held| held.why.intersects(Holds::DELAY)) {
+            let heard_us = self.lanes.get(held.lane).map_or(0, |lane| lane.times.heard_us);
+            let end_us = heard_us.saturating_add(delay_us);
+            if end_us > self.now_us {
+                next_us = next_us.min(end_us);
+                continue;
+            }
             held.why.set(Holds::DELAY, false);
             over.push(held.lane);
         }
         for lane in over {
             self.let_go(id, lane);
         }
+        next_us
     }
 
     /// Notes when a transaction began or that there is none, and sees to its end in time, and to
@@ -241,7 +262,10 @@ impl Proxy {
         self.check_server(id);
         let Some(lane) = self.lanes.get(id) else { return };
         if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
-            self.fail_dial(id, LastFault::Timeout, None, true);
+            // the statement for new connections may take longer than a login
+            if lane.login.is_some() || lane.times.alarm_us <= self.now_us {
+                self.fail_dial(id, LastFault::Timeout, None, true);
+            }
         } else if let Lease::Errand(thread_id) = lane.lease {
             let server = lane.server.index;
             self.close_lane(id);

@@ -120,9 +120,13 @@ impl Proxy {
         let Some(defaults) = self.defaults_of(account.default_hostgroup).cloned() else {
             return false;
         };
+        let settings = match account.isolation {
+            Some(level) => Settings::with_isolation(defaults.settings.as_deref(), level),
+            None => defaults.settings.clone(),
+        };
         let Some(session) = self.sessions.get_mut(id) else { return false };
         for state in [&mut session.first, &mut session.want] {
-            state.settings.clone_from(&defaults.settings);
+            state.settings.clone_from(&settings);
             state.autocommit = defaults.status.contains(Status::AUTOCOMMIT);
         }
         session.completes = defaults.completes;

@@ -139,7 +139,7 @@ impl Proxy {
         let servers = self.snapshot.topology.hostgroup(hostgroup);
         let lanes = servers.iter().flat_map(|server| self.warned.of(server.index));
         if let Some((id, held)) = lanes.copied().find_map(keeper) {
-            self.ask_for_diagnostics(id, held);
+            self.with(End::Client(id), |proxy| proxy.ask_for_diagnostics(id, held));
         }
     }
 

@@ -214,14 +214,21 @@ impl Proxy {
             Fate::Kept => {}
             Fate::Free => self.offer_lane(lane_id),
             Fate::Reset if self.reset_lane(lane_id) => {}
-            Fate::Reset | Fate::Closed => self.drop_lane(lane_id),
+            Fate::Reset | Fate::Closed => {
+                let hostgroup = self.lanes.get(lane_id).map(|lane| lane.server.hostgroup);
+                self.drop_lane(lane_id);
+                // there is room for another one
+                if let Some(hostgroup) = hostgroup {
+                    self.wake_first(hostgroup);
+                }
+            }
         }
     }
 
     /// Closes a backend connection that should have gone back to the pool.
     pub(crate) fn drop_lane(&mut self, lane_id: LaneId) {
         self.stats.lanes_dropped += 1;
-        self.close_lane(lane_id);
+        self.with(End::Lane(lane_id), |proxy| proxy.close_lane(lane_id));
     }
 
     /// Closes a backend connection, telling the server where nothing is on its way.
@@ -282,8 +289,7 @@ impl Proxy {
         self.count(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.serving.next_flag = 0;
-        let scramble = super::login::scramble_after(session.auth.scramble, &self.secret);
-        self.on_change_user(id, payload, scramble);
+        self.on_change_user(id, payload);
     }
 
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.

@@ -25,7 +25,7 @@ use sql::{Effects, Reach, Verb};
 pub(crate) const UNKNOWN: u16 = 1243;
 
 /// MySQL 1210: told to every execute until the statement is reset.
-const WRONG_ARGUMENTS: u16 = 1210;
+pub(crate) const WRONG_ARGUMENTS: u16 = 1210;
 
 /// MySQL 1615: the server could not prepare the statement again after its tables had changed.
 pub(crate) const NEEDS_PREPARE: u16 = 1615;
@@ -52,8 +52,7 @@ impl Proxy {
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
         handle.note_types(raw);
-        if let Some(error) = handle.data_lost.clone() {
-            handle.data_lost = handle.data_lost.take().filter(|lost| lost.code == WRONG_ARGUMENTS);
+        if let Some(error) = handle.refusal(raw, upload.is_some()) {
             return self.refuse_command(id, upload, error);
         }
         if route.answer.is_some() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::{Lane, Lease};
-use crate::orders::Order;
+use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::Phase;
@@ -167,6 +167,10 @@ impl Proxy {
 
     /// Gives a lane that nobody uses to another worker.
     pub(crate) fn give_lane(&mut self, lane_id: LaneId, worker: usize) {
+        self.with(End::Lane(lane_id), |proxy| proxy.pack(lane_id, worker));
+    }
+
+    fn pack(&mut self, lane_id: LaneId, worker: usize) {
         // the other worker knows texts by other keys
         while self.close_oldest(lane_id) {}
         let Some(lane) = self.lanes.get(lane_id) else { return };

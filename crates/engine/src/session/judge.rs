@@ -30,6 +30,8 @@ enum Shown<'a> {
     Response(Cow<'a, [u8]>),
     /// The password itself.
     Password(Cow<'a, [u8]>),
+    /// The password itself, under the key of the process.
+    Encrypted(Cow<'a, [u8]>),
 }
 
 impl Shown<'_> {
@@ -37,6 +39,7 @@ impl Shown<'_> {
         match self {
             Self::Response(bytes) => Shown::Response(bytes.into_owned().into()),
             Self::Password(bytes) => Shown::Password(bytes.into_owned().into()),
+            Self::Encrypted(bytes) => Shown::Encrypted(bytes.into_owned().into()),
         }
     }
 }
@@ -45,7 +48,7 @@ impl std::fmt::Debug for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Response(_) => "a response",
-            Self::Password(_) => "a password",
+            Self::Password(_) | Self::Encrypted(_) => "a password",
         })
     }
 }
@@ -74,8 +77,13 @@ impl Proxy {
     }
 
     /// The password itself.
-    pub(crate) fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: Vec<u8>) {
+    pub(crate) fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: &[u8]) {
         self.judge_first(id, login, Shown::Password(clear.into()));
+    }
+
+    /// The password itself, encrypted.
+    pub(crate) fn judge_encrypted(&mut self, id: SessionId, login: Box<Login>, bytes: &[u8]) {
+        self.judge_first(id, login, Shown::Encrypted(bytes.into()));
     }
 
     fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
@@ -107,13 +115,14 @@ impl Proxy {
 
     /// Looks at what was shown, or lets it wait for its turn.
     fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
-        let Some((who, limits)) = self.guesser(id, &login) else { return };
-        let begun = match login.has_place {
-            true => Ok(()),
-            false => self.offer.guesses.begin(who, self.now_us, limits),
+        let Some([by_name, by_address]) = self.guessers(id, &login) else { return };
+        // whoever shows the password itself has taken a place for the name before
+        let (who, limits) = match &shown {
+            Shown::Response(_) => by_name,
+            Shown::Password(_) | Shown::Encrypted(_) => by_address,
         };
-        match begun {
-            Ok(()) => self.weigh(id, login, &shown, (who, limits)),
+        match self.offer.guesses.begin(who, self.now_us, limits) {
+            Ok(()) => self.weigh(id, login, &shown, [by_name, by_address]),
             Err(wait_us) => {
                 // not for all who wait at the same moment
                 let jitter_us = self.pool.random() % limits.each_us.max(1);
@@ -142,14 +151,17 @@ impl Proxy {
         }
     }
 
-    fn guesser(&self, id: SessionId, login: &Login) -> Option<(Guesser, Limits)> {
+    /// Who guesses, by the name and by the address alone.
+    fn guessers(&self, id: SessionId, login: &Login) -> Option<[(Guesser, Limits); 2]> {
         let session = self.sessions.get(id)?;
         let vars = &self.snapshot.vars;
         let limits = Limits {
             at_once: vars.failed_connections_threshold,
             each_us: vars.failed_connection_delay_ms * 1000,
         };
-        Some((self.offer.guesses.guesser(&session.client.addr, &login.user), limits))
+        let (guesses, address) = (&self.offer.guesses, &session.client.addr);
+        let by_address = (guesses.address(address), limits.of_address());
+        Some([(guesses.guesser(address, &login.user), limits), by_address])
     }
 
     fn weigh(
@@ -157,16 +169,22 @@ impl Proxy {
         id: SessionId,
         login: Box<Login>,
         shown: &Shown<'_>,
-        (who, limits): (Guesser, Limits),
+        [by_name, by_address]: [(Guesser, Limits); 2],
     ) {
         let form = self.form_of(&login);
-        let worth = match shown {
-            Shown::Response(response) => worth_of_response(&login, form, response),
-            Shown::Password(clear) => worth_of_clear(&login, form, clear),
+        let (worth, by_address) = match shown {
+            Shown::Response(response) => (worth_of_response(&login, form, response), None),
+            Shown::Password(clear) => (worth_of_clear(&login, form, clear), Some(by_address)),
+            Shown::Encrypted(bytes) => {
+                let clear = self.offer.key.decrypt(bytes, &login.scramble).unwrap_or_default();
+                (worth_of_clear(&login, form, &clear), Some(by_address))
+            }
         };
         match worth {
             Worth::Right => {
-                self.offer.guesses.give_back(who, limits);
+                for (who, limits) in [by_name].into_iter().chain(by_address) {
+                    self.offer.guesses.give_back(who, limits);
+                }
                 self.accept_login(id, login);
             }
             Worth::Wrong => self.deny(id, &login),
@@ -177,7 +195,6 @@ impl Proxy {
     /// The place of the try stays taken: given back where nothing is known to compare with, it
     /// would tell names that have logged in from those that have not or do not exist.
     fn ask_for_password(&mut self, id: SessionId, mut login: Box<Login>) {
-        login.has_place = true;
         let seq = &mut login.seq;
         let end = End::Client(id);
         self.orders.send(end, |out| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]));

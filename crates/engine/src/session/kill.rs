@@ -157,14 +157,16 @@ impl Proxy {
         if errand == Errand::Untold {
             victim.marks.struck = false;
         }
-        let Lease::Exclusive(id) = victim.lease else { return };
-        self.stop_awaiting_kill(id);
+        if let (Lease::Exclusive(session), lane) = (victim.lease, victim.id) {
+            self.stop_awaiting_kill(session, lane);
+        }
     }
 
-    /// Goes on with a session's commands: no kill can hit the next one.
-    pub(crate) fn stop_awaiting_kill(&mut self, id: SessionId) {
+    /// Goes on with a session's commands: no kill can hit the next one, or the connection that it
+    /// is meant for is the session's no more.
+    pub(crate) fn stop_awaiting_kill(&mut self, id: SessionId, lane: LaneId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if std::mem::take(&mut session.awaits_kill) {
+        if session.awaits_kill.take_if(|awaited| *awaited == lane).is_some() {
             self.resume_input(id);
         }
     }
@@ -174,8 +176,8 @@ impl Proxy {
     pub(crate) fn await_kill(&mut self, id: SessionId, lane_id: LaneId) {
         let on_its_way = self.lanes.get(lane_id).is_some_and(|lane| lane.marks.kills > 0);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.awaits_kill =
-                on_its_way && session.held.iter().any(|held| held.lane == lane_id);
+            let keeps = on_its_way && session.held.iter().any(|held| held.lane == lane_id);
+            session.awaits_kill = keeps.then_some(lane_id);
         }
     }
 

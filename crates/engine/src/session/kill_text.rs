@@ -9,7 +9,7 @@ use wire::frame::Span;
 use crate::error;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, SessionId};
-use crate::orders::{KillRequest, Order, Whose};
+use crate::orders::{End, KillRequest, Order, Whose};
 use crate::proxy::Proxy;
 use crate::session::Session;
 
@@ -165,8 +165,8 @@ impl Proxy {
         for id in found {
             match self.sessions.get(id) {
                 Some(session) if is_meant(session) => match request.query_only {
-                    true => self.kill_query(id),
-                    false => self.close_session(id, None),
+                    true => self.with(End::Client(id), |proxy| proxy.kill_query(id)),
+                    false => self.with(End::Client(id), |proxy| proxy.close_session(id, None)),
                 },
                 Some(_) => {
                     came = Killing::Denied;

@@ -169,6 +169,9 @@ impl Proxy {
         if facts.effects.intersects(Effects::SHOW_WARNINGS) && self.answer_diagnostics(id, text) {
             return true;
         }
+        if facts.effects.intersects(Effects::UNCLEAR) && self.answered_internal(id, bare(text)) {
+            return true;
+        }
         if !facts.effects.intersects(ASKS) {
             return false;
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use wire::auth::{Plugin, native, nonce_of};
+use wire::auth::Plugin;
 use wire::connect::{AuthMore, ChangeUser, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
@@ -14,7 +14,7 @@ use wire::{Caps, Malformed, Status, frame};
 
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
-use crate::link::{Charset, LinkState};
+use crate::link::{Charset, LinkState, Settings};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
@@ -34,7 +34,8 @@ pub(super) enum Expect {
 
 /// The last authentication of a session.
 pub(crate) struct Auth {
-    /// The challenge.
+    /// The challenge, for as long as the connection lasts: libmariadb answers a change of user by
+    /// the greeting's, whatever the switch says. Servers repeat it too.
     pub scramble: [u8; 20],
     /// Sequence number of the packet that ends the login.
     pub end_seq: u8,
@@ -53,8 +54,6 @@ pub(crate) struct Login {
     pub(super) with_password: bool,
     pub(super) plugin: Plugin,
     pub(super) expect: Expect,
-    /// It has taken a place for one try, which is for the password that it is asked for.
-    pub(super) has_place: bool,
     pub(super) seq: u8,
 }
 
@@ -63,11 +62,6 @@ impl std::fmt::Debug for Login {
         let user = String::from_utf8_lossy(&self.user);
         write!(f, "Login({user}, {:?}, {:?})", self.plugin, self.expect)
     }
-}
-
-/// The next challenge on the same connection, which only who knows the secret can foretell.
-pub(crate) fn scramble_after(last: [u8; 20], secret: &[u8; 32]) -> [u8; 20] {
-    nonce_of(native::double_sha1(&[last.as_slice(), secret].concat()))
 }
 
 impl Proxy {
@@ -122,7 +116,21 @@ impl Proxy {
         if let Some(session) = self.sessions.get(id) {
             let (connection, client) = (session.client.connection, session.client.addr.to_string());
             let error = error.clone();
-            self.orders.report(LogEvent::LoginRefused { connection, client, error });
+            self.report_client(LogEvent::LoginRefused { connection, client, error });
+        }
+    }
+
+    /// What whoever reaches the port can have written into the log.
+    pub(crate) fn report_client(&mut self, event: LogEvent) {
+        if self.client_lines.admits(self.now_us) {
+            self.orders.report(event);
+        }
+    }
+
+    /// Says how much was not told one by one.
+    pub(crate) fn report_untold(&mut self) {
+        if let Some(untold) = self.client_lines.take_untold(self.now_us) {
+            self.orders.report(LogEvent::Untold { clients: untold });
         }
     }
 
@@ -167,7 +175,6 @@ impl Proxy {
             with_password: says_something(response.auth_response),
             plugin,
             expect: Expect::Response,
-            has_place: false,
             seq,
         };
         let auth = response.auth_response.to_vec();
@@ -184,7 +191,9 @@ impl Proxy {
         let default = account.and_then(|account| account.default_schema.as_deref());
         let fallback = Some(self.snapshot.vars.default_schema.as_str()).filter(|s| !s.is_empty());
         let schema = schema.or(default.or(fallback).map(str::as_bytes)).map(Into::into);
-        LinkState::new(schema, charset)
+        let isolation = account.and_then(|account| account.isolation);
+        let settings = isolation.and_then(|level| Settings::with_isolation(None, level));
+        LinkState { settings, ..LinkState::new(schema, charset) }
     }
 
     fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
@@ -194,7 +203,7 @@ impl Proxy {
     }
 
     /// `COM_CHANGE_USER`: everything begins anew on the same socket.
-    pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8], scramble: [u8; 20]) {
+    pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8]) {
         let Some(session) = self.sessions.get(id) else { return };
         let request = match ChangeUser::parse(payload, session.caps) {
             Ok(request) => request,
@@ -209,7 +218,7 @@ impl Proxy {
         let account = self.snapshot.users.find(request.user).cloned();
         let named = Some(request.schema).filter(|schema| !schema.is_empty());
         let login = Login {
-            scramble,
+            scramble: session.auth.scramble,
             user: request.user.into(),
             first: self.first_state(account.as_deref(), named, charset),
             account,
@@ -217,14 +226,12 @@ impl Proxy {
             with_password: says_something(request.auth_response),
             plugin: Plugin::Other,
             expect: Expect::Response,
-            has_place: false,
             seq: 1,
         };
         self.clear_all(id, false);
         self.leave_account(id);
         let now_us = self.now_us;
         if let Some(session) = self.sessions.get_mut(id) {
-            session.auth.scramble = scramble;
             session.timing.idle_since_us = now_us;
             session.last = LastResults::default();
         }
@@ -252,12 +259,9 @@ impl Proxy {
             }
             Expect::Password if local => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
-                self.judge_clear(id, login, clear.to_vec());
+                self.judge_clear(id, login, clear);
             }
-            Expect::Encrypted => {
-                let clear = self.offer.key.decrypt(packet.payload, &login.scramble);
-                self.judge_clear(id, login, clear.unwrap_or_default());
-            }
+            Expect::Encrypted => self.judge_encrypted(id, login, packet.payload),
             Expect::Password => self.deny(id, &login),
         }
     }

@@ -73,12 +73,15 @@ impl Proxy {
                 }
                 self.forget(lane_id);
                 if !retried {
-                    self.lane_lost_under(id, lane_id, &lost, error_seq.filter(|_| running));
+                    let error_seq = error_seq.filter(|_| running);
+                    self.with(End::Client(id), |proxy| {
+                        proxy.lane_lost_under(id, lane_id, &lost, error_seq);
+                    });
                 }
             }
             Lease::Relay(id) => {
                 self.forget(lane_id);
-                self.close_session(id, None);
+                self.with(End::Client(id), |proxy| proxy.close_session(id, None));
             }
             Lease::Errand(thread_id) => {
                 self.forget(lane_id);
@@ -122,9 +125,9 @@ impl Proxy {
             }
         } else if !why.leave_it_clean() {
             session.last.lost = Some(Box::new(error.clone()));
-            return self.stop_awaiting_kill(id);
+            return self.stop_awaiting_kill(id, lane_id);
         }
-        self.stop_awaiting_kill(id);
+        self.stop_awaiting_kill(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
         if !why.leave_it_clean() {
             self.close_session(id, None);

@@ -15,6 +15,7 @@ use wire::result::ReplyKind;
 use crate::holds::{self, Holds};
 use crate::ids::{ConnectionId, HostgroupId, SessionId};
 use crate::link::LinkState;
+use crate::orders::End;
 use crate::proxy::{Arrival, Proxy};
 use crate::route::{Mirror, Route};
 use crate::session::asked::Asked;
@@ -97,6 +98,11 @@ impl Mirrors {
         self.running < self.running_max
             || (self.queue.len() < self.queue_max
                 && self.queue_bytes + text.len() <= QUEUE_BYTES_MAX)
+    }
+
+    /// So many run; a call that set some off has panicked.
+    pub(crate) fn count_anew(&mut self, running: usize) {
+        (self.running, self.busy) = (running, false);
     }
 
     fn next(&mut self) -> Option<Copy> {
@@ -213,15 +219,15 @@ impl Proxy {
                 ..session
             }
         });
-        match to.flag_in {
-            Some(_) => self.run_routed_copy(id, &text, to.hostgroup),
+        self.with(End::Client(id), |proxy| match to.flag_in {
+            Some(_) => proxy.run_routed_copy(id, &text, to.hostgroup),
             None => {
-                let vars = &self.snapshot.vars;
+                let vars = &proxy.snapshot.vars;
                 let timeout_ms = vars.default_query_timeout_ms;
                 let route = Route { destination: to.hostgroup, timeout_ms, ..Route::default() };
-                self.run_copy(id, &text, &route);
+                proxy.run_copy(id, &text, &route);
             }
-        }
+        });
         if let Some(session) = self.sessions.get_mut(id) {
             session.client.addr = name;
         }
@@ -274,8 +280,6 @@ impl Proxy {
         self.mirrors.queue_bytes = 0;
         let copies = self.sessions.iter().filter(|(_, session)| session.is_mirror());
         let copies: Vec<_> = copies.map(|(id, _)| id).collect();
-        for id in copies {
-            self.end_session(id, true);
-        }
+        self.with_each(copies, End::Client, |proxy, id| proxy.end_session(id, true));
     }
 }

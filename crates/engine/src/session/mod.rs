@@ -8,7 +8,7 @@
 //!   `kill` with `kill_text`, `deadline`, and `parting` for clients that send nothing more;
 //! - a command: `command`, `long` (more than is kept), `query`, `stmt` with `prepare` and `execute`
 //!   (prepared statements), `replication` (binary logs), `infile`, `delay`, `local` (answers of the
-//!   proxy's own);
+//!   proxy's own) with `internal` (what it knows of the session, for tests and tools);
 //! - its lane: `place` (which hostgroup, or the lane it is tied to), `checkout`, `redial` (a dial
 //!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
 //!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`, `relay`
@@ -56,6 +56,7 @@ mod ending;
 mod execute;
 mod give;
 mod infile;
+mod internal;
 mod judge;
 mod kill;
 mod kill_text;
@@ -88,7 +89,6 @@ mod ties;
 mod track;
 mod turns;
 
-pub use adopt::Replaced;
 pub use defaults::Defaults;
 pub(crate) use diagnostics::Warned;
 pub use give::Parcel;
@@ -214,6 +214,8 @@ pub(crate) struct Waiting {
     /// The lane being dialed on behalf of this session.
     pub dialing: Option<LaneId>,
     pub attempts: u32,
+    /// Until when it opens no connection, because one has just failed.
+    pub paused_until_us: u64,
     /// Server that failed last.
     pub avoid: Option<usize>,
     /// What the last attempt ended with, when the server said something.
@@ -393,8 +395,8 @@ pub struct Session {
     /// A `COMMIT` or `ROLLBACK` does something without a transaction, too.
     pub(crate) completes: bool,
     pub(crate) serving: Serving,
-    /// A kill is on its way that would hit the next command on a lane it holds.
-    pub(crate) awaits_kill: bool,
+    /// The lane it holds on whose next command a kill is on its way that was meant for the last.
+    pub(crate) awaits_kill: Option<LaneId>,
     /// Stored code is being read on that lane, which it keeps.
     pub(crate) read_on: Option<LaneId>,
     /// What its command reaches, of which some was not read; where its effects say so.
@@ -430,7 +432,7 @@ impl Session {
             last: LastResults::default(),
             completes: false,
             serving: Serving::default(),
-            awaits_kill: false,
+            awaits_kill: None,
             read_on: None,
             unread: None,
             calls: Vec::new(),
@@ -470,7 +472,7 @@ impl Session {
 
     /// Whether its next command has to wait for something that its server is told or asked.
     pub(crate) fn awaits_server(&self) -> bool {
-        self.awaits_kill || self.awaits_diagnostics() || self.read_on.is_some()
+        self.awaits_kill.is_some() || self.awaits_diagnostics() || self.read_on.is_some()
     }
 
     /// Whether the client has sent a part of something, and has to go on.

@@ -25,7 +25,7 @@ impl Proxy {
         let is_prompt = self.now_us.saturating_sub(session.input.heard_us) < PROMPT_US;
         let reads = session.input.ended_us.is_some() || is_prompt;
         if !reads || !session.goes_on_alone() {
-            let is_idle = matches!(session.phase, Phase::Idle) && !session.awaits_kill;
+            let is_idle = matches!(session.phase, Phase::Idle) && session.awaits_kill.is_none();
             if is_idle {
                 // its answers may not all be out
                 self.part(id);

@@ -10,7 +10,9 @@ use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
+use crate::session::asked;
 use crate::session::query::MAY_READ_INSERT_ID;
+use crate::session::stmt::Routed;
 use crate::session::{Job, Session};
 use crate::snapshot::Snapshot;
 use crate::topology::ServerRef;
@@ -52,19 +54,51 @@ impl Proxy {
             true => route_wide(&mut self.processor, &self.snapshot, &query),
             false => self.processor.route(&self.snapshot, &query),
         };
-        self.routed(id, &route);
+        let digest = asked::copy_of(&mut self.spare_digests, self.processor.digest());
+        self.routed(id, &route, digest);
         route
     }
 
     /// Decides about an execution of a prepared statement.
+    #[inline]
     pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(handle) = session.handle(stmt) else { return Route::default() };
+        let (schema, flag_in) = (session.want.schema.as_ref(), session.serving.next_flag);
+        let decided = match &handle.routed {
+            Routed::So(decision) => self.processor.decided(decision, schema, flag_in),
+            Routed::Never | Routed::Once => None,
+        };
+        let Some(route) = decided else { return self.decide_execute(id, stmt) };
+        let digest = handle.text.digest().filter(|_| route.digest.is_some());
+        let digest = asked::copy_of(&mut self.spare_digests, digest);
+        self.routed(id, &route, digest);
+        route
+    }
+
+    /// The same for one of which nothing is remembered that stands.
+    #[inline(never)]
+    fn decide_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
         let Some(session) = self.sessions.get(id) else { return Route::default() };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
         let mut query = query_of(session, &handle.text.text);
         query.digest = handle.text.digest();
         query.execute = true;
-        let route = self.processor.route(&self.snapshot, &query);
-        self.routed(id, &route);
+        let (route, routed) = match handle.routed {
+            // most statements of some clients are executed once
+            Routed::Never => (self.processor.route(&self.snapshot, &query), Routed::Once),
+            Routed::Once | Routed::So(_) => {
+                let schema = session.want.schema.as_ref();
+                let (route, decision) = self.processor.decide(&self.snapshot, &query, schema);
+                (route, decision.map_or(Routed::Once, Routed::So))
+            }
+        };
+        let digest = asked::copy_of(&mut self.spare_digests, self.processor.digest());
+        let session = self.sessions.get_mut(id);
+        if let Some(handle) = session.and_then(|session| session.handle_mut(stmt)) {
+            handle.routed = routed;
+        }
+        self.routed(id, &route, digest);
         route
     }
 
@@ -118,11 +152,11 @@ impl Proxy {
         Some(error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", ")))
     }
 
-    fn routed(&mut self, id: SessionId, route: &Route) {
+    fn routed(&mut self, id: SessionId, route: &Route, digest: Vec<u8>) {
         if let (Some(flag), Some(session)) = (route.next_query_flag_in, self.sessions.get_mut(id)) {
             session.serving.next_flag = flag;
         }
-        self.note_asked(id, route);
+        self.note_asked(id, route, digest);
     }
 
     /// The text of the query that was just routed, where rules rewrote it.
@@ -177,6 +211,9 @@ fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
     }
 }
 
+/// What ends a transaction, or a part of it.
+const ABOUT_TRANSACTION: Effects = Effects::TRANSACTION_END.union(Effects::SAVEPOINT);
+
 /// Decides where a statement of a session goes.
 pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
@@ -197,8 +234,10 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
             return Place::Lane(held.lane);
         }
     }
+    // a statement about the transaction is meant for where that is
+    let is_about_it = placing.conduct.effects.intersects(ABOUT_TRANSACTION);
     if let Some(held) = session.held_for(Holds::TRANSACTION)
-        && account.transaction_persistent
+        && (account.transaction_persistent || is_about_it)
     {
         return Place::Lane(held.lane);
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sql::{Effects, Verb, is_read_only};
+use sql::{Effects, Verb};
 use wire::command;
 use wire::frame::Span;
 use wire::reply::{ColumnDef, write_prepare_ok};
@@ -44,7 +44,7 @@ impl Proxy {
         self.stats.prepares += 1;
         self.forget_last_prepared(id);
         let route = self.route(id, text);
-        self.forget_asked(id);
+        self.note_prepare(id, &route);
         if let Some(Answer::Error(_)) = &route.answer {
             return self.answer_by_rule(id, &route, upload);
         }
@@ -92,6 +92,8 @@ impl Proxy {
             repeatable: true,
             // a text that is not kept whole cannot be prepared anywhere else
             holds: if upload.is_some() { Holds::NOT_UNDERSTOOD } else { Holds::NONE },
+            // it is not brought where the connection is kept for that
+            needs_insert_id: upload.is_some(),
             upload,
             ..Job::routed(What::Prepare(stmt), ReplyKind::Prepare, route)
         };
@@ -157,7 +159,7 @@ impl Proxy {
                     holds: holds_of(&facts, text),
                     begins: facts.begins,
                     access: facts.access,
-                    repeatable: is_read_only(&facts),
+                    repeatable: sql::is_repeatable(&facts),
                     shareable: is_shareable(facts.verb, facts.effects)
                         && session.want.modes().read_as_default(text),
                     command: sql::command_class(&facts),

@@ -85,10 +85,11 @@ impl Proxy {
         facts.effects |= reach;
         let mut holds = holds_of(&facts, text);
         let mut what = What::Plain;
+        let mut repeatable = sql::is_repeatable(&facts);
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
-                SetPlan::Replayed { holds: left } => holds = left,
+                SetPlan::Replayed { holds: left } => (holds, repeatable) = (left, true),
                 SetPlan::Sent => {}
             }
             what = What::Set;
@@ -103,7 +104,7 @@ impl Proxy {
         }
         let is_shareable = is_shareable(facts.verb, facts.effects) && modes.read_as_default(text);
         let job = Job {
-            repeatable: sql::is_read_only(&facts),
+            repeatable,
             effects: facts.effects,
             holds: without_ignored(holds, route),
             needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID)
@@ -199,7 +200,8 @@ impl Proxy {
         let connection_id =
             session.reads_own_id(text, facts).then_some(session.client.connection.0);
         let results = sql::Results { row_count, found_rows, connection_id };
-        let is_certain = session.held_for(KNOW_BETTER).is_none();
+        // where these tie the session, the connection knows what the statement before came to
+        let is_certain = session.held_for(KNOW_BETTER.without(Holds::LAST_INSERT_ID)).is_none();
         results.put_into(text, facts.verb, session.want.modes()).filter(|_| is_certain)
     }
 
@@ -365,7 +367,11 @@ impl Proxy {
         if let (Some(session), Some(insert_id)) = (self.sessions.get_mut(id), assigned.insert_id) {
             session.last.insert_id = insert_id;
         }
-        Some(self.shared(assigned.state))
+        let state = self.shared(assigned.state);
+        if state.wait_timeout_us() < u64::MAX {
+            self.wake(id, self.now_us.saturating_add(state.wait_timeout_us()));
+        }
+        Some(state)
     }
 
     /// Sessions with the same settings share them, so that they are mostly compared by address.
@@ -503,6 +509,7 @@ fn long_facts(text: &[u8], modes: Modes) -> Facts {
     } else {
         // an unfinished string may have been read as something else
         facts.effects = facts.effects.without(Effects::UNCLEAR);
+        facts.effects.insert(Effects::READS_LAST_INSERT_ID.union(Effects::UNREAD));
         // it may return rows, and servers then tell no id
         if facts.verb != Verb::Update {
             facts.effects.insert(Effects::SETS_LAST_INSERT_ID);

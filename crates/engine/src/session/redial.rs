@@ -41,20 +41,29 @@ impl Proxy {
                 self.note_server_error(id, (&server, &lane.account), error.code, text);
             }
         }
-        let refused = said.as_ref().filter(|said| is_about_the_session(said.code));
-        if let (Some(said), Lease::Dialing(Some(id))) = (refused, lane.lease) {
-            return self.refuse_waiting(id, said);
+        self.stats.lanes_failed += 1;
+        if let Some(counters) = self.server_stats.of(server.index) {
+            counters.failed += 1;
         }
+        let refused = said.as_ref().filter(|said| is_about_the_session(said.code));
         // a client that leaves meanwhile, or one of a wire of its own, says no more of the server
-        if refused.is_none() {
-            self.note_fault(&server, fault, said.as_ref());
+        match refused {
+            Some(_) => self.note_reached(&server),
+            None => self.note_fault(&server, fault, said.as_ref()),
+        }
+        if let (Some(said), Lease::Dialing(Some(id))) = (refused, lane.lease) {
+            return self.with(End::Client(id), |proxy| proxy.refuse_waiting(id, said));
         }
         if fault.is_account_full() {
             lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
         }
         match lane.lease {
-            Lease::Relay(id) => self.relay_failed(id, &server, said),
-            Lease::Dialing(Some(id)) => self.dial_again(id, &server, fault, said),
+            Lease::Relay(id) => {
+                self.with(End::Client(id), |proxy| proxy.relay_failed(id, &server, said));
+            }
+            Lease::Dialing(Some(id)) => {
+                self.with(End::Client(id), |proxy| proxy.dial_again(id, &server, fault, said));
+            }
             Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
             Lease::Dialing(None)
             | Lease::Idle
@@ -71,11 +80,11 @@ impl Proxy {
     /// not for this account, the character set cannot be had, or the statement for new connections
     /// failed.
     pub(crate) fn refuse_waiting(&mut self, id: SessionId, said: &SqlError) {
-        let Some(waiting) = self.stop_waiting(id) else { return };
-        if waiting.job.what == What::LoginSchema {
+        let Some(job) = self.stop_waiting(id) else { return };
+        if job.what == What::LoginSchema {
             return self.refuse_login(id, said.clone());
         }
-        self.fail_job(id, &waiting.job, said);
+        self.fail_job(id, &job, said);
     }
 
     /// A lane that was opened for a session stands. Where it can never serve that one, no other
@@ -94,18 +103,17 @@ impl Proxy {
         self.refuse_waiting(id, &error::internal(&what));
     }
 
-    /// Counts a failed connect against its server.
+    /// A failed connect speaks against its server.
     fn note_fault(&mut self, server: &ServerRef, fault: LastFault, said: Option<&SqlError>) {
-        self.stats.lanes_failed += 1;
-        if let Some(counters) = self.server_stats.of(server.index) {
-            counters.failed += 1;
-        }
         let vars = &self.snapshot.vars;
-        let limit = vars.shun_on_failures.min(vars.connect_retries_on_failure.saturating_add(1));
+        let limit = vars.shun_on_failures;
         let recovery_us = vars.shun_recovery_time_sec * 1_000_000;
-        // a server that waits shunned for longer than queries wait would never be tried again
+        // no longer than queries wait
         let longest_us = (vars.connect_timeout_server_max_ms * 1000).max(1_000_000);
         let recovery_us = recovery_us.min(longest_us);
+        if fault.is_answer() {
+            self.note_reached(server);
+        }
         let tells = server.gauge.tells(fault, self.now_us);
         let shunned = server.gauge.on_fault(fault, self.now_us, limit, recovery_us);
         if shunned {
@@ -116,6 +124,20 @@ impl Proxy {
             let (server, said) = (server.clone(), said.map(|s| s.message.clone()));
             let said = said.unwrap_or_default();
             self.orders.report(LogEvent::ConnectFailed { server, fault, said });
+        }
+    }
+
+    /// A server has let us in.
+    pub(super) fn note_success(&mut self, server: ServerRef) {
+        if server.gauge.on_success() {
+            self.orders.report(LogEvent::ServesAgain { server });
+        }
+    }
+
+    /// A server has answered, though it gave no connection.
+    fn note_reached(&mut self, server: &ServerRef) {
+        if server.gauge.end_shun() {
+            self.orders.report(LogEvent::ServesAgain { server: server.clone() });
         }
     }
 
@@ -145,10 +167,12 @@ impl Proxy {
         if fault.is_final() && self.only_server(id, server) {
             return self.time_out(id);
         }
-        // longer each time, and not for all who wait at the same moment
-        let delay_us = delay_us << attempts.saturating_sub(1).min(BACK_OFF_DOUBLINGS);
-        let delay_us = delay_us + self.pool.random() % (delay_us / 2 + 1);
-        self.wake(id, deadline_us.min(self.now_us + delay_us));
+        let pause_us = pause_us(delay_us, attempts, self.pool.random());
+        let until_us = self.now_us.saturating_add(pause_us);
+        if let Some(Phase::Waiting(waiting)) = self.sessions.get_mut(id).map(|it| &mut it.phase) {
+            waiting.paused_until_us = until_us;
+        }
+        self.wake(id, deadline_us.min(until_us));
     }
 
     /// Whether no other server of the hostgroup could do better.
@@ -163,8 +187,19 @@ impl Proxy {
     }
 }
 
+/// How long it takes from a failed attempt to connect to the next one, after so many: where the
+/// configured pause is short, longer each time, and not for all who wait at the same moment.
+fn pause_us(delay_us: u64, attempts: u32, random: u64) -> u64 {
+    let doubled_us = delay_us << attempts.saturating_sub(1).min(BACK_OFF_DOUBLINGS);
+    let longer_us = doubled_us.min(BACK_OFF_MAX_US);
+    delay_us.max(longer_us) + random % (longer_us / 2 + 1)
+}
+
 /// How often the pause between attempts to connect is doubled.
 const BACK_OFF_DOUBLINGS: u32 = 6;
+
+/// The longest pause that doubling leads to.
+const BACK_OFF_MAX_US: u64 = 64_000;
 
 /// Errors of a login that name what the session asks for, its schema or its character set, not the
 /// account or the server.
@@ -173,59 +208,4 @@ pub(crate) fn is_about_the_session(code: u16) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use wire::result::ReplyKind;
-
-    use super::*;
-    use crate::ids::ConnectionId;
-    use crate::link::Charset;
-    use crate::proxy::{Arrival, Offer};
-    use crate::rows::{ServerRow, UserRow};
-    use crate::snapshot::{Draft, Snapshot};
-
-    fn proxy() -> Proxy {
-        let server = ServerRow { hostname: "127.0.0.1".into(), ..ServerRow::default() };
-        let user = UserRow { username: "app".into(), ..UserRow::default() };
-        let draft = Draft { servers: vec![server], users: vec![user], ..Draft::default() };
-        let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
-        let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
-        let snapshot = Snapshot::compile(&draft).expect("valid");
-        Proxy::new(Arc::new(snapshot), Arc::new(offer), 1, [0; 32])
-    }
-
-    fn arrival() -> Arrival {
-        Arrival {
-            client: "127.0.0.1".into(),
-            client_port: 40_000,
-            local: false,
-            proxy: ("127.0.0.1".into(), 6033),
-            connection: ConnectionId(7),
-            random: *b"abcdefghijklmnopqrst",
-            admitted: true,
-            failed_logins: 0,
-        }
-    }
-
-    #[test]
-    fn a_session_that_no_connection_suits_is_told_so_instead_of_dialing_for_ever() {
-        for (id, is_served) in [(1, true), (608, true), (9999, false)] {
-            let charset = Charset::Collation(id);
-            let mut proxy = proxy();
-            let id = proxy.on_accepted(arrival());
-            let account = proxy.snapshot.users.find(b"app").cloned();
-            let session = proxy.sessions.get_mut(id).expect("it came");
-            (session.account, session.phase) = (account, Phase::Idle);
-            session.want.charset = charset;
-            let job = proxy.unrouted(What::Schema, ReplyKind::Simple);
-            proxy.check_out(id, job, None);
-            let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
-            proxy.lanes.get_mut(lane).expect("it is there").login = None;
-            proxy.lane_opened(lane);
-            assert_eq!(proxy.lanes.iter().count(), 1, "no other one is");
-            let session = proxy.sessions.get(id).expect("it stays");
-            assert_eq!(!matches!(session.phase, Phase::Idle), is_served, "{charset:?}");
-        }
-    }
-}
+mod tests;

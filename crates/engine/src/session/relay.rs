@@ -29,7 +29,7 @@ pub(crate) struct Tries {
 enum Opening {
     /// To this server.
     At(ServerRef),
-    /// Nowhere at this moment: as many are being opened as may be.
+    /// Nowhere at this moment: there are as many, or as many are being opened, as may be.
     Later,
     /// Nowhere.
     Nowhere,
@@ -59,9 +59,14 @@ impl Proxy {
                 let pause_us = DIAL_AGAIN_US + self.pool.random() % DIAL_AGAIN_US;
                 self.wake(id, self.now_us + pause_us);
             }
-            Opening::Later | Opening::Nowhere => {
+            opening => {
                 let why = self.explain_servers(id, hostgroup);
-                self.send_error(id, seq, &error::no_server(hostgroup, &why));
+                let waited_ms = self.patience_us(id, What::Plain) / 1000;
+                let error = match opening {
+                    Opening::Later => error::connect_timeout(hostgroup, waited_ms, &why),
+                    _ => error::no_server(hostgroup, &why),
+                };
+                self.send_error(id, seq, &error);
                 self.close_session(id, None);
             }
         }
@@ -83,11 +88,11 @@ impl Proxy {
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let delayed = self.pool.take_delayed();
         self.stats.dials_delayed += delayed;
-        let lane_id = match found {
+        let lane_id = match self.probed(id, found) {
             Checkout::Dial(server) => return Opening::At(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
-            Checkout::Wait if delayed > 0 => return Opening::Later,
-            Checkout::Held(_) | Checkout::Shared(_) | Checkout::Wait | Checkout::Refuse => {
+            Checkout::Wait => return Opening::Later,
+            Checkout::Held(_) | Checkout::Shared(_) | Checkout::Probe(_) | Checkout::Refuse => {
                 return Opening::Nowhere;
             }
         };

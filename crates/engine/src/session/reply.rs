@@ -81,13 +81,14 @@ impl Proxy {
                 lane.greeted.names_last_prepared = names_last_prepared;
                 lane.status = status;
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
-                lane.server.gauge.on_success();
                 lane.server.gauge.end_dial();
                 self.stats.lanes_created += 1;
                 if let Some(counters) = self.server_stats.of(lane.server.index) {
                     counters.opened += 1;
                     counters.login_us = self.now_us.saturating_sub(lane.times.born_us);
                 }
+                let server = lane.server.clone();
+                self.note_success(server);
                 self.on_lane_ready(id);
             }
             LoginStep::Failed { fault, said } => {

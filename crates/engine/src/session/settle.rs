@@ -78,12 +78,8 @@ impl Proxy {
         let Some(held_before) = session.held.get(at).copied() else { return };
         let before = held_before.why;
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
-        if job.what == What::Set && matches!(outcome, Outcome::Failed { .. }) {
-            (lane.marks.traced, lane.marks.unsure) = (true, true);
-        }
         let how = session.how(job, outcome);
-        // code that nobody has read may have left anything
-        lane.marks.unsure |= how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
+        mark(lane, job, how);
         let gives = job.holds.without(told(lane, job, outcome));
         let follows = before.union(gives).intersects(ties::ENDING);
         let ended = Ended {
@@ -94,9 +90,10 @@ impl Proxy {
             standing,
             several: outcome.is_several(),
             // to look at them leaves them there
-            warned: outcome.has_warned(how)
+            warned: (outcome.has_warned(how)
                 || (before.intersects(Holds::WARNINGS)
-                    && job.effects.intersects(Effects::SHOW_WARNINGS)),
+                    && job.effects.intersects(Effects::SHOW_WARNINGS)))
+                && handles_warnings(&self.snapshot, job),
             hidden: how != How::Refused && running.has_hidden_change(outcome),
             in_transaction: lane.status.contains(Status::IN_TRANS),
             autocommit: session.want.autocommit,
@@ -171,7 +168,11 @@ impl Proxy {
         if let Some(at) = session.held.iter().position(|other| other.lane == held.lane) {
             session.held.swap_remove(at);
             session.forget_calls(held.lane);
+            let awaits_kill = session.awaits_kill == Some(held.lane);
             self.part_with(held.lane, fate);
+            if awaits_kill {
+                self.stop_awaiting_kill(id, held.lane);
+            }
         }
     }
 
@@ -219,6 +220,23 @@ impl Outcome {
             Self::Failed { .. } => true,
         }
     }
+}
+
+/// Notes what a command may have left that its text does not tell.
+#[inline(always)]
+fn mark(lane: &mut Lane, job: &Job, how: How) {
+    let failed = matches!(how, How::Refused | How::Failed);
+    if job.what == What::Set && failed {
+        (lane.marks.traced, lane.marks.unsure) = (true, true);
+    }
+    // code that nobody has read may have left anything, and so may the end of a long text
+    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
+        || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
+}
+
+/// Whether the hostgroup of a command keeps connections for warnings.
+fn handles_warnings(snapshot: &Snapshot, job: &Job) -> bool {
+    snapshot.hostgroups.handles_warnings(job.hostgroup, &snapshot.vars)
 }
 
 /// Reasons that a text gives and that its server has taken away by telling what they are about:

@@ -374,8 +374,9 @@ impl Proxy {
         let (hostgroup, index) = (lane.server.hostgroup, lane.server.index);
         let topology = &self.snapshot.topology;
         let another = pool::is_another_usable(topology, hostgroup, index, self.now_us);
+        let avoid = Some(index).filter(|_| another);
         for id in sharers {
-            self.reissue(id, Some(index).filter(|_| another));
+            self.reissue(id, avoid);
         }
     }
 

@@ -8,16 +8,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::SqlError;
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Lease;
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::route::Decision;
+use crate::session::execute::WRONG_ARGUMENTS;
 use crate::session::recall::Executed;
 use crate::session::{Job, Session, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Text, Wanted, tell_types, types_in};
+use crate::stmt::{Text, Wanted, lacks_types, tell_types, types_in};
 use sql::Effects;
 use wire::Status;
 use wire::command;
@@ -31,6 +33,8 @@ pub(crate) struct Handle {
     pub params: u16,
     /// Where its rules sent it when it was prepared.
     pub destination: Option<HostgroupId>,
+    /// How its executions were routed.
+    pub routed: Routed,
     /// What its executions reach.
     pub reach: sql::Reach,
     /// Parameter types as last sent, two bytes each.
@@ -43,6 +47,26 @@ pub(crate) struct Handle {
     pub only: Option<LaneId>,
     /// Why parameter data could not be passed on: told to the next execute.
     pub data_lost: Option<SqlError>,
+}
+
+/// What is remembered of how the executions of a statement were routed.
+#[derive(Debug)]
+pub(crate) enum Routed {
+    /// There was none.
+    Never,
+    /// Nothing.
+    Once,
+    /// So.
+    So(Box<Decision>),
+}
+
+impl Routed {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Never | Self::Once => 0,
+            Self::So(decision) => decision.bytes(),
+        }
+    }
 }
 
 impl Handle {
@@ -59,6 +83,7 @@ impl Handle {
             text,
             params: 0,
             destination,
+            routed: Routed::Never,
             reach: sql::Reach::default(),
             types: Vec::new(),
             data: None,
@@ -74,6 +99,19 @@ impl Handle {
             self.types.clear();
             self.types.extend_from_slice(types);
         }
+    }
+
+    /// Why it is not executed by this command.
+    #[inline]
+    pub(crate) fn refusal(&mut self, raw: &[u8], is_cut: bool) -> Option<SqlError> {
+        if let Some(lost) = &self.data_lost {
+            let lost = lost.clone();
+            self.data_lost = self.data_lost.take().filter(|lost| lost.code == WRONG_ARGUMENTS);
+            return Some(lost);
+        }
+        // a server would take types that another session's execution has left there
+        let lacks = !is_cut && lacks_types(raw, self.params, &self.types);
+        lacks.then(|| error::malformed_packet("no parameter types"))
     }
 
     /// Itself where it has a lane's statement for itself.
@@ -166,9 +204,10 @@ impl Handles {
 
     /// Bytes of memory that they hold, without what others have, too.
     pub(crate) fn bytes(&self) -> usize {
-        let types = self.list.iter().map(|handle| handle.types.capacity()).sum::<usize>();
+        let each = |handle: &Handle| handle.types.capacity() + handle.routed.bytes();
+        let own = self.list.iter().map(each).sum::<usize>();
         let list = self.list.capacity() * size_of::<Handle>();
-        size_of::<Self>() + list + types + self.answer.capacity()
+        size_of::<Self>() + list + own + self.answer.capacity()
     }
 
     /// Changes where data and cursor of a statement are.

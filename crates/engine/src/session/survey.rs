@@ -17,6 +17,7 @@ use crate::lane::{Lane, Lease, Upkeep};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
+use crate::report::LogEvent;
 use crate::session::presumed::Unread;
 use crate::session::tend::is_in_use;
 use crate::session::{Job, Session, ties};
@@ -273,7 +274,7 @@ impl Proxy {
     pub(crate) fn survey_first(&mut self, lane: LaneId) -> bool {
         let catalog = self.overdue_on(lane);
         if let Some(id) = catalog {
-            self.begin_survey(id, lane);
+            self.with(End::Lane(lane), |proxy| proxy.begin_survey(id, lane));
         }
         catalog.is_some()
     }
@@ -377,7 +378,7 @@ impl Proxy {
         };
         let kept = self.lanes.iter().find_map(|(_, lane)| keeper_of(lane));
         if let Some((lane, keeper)) = kept {
-            self.begin_survey_on_kept(id, lane, keeper);
+            self.with(End::Lane(lane), |proxy| proxy.begin_survey_on_kept(id, lane, keeper));
         }
     }
 
@@ -466,7 +467,7 @@ impl Proxy {
         let mut idle = servers.flat_map(|server| self.pool.idle_of(server));
         let lane = idle.find(|lane| self.lanes.get(**lane).is_some_and(fits)).copied();
         match lane.filter(|_| running.len() < RUNNING_MAX) {
-            Some(lane) => self.begin_survey(id, lane),
+            Some(lane) => self.with(End::Lane(lane), |proxy| proxy.begin_survey(id, lane)),
             None => self.ask_survey(id),
         }
     }
@@ -541,6 +542,16 @@ impl Proxy {
         self.surveys.catalogs.finish(id, finished);
         if is_told {
             self.judge_presumed(id, began_us);
+            self.report_hidden(id);
+        }
+    }
+
+    /// The operator is told once of what an account may not read in a hostgroup.
+    fn report_hidden(&mut self, id: CatalogId) {
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return };
+        if let Some(count) = known.take_hidden() {
+            let (user, hostgroup) = (known.user.to_string(), known.hostgroup);
+            self.orders.report(LogEvent::CodeHidden { user, hostgroup, count });
         }
     }
 

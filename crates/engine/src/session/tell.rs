@@ -192,7 +192,7 @@ fn row_of(id: SessionId, session: &Session, lanes: &Slab<LaneId, Lane>, now_us: 
         text: text_of(session),
         doing: session.doing(),
         autocommit: session.want.autocommit,
-        transaction_ms: transaction.map(|since_us| now_us.saturating_sub(since_us) / 1000),
+        transaction_us: transaction.map(|since_us| now_us.saturating_sub(since_us)),
         statements: session.stmts.as_ref().map_or(0, |stmts| stmts.count()),
     }
 }

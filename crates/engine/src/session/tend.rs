@@ -45,8 +45,24 @@ impl Proxy {
             self.warm(server);
             self.empty_shared(server);
             self.tend_still(server);
+            self.probe(server);
         }
         self.survey_all();
+    }
+
+    /// Asks a shunned server for a connection, while others of its hostgroup serve, so that it does
+    /// again as soon as it can.
+    fn probe(&mut self, server: &ServerRef) {
+        if !server.gauge.is_unproven() || !pool::may_recover(server) {
+            return;
+        }
+        let is_model = |lane: &&Lane| is_in_use(lane) && lane.server.hostgroup == server.hostgroup;
+        let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model).map(|lane| lane.id);
+        if let Some(model) = model
+            && server.gauge.begin_probe(self.now_us)
+        {
+            self.dial_like(model, server, None);
+        }
     }
 
     /// How many idle connections to a server this worker keeps.
@@ -82,13 +98,11 @@ impl Proxy {
             !online
                 || lane.age_us(now_us) > max_age_us
                 || (*position < surplus && unused_us > UNUSED_US)
-                || lane.silent_us(now_us) >= idle_max_us
+                || lane.silent_us(now_us) >= idle_max_us.min(lane.state.wait_timeout_us() / 2)
         };
         let spent: Vec<_> = idle.iter().enumerate().filter(is_spent).map(|(_, id)| *id).collect();
         self.stats.lanes_expired += spent.len() as u64;
-        for id in spent {
-            self.close_lane(id);
-        }
+        self.with_each(spent, End::Lane, |proxy, id| proxy.close_lane(id));
     }
 
     /// Shared lanes that are too old, or too many, come to rest, and then are closed as idle ones
@@ -199,9 +213,11 @@ impl Proxy {
     pub(crate) fn reset_lane(&mut self, lane_id: LaneId) -> bool {
         let Some(names) = self.names_after_reset(lane_id) else { return false };
         let limit_us = self.snapshot.vars.connect_timeout_server_ms * 1000;
-        self.begin_upkeep(lane_id, limit_us);
-        self.send_reset(lane_id);
-        self.begin_again(lane_id, &names);
+        self.with(End::Lane(lane_id), |proxy| {
+            proxy.begin_upkeep(lane_id, limit_us);
+            proxy.send_reset(lane_id);
+            proxy.begin_again(lane_id, &names);
+        });
         true
     }
 
@@ -230,14 +246,20 @@ impl Proxy {
         self.send_upkeep_text(lane_id, Upkeep::Defaults, QUESTION);
     }
 
-    /// Sends the statement for new connections, if there is one.
+    /// Sends the statement for new connections, if there is one. It may take as long as a query
+    /// waits for a connection.
     pub(crate) fn send_init_connect(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return };
         let snapshot = self.snapshot.clone();
         let text = snapshot.hostgroups.init_connect(lane.server.hostgroup, &snapshot.vars);
-        if !text.is_empty() {
-            self.send_upkeep_text(id, Upkeep::InitConnect, text);
+        if text.is_empty() {
+            return;
         }
+        let limit_us = snapshot.vars.connect_timeout_server_max_ms * 1000;
+        let at = self.now_us.saturating_add(limit_us).max(lane.times.alarm_us);
+        lane.times.alarm_us = at;
+        self.orders.push(Order::Deadline { end: End::Lane(id), at });
+        self.send_upkeep_text(id, Upkeep::InitConnect, text);
     }
 
     /// A new lane can be used: it serves whoever waits first.
@@ -368,8 +390,9 @@ impl Proxy {
 
     /// It is known what a lane begins with, which is new or was reset.
     fn begins(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return };
         if let Lease::Dialing(_) = lane.lease {
+            lane.times.alarm_us = 0;
             return self.lane_opened(id);
         }
         self.stats.lanes_reset += 1;

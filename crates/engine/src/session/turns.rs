@@ -9,6 +9,7 @@
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Closing, Lane, Lease};
+use crate::orders::End;
 use crate::pool::queue::Line;
 use crate::pool::{self, Need, Room};
 use crate::proxy::Proxy;
@@ -69,9 +70,9 @@ impl Proxy {
             match self.room_on(lane, waiter) {
                 Room::Later => return,
                 Room::Now => {
-                    let Some(waiting) = self.stop_waiting(waiter) else { return };
-                    let depth_max = self.bounds(&waiting.job).depth;
-                    self.run_shared(waiter, lane_id, waiting.job);
+                    let Some(job) = self.stop_waiting(waiter) else { return };
+                    let depth_max = self.bounds(&job).depth;
+                    self.with(End::Client(waiter), |proxy| proxy.run_shared(waiter, lane_id, job));
                     if self.lanes.get(lane_id).is_some_and(|lane| lane.depth() >= depth_max) {
                         return;
                     }
@@ -175,9 +176,9 @@ impl Proxy {
         let Some(lane) = self.lanes.get(lane_id) else { return };
         let fitting = self.waiter_for(lane, before);
         if let Some(waiter) = fitting
-            && let Some(waiting) = self.stop_waiting(waiter)
+            && let Some(job) = self.stop_waiting(waiter)
         {
-            self.take(waiter, lane_id, waiting.job);
+            self.with(End::Client(waiter), |proxy| proxy.take(waiter, lane_id, job));
             // where one more could be opened, the next may be
             if matches!(before, Lease::Dialing(_)) {
                 self.wake_first(hostgroup);
@@ -206,6 +207,9 @@ impl Proxy {
     /// first client that it fits, else the first copy.
     fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
         let hostgroup = lane.server.hostgroup;
+        if self.too_many_online(hostgroup).is_some() {
+            return None;
+        }
         let fits = |waiter: SessionId| {
             let session = self.sessions.get(waiter)?;
             let (waiting, account) = (session.waiting()?, session.account.as_ref()?);
@@ -225,7 +229,7 @@ impl Proxy {
 
     /// Whoever waits first without a dial under way looks again.
     pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
-        let first = self.pool.waiters(hostgroup).find(|waiter| self.has_no_dial(*waiter));
+        let first = self.pool.waiters(hostgroup).find(|waiter| self.may_look(*waiter));
         if let Some(waiter) = first {
             self.look_again(waiter);
         }
@@ -267,6 +271,12 @@ impl Proxy {
         for hostgroup in self.pool.end_watch(id) {
             self.watch_first(hostgroup);
         }
+    }
+
+    /// Whether it may help somebody who waits to look at the pool.
+    fn may_look(&self, id: SessionId) -> bool {
+        let waiting = self.sessions.get(id).and_then(Session::waiting);
+        waiting.is_some_and(|it| it.dialing.is_none() && it.paused_until_us <= self.now_us)
     }
 
     pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {

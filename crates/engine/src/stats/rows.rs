@@ -64,7 +64,7 @@ pub struct SessionRow {
     /// Whether it is in autocommit mode.
     pub autocommit: bool,
     /// How long its transaction has been open; `None` without one.
-    pub transaction_ms: Option<u64>,
+    pub transaction_us: Option<u64>,
     /// Statements that it has prepared.
     pub statements: usize,
 }

@@ -28,7 +28,7 @@ pub use answer::KeptAnswer;
 pub use lane::{LaneStmt, OnLane, Wanted};
 pub use registry::{Limits, Registry, Sought, StmtsOfAll};
 pub(crate) use spelled::spelled;
-pub(crate) use types::{tell_types, types_in};
+pub(crate) use types::{lacks_types, tell_types, types_in};
 
 /// A digest that is kept.
 pub struct KeptDigest {

@@ -43,6 +43,17 @@ pub(crate) fn types_in(kept: &[u8], params: u16) -> Option<&[u8]> {
     kept.get(flag.at.end..flag.at.end + 2 * usize::from(params))
 }
 
+/// Whether a command is too short for what it says that it has, or has no types where none are
+/// known.
+pub(crate) fn lacks_types(raw: &[u8], params: u16, known: &[u8]) -> bool {
+    match flag_in(raw, params).map(|flag| raw.get(flag.at.start).unwrap_or(&0) & flag.bit) {
+        _ if params == 0 => false,
+        None => true,
+        Some(0) => known.is_empty(),
+        Some(_) => types_in(raw, params).is_none(),
+    }
+}
+
 /// Adds the parameter types to a kept execution, where the server would read it with others or with
 /// none, and notes what the server knows then.
 pub(crate) fn tell_types(
@@ -109,6 +120,20 @@ mod tests {
         let with = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
         assert_eq!(types_in(&with, 2), Some([3, 0, 253, 0].as_slice()));
         assert_eq!(types_in(&execute(0, &[7, 0, 0, 0, 1, b'x']), 2), None);
+    }
+
+    #[test]
+    fn an_execution_without_types_that_are_known_or_cut_short_lacks_them() {
+        let types = [3, 0, 253, 0];
+        let with = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
+        let without = execute(0, &[7, 0, 0, 0, 1, b'x']);
+        assert!(!lacks_types(&with, 2, &[]));
+        assert!(!lacks_types(&without, 2, &types));
+        assert!(lacks_types(&without, 2, &[]));
+        for cut in 0..with.len() - 6 {
+            assert!(lacks_types(&with[..cut], 2, &types), "{cut}");
+            assert!(!lacks_types(&with[..cut], 0, &[]), "{cut}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::errno_table;
+
 /// Why a server last failed, small enough for an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LastFault {
@@ -68,6 +70,11 @@ impl LastFault {
         }
     }
 
+    /// Whether it is the server's own answer to who asks, so that the server is well.
+    pub fn is_answer(self) -> bool {
+        self.is_final() || self.is_full()
+    }
+
     /// Whether the server is well and lets no more clients in: all that it allows are there.
     pub fn is_full(self) -> bool {
         matches!(self, Self::Server(1040)) || self.is_account_full()
@@ -83,10 +90,12 @@ impl std::fmt::Display for LastFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::None => f.write_str("no failure"),
-            Self::Os(111) => f.write_str("connection refused (errno 111)"),
             Self::Os(0) => f.write_str("connection closed"),
             Self::Os(NAME_UNKNOWN) => f.write_str("the host name is not known"),
-            Self::Os(errno) => write!(f, "errno {errno}"),
+            Self::Os(errno) => match errno_table::words(*errno) {
+                Some(words) => write!(f, "{words} (errno {errno})"),
+                None => write!(f, "errno {errno}"),
+            },
             Self::Server(1045) => f.write_str("login refused (error 1045)"),
             Self::Server(code) => write!(f, "server error {code}"),
             Self::Timeout => f.write_str("connect timeout"),
@@ -160,6 +169,10 @@ pub struct Gauge {
     asked_us: AtomicU64,
     /// When it was last told that the statement for new connections failed.
     init_told_us: AtomicU64,
+    /// When it is next asked, while it is shunned, whether it lets anybody in.
+    probe_us: AtomicU64,
+    /// How often it was asked since it was shunned.
+    probes: AtomicU32,
 }
 
 impl Gauge {
@@ -229,6 +242,30 @@ impl Gauge {
         if until > now_us { until } else { 0 }
     }
 
+    /// Whether nobody was let in since the server was shunned, be the time over or not.
+    pub fn is_unproven(&self) -> bool {
+        self.shunned_until_us.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a server that was shunned is asked for a connection now, to see whether it lets
+    /// anybody in: by one worker at a time, after pauses that double up to a second.
+    pub fn begin_probe(&self, now_us: u64) -> bool {
+        let due_us = self.probe_us.load(Ordering::Relaxed);
+        if !self.is_unproven() || self.dialing() > 0 || due_us > now_us {
+            return false;
+        }
+        let probes = self.probes.load(Ordering::Relaxed);
+        let pause_us =
+            (PROBE_AFTER_US << (probes + 1).min(PROBE_DOUBLINGS)).min(PROBE_PAUSE_MAX_US);
+        let next_us = now_us.saturating_add(pause_us);
+        let order = Ordering::Relaxed;
+        if self.probe_us.compare_exchange(due_us, next_us, order, order).is_err() {
+            return false;
+        }
+        self.probes.store(probes.saturating_add(1), Ordering::Relaxed);
+        true
+    }
+
     /// Why it last failed.
     pub fn last_fault(&self) -> LastFault {
         LastFault::unpack(self.last_fault.load(Ordering::Relaxed))
@@ -237,14 +274,14 @@ impl Gauge {
     /// Notes a failed connect. Returns `true` when this failure shuns the server.
     ///
     /// `limit` failures within one second shun it for `recovery_us`, as `mysql-shun_on_failures`
-    /// and `mysql-shun_recovery_time_sec` say. Faults of the account are not the server's, and one
-    /// that is full serves those who are there.
+    /// and `mysql-shun_recovery_time_sec` say; one, where nobody was let in since the last time.
+    /// Faults of the account are not the server's, and one that is full serves those who are there.
     pub fn on_fault(&self, fault: LastFault, now_us: u64, limit: u32, recovery_us: u64) -> bool {
         self.last_fault.store(fault.pack(), Ordering::Relaxed);
         if fault.is_full() && !fault.is_account_full() {
             self.full_until_us.store(now_us.saturating_add(FULL_PAUSE_US), Ordering::Relaxed);
         }
-        if fault.is_final() || fault.is_full() {
+        if fault.is_answer() || recovery_us == 0 {
             return false;
         }
         if now_us.saturating_sub(self.window_us.load(Ordering::Relaxed)) > 1_000_000 {
@@ -252,8 +289,13 @@ impl Gauge {
             self.window_faults.store(0, Ordering::Relaxed);
         }
         let faults = self.window_faults.fetch_add(1, Ordering::Relaxed) + 1;
-        if faults < limit.max(1) || self.shunned_until_us(now_us) != 0 {
+        let unproven = self.is_unproven();
+        if !unproven && faults < limit.max(1) || self.shunned_until_us(now_us) != 0 {
             return false;
+        }
+        if !unproven {
+            self.probe_us.store(now_us.saturating_add(PROBE_AFTER_US), Ordering::Relaxed);
+            self.probes.store(0, Ordering::Relaxed);
         }
         self.shunned_until_us.store(now_us.saturating_add(recovery_us), Ordering::Relaxed);
         true
@@ -286,12 +328,26 @@ impl Gauge {
         self.full_until_us.load(Ordering::Relaxed) > now_us
     }
 
-    /// Notes a connect that worked.
-    pub fn on_success(&self) {
-        self.shunned_until_us.store(0, Ordering::Relaxed);
+    /// Notes a connect that worked. Returns whether the server was shunned before.
+    pub fn on_success(&self) -> bool {
         self.last_fault.store(LastFault::None.pack(), Ordering::Relaxed);
+        self.end_shun()
+    }
+
+    /// Notes that the server answers. Returns whether it was shunned before.
+    pub fn end_shun(&self) -> bool {
+        self.is_unproven() && self.shunned_until_us.swap(0, Ordering::Relaxed) != 0
     }
 }
+
+/// How long (µs) after a server was shunned it is asked whether it lets anybody in.
+const PROBE_AFTER_US: u64 = 100_000;
+
+/// How often the pause before it is asked again is doubled.
+const PROBE_DOUBLINGS: u32 = 4;
+
+/// The longest of these pauses.
+const PROBE_PAUSE_MAX_US: u64 = 1_000_000;
 
 /// How long (µs) a server is not asked for another connection that allows no more.
 pub const FULL_PAUSE_US: u64 = 200_000;
@@ -306,102 +362,4 @@ const TELL_AGAIN_US: u64 = 10_000_000;
 const ASK_AGAIN_US: u64 = 60_000_000;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pace_counts_within_a_second() {
-        let pace = Pace::default();
-        for _ in 0..3 {
-            assert!(pace.has_room(3, 5_000_000));
-            pace.note(5_000_000);
-        }
-        assert!(!pace.has_room(3, 5_999_999));
-        assert!(pace.has_room(3, 6_000_000));
-    }
-
-    #[test]
-    fn connections_are_closed_before_their_server_does_it() {
-        let gauge = Gauge::default();
-        assert!(gauge.asks_idle_max(7) && gauge.idle_max_us() == u64::MAX);
-        gauge.note_asked_idle_max(7);
-        assert!(!gauge.asks_idle_max(60_000_006) && gauge.asks_idle_max(60_000_007));
-        for (said, closed_us) in [(3, 1_500_000), (8, 4_000_000), (28_800, 28_795_000_000)] {
-            gauge.note_idle_max(said);
-            assert_eq!(gauge.idle_max_us(), closed_us);
-        }
-    }
-
-    #[test]
-    fn permits_stop_at_the_limit_and_come_back() {
-        let gauge = Gauge::default();
-        assert!(gauge.take_permit(2) && gauge.take_permit(2));
-        assert!(!gauge.take_permit(2));
-        gauge.give_permit();
-        assert!(gauge.take_permit(2));
-        assert_eq!(gauge.used(), 2);
-    }
-
-    #[test]
-    fn only_a_burst_of_failures_shuns_and_time_heals() {
-        let gauge = Gauge::default();
-        let refused = LastFault::Os(111);
-        assert!(!gauge.on_fault(refused, 10, 2, 1_000));
-        assert!(!gauge.on_fault(refused, 2_000_000, 2, 1_000));
-        assert!(gauge.on_fault(refused, 2_000_001, 2, 1_000));
-        assert_eq!(gauge.shunned_until_us(2_000_002), 2_001_001);
-        assert_eq!(gauge.shunned_until_us(2_001_001), 0);
-        assert_eq!(gauge.last_fault(), refused);
-    }
-
-    #[test]
-    fn a_failure_that_repeats_itself_is_told_now_and_then() {
-        let gauge = Gauge::default();
-        let told = |fault, now_us| {
-            let tells = gauge.tells(fault, now_us);
-            gauge.on_fault(fault, now_us, 3, 1_000);
-            tells
-        };
-        let (refused, denied) = (LastFault::Os(111), LastFault::Server(1045));
-        assert!(told(refused, 10) && !told(refused, 11) && !told(refused, 10_000_009));
-        assert!(told(refused, 10_000_010) && told(LastFault::Timeout, 10_000_011));
-        assert!(told(denied, 10_000_012) && told(denied, 10_000_013), "another account, perhaps");
-        gauge.on_success();
-        assert!(told(refused, 10_000_014), "it had worked in between");
-    }
-
-    #[test]
-    fn a_statement_for_new_connections_that_fails_is_told_now_and_then() {
-        let gauge = Gauge::default();
-        let told = [5, 6, 10_000_004, 10_000_005].map(|now_us| gauge.tells_init_connect(now_us));
-        assert_eq!(told, [true, false, false, true]);
-    }
-
-    #[test]
-    fn a_server_that_is_full_is_not_shunned_and_left_alone_for_a_moment() {
-        let gauge = Gauge::default();
-        for now_us in 1..100 {
-            assert!(!gauge.on_fault(LastFault::Server(1040), now_us, 1, 1_000));
-        }
-        assert_eq!(gauge.shunned_until_us(99), 0);
-        assert!(gauge.is_full(99 + FULL_PAUSE_US - 1) && !gauge.is_full(99 + FULL_PAUSE_US));
-        // an account that is at its limit keeps no other one from coming in
-        let gauge = Gauge::default();
-        assert!(!gauge.on_fault(LastFault::Server(1226), 1, 1, 1_000) && !gauge.is_full(1));
-        assert!(!gauge.on_fault(LastFault::Server(1203), 1, 1, 1_000) && !gauge.is_full(1));
-    }
-
-    #[test]
-    fn a_name_without_an_address_is_told_in_words() {
-        assert_eq!(LastFault::Os(NAME_UNKNOWN).to_string(), "the host name is not known");
-    }
-
-    #[test]
-    fn a_wrong_password_never_shuns_a_server() {
-        let gauge = Gauge::default();
-        for _ in 0..100 {
-            assert!(!gauge.on_fault(LastFault::Server(1045), 1, 1, 1_000));
-        }
-        assert_eq!(gauge.last_fault(), LastFault::Server(1045));
-    }
-}
+mod tests;

@@ -90,6 +90,22 @@ fn attributes_switch_off_what_is_on() {
 }
 
 #[test]
+fn attributes_may_name_the_isolation_level_that_sessions_begin_with() {
+    let read = |level: &str| {
+        let attributes = format!(r#"{{"default-transaction_isolation": {level}}}"#);
+        let users = Users::compile(&[UserRow { attributes, ..row("a", b"") }]);
+        let users = users.map_err(|faults| faults[0].to_string());
+        users.map(|users| users.find(b"a").unwrap().isolation)
+    };
+    assert_eq!(read(r#""READ COMMITTED""#), Ok(Some("'READ-COMMITTED'")));
+    assert_eq!(read(r#""repeatable-read""#), Ok(Some("'REPEATABLE-READ'")));
+    let wrong = "mysql_users row 1 column attributes: default-transaction_isolation is no \
+                 isolation level";
+    assert_eq!(read(r#""NONE""#), Err(wrong.to_owned()));
+    assert_eq!(read("4"), Err(wrong.to_owned()));
+}
+
+#[test]
 fn the_account_s_limit_counts_clients() {
     let mut limited = row("a", b"");
     limited.max_connections = 1;

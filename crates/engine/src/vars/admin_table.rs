@@ -46,7 +46,12 @@ pub(super) const ROWS: &[Variable] = &[
         "true",
         "Whether statistics tables are emptied after a read.",
     ),
-    admin("version", Kind::ReadOnly, env!("CARGO_PKG_VERSION"), "Version of Tidegate."),
+    admin(
+        "version",
+        Kind::ReadOnly,
+        concat!("2.7.2-tidegate-", env!("CARGO_PKG_VERSION")),
+        "Version of ProxySQL whose interface this is, then Tidegate's own.",
+    ),
     admin(
         "cluster_username",
         Kind::Text,

@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Variable] = &[
         "shun_recovery_time_sec",
         int(0, 31_536_000),
         "10",
-        "Time until a shunned server is tried again.",
+        "Time until a shunned server is used again that did not answer before.",
     )
     .unit(Unit::Seconds)
     .acts(Effect::AtOnce),

@@ -18,7 +18,8 @@ pub(super) const ROWS: &[Variable] = &[
         "threshold_resultset_size",
         int(1024, 1_073_741_824),
         "4194304",
-        "Result bytes held for a slow client before its server is made to wait.",
+        "Result bytes held for a slow client before its server is made to wait; more than 65536 \
+         count as 65536.",
     )
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),

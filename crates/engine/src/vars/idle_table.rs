@@ -14,10 +14,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     ),
     (&["mysql-proxy_protocol_"], "the PROXY protocol is not spoken yet"),
     (&["mysql-client_host_"], "failures by client address are not counted yet"),
-    (
-        &["mysql-use_tcp_keepalive", "mysql-tcp_keepalive"],
-        "keepalive is always on, by the system's",
-    ),
     (&["mysql-enable_load_data_local"], "files of clients pass by a connection of their own"),
     (
         &["mysql-default_charset", "mysql-default_collation", "mysql-handle_unknown"],
@@ -57,6 +53,7 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-default_max_latency", "mysql-min_num_servers", "mysql-aurora_", "mysql-evaluate_"],
         "servers are not monitored yet",
     ),
+    (&["mysql-monitor_local_dns"], "a server stays at its address until the name has another one"),
     (&["mysql-monitor_"], "servers are not monitored yet"),
     (&["mysql-poll_timeout"], "a worker sleeps until something happens or a timer is due"),
     (&["mysql-query_rules_fast"], "there is one way to find such rules, and it is fast"),
@@ -64,7 +61,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-parse_failure"], "a statement that is not understood is in the statistics by digest"),
     (&["mysql-verbose_query"], "errors of Tidegate's own always name the server"),
     (&["mysql-log_"], "warnings of servers pass to the client and to no log"),
-    (&["mysql-handle_warnings"], "the warnings of a session are there for it to ask for, always"),
     (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
     (&["mysql-servers_stats"], "statistics of servers are always counted"),
     (&["mysql-query_cache"], "there is no query cache yet"),

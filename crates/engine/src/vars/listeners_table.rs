@@ -112,9 +112,16 @@ pub(super) const ROWS: &[Variable] = &[
         Kind::Bool,
         "true",
         "Whether TCP keepalive is set on client and server sockets.",
-    ),
-    mysql("tcp_keepalive_time", int(0, 7200), "120", "Idle time before the first keepalive probe.")
-        .unit(Unit::Seconds),
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "tcp_keepalive_time",
+        int(0, 7200),
+        "120",
+        "Idle time before the first keepalive probe; 0 is the system's.",
+    )
+    .unit(Unit::Seconds)
+    .acts(Effect::NewConnections),
     mysql(
         "enable_load_data_local_infile",
         Kind::Bool,

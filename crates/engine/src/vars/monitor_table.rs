@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{Kind, Unit, Variable, int, mysql};
+use super::{Effect, Kind, Unit, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
@@ -198,9 +198,10 @@ pub(super) const ROWS: &[Variable] = &[
         "monitor_local_dns_cache_refresh_interval",
         int(0, 604_800_000),
         "60000",
-        "Pause between two resolutions of all server names.",
+        "Pause between two resolutions of all server names; 0 for none of that kind.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "monitor_local_dns_resolver_queue_maxsize",
         int(16, 1024),

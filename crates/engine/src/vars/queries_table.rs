@@ -168,7 +168,8 @@ pub(super) const ROWS: &[Variable] = &[
         int(0, 1),
         "1",
         "1 keeps the connection of a session that may ask for its warnings.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "max_stmts_per_connection",
         int(1, 1024),

@@ -127,6 +127,8 @@ vars! {
     max_stmts_per_connection: u32 = "mysql-max_stmts_per_connection",
     /// Prepared texts that are known at a time, of all workers together, before unused ones go.
     max_stmts_cache: u32 = "mysql-max_stmts_cache",
+    /// 1 keeps the connection of a session that may ask for its warnings.
+    handle_warnings: u32 = "mysql-handle_warnings",
     /// Time without a byte in the middle of a command; 0 for any.
     unfinished_command_timeout_ms: u64 = "mysql-unfinished_command_timeout_ms",
     /// Whether sessions end whose account is removed or gets another password.
@@ -179,6 +181,10 @@ vars! {
     client_host_cache_size: u32 = "mysql-client_host_cache_size",
     /// Failures after which a remembered client address is turned away; 0 for never.
     client_host_error_counts: u32 = "mysql-client_host_error_counts",
+    /// Whether the system asks ends of TCP connections that are silent whether they are there.
+    use_tcp_keepalive: bool = "mysql-use_tcp_keepalive",
+    /// After how many seconds it first does; 0 as it likes.
+    tcp_keepalive_time_s: u32 = "mysql-tcp_keepalive_time",
     /// Whether the time servers take is summed up.
     stats_time_backend_query: bool = "mysql-stats_time_backend_query",
     /// Pause between samples of client connections; 0 for none.
@@ -197,6 +203,8 @@ vars! {
     max_transaction_idle_time_ms: u64 = "mysql-max_transaction_idle_time",
     /// Time a session keeps its connection after a query.
     connection_delay_multiplex_ms: u64 = "mysql-connection_delay_multiplex_ms",
+    /// Pause between two resolutions of all server names; 0 for none.
+    dns_refresh_interval_ms: u64 = "mysql-monitor_local_dns_cache_refresh_interval",
     /// Statement run on each new connection; empty for none.
     init_connect: String = "mysql-init_connect",
     /// Whether a query whose client went away is killed on its server.
@@ -277,6 +285,12 @@ impl Vars {
         let running = late.iter().map(|late| (late.name.clone(), late.running.clone()));
         values.extend(running);
         Vars::from_values(values)
+    }
+
+    /// Seconds of silence after which the system asks whether the other end is there; 0 for its
+    /// own, `None` for never.
+    pub fn keepalive_s(&self) -> Option<u32> {
+        self.use_tcp_keepalive.then_some(self.tcp_keepalive_time_s)
     }
 
     /// The value of any variable, by full name; `None` for an unknown one.

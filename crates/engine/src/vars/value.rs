@@ -73,7 +73,9 @@ fn parse_bool(text: &str) -> Result<bool, String> {
 }
 
 fn parse_int(text: &str, min: i64, max: i64) -> Result<i64, String> {
-    let Ok(value) = text.parse::<i64>() else {
+    // some drivers write every number with decimals
+    let whole = text.split_once('.').filter(|(_, rest)| is_zeros(rest)).map(|(whole, _)| whole);
+    let Ok(value) = whole.unwrap_or(text).parse::<i64>() else {
         return Err(format!("`{text}` is not a number; allowed are {min} to {max}"));
     };
     if (min..=max).contains(&value) {
@@ -81,6 +83,10 @@ fn parse_int(text: &str, min: i64, max: i64) -> Result<i64, String> {
     } else {
         Err(format!("{value} is out of range; allowed are {min} to {max}"))
     }
+}
+
+fn is_zeros(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
 fn parse_word(text: &str, words: &'static [&'static str]) -> Result<&'static str, String> {
