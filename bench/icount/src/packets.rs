@@ -26,6 +26,12 @@ pub const CAPS: Caps = Caps::PROTOCOL_41
 /// The text of a point select.
 pub const POINT_SELECT: &[u8] = b"SELECT c FROM sbtest1 WHERE id=5012";
 
+/// The text of an update of one row.
+pub const POINT_UPDATE: &[u8] = b"UPDATE sbtest1 SET k=k+1 WHERE id=5012";
+/// The text of an insert of one row.
+pub const INSERT: &[u8] =
+    b"INSERT INTO sbtest1 (k, c, pad) VALUES (5012, 'a row', 'of some bytes')";
+
 /// A text long enough to show what a byte of it costs.
 pub const LONG_SELECT: &[u8] = b"SELECT /* list of orders */ o.id, o.created_at, \
     c.name AS customer, SUM(l.amount * l.price) AS total, COUNT(*) FROM orders o \

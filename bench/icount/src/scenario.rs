@@ -13,7 +13,7 @@ use wire::frame::{Framed, next_packet};
 use wire::result::{Event, ReplyKind, ReplyTracker};
 
 use crate::crowd::{self, Kind};
-use crate::packets::{self, CAPS, LONG_SELECT, POINT_SELECT, QUERY_200};
+use crate::packets::{self, CAPS, INSERT, LONG_SELECT, POINT_SELECT, POINT_UPDATE, QUERY_200};
 use crate::rules::{self, By};
 use crate::world::World;
 
@@ -42,6 +42,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "handshake", begin: handshake },
     Scenario { name: "query-1-row", begin: || query(World::new(), 1) },
     Scenario { name: "query-1000-rows", begin: || query(World::new(), 1000) },
+    Scenario { name: "update-1-row", begin: || write(POINT_UPDATE) },
+    Scenario { name: "insert-1-row", begin: || write(INSERT) },
     Scenario { name: "execute-1-row", begin: || execute(World::new()) },
     Scenario { name: "shared-query", begin: || shared(query) },
     Scenario { name: "shared-execute", begin: || shared(|world, _| execute(world)) },
@@ -185,6 +187,14 @@ fn query(mut world: World, rows: usize) -> Pass {
     let command = packets::query(POINT_SELECT);
     let reply = packets::result(rows);
     Box::new(move || assert_eq!(world.exchange(session, &command, &reply), reply.len()))
+}
+
+/// The same for a write, which is answered with OK.
+fn write(text: &'static [u8]) -> Pass {
+    let mut world = World::new();
+    let session = world.log_in();
+    let (command, reply) = (packets::query(text), packets::ok(1));
+    Box::new(move || assert_eq!(world.exchange(session, &command, &[]), reply.len()))
 }
 
 /// The same for a prepared statement.

@@ -45,11 +45,14 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 const NEVER: [&str; 4] =
     ["server_faults", "backend_time_us", "logins_held_up", "unfinished_commands"];
 
+/// An administrator ended all sessions.
+pub(crate) const END_OF_ALL_SESSIONS: &str = "end of all sessions";
+
 /// Commands that went out together with one in front of them.
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 89] = [
+const HAPPENS: [&str; 96] = [
     "answered by a rule",
     "autocommit",
     "begin",
@@ -69,9 +72,11 @@ const HAPPENS: [&str; 89] = [
     "client: says no more",
     "client: turned away",
     "close statement",
+    "collect",
     "counts",
     "delayed",
     "end",
+    END_OF_ALL_SESSIONS,
     "execute",
     "execute with long data",
     "failing",
@@ -91,6 +96,11 @@ const HAPPENS: [&str; 89] = [
     "long read",
     "long write",
     "names",
+    "panic: changed configuration",
+    "panic: collect",
+    "panic: end of all sessions",
+    "panic: pause",
+    "pause",
     "pin",
     "pin by rows",
     "ping",

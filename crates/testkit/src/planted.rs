@@ -1,9 +1,13 @@
 //! Bugs planted on purpose between the network and the worker, or in what servers make of what the
 //! worker sends, to see that they are found. With none planted everything is passed on unchanged.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use io::{Addr, Driver, Edge, Failure, Listener, Service, Sock};
 use worker::{Mail, Worker};
 
+use crate::board::SharedBoard;
 use crate::dice::Dice;
 
 /// A bug.
@@ -66,19 +70,45 @@ pub struct Crooked {
     held_back: Option<Mail>,
     /// What a server told of warnings last.
     told: Option<Vec<u8>>,
+    board: SharedBoard,
+    /// Of a million places where the worker may panic.
+    panics_per_million: Arc<AtomicU64>,
 }
 
 impl Crooked {
     /// The worker, with a bug or without.
-    pub fn new(worker: Worker, planted: Option<Planted>, dice: Dice) -> Self {
+    pub fn new(
+        worker: Worker,
+        planted: Option<Planted>,
+        dice: Dice,
+        board: SharedBoard,
+        panics_per_million: Arc<AtomicU64>,
+    ) -> Self {
         let (lanes, clients, prepared, again) = Default::default();
         let (held_back, told) = (None, None);
-        Self { worker, planted, dice, lanes, clients, prepared, again, held_back, told }
+        Self {
+            worker,
+            planted,
+            dice,
+            lanes,
+            clients,
+            prepared,
+            again,
+            held_back,
+            told,
+            board,
+            panics_per_million,
+        }
     }
 
     /// The worker itself.
     pub fn worker(&self) -> &Worker {
         &self.worker
+    }
+
+    /// From now on the worker panics wherever it is said to.
+    pub fn plant_panics(&mut self, strikes: Arc<dyn Fn() -> bool + Send + Sync>) {
+        self.worker.plant_panics(strikes);
     }
 
     /// Starts the worker.
@@ -227,9 +257,22 @@ impl Service for Crooked {
     }
 
     fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
-        match mail {
-            Mail::Given { .. } => self.given(io, mail),
-            mail => self.worker.on_mail(io, mail),
+        let what = match mail {
+            Mail::Given { .. } => return self.given(io, mail),
+            Mail::Snapshot { .. } => "panic: changed configuration",
+            Mail::Collect { .. } => "panic: collect",
+            Mail::Pause => "panic: pause",
+            Mail::EndSessions => "panic: end of all sessions",
+            _ => "panic: other mail",
+        };
+        let panics = self.worker.proxy().stats.panics;
+        // there is little of it
+        let often = self.panics_per_million.load(Ordering::Relaxed);
+        self.panics_per_million.store(often * 20, Ordering::Relaxed);
+        self.worker.on_mail(io, mail);
+        self.panics_per_million.store(often, Ordering::Relaxed);
+        if self.worker.proxy().stats.panics > panics {
+            self.board.borrow_mut().count(what);
         }
     }
 

@@ -10,12 +10,13 @@ use std::fmt;
 pub struct Settings(BTreeMap<String, String>);
 
 /// System variables and what they are on a new connection.
-pub(crate) const FRESH: [(&str, &str); 5] = [
+pub(crate) const FRESH: [(&str, &str); 6] = [
     ("foreign_key_checks", "1"),
     ("group_concat_max_len", "1048576"),
     ("sql_mode", "STRICT_TRANS_TABLES"),
     ("time_zone", "SYSTEM"),
     ("transaction_isolation", "REPEATABLE-READ"),
+    ("wait_timeout", "28800"),
 ];
 
 /// The value of a system variable on a new connection.

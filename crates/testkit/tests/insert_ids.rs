@@ -1,6 +1,7 @@
 //! The last insert id of an `INSERT … RETURNING`: its server is asked in the same send, and
 //! whatever becomes of the command or of the answer, its client is told what is true.
 
+use engine::snapshot::Draft;
 use io::{Addr, Faults, Micros, Sock};
 use testkit::mysqld::Manners;
 use testkit::raw::Hall;
@@ -15,6 +16,8 @@ const SILENT_MS: u64 = 500;
 
 /// What a client is told whose connection to a server is lost.
 const LOST: u16 = 1158;
+
+const RESET: &str = "server: reset";
 
 const ASKED: &str = "server: tells the last insert id";
 
@@ -49,9 +52,19 @@ fn primary() -> Addr {
     Addr::Tcp(([10, 0, 0, 1], 3306).into())
 }
 
+/// Long texts need not be read to their end.
+fn without_rules(draft: &mut Draft) {
+    draft.rules.clear();
+}
+
 impl Room {
     fn open() -> Self {
-        let weather = Weather { max_connections: 1, faults: Faults::none(), ..Weather::cutting() };
+        Self::amended(Weather::cutting().amend)
+    }
+
+    fn amended(amend: fn(&mut Draft)) -> Self {
+        let weather =
+            Weather { max_connections: 1, faults: Faults::none(), amend, ..Weather::cutting() };
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [client, other] = [1, 2].map(|_| hall.login(Caps::DEPRECATE_EOF));
         let mut room = Self { hall, client, other };
@@ -112,6 +125,59 @@ fn a_long_insert_may_return_rows_too() {
     room.ask(&query(&format!("INSERT /*{words}*/ INTO t VALUES ('{long}') RETURNING v")));
     room.others_write();
     room.ask(&reading(1001));
+    room.finds_no_trouble();
+}
+
+/// What others get afterwards was reset: there may be a lock behind so much text.
+#[test]
+fn a_long_update_may_read_the_id_and_leave_more_behind() {
+    let mut room = Room::open();
+    room.ask(&inserting("returning", 0));
+    // on the same connection
+    let words = format!("s2 q2 {WORDS} lid=-1 sw=0 k=returning r=1 w=0 n=1 wa=0");
+    let other = query(&format!("INSERT /*{words}*/ INTO t VALUES (1) RETURNING v"));
+    room.hall.send(room.other, &other);
+    room.hall.result(room.other);
+    let resets = room.times(RESET);
+    let words = format!("s1 q2 {WORDS} lid=1001 sw=0 k=write r=0 w=0 n=1 wa=0");
+    let long = "x".repeat(700_000);
+    room.send(&query(&format!(
+        "UPDATE /*{words}*/ t SET v = '{long}' WHERE id = LAST_INSERT_ID() AND GET_LOCK('a', 0)"
+    )));
+    assert_eq!(room.hall.packet(room.client).expect("answered").0.first(), Some(&0));
+    room.others_write();
+    assert_eq!(room.times(RESET), resets + 1);
+    room.finds_no_trouble();
+}
+
+/// Its connection is kept from then on, and knows better what later statements came to.
+#[test]
+fn executions_of_a_text_that_is_not_kept_find_the_id() {
+    let mut room = Room::amended(without_rules);
+    room.ask(&inserting("returning", 0));
+    let words = format!("s2 q2 {WORDS} lid=-1 sw=0 k=returning r=1 w=0 n=1 wa=0");
+    let other = query(&format!("INSERT /*{words}*/ INTO t VALUES (1) RETURNING v"));
+    room.hall.send(room.other, &other);
+    room.hall.result(room.other);
+    let words = format!("s1 q2 {WORDS} lid=-1 sw=0 k=prepare r=1 w=0 n=1 wa=0");
+    let long = "x".repeat(2_000_000);
+    let text = format!("UPDATE /*{words}*/ t SET v = '{long}' WHERE a = ? + LAST_INSERT_ID()");
+    let mut bytes = Vec::new();
+    command::write(&mut bytes, code::STMT_PREPARE, text.as_bytes());
+    let (begins, rest) = bytes.split_at(1_000_000);
+    room.send(begins);
+    room.hall.wait_ms(50);
+    room.send(rest);
+    let stmt = room.hall.packet(room.client).expect("prepared").0[1..5].to_vec();
+    // a parameter and a column
+    assert!([(); 2].iter().all(|()| room.hall.packet(room.client).is_some()));
+    let words = format!("s1 q3 {WORDS} lid=1001 sw=0 k=write r=0 w=0 n=1 wa=0");
+    let mut body = [&stmt[..], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+    lenenc::write_bytes(&mut body, words.as_bytes());
+    bytes.clear();
+    command::write(&mut bytes, code::STMT_EXECUTE, &body);
+    room.send(&bytes);
+    assert_eq!(room.hall.packet(room.client).expect("answered").0.first(), Some(&0));
     room.finds_no_trouble();
 }
 

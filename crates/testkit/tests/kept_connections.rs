@@ -2,11 +2,12 @@
 //! when a reason begins, and which statement ends it.
 
 use engine::snapshot::Draft;
-use io::{Faults, Sock};
+use io::{Faults, Service, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
 use wire::command::{self, code};
 use wire::{Caps, lenenc};
+use worker::Mail;
 
 /// Somebody in front of servers that allow one connection each.
 struct Room {
@@ -32,13 +33,18 @@ impl Room {
     /// Sends a statement, with words that ask its server for an answer of that kind; the first
     /// byte of the answer.
     fn ask(&mut self, text: &str, kind: &str) -> u8 {
+        self.ask_with("", text, kind)
+    }
+
+    /// The same with an annotation.
+    fn ask_with(&mut self, hint: &str, text: &str, kind: &str) -> u8 {
         self.number += 1;
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
         // of the fake server's: which statements begin a transaction
         let tx = if text.starts_with("BEGIN") { "tx=1 op=1" } else { "tx=0 op=0" };
         let text = format!(
-            "{verb} /*s1 q{} u=ann db= cs=45 ac=1 {tx} pin=0 pop=0 lid=-1 sw=0 k={kind} r=1 w=0 \
-             n=1 wa=0*/ {rest}",
+            "{verb} /*{hint}s1 q{} u=ann db= cs=45 ac=1 {tx} pin=0 pop=0 lid=-1 sw=0 k={kind} r=1 \
+             w=0 n=1 wa=0*/ {rest}",
             self.number
         );
         let answer = self.hall.ask(self.sock, &text);
@@ -303,6 +309,26 @@ fn what_failed_may_have_taken_a_lock_or_made_a_table() {
 }
 
 #[test]
+fn whoever_waits_gets_a_new_connection_as_soon_as_one_is_closed() {
+    let simulator = Simulator::new();
+    let mut room = Room::open(&simulator, &weather());
+    room.ask("LOCK TABLES t WRITE", "plain");
+    let other = room.hall.login(CAPS);
+    let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=write r=0 w=0 n=1 wa=0";
+    room.hall.query(other, &format!("DELETE /*s2 q1 {words}*/ FROM t"));
+    // it has just looked
+    room.hall.wait_ms(210);
+    assert!(room.hall.take(other).is_empty(), "the only connection is kept");
+    let mut bytes = Vec::new();
+    command::write(&mut bytes, code::QUIT, &[]);
+    let began = room.hall.stage.net.now();
+    room.hall.send(room.sock, &bytes);
+    assert_eq!(room.hall.packet(other).expect("answered").0.first(), Some(&0));
+    let took_ms = room.hall.stage.net.now().since(began).as_ms();
+    assert!(took_ms < 20, "{took_ms} ms");
+}
+
+#[test]
 fn statements_with_names_keep_a_connection_until_the_last_is_given_up() {
     keeps(&[
         &[
@@ -381,6 +407,78 @@ fn a_connection_is_kept_for_a_while_after_each_statement_where_that_is_asked_for
     }
     assert!(room.is_free_for_others(200), "the others wait for longer than that");
     assert_eq!(room.held_for(), "");
+}
+
+#[test]
+fn each_connection_is_kept_for_a_while_after_its_own_last_statement() {
+    let delay = |draft: &mut Draft| set(draft, "mysql-connection_delay_multiplex_ms", "300");
+    let mut room = Room::open(&Simulator::new(), &Weather { amend: delay, ..weather() });
+    room.ask("DELETE FROM t", "write");
+    room.hall.wait_ms(200);
+    room.ask_with("hostgroup=1;", "DELETE FROM t", "write");
+    assert_eq!(room.held_for(), "delay");
+    assert!(room.is_free_for_others(200), "the first one was last used 200 ms ago");
+    assert_eq!(room.held_for(), "delay", "and the second one just now");
+}
+
+#[test]
+fn a_connection_that_a_statement_asked_for_stays_for_others() {
+    let mut room = Room::open(&Simulator::new(), &weather());
+    let idle = |room: &Room| {
+        let lanes = room.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+        let idle = lanes.filter(|(_, lane)| lane.is_idle()).map(|(_, lane)| lane.greeted.thread_id);
+        idle.collect::<Vec<_>>()
+    };
+    room.ask("DELETE FROM t", "write");
+    let before = idle(&room);
+    room.ask_with("create_new_connection=1;", "DELETE FROM t", "write");
+    let after = idle(&room);
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_ne!(before, after);
+    room.ask("DELETE FROM t", "write");
+    assert_eq!(idle(&room), after);
+}
+
+#[test]
+fn no_connection_is_kept_for_warnings_where_they_are_not_handled() {
+    let off = |draft: &mut Draft| set(draft, "mysql-handle_warnings", "0");
+    let mut room = Room::open(&Simulator::new(), &Weather { amend: off, ..weather() });
+    assert_eq!(room.ask("DELETE FROM t", "refuse"), 0xff);
+    assert_eq!(room.held_for(), "");
+}
+
+/// Has connections flushed; says how many are meant, and which are idle afterwards.
+fn flush(room: &mut Room, user: Option<&str>) -> (u64, Vec<u32>) {
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    for worker in &mut room.hall.stage.workers {
+        let (service, io) = worker.parts_mut();
+        let counted = count.clone();
+        let tell = Box::new(move |more| {
+            counted.fetch_add(more, std::sync::atomic::Ordering::Relaxed);
+        });
+        service.on_mail(io, Mail::FlushConnections { user: user.map(Into::into), tell });
+    }
+    room.hall.wait_ms(10);
+    let lanes = room.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+    let idle = lanes.filter(|(_, lane)| lane.is_idle()).map(|(_, lane)| lane.greeted.thread_id);
+    (count.load(std::sync::atomic::Ordering::Relaxed), idle.collect())
+}
+
+#[test]
+fn flushed_connections_serve_nobody_but_whoever_has_them() {
+    let mut room = Room::open(&Simulator::new(), &weather());
+    assert_eq!(room.ask("DELETE FROM t", "write"), 0);
+    let (of_nobody, before) = flush(&mut room, Some("nobody"));
+    assert_eq!((of_nobody, before.len()), (0, 1));
+    assert_eq!(flush(&mut room, Some("ann")), (1, vec![]));
+    assert_eq!(room.ask("BEGIN", "plain"), 0);
+    assert_eq!(room.held_for(), "transaction");
+    assert_eq!(flush(&mut room, None), (1, vec![]));
+    assert_eq!(room.held_for(), "transaction", "whoever has one keeps it");
+    let dropped = room.hall.counters().lanes_dropped;
+    assert_eq!(room.ask("COMMIT", "end"), 0);
+    assert_eq!(flush(&mut room, Some("nobody")), (0, vec![]));
+    assert_eq!(room.hall.counters().lanes_dropped, dropped + 1);
 }
 
 #[test]

@@ -136,6 +136,24 @@ fn what_may_have_been_done_does_not_run_again_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_statement_all_of_which_is_lost_with_its_server_runs_again() {
+    let simulator = Simulator::new();
+    for text in ["BEGIN", "START TRANSACTION"] {
+        let mut room = Room::open(&simulator);
+        assert!(room.is_served());
+        room.silently(|room| room.send(text, "plain", "1 op=1"));
+        room.kill_servers();
+        let answer = room.hall.packet(room.sock).expect("answered").0;
+        assert_eq!(answer.first(), Some(&0), "{text}: {}", answer.escape_ascii());
+        assert_eq!(room.retried(), 1, "{text}");
+        // within the transaction nothing does
+        room.silently(|room| room.send("SELECT v FROM t", "rows", "1 op=0"));
+        room.kill_servers();
+        assert_eq!(room.error(), Some(LOST), "{text}");
+    }
+}
+
+#[test]
 fn a_read_runs_again_as_often_as_the_configuration_says() {
     let never = |draft: &mut Draft| {
         draft.variables.push(("mysql-query_retries_on_failure".into(), "0".into()));

@@ -247,6 +247,51 @@ fn copies_wait_for_their_turn_and_those_without_room_are_not_made() {
     assert_eq!((counters.mirrored, counters.mirrors_failed), (2, 0));
 }
 
+/// What the proxy tells the client of its session, as text.
+fn internal_session(room: &mut Room) -> String {
+    room.hall.query(room.sock, "PROXYSQL INTERNAL SESSION");
+    let packets = [(); 3].map(|()| room.hall.packet(room.sock).expect("answered").0);
+    room.hall.wait_ms(1);
+    room.hall.take(room.sock);
+    assert_eq!(packets[0], [1], "one column");
+    assert!(packets[1].windows(12).any(|name| name == b"session_info"));
+    String::from_utf8_lossy(&packets[2]).into_owned()
+}
+
+#[test]
+fn a_client_is_told_of_its_session_in_proxysqls_words_and_without_secrets() {
+    let mut room = Room::open(&Simulator::new());
+    assert_eq!(room.command(b"\x03SET @secret = 'hush'").first(), Some(&0));
+    let told = internal_session(&mut room);
+    for part in [
+        "\"default_hostgroup\": 0,",
+        "\"locked_on_hostgroup\": -1,",
+        "\"transaction_persistent\": true,",
+        "\"username\": \"ann\",",
+        "\"character_set_client\": \"utf8mb4\",",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    for part in ["secret", "hush", "password", "\"backends\""] {
+        assert!(!told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(room.ask("BEGIN", "plain", "1 op=1").first(), Some(&0));
+    let told = internal_session(&mut room);
+    for part in [
+        "\"active_transactions\": 1,",
+        "\"hostgroup_id\": 0,",
+        "\"MultiplexDisabled\": false,",
+        "\"MultiplexDisabled_ext\": true,",
+        "\"thread_id\": ",
+        "\"server_status\": 3,",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let other = room.command(b"\x03PROXYSQL INTERNAL WHATEVER");
+    assert_eq!(other, b"\xff\x28\x04#42000Unknown PROXYSQL INTERNAL command");
+    assert_eq!(room.ask("COMMIT", "end", "1 op=0").first(), Some(&0));
+}
+
 /// Nothing is deleted and no secret read, and no rule rewrites anything.
 fn forbid(draft: &mut Draft) {
     let refuse = |rule_id, match_digest: &str| RuleRow {
@@ -302,4 +347,82 @@ fn rules_that_answer_see_what_a_server_runs() {
     }
     // the login has met a server
     assert_eq!((room.counters().answered_by_rules, room.counters().checkouts), (12, 1));
+}
+
+/// Binds no types to its parameter, or is cut; a server must not run it with what others left.
+#[test]
+fn an_execution_without_parameter_types_and_an_empty_command_are_malformed() {
+    let mut room = Room::open(&Simulator::new());
+    let text = room.text("DELETE FROM t WHERE v = ?", "prepare", "0 op=0");
+    room.prepare(&text);
+    let malformed = [0xff, 0x2b, 0x07];
+    let whole: &[u8] = b"\x17\xff\xff\xff\xff\0\x01\0\0\0\0\0";
+    for short in 5..=whole.len() {
+        let answer = room.command(&whole[..short]);
+        assert_eq!(answer.get(..3), Some(&malformed[..]), "{short}: {}", answer.escape_ascii());
+    }
+    assert_eq!(room.command(b"").get(..3), Some(&malformed[..]));
+    assert_eq!(room.counters().lane_executes, 0);
+}
+
+#[test]
+fn a_client_that_sets_how_long_it_may_be_silent_is_ended_then() {
+    let mut room = Room::open(&Simulator::new());
+    let text = "SET SESSION wait_timeout = 3";
+    assert_eq!(room.ask(text, "set", "0 op=0").first(), Some(&0));
+    let other = room.hall.login(Caps::DEPRECATE_EOF);
+    room.hall.wait_ms(2000);
+    assert_eq!(room.command(&[code::PING]).first(), Some(&0));
+    room.hall.wait_ms(2000);
+    assert_eq!(room.command(&[code::PING]).first(), Some(&0));
+    let began = room.hall.stage.net.now();
+    assert!(room.hall.ends(room.sock));
+    assert!(room.hall.stage.net.now().since(began).as_ms() < 4000);
+    room.sock = other;
+    assert_eq!(room.command(&[code::PING]).first(), Some(&0));
+}
+
+#[test]
+fn servers_that_do_not_track_gtids_are_not_asked_to() {
+    let mut room = Room::open(&Simulator::new());
+    let checkouts = room.counters().checkouts;
+    for text in
+        [&b"\x03SET SESSION_TRACK_GTIDS = OWN_GTID"[..], b"\x03SET session_track_gtids='OFF'"]
+    {
+        assert_eq!(room.command(text).first(), Some(&0));
+    }
+    assert_eq!(room.counters().checkouts, checkouts);
+}
+
+#[test]
+fn sessions_begin_with_the_isolation_level_of_their_account_and_so_they_do_after_a_reset() {
+    let mut room = Room::with(&Simulator::new(), |draft| {
+        for user in &mut draft.users {
+            user.attributes = r#"{"default-transaction_isolation": "READ COMMITTED"}"#.into();
+        }
+    });
+    let begins = "\"isolation_level\": \"READ COMMITTED\"";
+    let told = internal_session(&mut room);
+    assert!(told.contains(begins), "{told}");
+    let text = "SET SESSION transaction_isolation = 'SERIALIZABLE'";
+    assert_eq!(room.ask(text, "set", "0 op=0").first(), Some(&0));
+    assert!(!internal_session(&mut room).contains(begins));
+    assert_eq!(room.command(&[code::RESET_CONNECTION]).first(), Some(&0));
+    assert!(internal_session(&mut room).contains(begins));
+}
+
+#[test]
+fn what_is_prepared_is_among_the_digests() {
+    let mut room = Room::open(&Simulator::new());
+    let text = room.text("DELETE FROM t WHERE v = ?", "prepare", "0 op=0");
+    for _ in 0..3 {
+        room.prepare(&text);
+    }
+    assert_eq!(room.times("server: prepared"), 1);
+    let proxy = room.hall.stage.proxies().next().expect("it is there");
+    let digests = &proxy.query_stats.digests;
+    let is_it = |text: &str| text.starts_with("DELETE FROM t");
+    let rows = digests.rows().filter(|row| is_it(&String::from_utf8_lossy(row.text)));
+    let told = rows.map(|row| (row.hostgroup.map(|hostgroup| hostgroup.0), row.totals.count));
+    assert_eq!(told.collect::<Vec<_>>(), [(Some(0), 3)], "wherever they were answered");
 }

@@ -6,7 +6,8 @@ use engine::snapshot::Draft;
 use io::{Faults, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
-use wire::Caps;
+use wire::command::{self, code};
+use wire::{Caps, lenenc};
 
 const CAPS: Caps = Caps::DEPRECATE_EOF.union(Caps::MULTI_STATEMENTS).union(Caps::MULTI_RESULTS);
 
@@ -62,6 +63,53 @@ impl Room {
             _ if answer.starts_with(&[0xff, 0x2e, 0x23]) => Refused,
             _ => panic!("{text}: {}", answer.escape_ascii()),
         }
+    }
+
+    /// Prepares a read; gives the id of its statement.
+    fn prepare(&mut self) -> Vec<u8> {
+        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=prepare";
+        let text = format!("SELECT /*s1 q98 {words} r=2 w=0 n=1 wa=0*/ v FROM t WHERE v = ?");
+        self.send(code::STMT_PREPARE, text.as_bytes());
+        let answer = self.packet();
+        // a parameter and a column
+        (0..2).for_each(|_| drop(self.packet()));
+        answer[1..5].to_vec()
+    }
+
+    /// Executes it, in a schema.
+    fn execute(&mut self, stmt: &[u8], schema: &str) -> Ran {
+        self.number += 1;
+        let words = format!(
+            "s1 q{} u=ann db={schema} cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=rows r=1 w=0 \
+             n=1 wa=0",
+            self.number
+        );
+        let mut body = [stmt, &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+        lenenc::write_bytes(&mut body, words.as_bytes());
+        self.send(code::STMT_EXECUTE, &body);
+        let first = self.packet();
+        let rest = self.hall.result(self.sock);
+        let says = |name: &str| rest.windows(name.len()).any(|part| part == name.as_bytes());
+        match says("prima") {
+            true => Primary,
+            _ if says("rhea") || says("rosa") => Reader,
+            _ => panic!("{} {}", first.escape_ascii(), rest.escape_ascii()),
+        }
+    }
+
+    fn enter(&mut self, schema: &str) {
+        self.send(code::INIT_DB, schema.as_bytes());
+        assert_eq!(self.packet().first(), Some(&0), "{schema}");
+    }
+
+    fn send(&mut self, code: u8, body: &[u8]) {
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code, body);
+        self.hall.send(self.sock, &bytes);
+    }
+
+    fn packet(&mut self) -> Vec<u8> {
+        self.hall.packet(self.sock).expect("answered").0
     }
 
     /// A read fails.
@@ -178,4 +226,24 @@ fn a_session_that_is_tied_to_a_reader_changes_nothing_there() {
     ] {
         assert_eq!(room.run(text), expected, "{text}");
     }
+}
+
+#[test]
+fn an_execution_goes_where_it_would_if_it_were_the_first() {
+    let mut room = Room::open(&Simulator::new(), |draft| {
+        let row = RuleRow { active: 1, apply: 1, ..RuleRow::default() };
+        let of_two = RuleRow { rule_id: 1, schemaname: Some("two".into()), ..row.clone() };
+        draft.rules = vec![
+            RuleRow { destination_hostgroup: Some(0), ..of_two },
+            RuleRow { rule_id: 2, destination_hostgroup: Some(1), ..row },
+        ];
+    });
+    let stmt = room.prepare();
+    let mut ran: Vec<_> = (0..3).map(|_| room.execute(&stmt, "")).collect();
+    for schema in ["two", "two", "three", "three", "two"] {
+        room.enter(schema);
+        ran.push(room.execute(&stmt, schema));
+    }
+    let expected = [Reader, Reader, Reader, Primary, Primary, Reader, Reader, Primary];
+    assert_eq!(ran, expected);
 }

@@ -2,11 +2,11 @@
 //! reset: whoever was told OK left nothing that others could meet.
 
 use io::{Addr, Faults, Micros, Sock};
-use testkit::raw::Hall;
+use testkit::raw::{Hall, respond};
 use testkit::sim::{Simulator, Weather};
 use wire::auth::native;
 use wire::command::{self, code};
-use wire::connect::{AuthSwitch, ChangeUser};
+use wire::connect::{AuthSwitch, ChangeUser, Greeting};
 use wire::{Caps, frame};
 
 /// What a client is told whose connection to a server is lost.
@@ -103,6 +103,24 @@ fn simple(code: u8) -> Vec<u8> {
     bytes
 }
 
+/// A change of user to `ann`, who has shown no password yet.
+fn becoming_ann() -> Vec<u8> {
+    let caps = Caps::MYSQL.union(Caps::PROTOCOL_41).union(Caps::SECURE_CONNECTION);
+    let request = ChangeUser {
+        user: b"ann",
+        auth_response: b"",
+        schema: b"",
+        collation: Some(45),
+        plugin: Some(b"mysql_native_password"),
+        attributes: &[],
+    };
+    let mut bytes = Vec::new();
+    frame::write_with(&mut bytes, &mut 0, |out| {
+        request.encode(caps.union(Caps::PLUGIN_AUTH).union(Caps::DEPRECATE_EOF), out);
+    });
+    bytes
+}
+
 #[test]
 fn a_reset_is_answered_when_the_server_has_done_it() {
     for (text, words, closes) in TIES {
@@ -162,25 +180,13 @@ fn what_is_sent_behind_a_reset_is_answered_behind_it() {
 fn a_change_of_user_is_let_in_when_the_server_has_reset_what_the_last_one_left() {
     for (text, words, _) in TIES {
         let mut room = Room::tied(text, words);
-        let caps = Caps::MYSQL.union(Caps::PROTOCOL_41).union(Caps::SECURE_CONNECTION);
-        let request = ChangeUser {
-            user: b"ann",
-            auth_response: b"",
-            schema: b"",
-            collation: Some(45),
-            plugin: Some(b"mysql_native_password"),
-            attributes: &[],
-        };
-        let mut bytes = Vec::new();
-        frame::write_with(&mut bytes, &mut 0, |out| {
-            request.encode(caps.union(Caps::PLUGIN_AUTH).union(Caps::DEPRECATE_EOF), out);
-        });
+        let bytes = becoming_ann();
         room.stall(500);
         room.hall.send(room.sock, &bytes);
         let began_ms = room.now_ms();
         let (switch, seq) = room.hall.packet(room.sock).expect("asked for the password");
         assert!(room.now_ms() - began_ms < 100, "asked at once");
-        let switch = AuthSwitch::parse(&switch).expect("another challenge");
+        let switch = AuthSwitch::parse(&switch).expect("a challenge");
         let nonce = switch.data.first_chunk().copied().expect("of twenty bytes");
         let mut answer = Vec::new();
         let proof = native::scramble(b"apple", &nonce);
@@ -191,6 +197,28 @@ fn a_change_of_user_is_let_in_when_the_server_has_reset_what_the_last_one_left()
         room.is_told_ok(seq.wrapping_add(2));
         assert_eq!(room.resets(), 1, "{text}");
         room.is_told_ok(1);
+        room.is_served();
+    }
+}
+
+#[test]
+fn every_change_of_user_can_be_proved_by_the_greeting() {
+    let mut room = Room::open();
+    let (sock, greeting) = room.hall.connect();
+    let nonce = Greeting::parse(&greeting).expect("a greeting").scramble;
+    room.hall.send(sock, &respond(&greeting, Caps::DEPRECATE_EOF));
+    room.sock = sock;
+    room.is_told_ok(2);
+    for time in 0..3 {
+        room.hall.send(sock, &becoming_ann());
+        let (switch, seq) = room.hall.packet(sock).expect("asked for the password");
+        let switch = AuthSwitch::parse(&switch).expect("a challenge");
+        assert_eq!(switch.data.first_chunk(), Some(&nonce), "for others, change {time}");
+        let mut answer = Vec::new();
+        let proof = native::scramble(b"apple", &nonce);
+        frame::write_packet(&mut answer, &mut seq.wrapping_add(1), &proof);
+        room.hall.send(sock, &answer);
+        room.is_told_ok(seq.wrapping_add(2));
         room.is_served();
     }
 }

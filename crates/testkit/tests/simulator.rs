@@ -40,7 +40,7 @@ fn found(bug: Planted) -> Option<Failure> {
 /// The first seed whose failure says that.
 fn found_as(bug: Planted, says: &str) -> Option<Failure> {
     let simulator = Simulator::new();
-    let mut failures = (0..1000).filter_map(|seed| simulator.run(seed, Some(bug)).err());
+    let mut failures = (0..3000).filter_map(|seed| simulator.run(seed, Some(bug)).err());
     failures.find(|failure| failure.what.contains(says))
 }
 

@@ -5,7 +5,8 @@ use engine::snapshot::Draft;
 use io::{Addr, Faults, Micros, Sock};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
-use wire::Caps;
+use wire::command::{self, code};
+use wire::{Caps, lenenc};
 
 /// What a client is told whose connection to a server is lost.
 const LOST: u16 = 1158;
@@ -70,11 +71,33 @@ impl Room {
 
     /// Sends a read, and takes its server away before the answer comes.
     fn lose(&mut self, rest: &str) -> Option<u16> {
+        let text = self.text("SELECT", rest, "rows", -1);
+        let mut bytes = Vec::new();
+        command::write_query(&mut bytes, text.as_bytes());
+        self.lose_with(&bytes)
+    }
+
+    /// The same with the execution of a prepared one.
+    fn lose_execution(&mut self, rest: &str) -> Option<u16> {
+        let text = self.text("SELECT", rest, "prepare", -1);
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code::STMT_PREPARE, text.as_bytes());
+        self.hall.send(self.client, &bytes);
+        let told = [(); 3].map(|()| self.hall.packet(self.client).expect("prepared").0);
+        let mut body = [&told[0][1..5], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+        let words = self.text("", "", "rows", -1);
+        let words = words.trim_matches([' ', '/', '*']);
+        lenenc::write_bytes(&mut body, words.as_bytes());
+        bytes.clear();
+        command::write(&mut bytes, code::STMT_EXECUTE, &body);
+        self.lose_with(&bytes)
+    }
+
+    fn lose_with(&mut self, bytes: &[u8]) -> Option<u16> {
         for server in SERVERS {
             self.hall.stage.net.stall(&addr(server), Micros::from_ms(500));
         }
-        let text = self.text("SELECT", rest, "rows", -1);
-        self.hall.query(self.client, &text);
+        self.hall.send(self.client, bytes);
         self.hall.wait_ms(100);
         let killed: usize = SERVERS.into_iter().map(|s| self.hall.stage.net.kill(&addr(s))).sum();
         assert!(killed > 0, "one is lost");
@@ -97,8 +120,9 @@ fn a_read_runs_again_unless_a_function_writes_in_it() {
         ("v FROM unseen_t", Some(LOST)),
     ];
     for (rest, told) in table {
-        let mut room = Room::open(as_it_is);
-        assert_eq!(room.lose(rest), told, "{rest}");
+        assert_eq!(Room::open(as_it_is).lose(rest), told, "{rest}");
+        let prepared = format!("{} WHERE v=?", rest.replace("14", "v"));
+        assert_eq!(Room::open(as_it_is).lose_execution(&prepared), told, "{rest}, prepared");
     }
     // as long as nothing is known, each may be such a one
     assert_eq!(Room::open(never_read).lose("v FROM t"), Some(LOST));

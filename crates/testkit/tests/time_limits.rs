@@ -223,3 +223,24 @@ fn who_sends_a_part_of_a_command_and_no_more_is_disconnected() {
     assert_eq!(hall.counters().unfinished_commands, 3);
     ask(&mut hall, idle, "DELETE FROM t", "write", "0 op=0");
 }
+
+#[test]
+fn a_kill_that_comes_late_holds_nobody_up_whose_connection_is_gone() {
+    let mut hall = hall(|draft| {
+        let often = ("mysql-default_query_timeout", "1000");
+        set(draft, &[often, ("mysql-multiplexing", "false"), ("mysql-stored_code", "false")]);
+    });
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    ask(&mut hall, sock, "DELETE FROM t", "write", "0 op=0");
+    slow(&mut hall, 2_500_000);
+    hall.query(sock, &text("SELECT v FROM t FOR UPDATE", "rows", "0 op=0"));
+    assert_eq!(hall.packet(sock).map(|(packet, _)| packet), Some(vec![1]));
+    hall.result(sock);
+    assert_eq!((hall.counters().kills_sent, hall.counters().lanes_dropped), (1, 0));
+    let mut draft = (*hall.stage.snapshot.draft).clone();
+    set(&mut draft, &[("mysql-multiplexing", "true")]);
+    hall.stage.reconfigure(&draft, 1500);
+    assert!(hall.until(|hall| hall.counters().lanes_dropped == 1), "nobody else may have it");
+    slow(&mut hall, 1);
+    ask(&mut hall, sock, "DELETE FROM t", "write", "0 op=0");
+}

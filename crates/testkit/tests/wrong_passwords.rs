@@ -5,7 +5,7 @@ use engine::snapshot::Draft;
 use io::Sock;
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
-use wire::auth::{native, sha2};
+use wire::auth::{native, rsa, sha2};
 use wire::connect::{Greeting, HandshakeResponse};
 use wire::frame;
 use wire::{Caps, collation_table};
@@ -39,6 +39,11 @@ fn show(hall: &mut Hall, name: &str, plugin: &[u8], password: &[u8]) -> Sock {
         true => sha2::scramble(password, &greeting.scramble).to_vec(),
         false => native::scramble(password, &greeting.scramble).to_vec(),
     };
+    hall.send(sock, &respond_as(name, plugin, &auth));
+    sock
+}
+
+fn respond_as(name: &str, plugin: &[u8], auth: &[u8]) -> Vec<u8> {
     let response = HandshakeResponse {
         caps: Caps::MYSQL
             .union(Caps::PROTOCOL_41)
@@ -47,15 +52,14 @@ fn show(hall: &mut Hall, name: &str, plugin: &[u8], password: &[u8]) -> Sock {
         max_packet: 1 << 24,
         collation: collation_table::UTF8MB4_GENERAL_CI,
         user: name.as_bytes(),
-        auth_response: &auth,
+        auth_response: auth,
         schema: None,
         plugin: Some(plugin),
         attributes: &[],
     };
     let mut out = Vec::new();
     frame::write_with(&mut out, &mut 1, |payload| response.encode(payload));
-    hall.send(sock, &out);
-    sock
+    out
 }
 
 fn now_ms(hall: &Hall) -> u64 {
@@ -177,4 +181,65 @@ fn a_wrong_password_is_asked_for_again_whether_the_right_one_is_known_or_not() {
     let sock = show(&mut hall, "nat", NATIVE, b"pear");
     assert_eq!(hall.packet(sock).expect("answered").0.first(), Some(&0));
     assert_eq!(said(&mut hall, "nat", SHA2), before);
+}
+
+/// Shows the password itself under the key of the process, where that is asked for.
+fn show_under_key(hall: &mut Hall, name: &str, password: &[u8]) -> Option<Sock> {
+    let (sock, greeting) = hall.connect();
+    let nonce = Greeting::parse(&greeting).expect("a greeting").scramble;
+    let response = respond_as(name, SHA2, &sha2::scramble(b"wrong", &nonce));
+    hall.send(sock, &response);
+    if hall.packet(sock).expect("answered").0 != [1, 4] {
+        hall.close(sock);
+        return None;
+    }
+    hall.send(sock, &[1, 0, 0, 3, 2]);
+    let (key, _) = hall.packet(sock).expect("a key");
+    let packet = rsa::encrypt_password(&key[1..], password, &nonce).expect("a key that is one");
+    let mut out = Vec::new();
+    frame::write_with(&mut out, &mut 5, |payload| payload.extend_from_slice(&packet));
+    hall.send(sock, &out);
+    Some(sock)
+}
+
+#[test]
+fn passwords_under_the_key_are_bounded_by_address_whatever_the_names() {
+    let few = |draft: &mut Draft| {
+        amend(draft);
+        draft.variables.push(("mysql-failed_connections_threshold".into(), "2".into()));
+    };
+    let weather = Weather { amend: few, faults: io::Faults::none(), ..Weather::cutting() };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    // right ones cost nothing
+    for _ in 0..30 * ADDRESSES {
+        let right = show_under_key(&mut hall, "sue", b"plum").expect("asked for");
+        assert_eq!(hall.packet(right).expect("answered").0.first(), Some(&0));
+    }
+    let began_ms = now_ms(&hall);
+    let names = (0..).map(|number| format!("nobody{number}"));
+    let shown = names.filter_map(|name| show_under_key(&mut hall, &name, b"wrong"));
+    let shown: Vec<_> = shown.take(80 * ADDRESSES).collect();
+    hall.wait_ms(1);
+    let judged = shown.into_iter().filter(|sock| !hall.take(*sock).is_empty()).count();
+    let took_ms = now_ms(&hall) - began_ms;
+    // 20 at once, then one in 50 ms
+    let most = (20 + took_ms as usize / 50 + 1) * ADDRESSES;
+    assert!((20 * ADDRESSES..=most).contains(&judged), "{judged} in {took_ms} ms");
+    assert!(judged < 60 * ADDRESSES, "{judged} in {took_ms} ms");
+}
+
+#[test]
+fn a_guesser_does_not_fill_the_log_and_every_refusal_is_told() {
+    let weather = Weather { faults: io::Faults::none(), ..Weather::cutting() };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    for _ in 0..200 {
+        let sock = show(&mut hall, "ann", NATIVE, b"wrong");
+        assert_eq!(hall.error(sock), Some(1045));
+    }
+    assert_eq!(hall.client_faults(), 60);
+    (0..7).for_each(|_| hall.wait_ms(10_000));
+    let log = hall.stage.log.lock().expect("nobody panics with the log in hand");
+    let last = log.last().map(ToString::to_string).unwrap_or_default();
+    assert_eq!(last, "140 more clients were refused or broke the protocol within a minute");
+    assert_eq!(hall.counters().denied_password, 200);
 }

@@ -15,6 +15,7 @@ use super::reply::{Expect, Outcome};
 use super::{Alarm, Habits, key};
 use crate::answer::{self, Voice};
 use crate::board::{Board, SharedBoard};
+use crate::coverage::END_OF_ALL_SESSIONS;
 use crate::dice::Dice;
 use crate::mysqld::login::ACCOUNTS;
 
@@ -24,6 +25,9 @@ pub(super) enum Goes {
     On,
     Away,
 }
+
+/// What the proxy says when it ends all sessions.
+const SHUT_DOWN: &[u8] = b"$\0\0\0\xff\x1d\x04#08S01Server shutdown in progress";
 
 /// What a stay has around it.
 pub(super) struct Around<'a, D: Driver> {
@@ -102,6 +106,9 @@ impl Stay {
     pub(super) fn on_bytes<D: Driver>(&mut self, around: &mut Around<'_, D>, bytes: &[u8]) -> Goes {
         self.input.extend_from_slice(bytes);
         loop {
+            if self.is_shut_down(&around.board.borrow()) {
+                return Goes::On;
+            }
             let goes = match self.phase {
                 Phase::Greeting => self.on_greeting(around),
                 Phase::Login => self.on_login(around),
@@ -120,6 +127,17 @@ impl Stay {
                 None => return Goes::On,
             }
         }
+    }
+
+    /// Whether the proxy says that it ends all sessions, or begins to: between two answers.
+    fn is_shut_down(&mut self, board: &Board) -> bool {
+        let between = self.expects.front().is_none_or(|expect| expect.position == 0);
+        let may_be = between && board.tally.contains_key(END_OF_ALL_SESSIONS);
+        let says = may_be && !self.input.is_empty() && SHUT_DOWN.starts_with(&self.input);
+        if says && self.input.len() == SHUT_DOWN.len() {
+            self.input.clear();
+        }
+        says
     }
 
     pub(super) fn wrong<D: Driver>(&mut self, around: &Around<'_, D>, what: &str) {

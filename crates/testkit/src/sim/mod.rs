@@ -27,9 +27,11 @@ pub(crate) mod rules;
 mod trio;
 mod weather;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,11 +62,19 @@ pub fn run_seeds(seeds: Range<u64>, tell: impl Fn(Result<Report, Failure>) + Syn
                     if seed >= seeds.end {
                         return;
                     }
-                    tell(simulator.run(seed, None));
+                    let run = AssertUnwindSafe(|| simulator.run(seed, None));
+                    tell(catch_unwind(run).unwrap_or_else(|panic| Err(of_panic(seed, &*panic))));
                 }
             });
         }
     });
+}
+
+/// The failure of a run in which something panicked that nobody planted.
+fn of_panic(seed: u64, panic: &(dyn Any + Send)) -> Failure {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+    Failure { seed, step: 0, what: format!("panicked: {}", words.unwrap_or_default()) }
 }
 
 /// What a run came to.

@@ -10,7 +10,7 @@ use engine::lane::Lease;
 use engine::proxy::Proxy;
 use engine::report::LogEvent;
 use engine::snapshot::Snapshot;
-use engine::stats::Counters;
+use engine::stats::{Counters, Parts};
 use engine::topology::Gauge;
 use engine::users::Backends;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
@@ -21,12 +21,16 @@ use super::configurations::Configurations;
 use super::{Failure, Simulator, Weather, rules};
 use crate::board::{Board, SharedBoard};
 use crate::client::Clients;
+use crate::coverage::END_OF_ALL_SESSIONS;
 use crate::dice::Dice;
 use crate::mysqld::{Manners, Mysqlds, three};
 use crate::planted::{Crooked, Planted};
 
 /// The most steps of a run.
 const STEPS_MAX: u64 = 2_000_000;
+
+/// In how many of a thousand steps an administrator asks something of workers that may panic.
+const MAIL_PER_MILLE: u64 = 10;
 
 /// How long nothing may reach any client while some still wait.
 const PATIENCE: Micros = Micros::from_secs(100);
@@ -97,17 +101,18 @@ impl Stage {
             let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
+            let often = Arc::new(AtomicU64::new(weather.panics_per_million));
             if weather.panics_per_million > 0 {
-                let (dice, often) = (Mutex::new(dice.split()), weather.panics_per_million);
+                let (dice, often) = (Mutex::new(dice.split()), often.clone());
                 let strikes = strikes.clone();
                 worker.plant_panics(Arc::new(move || {
                     let mut dice = dice.lock().expect("nobody panics with the dice in hand");
-                    let struck = dice.below(1_000_000) < often;
+                    let struck = dice.below(1_000_000) < often.load(Ordering::Relaxed);
                     strikes.fetch_add(u64::from(struck), Ordering::Relaxed);
                     struck
                 }));
             }
-            let crooked = Crooked::new(worker, bug, dice.split());
+            let crooked = Crooked::new(worker, bug, dice.split(), board.clone(), often);
             let mut worker = Loop::new(net.driver(), crooked, Options::default());
             worker.add_listener(net.listen(&client_addr));
             worker
@@ -192,6 +197,7 @@ impl Trio {
 
     /// Runs until all clients have gone for good.
     pub fn run(&mut self, weather: &Weather) -> Result<(), Failure> {
+        let mut mail = Dice::new(self.seed ^ 0x6d61_696c);
         while !self.clients.service().are_over() {
             self.step()?;
             if weather.blows_per_mille > 0 && self.dice.below(1000) < weather.blows_per_mille {
@@ -200,6 +206,9 @@ impl Trio {
             let changes = weather.changes_per_mille;
             if changes > 0 && self.dice.below(1000) < changes {
                 self.change(weather);
+            }
+            if weather.panics_per_million > 0 && mail.below(1000) < MAIL_PER_MILLE {
+                self.mail(&mut mail);
             }
             let waited =
                 self.stage.net.now().0.saturating_sub(self.stage.board.borrow().progress.0);
@@ -327,6 +336,34 @@ impl Trio {
         let mut board = self.stage.board.borrow_mut();
         board.count("blow");
         board.tell(|| format!("a blow on {addr}"));
+    }
+
+    /// An administrator asks something of all workers.
+    fn mail(&mut self, dice: &mut Dice) {
+        let kind = dice.below(10);
+        let mut board = self.stage.board.borrow_mut();
+        for worker in &self.stage.workers {
+            let mailbox = worker.mailbox();
+            let posted = match kind {
+                0 => mailbox.post(Mail::EndSessions).is_ok(),
+                1 => mailbox.post(Mail::Pause).is_ok() && mailbox.post(Mail::Resume).is_ok(),
+                _ => {
+                    let parts = Parts {
+                        digests: true,
+                        commands: true,
+                        reset: dice.percent(50),
+                        ..Parts::NONE
+                    };
+                    mailbox.post(Mail::Collect { parts, tell: Box::new(drop) }).is_ok()
+                }
+            };
+            assert!(posted, "the mailbox has room");
+        }
+        board.count(match kind {
+            0 => END_OF_ALL_SESSIONS,
+            1 => "pause",
+            _ => "collect",
+        });
     }
 
     /// From now on nothing breaks.
