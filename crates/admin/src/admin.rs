@@ -289,6 +289,7 @@ impl Admin {
         let interface = || OfInterface {
             sqlite_bytes: self.store.database.memory_bytes() + self.readers.memory_bytes(),
             turned_away: self.turned_away,
+            servers_version: self.in_force.version("mysql_servers"),
         };
         if schema == Schema::Stats
             && let Some(rows) = live::read(name, self.runtime.as_ref(), &self.pool_since, interface)

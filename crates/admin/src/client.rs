@@ -57,6 +57,10 @@ pub(crate) enum Next {
     },
 }
 
+/// What is so after every statement. SQLite has no escapes in texts, and drivers that know double
+/// quotes instead of putting `\` before them.
+const STATUS: Status = Status::AUTOCOMMIT.union(Status::NO_BACKSLASH_ESCAPES);
+
 impl Client {
     /// A client that was accepted; the greeting is written to `out`.
     pub(crate) fn greet(
@@ -161,7 +165,7 @@ impl Client {
                     0 => self.caps.union(Caps::MULTI_STATEMENTS),
                     _ => self.caps.without(Caps::MULTI_STATEMENTS),
                 };
-                let eof = reply::EofPacket { warnings: 0, status: Status::AUTOCOMMIT };
+                let eof = reply::EofPacket { warnings: 0, status: STATUS };
                 reply::write_eof(out, &mut self.seq, self.caps, eof);
             }
             Command::Statistics => {
@@ -207,8 +211,8 @@ impl Client {
 
     fn write_outcome(&mut self, outcome: Outcome, form: Form, more: bool, out: &mut Vec<u8>) {
         let status = match more {
-            true => Status::AUTOCOMMIT | Status::MORE_RESULTS,
-            false => Status::AUTOCOMMIT,
+            true => STATUS | Status::MORE_RESULTS,
+            false => STATUS,
         };
         let warnings = u16::try_from(self.session.warnings.len()).unwrap_or(u16::MAX);
         match outcome {

@@ -90,9 +90,13 @@ impl Database {
         database.attach(Schema::Disk, dir.map(|dir| dir.join(DISK_FILE)))?;
         database.attach(Schema::Stats, None)?;
         database.attach(Schema::Monitor, None)?;
-        database.attach(Schema::History, dir.map(|dir| dir.join(HISTORY_FILE)))?;
+        database.attach_history(dir)?;
+        let collations = collations();
         for schema in [Schema::Main, Schema::Disk] {
-            database.write_rows(schema, "mysql_collations", &collations())?;
+            // a start that has nothing new to keep needs no room on the disk
+            if database.rows(schema, "mysql_collations")? != collations {
+                database.write_rows(schema, "mysql_collations", &collations)?;
+            }
         }
         Ok(database)
     }
@@ -102,7 +106,7 @@ impl Database {
         let mut database = Self::new(dir.is_some())?;
         database.attach(Schema::Stats, None)?;
         database.attach(Schema::Monitor, None)?;
-        database.attach(Schema::History, dir.map(|dir| dir.join(HISTORY_FILE)))?;
+        database.attach_history(dir)?;
         database.bounds = Some(Bounds::set(&mut database.connection)?);
         Ok(database)
     }
@@ -117,6 +121,17 @@ impl Database {
             lock(&watching).judge(&context)
         }))?;
         Ok(Self { connection, watch, facts, on_disk, bounds: None })
+    }
+
+    /// The history in its file, or in memory when there is none or it cannot be written.
+    fn attach_history(&self, dir: Option<&Path>) -> Result<(), AdminFault> {
+        match self.attach(Schema::History, dir.map(|dir| dir.join(HISTORY_FILE))) {
+            Err(fault) if fault.is_of_disk() => {
+                drop(self.own(&format!("DETACH {}", Schema::History.name())));
+                self.attach(Schema::History, None)
+            }
+            attached => attached,
+        }
     }
 
     fn attach(&self, schema: Schema, file: Option<PathBuf>) -> Result<(), AdminFault> {

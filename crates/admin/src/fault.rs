@@ -64,6 +64,11 @@ impl AdminFault {
         self.message.ends_with(READ_ONLY)
     }
 
+    /// Whether a file could not be written.
+    pub(crate) fn is_of_disk(&self) -> bool {
+        matches!(self.code, DISK_FULL | NOT_WRITTEN)
+    }
+
     fn invalid(outcome: &str, reasons: Vec<String>) -> Self {
         let first = reasons.first().map_or("", String::as_str);
         let message = match reasons.len() {
@@ -87,10 +92,17 @@ impl AdminFault {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::new(1205, *b"HY000", message)
             }
+            Some(ErrorCode::DiskFull) => Self::new(DISK_FULL, *b"HY000", message),
+            Some(ErrorCode::SystemIoFailure) => Self::new(NOT_WRITTEN, *b"HY000", message),
             _ => Self::refused(message),
         }
     }
 }
+
+/// MySQL's number for a disk without room.
+const DISK_FULL: u16 = 1021;
+/// MySQL's number for a file that cannot be written.
+const NOT_WRITTEN: u16 = 1026;
 
 impl From<rusqlite::Error> for AdminFault {
     fn from(error: rusqlite::Error) -> Self {

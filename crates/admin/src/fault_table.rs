@@ -17,6 +17,8 @@ pub struct FaultRow {
 
 /// Every error, by number.
 pub const FAULTS: &[FaultRow] = &[
+    row(1021, "HY000", "there is no room on the disk for what was to be saved", ""),
+    row(1026, "HY000", "a database file cannot be written, or read", ""),
     row(
         1040,
         "08004",

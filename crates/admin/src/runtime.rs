@@ -43,6 +43,10 @@ pub trait Runtime: Send + Sync {
     /// Ends a client's connection, or what it does; `false` when there is no such client.
     fn kill(&self, id: u32, what: Kill) -> bool;
 
+    /// Connections to servers that are open now, of that user or of all, serve nobody new; says how
+    /// many they are.
+    fn flush_connections(&self, user: Option<&str>) -> u64;
+
     /// Writes a line of an administrator to the log.
     fn log(&self, text: &str);
 

@@ -9,9 +9,11 @@ mod readers;
 use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
-use engine::report::Printable;
+use engine::report::{Printable, Quota};
+use engine::snapshot::Draft;
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
 use wire::auth::nonce_of;
 use wire::frame::{HEADER_BYTES, Header};
@@ -37,6 +39,8 @@ pub struct Service {
     doors: Vec<(Listener, Addr)>,
     /// Clients that were turned away when that was last said.
     said_turned_away: u64,
+    /// Lines of the log about clients that were refused.
+    refusal_lines: Quota,
 }
 
 /// What other threads may tell the interface.
@@ -46,6 +50,11 @@ pub enum Mail {
     Listen(OwnedFd, Addr),
     /// Accept none there any more; those that came from there stay.
     Unlisten(Addr),
+    /// The configuration file was read again and is in force.
+    Reloaded {
+        /// What was in force before.
+        before: Arc<Draft>,
+    },
     /// End the loop.
     Stop,
 }
@@ -63,6 +72,11 @@ pub enum Report {
         why: String,
         /// Refusals of that address in a row.
         times: u32,
+    },
+    /// Clients were refused without a line each.
+    Untold {
+        /// How many.
+        clients: u64,
     },
     /// Clients were turned away, as too many waited to log in. Told once a second at most.
     TurnedAway {
@@ -93,8 +107,19 @@ impl Service {
     /// A service over `admin`; `log` is told what is worth a line.
     pub fn new(admin: Admin, log: Box<dyn Fn(&Report) + Send>) -> Self {
         let (clients, entrance, doors) = (HashMap::new(), Entrance::default(), Vec::new());
-        let readers = Readers::default();
-        Self { admin, clients, entrance, readers, log, last_id: 0, doors, said_turned_away: 0 }
+        let (readers, refusal_lines) = Default::default();
+        let (last_id, said_turned_away) = (0, 0);
+        Self {
+            admin,
+            clients,
+            entrance,
+            readers,
+            log,
+            last_id,
+            doors,
+            said_turned_away,
+            refusal_lines,
+        }
     }
 
     /// Tells where the listeners listen that its loop was given, in their order.
@@ -110,6 +135,9 @@ impl Service {
     fn on_tick<D: Driver>(&mut self, io: &mut Edge<D>) {
         for fault in self.admin.take_samples(unix_seconds()) {
             (self.log)(&Report::NotRecorded { why: fault.message });
+        }
+        if let Some(clients) = self.refusal_lines.take_untold(io.now().0) {
+            (self.log)(&Report::Untold { clients });
         }
         let turned_away = self.admin.turned_away;
         if turned_away > self.said_turned_away {
@@ -145,7 +173,9 @@ impl Service {
         if let Next::Refused { user, why } = &next {
             let times = self.entrance.fail(connected.origin, user, io.now());
             let (user, from, why) = (user.clone(), connected.client.from.clone(), why.clone());
-            (self.log)(&Report::Refused { user, from, why, times });
+            if self.refusal_lines.admits(io.now().0) {
+                (self.log)(&Report::Refused { user, from, why, times });
+            }
         }
         io.send(sock, &[out]);
         match next {
@@ -386,6 +416,7 @@ impl io::Service for Service {
                 }
                 *addr != on
             }),
+            Mail::Reloaded { before } => self.admin.take_over(&before),
             Mail::Stop => io.stop(),
         }
     }
@@ -409,6 +440,9 @@ impl fmt::Display for Report {
             Report::Refused { user, from, why, times } => {
                 let user = Printable(user);
                 write!(f, "admin: user '{user}' from {from} was refused: {why} ({times} in a row)")
+            }
+            Report::Untold { clients } => {
+                write!(f, "admin: {clients} more clients were refused within a minute")
             }
             Report::TurnedAway { clients } => write!(
                 f,

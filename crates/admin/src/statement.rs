@@ -44,6 +44,25 @@ impl<'t> Statement<'t> {
         self.words.get(at).map_or("", |word| self.text.get(self.offset(word)..).unwrap_or_default())
     }
 
+    /// The name of a table at a word, however it is quoted: its schema, if one is said, the
+    /// table, and the word behind them.
+    pub(crate) fn table(&self, at: usize) -> (Option<String>, String, usize) {
+        let mut end = at + 1;
+        let mut written = self.word(at).to_owned();
+        while self.word(end).starts_with('.') || (written.ends_with('.') && self.has(end)) {
+            written.push_str(self.word(end));
+            end += 1;
+        }
+        match cut_at_dot(&written) {
+            Some((schema, table)) => (Some(unquoted(schema)), unquoted(table), end),
+            None => (None, unquoted(&written), end),
+        }
+    }
+
+    fn has(&self, at: usize) -> bool {
+        at < self.words.len()
+    }
+
     /// Where a word of it begins.
     fn offset(&self, word: &str) -> usize {
         word.as_ptr() as usize - self.text.as_ptr() as usize
@@ -61,6 +80,17 @@ pub(crate) fn unquoted(word: &str) -> String {
     let inner = word.get(1..).unwrap_or_default();
     let inner = inner.strip_suffix(quote).unwrap_or(inner);
     inner.replace(&format!("{quote}{quote}"), &quote.to_string())
+}
+
+/// Cuts a name at its first dot outside of quotes.
+fn cut_at_dot(name: &str) -> Option<(&str, &str)> {
+    let quote = name.chars().next().filter(|first| matches!(first, '\'' | '"' | '`'));
+    let from = match quote {
+        Some(quote) => 1 + name.get(1..)?.find(quote)?,
+        None => 0,
+    };
+    let dot = from + name.get(from..)?.find('.')?;
+    Some((name.get(..dot)?, name.get(dot + 1..)?))
 }
 
 /// A text as it is written in SQL.
@@ -101,10 +131,14 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Without blanks, comments and `;` around it. A comment that is for MySQL alone stays.
+/// Without blanks, comments, `;` and the command line's `\G` around it. A comment that is for MySQL
+/// alone stays.
 fn trimmed(text: &str) -> &str {
-    let mut text =
-        text.trim_matches(|sign: char| sign.is_whitespace() || matches!(sign, ';' | '\0'));
+    let around = |sign: char| sign.is_whitespace() || matches!(sign, ';' | '\0');
+    let mut text = text.trim_matches(around);
+    while let Some(rest) = text.strip_suffix(r"\G").or(text.strip_suffix(r"\g")) {
+        text = rest.trim_end_matches(around);
+    }
     loop {
         let comment = match text.get(..2) {
             Some("/*") if !text.starts_with("/*!") => text.find("*/").map(|end| end + 2),

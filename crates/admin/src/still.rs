@@ -61,6 +61,10 @@ impl Runtime for Still {
         false
     }
 
+    fn flush_connections(&self, _: Option<&str>) -> u64 {
+        0
+    }
+
     fn log(&self, _: &str) {}
 
     fn control(&self, _: Control) -> Result<u64, String> {

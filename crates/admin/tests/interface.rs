@@ -6,6 +6,9 @@ use fake::{Interface, error, lines};
 use mysql::ChangeUserOpts;
 use mysql::prelude::Queryable;
 
+/// What tools compare to know what an interface can do, before the version of the product.
+const VERSION: &str = concat!("2.7.2-tidegate-", env!("CARGO_PKG_VERSION"));
+
 #[test]
 fn clients_find_what_they_ask_every_server_for() {
     let interface = Interface::start(&[]);
@@ -21,8 +24,19 @@ fn clients_find_what_they_ask_every_server_for() {
         ("SHOW VARIABLES LIKE 'sql\\_mode'", "sql_mode|"),
         ("SHOW VARIABLES WHERE Variable_name = 'mysql-threads' OR Value = 'x'", "mysql-threads|4"),
         ("SHOW GLOBAL VARIABLES LIKE 'read_only'", "read_only|0"),
+        ("SELECT version()", VERSION),
+        ("SELECT @@version", VERSION),
+        ("SELECT @@admin-version", VERSION),
+        ("SHOW VARIABLES LIKE 'version'", &format!("version|{VERSION}")),
+        ("SELECT @@tidegate_version", env!("CARGO_PKG_VERSION")),
+        (
+            "SELECT @@max_allowed_packet, @@character_set_client, @@character_set_connection, \
+             @@license, @@sql_mode, @@lower_case_table_names, @@autocommit",
+            "67108864|utf8mb4|utf8mb4|Apache-2.0 OR MIT||0|1",
+        ),
         ("SHOW WARNINGS", ""),
         ("SHOW PROMETHEUS METRICS", "# TYPE up gauge\nup 1\n"),
+        ("SHOW PROMETHEUS METRICS\\G", "# TYPE up gauge\nup 1\n"),
         ("SHOW SESSION STATUS LIKE 'Ssl_cipher'", ""),
         ("SHOW DATABASES LIKE 'd%'", "2|disk|"),
         ("SHOW DATABASES LIKE 'stats\\_history'", "5|stats_history|"),
@@ -71,6 +85,40 @@ fn every_column_is_a_text_and_null_is_null() {
     let row: (String, Option<String>) =
         admin.query_first("SELECT 1, NULL").expect("it is SQL").expect("a row");
     assert_eq!(row, ("1".into(), None));
+}
+
+#[test]
+fn a_table_is_found_however_its_name_is_quoted() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    let plain = lines(&mut admin, "SHOW CREATE TABLE disk.scheduler");
+    for name in
+        ["disk.`scheduler`", "`disk`.scheduler", "`disk`.`scheduler`", "`disk` . `scheduler`"]
+    {
+        assert_eq!(lines(&mut admin, &format!("SHOW CREATE TABLE {name}")), plain, "{name}");
+        let fields = lines(&mut admin, "DESC disk.scheduler");
+        assert_eq!(lines(&mut admin, &format!("SHOW FIELDS FROM {name}")), fields, "{name}");
+    }
+    let main = lines(&mut admin, "SHOW CREATE TABLE `scheduler`");
+    assert!(main.starts_with("scheduler|CREATE TABLE scheduler"), "{main}");
+    let add = "INSERT INTO scheduler (id, interval_ms, filename) VALUES (1, 500, '/bin/true')";
+    admin.query_drop(add).expect("it is SQL");
+    admin.query_drop("TRUNCATE TABLE `main`.`scheduler`").expect("it is known");
+    assert_eq!(lines(&mut admin, "SELECT count(*) FROM scheduler"), "0");
+}
+
+#[test]
+fn a_number_may_have_decimals_that_say_nothing() {
+    let interface = Interface::start(&[]);
+    let mut admin = interface.admin();
+    admin.query_drop("SET mysql-long_query_time = 1000.000000").expect("it is a number");
+    assert_eq!(lines(&mut admin, "SELECT @@mysql-long_query_time"), "1000");
+    let update = "UPDATE global_variables SET variable_value = '1500.000000' \
+                  WHERE variable_name = 'mysql-long_query_time'";
+    admin.query_drop(update).expect("it is a number");
+    admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("it is a number");
+    let refused = error(admin.query_drop("SET mysql-long_query_time = 1000.5"));
+    assert_eq!(refused.0, 1231, "{}", refused.2);
 }
 
 #[test]
@@ -306,6 +354,8 @@ fn the_process_is_told_what_is_asked_of_it() {
         "TIDEGATE RESUME",
         "proxysql flush query cache",
         "PROXYSQL FLUSH MYSQL QUERY CACHE",
+        "TIDEGATE FLUSH CONNECTIONS",
+        "tidegate flush connections 'App'",
         "LOGENTRY the moon is up",
         "KILL CONNECTION 7",
         "KILL QUERY 7",
@@ -319,6 +369,8 @@ fn the_process_is_told_what_is_asked_of_it() {
             "Resume",
             "FlushQueryCache",
             "FlushQueryCache",
+            "FlushConnections None",
+            "FlushConnections Some(\"App\")",
             "log the moon is up",
             "7 Connection",
             "7 Query",
@@ -342,7 +394,10 @@ fn the_process_is_told_what_is_asked_of_it() {
     }
     for (unknown, words) in [
         ("PROXYSQL RESTRAT", "did you mean RESTART?"),
-        ("PROXYSQL FLUSH HOSTS", "after PROXYSQL FLUSH comes LOGS, QUERY, MYSQL or CONFIGDB"),
+        (
+            "PROXYSQL FLUSH HOSTS",
+            "after PROXYSQL FLUSH comes LOGS, QUERY, MYSQL, CONFIGDB or CONNECTIONS",
+        ),
         ("PROXYSQL PAUSE NOW", "`NOW` is too much: nothing comes after PROXYSQL PAUSE"),
     ] {
         let (code, _, message) = error(admin.query_drop(unknown));

@@ -4,6 +4,7 @@ mod fake;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use admin::{Opening, Runtime, Source};
 use engine::rows::{ServerRow, UserRow};
@@ -259,6 +260,36 @@ fn differences_plans_versions_and_the_way_back() {
 }
 
 #[test]
+fn a_file_that_was_read_again_is_a_version_and_in_memory() {
+    let dir = Dir::new("reloaded");
+    let interface = dir.open(Draft::default(), Source::Auto);
+    let mut admin = interface.admin();
+    let fast = "INSERT INTO mysql_query_rules (rule_id, active) VALUES (7, 0)";
+    run(&mut admin, &["SET mysql-max_connections = 77", fast]);
+    let before = interface.fake().current();
+    let server = |hostname: &str| ServerRow { hostname: hostname.into(), ..ServerRow::default() };
+    let servers = vec![server("a"), server("b")];
+    let variables = vec![("mysql-threads".to_owned(), "3".to_owned())];
+    let draft = Draft { servers, variables, ..Draft::clone(&before) };
+    interface.fake().apply(draft).expect("it is right");
+    interface.post(admin::Mail::Reloaded { before });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !lines(&mut admin, "SHOW CONFIG VERSIONS").contains("|SIGHUP|") {
+        assert!(Instant::now() < deadline, "it is no version");
+    }
+    assert_eq!(lines(&mut admin, "SELECT hostname FROM mysql_servers ORDER BY 1"), "a\nb");
+    assert_eq!(lines(&mut admin, "SELECT @@mysql-threads"), "3");
+    assert_eq!(lines(&mut admin, "SELECT rule_id FROM mysql_query_rules"), "7", "left alone");
+    run(&mut admin, &["LOAD MYSQL SERVERS TO RUNTIME"]);
+    assert_eq!(lines(&mut admin, "SELECT count(*) FROM runtime_mysql_servers"), "2");
+    let not_saved = "log what the file says is in force and in memory, but not in the database: \
+                     SAVE ALL TO DISK keeps it beyond a restart";
+    assert_eq!(interface.fake().told(), [not_saved]);
+    run(&mut admin, &["ROLLBACK CONFIG TO VERSION 1"]);
+    assert_eq!(lines(&mut admin, "SELECT count(*) FROM runtime_mysql_servers"), "0");
+}
+
+#[test]
 fn a_variable_differs_by_what_it_means_not_by_how_it_is_written() {
     let interface = Interface::start(&[("mysql-max_connections", "7")]);
     let mut admin = interface.admin();
@@ -416,6 +447,24 @@ fn a_database_file_that_was_replaced_is_read_after_a_flush() {
     assert_eq!(lines(&mut admin, saved), "one");
     run(&mut admin, &["SAVE MYSQL USERS TO DISK"]);
     assert_eq!(lines(&mut admin, saved), "one,two");
+}
+
+#[test]
+fn a_start_with_a_database_needs_no_room_and_an_empty_one_is_none() {
+    let dir = Dir::new("room");
+    let user = |name: &str| UserRow { username: name.into(), ..UserRow::default() };
+    let file = |name: &str| Draft { users: vec![user(name)], ..Draft::default() };
+    let path = dir.0.join("tidegate.db");
+    drop(dir.open(file("one"), Source::Auto));
+    let written = std::fs::read(&path).expect("it is there");
+    let interface = dir.open(file("two"), Source::Auto);
+    let users = "SELECT group_concat(username) FROM runtime_mysql_users WHERE frontend = 1";
+    assert_eq!(lines(&mut interface.admin(), users), "one", "the database wins");
+    drop(interface);
+    assert!(std::fs::read(&path).expect("it is there") == written, "nothing was written");
+    std::fs::write(&path, b"").expect("it can be emptied");
+    let interface = dir.open(file("two"), Source::Auto);
+    assert_eq!(lines(&mut interface.admin(), users), "two", "there is nothing else");
 }
 
 #[test]

@@ -106,6 +106,22 @@ impl<S: Read + Write> Raw<S> {
     }
 }
 
+/// Drivers ask the status, and double quotes in texts instead of putting `\\` before them.
+#[test]
+fn clients_are_told_that_a_backslash_is_one() {
+    let interface = Interface::start(&[]);
+    let mut client = Raw::new(&interface);
+    let no_backslash_escapes = 0x0200_u16.to_le_bytes()[1];
+    client.send(QUERY, b"SET NAMES utf8mb4");
+    assert_eq!(client.packet(), [0, 0, 0, 2, no_backslash_escapes, 0, 0], "an OK");
+    client.send(QUERY, br"SELECT 'it''s \'");
+    let packets: Vec<Vec<u8>> = (0..5).map(|_| client.packet()).collect();
+    assert_eq!(packets[3], b"\x06it's \\");
+    for eof in [2, 4] {
+        assert_eq!(packets[eof], [0xfe, 0, 0, 2, no_backslash_escapes], "packet {eof}");
+    }
+}
+
 #[test]
 fn several_statements_need_the_clients_word_and_end_with_the_first_that_fails() {
     let interface = Interface::start(&[]);
@@ -116,7 +132,7 @@ fn several_statements_need_the_clients_word_and_end_with_the_first_that_fails() 
     assert_eq!(client.ask(SET_OPTION, &[0, 0]), "EOF");
     let add = "INSERT INTO mysql_users (username) VALUES ('a')";
     client.send(QUERY, format!("{add}; SELECT nonsense; DELETE FROM mysql_users").as_bytes());
-    let more_results = &[0, 1, 0, 10, 0, 0, 0];
+    let more_results = &[0, 1, 0, 10, 2, 0, 0];
     assert_eq!(client.packet(), more_results, "one row is affected, another answer follows");
     assert!(client.told().starts_with("1054 "), "and is the last");
     assert_eq!(lines(&mut interface.admin(), "SELECT username FROM mysql_users"), "a");
@@ -151,7 +167,7 @@ fn the_columns_of_a_table_are_told_for_completion() {
         assert!(column.windows(told.len()).any(|bytes| bytes == told), "{name}: {column:?}");
         assert_eq!(column.last(), Some(&0xfb), "no default value");
     }
-    assert_eq!(client.packet(), [0xfe, 0, 0, 2, 0]);
+    assert_eq!(client.packet(), [0xfe, 0, 0, 2, 2]);
     let missing = client.ask(FIELD_LIST, b"no`thing\0");
     assert_eq!(missing, "1146 #42S02ProxySQL Admin Error: no such table: no`thing");
 }

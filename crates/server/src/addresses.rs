@@ -1,8 +1,8 @@
 //! From the names of servers to addresses, by the system's resolver.
 //!
-//! Names are resolved once, when the process starts.
+//! When names are looked up again is `names`.
 
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use engine::topology::Server;
 use io::Addr;
@@ -12,13 +12,20 @@ pub(crate) fn resolve(server: &Server) -> Result<Addr, String> {
     if server.hostname.starts_with('/') {
         return Ok(Addr::Unix(server.hostname.clone().into()));
     }
-    let found = (server.hostname.as_str(), server.port).to_socket_addrs();
-    let mut found =
-        found.map_err(|error| format!("cannot resolve {}: {error}", server.hostname))?;
-    match found.next() {
-        Some(address) => Ok(Addr::Tcp(address)),
-        None => Err(format!("{} has no address", server.hostname)),
-    }
+    let found = look_up(&server.hostname, server.port)?;
+    let none = || format!("{} has no address", server.hostname);
+    found.into_iter().next().map(Addr::Tcp).ok_or_else(none)
+}
+
+/// All addresses of a host; the error says why its name has none.
+pub(crate) fn look_up(hostname: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let found = (hostname, port).to_socket_addrs();
+    found.map(Iterator::collect).map_err(|error| format!("cannot resolve {hostname}: {error}"))
+}
+
+/// Whether a server is known by a name, which may have another address later.
+pub(crate) fn is_name(server: &Server) -> bool {
+    !server.is_local_socket() && server.hostname.parse::<IpAddr>().is_err()
 }
 
 #[cfg(test)]

@@ -124,8 +124,15 @@ fn to_interface(mailbox: Mailbox<Mail>) -> Tell {
             Change::Open(socket, on) => Mail::Listen(socket, on),
             Change::Close(on) => Mail::Unlisten(on),
         };
-        doors::post(&mailbox, "the admin interface", mail);
+        doors::post(&mailbox, mail);
     })
+}
+
+impl Administration {
+    /// How it is reached.
+    pub(crate) fn mailbox(&self) -> Mailbox<Mail> {
+        self.mailbox.clone()
+    }
 }
 
 impl Drop for Administration {

@@ -148,7 +148,7 @@ impl Doors {
 
     fn tell(&self, mail: impl Fn() -> Mail) {
         for mailbox in &self.workers {
-            post(mailbox, "a worker", mail());
+            post(mailbox, mail());
         }
     }
 
@@ -162,22 +162,18 @@ impl Doors {
 fn to_workers(workers: Vec<Mailbox<Mail>>) -> Tell {
     Box::new(move |number, change| {
         let Some(mailbox) = workers.get(number) else { return };
-        post(
-            mailbox,
-            "a worker",
-            match change {
-                Change::Open(socket, on) => Mail::Listen { socket, on },
-                Change::Close(on) => Mail::Unlisten(on),
-            },
-        );
+        let mail = match change {
+            Change::Open(socket, on) => Mail::Listen { socket, on },
+            Change::Close(on) => Mail::Unlisten(on),
+        };
+        post(mailbox, mail);
     })
 }
 
-/// Mails something; one who has ended needs no mail any more.
-pub(crate) fn post<M>(mailbox: &Mailbox<M>, whose: &str, mail: M) {
-    if mailbox.post(mail).is_err() && !mailbox.is_closed() {
-        tracing::warn!("the mailbox of {whose} is full");
-    }
+/// Mails what somebody who administers the process wants, which must not be lost; one who has ended
+/// needs no mail any more.
+pub(crate) fn post<M>(mailbox: &Mailbox<M>, mail: M) {
+    let _ = mailbox.insist(mail);
 }
 
 /// How ProxySQL calls what serves clients.

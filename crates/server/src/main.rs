@@ -21,6 +21,7 @@ mod init;
 mod lint;
 mod listeners;
 mod logs;
+mod names;
 mod offer;
 mod publisher;
 mod query_log;

@@ -10,20 +10,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::config_fault::ConfigFault;
-use engine::proxy::Replaced;
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
-use worker::{Mail, Places};
+use worker::{Mail, Places, Replaced};
 
 use crate::addresses;
-use crate::doors::Doors;
+use crate::doors::{self, Doors};
 
 /// Changes the configuration of the workers of this process.
 pub(crate) struct Publisher {
     state: Mutex<State>,
     doors: Arc<Doors>,
+    /// Time the workers have to take over.
+    limit: Duration,
 }
 
 struct State {
@@ -64,12 +65,30 @@ impl Publisher {
     ) -> Self {
         let (answer, answers) = channel();
         let state = State { workers, snapshot, places, change: 0, answer, answers };
-        Self { state: Mutex::new(state), doors }
+        Self { state: Mutex::new(state), doors, limit: LIMIT }
     }
 
     /// The configuration in force.
     pub(crate) fn current(&self) -> Arc<Snapshot> {
         self.lock().snapshot.clone()
+    }
+
+    /// The configuration in force, where its servers are, and the number of its change.
+    pub(crate) fn places(&self) -> (Arc<Snapshot>, Arc<Places>, u64) {
+        let state = self.lock();
+        (state.snapshot.clone(), state.places.clone(), state.change)
+    }
+
+    /// Servers are elsewhere now, unless the configuration was changed since.
+    pub(crate) fn relocate(&self, change: u64, moved: Vec<(usize, Option<Addr>)>) {
+        let mut state = self.lock();
+        if state.change != change {
+            return;
+        }
+        state.places = Arc::new(state.places.with(moved));
+        for mailbox in &state.workers {
+            doors::post(mailbox, Mail::Places(state.places.clone()));
+        }
     }
 
     /// Brings into force what `compile` makes to follow the configuration in force, and waits for
@@ -85,7 +104,7 @@ impl Publisher {
         let wanted = compile(&state.snapshot)?;
         let (snapshot, after_restart) = state.snapshot.at_run_time(wanted);
         self.doors.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
-        let unanswered = state.publish(Arc::new(snapshot));
+        let unanswered = state.publish(Arc::new(snapshot), self.limit);
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }
 
@@ -96,15 +115,15 @@ impl Publisher {
 }
 
 impl State {
-    /// Hands a snapshot to every worker. Returns those that did not answer.
-    fn publish(&mut self, snapshot: Arc<Snapshot>) -> Vec<usize> {
-        let deadline = Instant::now() + LIMIT;
+    /// Hands a snapshot to every worker. Returns those that did not answer in time.
+    fn publish(&mut self, snapshot: Arc<Snapshot>, limit: Duration) -> Vec<usize> {
+        let deadline = Instant::now() + limit;
         let places =
             Arc::new(self.places.with(places_of_new(&self.snapshot.topology, &snapshot.topology)));
         self.change += 1;
         let mut missing: Vec<usize> = (0..self.workers.len()).collect();
         for worker in &missing {
-            self.tell(*worker, &snapshot, &places, deadline);
+            self.tell(*worker, &snapshot, &places);
         }
         while !missing.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -118,31 +137,20 @@ impl State {
         missing
     }
 
-    /// Mails a snapshot to a worker; one whose mailbox is full is given time.
-    fn tell(
-        &self,
-        worker: usize,
-        snapshot: &Arc<Snapshot>,
-        places: &Arc<Places>,
-        deadline: Instant,
-    ) {
+    /// Mails a snapshot to a worker, which comes to it whatever else is in its mailbox.
+    fn tell(&self, worker: usize, snapshot: &Arc<Snapshot>, places: &Arc<Places>) {
         let (answer, change) = (self.answer.clone(), self.change);
         let tell = move |replaced| {
             drop(answer.send(Answer { change, worker, _replaced: replaced }));
         };
-        let mut mail = Mail::Snapshot {
+        let mail = Mail::Snapshot {
             snapshot: snapshot.clone(),
             places: places.clone(),
             backlog_max: backlog_max(&snapshot.vars),
             tell: Box::new(tell),
         };
-        let Some(mailbox) = self.workers.get(worker) else { return };
-        while let Err(back) = mailbox.post(mail) {
-            if Instant::now() >= deadline {
-                return;
-            }
-            mail = back;
-            std::thread::sleep(FULL_WAIT);
+        if let Some(mailbox) = self.workers.get(worker) {
+            doors::post(mailbox, mail);
         }
     }
 }
@@ -175,5 +183,58 @@ const BACKLOG_BYTES_MAX: usize = 64 << 10;
 /// Time the workers have to take over.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a worker with a full mailbox is left alone.
-const FULL_WAIT: Duration = Duration::from_millis(1);
+#[cfg(test)]
+mod tests {
+    use engine::proxy::{Offer, Proxy};
+    use engine::snapshot::Draft;
+    use io::{EpollDriver, Loop, Micros, Options};
+    use worker::{Outside, Shared, Worker};
+
+    use super::*;
+    use crate::listeners::Listeners;
+
+    /// The loop of a worker that has room for one message.
+    fn busy(snapshot: &Arc<Snapshot>) -> Loop<EpollDriver, Worker> {
+        let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
+        let offer = Arc::new(Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key));
+        let outside = Outside {
+            shared: Arc::new(Shared::new(10)),
+            places: Arc::default(),
+            random: Box::new(|| [1; 20]),
+            log: Box::new(|_| {}),
+        };
+        let worker = Worker::new(Proxy::new(snapshot.clone(), offer, 1, [0; 32]), outside, 1 << 16);
+        let options = Options { mailbox_capacity: 1, ..Options::default() };
+        let events = Loop::new(EpollDriver::new().expect("a driver"), worker, options);
+        assert!(events.mailbox().post(Mail::Resume).is_ok(), "there is room for one");
+        assert!(events.mailbox().post(Mail::Resume).is_err(), "and for no other");
+        events
+    }
+
+    #[test]
+    fn a_change_reaches_a_worker_that_was_busy_and_whose_mailbox_was_full() {
+        let snapshot = Arc::new(Snapshot::compile(&Draft::default()).expect("valid"));
+        let mut events = busy(&snapshot);
+        let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
+        let workers = vec![events.mailbox()];
+        let doors = Arc::new(Doors::new(listeners, workers.clone(), &snapshot.vars));
+        let mut publisher = Publisher::new(workers, snapshot, Arc::default(), doors);
+        publisher.limit = Duration::from_millis(20);
+        let published =
+            publisher.change(|before| before.recompile(&Draft::default()), |it| vec![it]);
+        assert_eq!(published.expect("valid").unanswered, [0]);
+        publisher.relocate(1, vec![(0, Some(Addr::Unix("/run/db.sock".into())))]);
+        publisher.relocate(0, vec![(0, None)]);
+        let taken = |publisher: &Publisher| {
+            let answers: Vec<_> = publisher.lock().answers.try_iter().collect();
+            answers.iter().map(|answer| (answer.change, answer.worker)).collect::<Vec<_>>()
+        };
+        let mut all = taken(&publisher);
+        assert!(all.is_empty());
+        for _ in 0..10 {
+            events.turn(Some(Micros(0)));
+            all.append(&mut taken(&publisher));
+        }
+        assert_eq!(all, [(1, 0)]);
+    }
+}

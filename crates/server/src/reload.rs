@@ -2,15 +2,21 @@
 //! with it is logged and nothing changes.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use engine::snapshot::{Draft, Snapshot};
 
 use crate::config;
 use crate::publisher::Publisher;
 
-/// Brings what `file` says now into force, and logs what came of it.
-pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
+/// Brings what `file` says now into force, and logs what came of it. Returns what was in force
+/// before, if anything changed.
+pub(crate) fn from_file(publisher: &Publisher, file: &Path) -> Option<Arc<Draft>> {
     let config = file.display();
     let mut warnings = Vec::new();
-    let load = |before: &_| {
+    let mut replaced = None;
+    let load = |before: &Snapshot| {
+        replaced = Some(before.draft.clone());
         let loaded = config::load_after(file, Some(before))?;
         warnings = loaded.warnings;
         anyhow::Ok(loaded.snapshot)
@@ -21,7 +27,7 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
         Ok(published) => published,
         Err(error) => {
             tracing::error!("the configuration is not changed\n{error:#}");
-            return;
+            return None;
         }
     };
     for late in &published.after_restart {
@@ -33,4 +39,5 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) {
     }
     let took_ms = published.took.as_millis() as u64;
     tracing::info!(%config, took_ms, "configuration changed");
+    replaced
 }

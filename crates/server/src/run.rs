@@ -59,7 +59,8 @@ pub(crate) fn serve(
     let doors = administration::listen(&loaded)?;
     let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
-    let _administration = administration::open(&loaded, doors, store, running.reach(), sender)?;
+    let administration = administration::open(&loaded, doors, store, running.reach(), sender)?;
+    running.tell_interface(administration.mailbox());
     signals::serve(&mut running, &notices)
 }
 

@@ -88,7 +88,8 @@ fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
         });
         Some((texts.next()?, texts.next()?.parse().ok()?))
     };
-    rows.into_iter().filter_map(pair).collect()
+    let rules = ("mysql_query_rules_memory".to_owned(), live::bytes_of_rules(snapshot) as u64);
+    rows.into_iter().filter_map(pair).chain([rules]).collect()
 }
 
 /// Starts the thread that shows `sight`, serving as the variables say.

@@ -28,7 +28,7 @@ use crate::publisher::Publisher;
 use crate::sight::{self, Sight};
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{doors, logs, offer, publisher, reload};
+use crate::{doors, logs, names, offer, publisher, reload};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -44,6 +44,8 @@ pub(crate) struct Running {
     shared: Arc<Shared>,
     sight: Arc<Sight>,
     web: Arc<Web>,
+    /// The administrative interface, once there is one.
+    interface: Option<Mailbox<admin::Mail>>,
     /// File that the configuration came from; `None` when it is a database's.
     origin: Option<PathBuf>,
 }
@@ -114,6 +116,7 @@ pub(crate) fn start(
     let doors = Arc::new(Doors::new(listeners, mailboxes.clone(), &vars));
     let publisher = Publisher::new(mailboxes.clone(), snapshot, plan.places, doors.clone());
     let publisher = Arc::new(publisher);
+    names::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
     let sight = Sight::new(collector.clone(), publisher.clone(), doors.clone());
@@ -135,6 +138,7 @@ pub(crate) fn start(
         hosts,
         sight,
         web,
+        interface: None,
         origin,
     })
 }
@@ -257,9 +261,14 @@ impl Running {
         }
     }
 
+    /// There is an interface now, to be told when the configuration file was read again.
+    pub(crate) fn tell_interface(&mut self, interface: Mailbox<admin::Mail>) {
+        self.interface = Some(interface);
+    }
+
     fn tell(&self, mail: impl Fn() -> Mail) {
         for mailbox in &self.mailboxes {
-            doors::post(mailbox, "a worker", mail());
+            doors::post(mailbox, mail());
         }
     }
 }
@@ -288,7 +297,10 @@ impl Workers for Running {
     fn reload(&mut self) {
         match &self.origin {
             Some(file) => {
-                reload::from_file(&self.publisher, file);
+                let replaced = reload::from_file(&self.publisher, file);
+                if let (Some(before), Some(interface)) = (replaced, &self.interface) {
+                    doors::post(interface, admin::Mail::Reloaded { before });
+                }
                 if let Err(reason) = sight::follow(&self.web, &self.publisher.current().vars) {
                     tracing::warn!("{reason}");
                 }

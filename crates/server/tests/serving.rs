@@ -20,6 +20,10 @@ struct Running {
 
 impl Running {
     fn start(name: &str, configuration: &str, options: &[&str]) -> Self {
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_tidegate")), name, configuration, options)
+    }
+
+    fn start_by(mut program: Command, name: &str, configuration: &str, options: &[&str]) -> Self {
         let file =
             std::env::temp_dir().join(format!("tidegate-{}-{name}.toml", std::process::id()));
         let mut text = configuration.to_owned();
@@ -28,7 +32,7 @@ impl Running {
             text.push_str("[admin_variables]\nmysql_ifaces = \"127.0.0.1:0\"\n");
         }
         std::fs::write(&file, text).expect("the temporary directory is writable");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        let mut child = program
             .args(["run", "--config"])
             .arg(&file)
             .args(options)
@@ -124,6 +128,36 @@ fn sigint_ends_it_as_well_and_the_log_may_be_json() {
     running.wait_for("query rules");
     running.signal("INT");
     assert_eq!(running.end().code(), Some(0));
+}
+
+/// A limit of the process stands for a disk without room: no file may have a byte.
+#[test]
+fn where_no_file_can_be_written_it_serves_and_says_what_does_not_work() {
+    let dir = std::env::temp_dir().join(format!("tidegate-{}-no-room", std::process::id()));
+    let options = ["--datadir", dir.to_str().expect("a name in ASCII")];
+    let limited = || {
+        let mut program = Command::new("/bin/sh");
+        let limit = r#"trap "" XFSZ; ulimit -f 0; exec "$0" "$@""#;
+        program.args(["-c", limit, env!("CARGO_BIN_EXE_tidegate")]);
+        program
+    };
+    let mut first = Running::start_by(limited(), "no-room", ONE_WORKER, &options);
+    let told = first.wait_for("do not work");
+    assert!(told.contains("/tidegate.db: ") && told.contains("SAVE … TO DISK"), "{told}");
+    first.wait_for("query rules");
+    first.signal("TERM");
+    assert_eq!(first.end().code(), Some(0));
+
+    let mut with_room = Running::start("room", ONE_WORKER, &options);
+    with_room.wait_for("query rules");
+    with_room.signal("TERM");
+    assert_eq!(with_room.end().code(), Some(0));
+
+    let mut again = Running::start_by(limited(), "no-room-again", ONE_WORKER, &options);
+    again.wait_for("query rules");
+    again.signal("TERM");
+    assert_eq!(again.end().code(), Some(0), "{:?}", again.seen);
+    drop(std::fs::remove_dir_all(dir));
 }
 
 #[test]

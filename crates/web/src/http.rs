@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::rows::RestapiRouteRow;
 use engine::stats::Parts;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,6 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::exposer::Exposer;
 use crate::health;
 use crate::metrics;
+use crate::quotes::Unquoted;
 use crate::routes::{self, Given};
 use crate::view::{Process, View};
 use crate::waiting::Waiting;
@@ -94,10 +95,15 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
         tokio::spawn(async move {
             let place = Arc::new(shared.waiting.enter());
             let asked = place.clone();
-            let service = service_fn(move |request| {
-                let (shared, place) = (shared.clone(), asked.clone());
+            let socket = Unquoted::new(socket);
+            let line = socket.line();
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (shared, place, line) = (shared.clone(), asked.clone(), line.clone());
                 async move {
                     place.is_busy();
+                    if request.body().is_end_stream() {
+                        line.comes_next();
+                    }
                     let mut answer = answer(shared, request).await?;
                     if !place.may_wait() {
                         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -136,7 +142,8 @@ async fn answer(
     shared: Arc<Shared>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    let path = request.uri().path().to_owned();
+    let path = request.uri().path();
+    let path = path.strip_suffix('/').unwrap_or(path).to_owned();
     if let Some(uri) = path.strip_prefix("/sync/") {
         let (status, body) = route(&shared, request, uri).await;
         return Ok(response(status, JSON, body));

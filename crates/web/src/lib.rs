@@ -12,6 +12,7 @@ mod health;
 mod http;
 mod metrics;
 mod program;
+mod quotes;
 mod routes;
 mod schedule;
 mod view;

@@ -90,7 +90,7 @@ fn outcome(finished: Finished) -> Answer {
             }
         }
         End::Exited(status) => failed(status.code().unwrap_or(1), &stderr),
-        End::NotStarted(ref error) => failed(1, &error.to_string()),
+        End::NotStarted(ref error) => failed(error.raw_os_error().unwrap_or(1), &error.to_string()),
         End::TimedOut => {
             let error = "Script execution timed out";
             let body = json!({ "type": "out", "error": error, "error_code": "62" });

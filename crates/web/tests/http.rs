@@ -116,6 +116,8 @@ fn each_path_has_its_answer_and_others_are_told_which_there_are() {
     assert_eq!(stage.get("/healthz"), said("200 OK", "alive\n"));
     let paused = said("503 Service Unavailable", "paused: no clients are accepted\n");
     assert_eq!(stage.get("/readyz"), paused);
+    assert_eq!(stage.get("/metrics/").0, "200 OK");
+    assert_eq!(stage.get("/healthz/"), said("200 OK", "alive\n"));
     let known = "there are /metrics, /healthz, /readyz and /sync/…\n";
     assert_eq!(stage.get("/"), said("404 Not Found", known));
     let post = stage.ask("POST /metrics", b"x");
@@ -193,6 +195,26 @@ fn routes_answer_in_json_to_who_gives_a_body_that_is_not_too_long() {
     let put = stage.ask("PUT /sync/it", b"{}");
     let put = (put.status, put.body);
     assert_eq!(put, said("200 OK", r#"{"error":"HTTP method PUT is not implemented"}"#));
+}
+
+#[test]
+fn a_route_may_have_a_slash_at_its_end_and_quotes_in_its_parameters() {
+    let stage = Stage::new();
+    stage.web.set_routes(vec![RestapiRouteRow {
+        id: 1,
+        active: 1,
+        timeout_ms: 20_000,
+        method: "GET".to_owned(),
+        uri: "it".to_owned(),
+        script: "/bin/echo".to_owned(),
+        comment: String::new(),
+    }]);
+    let echoed = |path: &str, parameters: &str| {
+        assert_eq!(stage.get(path), said("200 OK", &format!("{parameters}\n")), "{path}");
+    };
+    echoed("/sync/it/", "{}");
+    echoed("/sync/it/?a=1", r#"{"a":"1"}"#);
+    echoed(r#"/sync/it?a="x"&b=%22"#, r#"{"a":"\"x\"","b":"\""}"#);
 }
 
 #[test]

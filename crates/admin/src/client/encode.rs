@@ -5,6 +5,7 @@ use wire::reply::{ColumnDef, ColumnFlags, ColumnKind, EofPacket, ResultWriter, w
 use wire::value::Value;
 use wire::{Caps, Status};
 
+use super::STATUS;
 use crate::database::ResultSet;
 
 /// How rows are written.
@@ -52,7 +53,7 @@ pub(super) fn field_list(rows: &ResultSet, caps: Caps, out: &mut Vec<u8>, seq: &
             out.push(wire::lenenc::NULL);
         });
     }
-    write_eof(out, seq, caps, EofPacket { warnings: 0, status: Status::AUTOCOMMIT });
+    write_eof(out, seq, caps, EofPacket { warnings: 0, status: STATUS });
 }
 
 /// Columns as a client is told of them.

@@ -5,7 +5,7 @@
 use engine::vars::Vars;
 use wire::auth::{Plugin, native, nonce_of, sha2};
 use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
-use wire::{Caps, Status, reply};
+use wire::{Caps, reply};
 
 use super::{Client, Next, Statements};
 use crate::admin::{Admin, Role, Session};
@@ -67,7 +67,7 @@ impl Client {
             scramble,
             caps: Caps::OF_OWN_SERVERS,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
-            status: Status::AUTOCOMMIT,
+            status: super::STATUS,
             plugin: Plugin::NativePassword.name().as_bytes(),
         };
         wire::frame::write_with(out, &mut self.seq, |out| greeting.encode(out));

@@ -170,6 +170,13 @@ pub const COMMANDS: &[CommandRow] = &[
     ),
     row(
         "The process",
+        "TIDEGATE FLUSH CONNECTIONS [user]",
+        "connections to servers that are open now, of a user or of all, serve nobody new: they are \
+         closed where they are free, and otherwise when their session lets go of them",
+        "TIDEGATE FLUSH CONNECTIONS app",
+    ),
+    row(
+        "The process",
         "PROXYSQL FLUSH CONFIGDB",
         "opens `tidegate.db` anew, after another was put in its place",
         "",

@@ -47,6 +47,12 @@ fn of_process(statement: &Statement<'_>) -> Found {
             Ok(Reply::DONE)
         });
     }
+    if let ["FLUSH", "CONNECTIONS"] | ["FLUSH", "CONNECTIONS", _] = rest.as_slice() {
+        let user = rest.get(2).map(|_| unquoted(statement.word(3)));
+        return Step::act(move |admin, _| {
+            Ok(Reply::done(admin.runtime.flush_connections(user.as_deref())))
+        });
+    }
     if rest == ["FLUSH", "CONFIGDB"] {
         return Step::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
     }
@@ -82,7 +88,8 @@ const ORDERS: &[(&[&str], Control)] = &[
 ];
 
 /// What else may come there, which the interface does itself.
-const OTHERS: &[&[&str]] = &[&["READONLY"], &["READWRITE"], &["FLUSH", "CONFIGDB"]];
+const OTHERS: &[&[&str]] =
+    &[&["READONLY"], &["READWRITE"], &["FLUSH", "CONFIGDB"], &["FLUSH", "CONNECTIONS"]];
 
 /// What `PROXYSQL …` knows there and not here, by its first word, and why.
 pub(crate) const REFUSED_OF_PROCESS: &[(&str, &str)] = &[
@@ -137,8 +144,8 @@ fn kill(statement: &Statement<'_>) -> Found {
 /// TRUNCATE of digests forgets them all; of another table it deletes its rows.
 fn truncate(statement: &Statement<'_>) -> Found {
     let at = if is(statement.word(1), "TABLE") { 2 } else { 1 };
-    let table = statement.word(at).to_owned();
-    let name = table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let (schema, table, _) = statement.table(at);
+    let name = table.to_ascii_lowercase();
     if name == "stats_mysql_query_digest" || name == "stats_mysql_query_digest_reset" {
         return Step::act(|admin: &mut Admin, session: &mut Session| {
             let rows =
@@ -148,6 +155,8 @@ fn truncate(statement: &Statement<'_>) -> Found {
             Ok(Reply::done(String::from_utf8_lossy(&count).parse().unwrap_or(0)))
         });
     }
-    let text = format!("DELETE FROM {table}");
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let schema = schema.map_or(String::new(), |schema| quoted(&schema) + ".");
+    let text = format!("DELETE FROM {schema}{}", quoted(&table));
     Ok(Some(Step::Sql { text, named: Vec::new(), rights: None }))
 }

@@ -78,9 +78,12 @@ fn set(
     let rows = admin.query(session, &format!("SELECT {value}"))?;
     let [row] = rows.rows.as_slice() else { return Err(wrong("has no value")) };
     let [Some(text)] = row.as_slice() else { return Err(wrong("one value is wanted")) };
-    let text = String::from_utf8_lossy(text).into_owned();
+    let mut text = String::from_utf8_lossy(text).into_owned();
     if let Some(variable) = found {
-        variable.parse(&text).map_err(|fault| wrong(&fault.reason))?;
+        let value = variable.parse(&text).map_err(|fault| wrong(&fault.reason))?;
+        if let vars::Value::Int(number) = value {
+            text = number.to_string();
+        }
     }
     if admin.read_only {
         return Err(AdminFault::read_only());

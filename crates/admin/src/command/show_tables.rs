@@ -52,7 +52,7 @@ fn databases(statement: &Statement<'_>, at: usize) -> Found {
 }
 
 fn create(session: &Session, statement: &Statement<'_>) -> Found {
-    let (schema, table) = named_table(session, statement.word(3))?;
+    let (schema, table) = named_table(session, statement, 3)?;
     let name = literal(&table);
     let text = format!(
         "SELECT name AS \"table\", sql AS \"Create Table\" FROM {}.sqlite_master \
@@ -69,12 +69,11 @@ fn create(session: &Session, statement: &Statement<'_>) -> Found {
 }
 
 fn fields(admin: &Admin, session: &Session, statement: &Statement<'_>, at: usize) -> Found {
-    let (schema, table) = match statement.word(at + 1) {
-        word if is_from(word) => {
-            let schema = named_schema(session, &unquoted(statement.word(at + 2)))?;
-            (schema, unquoted(statement.word(at)))
+    let (schema, table) = match statement.table(at) {
+        (None, table, end) if is_from(statement.word(end)) => {
+            (named_schema(session, &unquoted(statement.word(end + 1)))?, table)
         }
-        _ => named_table(session, statement.word(at))?,
+        _ => named_table(session, statement, at)?,
     };
     let columns = format!("pragma_table_info({}, '{}')", literal(&table), schema.name());
     if admin.query(session, &format!("SELECT 1 FROM {columns}"))?.rows.is_empty() {
@@ -125,12 +124,16 @@ fn like(statement: &Statement<'_>, at: usize) -> String {
     }
 }
 
-/// A table's schema and name, as `schema.table` or `table`.
-fn named_table(session: &Session, word: &str) -> Result<(Schema, String), AdminFault> {
-    if let Some((schema, table)) = word.split_once('.') {
-        return Ok((named_schema(session, &unquoted(schema))?, unquoted(table)));
+/// A table's schema and name, as `schema.table` or `table` at a word.
+fn named_table(
+    session: &Session,
+    statement: &Statement<'_>,
+    at: usize,
+) -> Result<(Schema, String), AdminFault> {
+    let (schema, table, _) = statement.table(at);
+    if let Some(schema) = schema {
+        return Ok((named_schema(session, &schema)?, table));
     }
-    let table = unquoted(word);
     let has =
         |schema: &Schema| schema.tables().iter().any(|(name, _)| name.eq_ignore_ascii_case(&table));
     let schema = schemas(session).iter().copied().find(has).unwrap_or(home(session));

@@ -51,6 +51,7 @@ pub(super) fn of_servers(admin: &Admin) -> Vec<(&'static str, String)> {
 
 const FIXED: &[(&str, &str)] = &[
     ("version_comment", "(ProxySQL Admin Module)"),
+    ("tidegate_version", env!("CARGO_PKG_VERSION")),
     ("version_compile_machine", std::env::consts::ARCH),
     ("version_compile_os", std::env::consts::OS),
     ("auto_increment_increment", "1"),

@@ -66,6 +66,11 @@ impl InForce {
         }
     }
 
+    /// How often a module was put in force.
+    pub(crate) fn version(&self, module: &str) -> u64 {
+        self.stamps.get(module).map_or(0, |stamp| stamp.version)
+    }
+
     /// The rows of `runtime_checksums_values`.
     pub(crate) fn checksum_rows(&self, rows: &Rows) -> Vec<Row> {
         let mut made: Vec<Row> = Vec::new();

@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use super::diff::key_of;
 use super::in_force::is_drafted;
 use super::programs::{self, Programs};
-use super::{Layer, Module};
+use super::{Layer, MODULES, Module};
 use crate::admin::{Admin, Reply, Session};
 use crate::database::Database;
 use crate::fault::AdminFault;
@@ -160,6 +160,38 @@ impl Admin {
             self.follow_variables();
         }
         Ok(())
+    }
+
+    /// Somebody else has put a configuration in force in place of `before`: modules that it
+    /// changed are a version, and so in memory that the next LOAD does not undo them.
+    pub(crate) fn take_over(&mut self, before: &Draft) {
+        let (before, after) = (self.in_force.rows(before), self.rows_in_force());
+        let narrowed = |rows: &Rows, module: &Module| {
+            let mut rows = rows.clone();
+            module.narrow(&mut rows);
+            rows
+        };
+        let mut changed = false;
+        let mut is_saved = true;
+        for module in MODULES {
+            let rows = narrowed(&after, module);
+            if narrowed(&before, module) == rows {
+                continue;
+            }
+            changed = true;
+            if let Err(fault) = self.keep_in_memory(module, &rows) {
+                self.runtime.log(&format!("{}: {}", module.title(), fault.message));
+            }
+            is_saved &= self.layer(Layer::Disk, module).is_ok_and(|saved| saved == rows);
+            self.in_force.put(module, &rows);
+        }
+        if changed {
+            self.in_force.versions.push("SIGHUP", "", after);
+            self.follow_variables();
+        }
+        if changed && !is_saved && self.store.database.is_on_disk() {
+            self.runtime.log(NOT_SAVED);
+        }
     }
 
     /// Says of a variable that was changed and that nothing looks at.
@@ -322,6 +354,10 @@ pub(crate) fn told(fault: &ConfigFault, rows: &Rows) -> String {
         column => format!("{} ({key}) column {column}: {}", fault.table, fault.reason),
     }
 }
+
+/// What is told of a file that was read again and is not what the database has.
+const NOT_SAVED: &str = "what the file says is in force and in memory, but not in the database: \
+    SAVE ALL TO DISK keeps it beyond a restart";
 
 /// Why nothing is saved.
 pub(super) const NO_DISK: &str =

@@ -57,10 +57,12 @@ pub struct Opened {
 
 impl Opening {
     /// Opens the layers; every reason why not is in the error.
-    pub fn open(self) -> Result<Opened, AdminFault> {
+    pub fn open(mut self) -> Result<Opened, AdminFault> {
         let mut notes = Vec::new();
         let existed = self.prepare_dir(&mut notes)?;
-        let database = Database::administrators(self.dir.as_deref())?;
+        let database = self.database(existed, &mut notes)?;
+        // what was saved has every variable; a first save that failed has none
+        let existed = existed && !database.rows(Schema::Disk, "global_variables")?.is_empty();
         let file = || self.file.read().map_err(AdminFault::configuration);
         add_defaults(&database, Schema::Main)?;
         let of_database = existed && self.source != Source::File;
@@ -86,9 +88,47 @@ impl Opening {
                 }
             })?;
         if self.reload || !of_database {
-            save(&database)?;
+            match (save(&database), &self.dir) {
+                (Err(fault), Some(dir)) if fault.is_of_disk() => notes.push(not_saved(dir, &fault)),
+                (saved, _) => saved?,
+            }
         }
         Ok(Opened { store: Store { database, dir: self.dir, file: self.file }, snapshot, notes })
+    }
+
+    /// The database of the directory; in memory where there is none yet and no room to make one.
+    fn database(&mut self, existed: bool, notes: &mut Vec<String>) -> Result<Database, AdminFault> {
+        let Some(dir) = self.dir.clone() else { return Database::administrators(None) };
+        let path = dir.join(DISK_FILE);
+        let free = io::free_bytes(&dir).unwrap_or(u64::MAX);
+        match Database::administrators(Some(&dir)) {
+            Err(fault) if fault.is_of_disk() && !existed => {
+                notes.push(format!(
+                    "{}: {}{}; Tidegate runs with what the file says, and until a restart SAVE … \
+                     TO DISK and the history in a file do not work",
+                    path.display(),
+                    fault.message,
+                    missing(free)
+                ));
+                self.dir = None;
+                Database::administrators(None)
+            }
+            Err(fault) if fault.is_of_disk() => {
+                let message = format!("{}: {}{}", path.display(), fault.message, missing(free));
+                Err(AdminFault { message, ..fault })
+            }
+            opened => {
+                if free < ROOM_BYTES {
+                    notes.push(format!(
+                        "{}: there is hardly any room{}; until there is more, SAVE … TO DISK and \
+                         the history do not work",
+                        path.display(),
+                        missing(free)
+                    ));
+                }
+                opened
+            }
+        }
     }
 
     /// Sees to the directory; whether there is a database in it.
@@ -105,9 +145,32 @@ impl Opening {
             std::fs::rename(&path, &aside).map_err(|error| told("rename", &path, error))?;
             notes.push(format!("{} was put aside as {}", path.display(), aside.display()));
         }
-        Ok(path.exists())
+        // one that nothing was written to is none
+        Ok(path.metadata().is_ok_and(|found| found.len() > 0))
     }
 }
+
+/// How much room a disk lacks.
+fn missing(free: u64) -> String {
+    match ROOM_BYTES.saturating_sub(free) {
+        0 => String::new(),
+        missing => format!(": {free} bytes are free, {missing} more are needed"),
+    }
+}
+
+/// That a configuration is in force and not saved.
+fn not_saved(dir: &Path, fault: &AdminFault) -> String {
+    let free = io::free_bytes(dir).unwrap_or(u64::MAX);
+    let (path, missing) = (dir.join(DISK_FILE), missing(free));
+    format!(
+        "{}: {}{missing}; what is in force is not saved, the next start has what was there before",
+        path.display(),
+        fault.message
+    )
+}
+
+/// Room on the disk that saving needs: the configuration twice, and some history.
+const ROOM_BYTES: u64 = 2 << 20;
 
 /// What becomes of rows in memory that are not given.
 #[derive(Clone, Copy, PartialEq, Eq)]

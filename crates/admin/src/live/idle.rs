@@ -1,9 +1,9 @@
 //! `stats_mysql_free_connections`: connections to servers that nobody has.
 
+use engine::document::Json;
 use engine::stats::{LaneRow, Parts, Walk};
 use rusqlite::types::Value;
 
-use super::json::Json;
 use super::{LiveTable, Row, Seen, bytes, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {

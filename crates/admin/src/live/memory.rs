@@ -6,8 +6,10 @@
 use std::fs;
 
 use engine::rows::{FastRoutingRow, RuleRow};
+use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Parts, Walk};
 
+use super::nothing_table::MEMORY;
 use super::{LiveTable, Row, Seen, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
@@ -47,31 +49,37 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
         ("heap_other_memory", other),
         ("heap_free_memory", free),
         ("program_memory", resident.program),
-        ("stack_memory_threads", resident.stacks),
+        ("stack_memory_mysql_threads", resident.stacks),
     ]);
+    all.extend(MEMORY.iter().flat_map(|(_, names)| names.iter().map(|name| (*name, 0))));
     all.into_iter().map(|(name, bytes)| vec![text(name), text(bytes.to_string())]).collect()
 }
 
 /// The heap by who asked for it, as far as that is known.
 fn parts(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
     let all = seen.collected;
-    let (draft, users) = (&seen.snapshot.draft, &seen.snapshot.users);
+    let users = &seen.snapshot.users;
     let sessions = &all.session_page;
     let bytes = |bytes: usize| bytes as u64;
     let accounts: usize = users.iter().map(|account| account.bytes()).sum();
-    let rules: usize = draft.rules.iter().map(bytes_of_rule).sum();
-    let routes = draft.fast_routing.len() * size_of::<FastRoutingRow>();
     vec![
         ("SQLite3_memory_bytes", seen.interface.sqlite_bytes),
         ("query_digest_memory", bytes(all.digest_bytes)),
         ("server_and_error_statistics_memory", bytes(all.other_bytes)),
         ("Auth_memory", bytes(accounts)),
-        ("mysql_query_rules_memory", bytes(rules + routes)),
+        ("mysql_query_rules_memory", bytes(bytes_of_rules(seen.snapshot))),
         ("prepare_statement_metadata_memory", bytes(sessions.statement_bytes)),
         ("client_sessions_memory", bytes(sessions.bytes)),
         ("backend_connections_memory", bytes(all.pool_page.bytes)),
         ("command_buffers_memory", bytes(all.spare_bytes)),
     ]
+}
+
+/// Bytes of rules as they were typed.
+pub fn bytes_of_rules(snapshot: &Snapshot) -> usize {
+    let Draft { rules, fast_routing, .. } = &*snapshot.draft;
+    let rules: usize = rules.iter().map(bytes_of_rule).sum();
+    rules + fast_routing.len() * size_of::<FastRoutingRow>()
 }
 
 /// Bytes of a rule as it was typed; what it is compiled to is in `heap_other_memory`.

@@ -13,8 +13,8 @@ mod errors;
 mod global;
 mod hosts;
 mod idle;
-mod json;
 mod memory;
+mod nothing_table;
 mod pool;
 mod processlist;
 mod rules;
@@ -33,6 +33,7 @@ use engine::stats::{Collected, Parts, Totals};
 use crate::runtime::Runtime;
 use crate::tables;
 
+pub use memory::bytes_of_rules;
 pub(crate) use memory::resident;
 pub use pool::PoolSince;
 pub use rusqlite::types::Value;
@@ -75,6 +76,8 @@ pub struct OfInterface {
     pub sqlite_bytes: u64,
     /// Clients of the interface that got 1040.
     pub turned_away: u64,
+    /// How often servers were put in force.
+    pub servers_version: u64,
 }
 
 /// Every live table that can have rows.

@@ -1,10 +1,10 @@
 //! `stats_mysql_processlist`: what each session does now.
 
+use engine::document::Json;
 use engine::holds::Holds;
 use engine::stats::{Parts, SessionLane, SessionRow, Walk};
 use rusqlite::types::Value;
 
-use super::json::Json;
 use super::{LiveTable, Row, Seen, bytes, int, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {
@@ -64,15 +64,15 @@ fn extended_info(row: &SessionRow) -> Json {
     ];
     let info = vec![("username", Json::Text(user)), ("schemaname", Json::bytes(schema))];
     let client = vec![("client_addr", Json::Object(address)), ("userinfo", Json::Object(info))];
-    let transaction_ms = row.transaction_ms.unwrap_or(0);
     let mut pairs = vec![
         ("thread_session_id", Json::Number(row.connection.into())),
         ("thread", Json::Number(row.worker as u64)),
         ("status", Json::Text(row.doing.to_owned())),
         ("autocommit", Json::Bool(row.autocommit)),
         ("current_hostgroup", Json::Number(hostgroup)),
-        ("active_transactions", Json::Number(row.transaction_ms.is_some().into())),
-        ("transaction_time_ms", Json::Number(transaction_ms)),
+        ("active_transactions", Json::Number(row.transaction_us.is_some().into())),
+        // in microseconds, whatever its name says: as there
+        ("transaction_time_ms", Json::Number(row.transaction_us.unwrap_or(0))),
         ("prepared_statements", Json::Number(row.statements as u64)),
         ("client", Json::Object(client)),
     ];

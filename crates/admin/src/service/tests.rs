@@ -270,6 +270,20 @@ fn an_early_guess_is_answered_late_whether_it_is_right_or_wrong() {
 }
 
 #[test]
+fn refusals_beyond_the_lines_of_a_minute_are_told_by_their_number() {
+    let mut hall = Hall::new();
+    let now = hall.net.now();
+    let lines = &mut hall.interface.service_mut().refusal_lines;
+    while lines.admits(now.0) {}
+    let sock = hall.guess("wrong");
+    assert_eq!(hall.error(sock), 1045);
+    assert_eq!(hall.judged(), 0);
+    hall.run(Micros::from_secs(61));
+    let log = hall.log.lock().expect("no panic");
+    assert_eq!(*log, ["admin: 2 more clients were refused within a minute"]);
+}
+
+#[test]
 fn readers_that_fill_the_places_keep_no_administrator_out() {
     let mut hall = Hall::new();
     let crowd: Vec<Sock> = (0..300)

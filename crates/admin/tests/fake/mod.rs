@@ -114,6 +114,11 @@ impl Runtime for Fake {
         }
     }
 
+    fn flush_connections(&self, user: Option<&str>) -> u64 {
+        self.note(format!("FlushConnections {user:?}"));
+        3
+    }
+
     fn kill(&self, id: u32, what: Kill) -> bool {
         if id == 7 {
             self.note(format!("{id} {what:?}"));

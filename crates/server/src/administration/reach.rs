@@ -14,9 +14,9 @@ use engine::vars::{self, AfterRestart};
 use web::Process;
 use worker::{HostErrors, Mail};
 
-use crate::sight;
 use crate::signals::Notice;
 use crate::threads::Reach;
+use crate::{doors, sight};
 
 /// The workers of this process and its main thread.
 pub(super) struct Workers {
@@ -34,6 +34,25 @@ impl Workers {
     fn stop(&self, times: u32) -> Result<u64, String> {
         (0..times).try_for_each(|_| self.notify(Notice::Stop).map(drop))?;
         Ok(0)
+    }
+
+    /// What the workers answer to mail, in the time they have.
+    fn ask<T: Send + 'static>(
+        &self,
+        mail: impl Fn(Box<dyn FnOnce(T) + Send>) -> Mail,
+    ) -> impl Iterator<Item = T> {
+        let (answer, answers) = channel();
+        for mailbox in &self.reach.mailboxes {
+            let answer = answer.clone();
+            // whoever asked may have given up waiting
+            let tell = Box::new(move |told| {
+                let _ = answer.send(told);
+            });
+            doors::post(mailbox, mail(tell));
+        }
+        let deadline = Instant::now() + LIMIT;
+        let left = move || deadline.saturating_duration_since(Instant::now());
+        std::iter::from_fn(move || answers.recv_timeout(left()).ok())
     }
 
     fn notify(&self, notice: Notice) -> Result<u64, String> {
@@ -107,22 +126,14 @@ impl Runtime for Workers {
     fn kill(&self, id: u32, what: Kill) -> bool {
         let query_only = what == Kill::Query;
         let request = KillRequest { whose: Whose::Connection(id), query_only, user: None };
-        let (answer, answers) = channel();
-        for mailbox in &self.reach.mailboxes {
-            let (request, answer) = (request.clone(), answer.clone());
-            // whoever asked may have given up waiting
-            let tell = Box::new(move |found| {
-                let _ = answer.send(found);
-            });
-            if mailbox.post(Mail::KillNow { request, tell }).is_err() {
-                tracing::warn!(id, "a worker's mailbox is full: KILL was not delivered");
-            }
-        }
-        drop(answer);
-        let deadline = Instant::now() + LIMIT;
-        let left = || deadline.saturating_duration_since(Instant::now());
         // only the worker that has the session knows it
-        std::iter::from_fn(|| answers.recv_timeout(left()).ok()).any(|found| found)
+        self.ask(|tell| Mail::KillNow { request: request.clone(), tell }).any(|found| found)
+    }
+
+    fn flush_connections(&self, user: Option<&str>) -> u64 {
+        let user: Option<Arc<str>> = user.map(Into::into);
+        let mail = |tell| Mail::FlushConnections { user: user.clone(), tell };
+        self.ask(mail).sum()
     }
 
     fn log(&self, text: &str) {

@@ -273,6 +273,37 @@ pub(super) const FAMILIES: &[Family] = &[
         "Prepared statements that clients hold.",
         &[(&[], "Stmt_Client_Active_Total")],
     ),
+    is_now(
+        "proxysql_stmt_client_active_unique",
+        "Texts of them, each once.",
+        &[(&[], "Stmt_Client_Active_Unique")],
+    ),
+    is_now(
+        "proxysql_stmt_server_active",
+        "Statements prepared on servers.",
+        &[(&[], "Stmt_Server_Active_Total")],
+    ),
+    is_now(
+        "proxysql_stmt_server_active_unique",
+        "Texts of them, each once.",
+        &[(&[], "Stmt_Server_Active_Unique")],
+    ),
+    is_now(
+        "proxysql_stmt_max_stmt_id",
+        "Highest number that a statement got.",
+        &[(&[], "Stmt_Max_Stmt_id")],
+    ),
+    is_now("proxysql_stmt_cached", "Texts that are remembered.", &[(&[], "Stmt_Cached")]),
+    is_now(
+        "proxysql_mysql_query_rules_memory_bytes",
+        "Memory of query rules as they were typed.",
+        &[(&[], "mysql_query_rules_memory")],
+    ),
+    gauge(
+        "prepare_stmt_metadata_memory_bytes",
+        "Memory of the texts that clients prepared.",
+        |v, s| s.one(v.collected.session_page.statement_bytes),
+    ),
     counter(
         "proxysql_query_processor_time_seconds_total",
         "Time for digests and rules.",

@@ -3,9 +3,8 @@
 //! What is the same as in ProxySQL has its name and labels; what is Tidegate's own begins with
 //! `tidegate_`. A family without a series is left out whole.
 
-#[cfg(test)]
-mod absent_table;
 mod families_table;
+mod nothing_table;
 mod own_table;
 mod text;
 
@@ -43,6 +42,8 @@ pub(crate) struct Family {
 pub(crate) enum Source {
     /// Numbers of `stats_mysql_global`, each with the labels of its series.
     Status(&'static [(Labels, &'static str)]),
+    /// Always 0.
+    Nothing(&'static [Labels]),
     /// Anything else.
     Series(fn(&View, &mut Series<'_>)),
 }
@@ -54,17 +55,20 @@ impl Source {
     fn write(&self, view: &View, series: &mut Series<'_>) {
         match self {
             Self::Series(write) => write(view, series),
+            Self::Nothing(all) => all.iter().for_each(|labels| series.add(&shown(labels), 0)),
             Self::Status(all) => {
                 for (labels, name) in *all {
-                    let labels: Vec<(&str, &dyn Display)> =
-                        labels.iter().map(|(label, value)| (*label, value as _)).collect();
                     if let Some(number) = view.status.get(*name) {
-                        series.add(&labels, number);
+                        series.add(&shown(labels), number);
                     }
                 }
             }
         }
     }
+}
+
+fn shown(labels: Labels) -> Vec<(&'static str, &'static dyn Display)> {
+    labels.iter().map(|(label, value)| (*label, value as _)).collect()
 }
 
 /// What workers are to be asked for.
@@ -93,7 +97,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn all() -> impl Iterator<Item = &'static Family> {
-    families_table::FAMILIES.iter().chain(own_table::FAMILIES)
+    let known = families_table::FAMILIES.iter().chain(nothing_table::FAMILIES);
+    known.chain(own_table::FAMILIES)
 }
 
 /// A family of counters.

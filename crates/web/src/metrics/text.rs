@@ -91,7 +91,10 @@ impl Series<'_> {
         let _ = write!(self.out, "{}{suffix}", self.name);
         let mut before = '{';
         let bound = bound.as_ref().map(|bound| ("le", bound as &dyn Display));
-        for (label, value) in labels.iter().copied().chain(bound) {
+        // by name, as ProxySQL's library writes them
+        let mut labels = labels.to_vec();
+        labels.sort_by_key(|(label, _)| *label);
+        for (label, value) in labels.into_iter().chain(bound) {
             let _ = write!(self.out, "{before}{label}=\"{}\"", escaped(&value.to_string()));
             before = ',';
         }
@@ -122,7 +125,7 @@ mod tests {
         text.family("empty", Kind::Gauge, "Nothing.");
         text.family("plain", Kind::Counter, "A number.").one(7);
         let mut labelled = text.family("labelled", Kind::Gauge, "Two.");
-        labelled.add(&[("a", &1), ("b", &"x\"\\\ny")], 2.5);
+        labelled.add(&[("b", &"x\"\\\ny"), ("a", &1)], 2.5);
         labelled.add(&[("a", &2)], 3);
         assert_eq!(
             text.finish(),

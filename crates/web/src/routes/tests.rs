@@ -1,7 +1,7 @@
 //! What comes of parameters and of scripts, down to the texts.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
 use super::*;
@@ -13,8 +13,12 @@ impl Script {
     fn new(name: &str, text: &str) -> Self {
         let file = format!("tidegate-route-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(file);
-        std::fs::write(&path, text).expect("written");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("executable");
+        // by another process: a file that a test beside this one has open to write, by a fork at
+        // the wrong moment, cannot be run
+        let write = r#"printf %s "$1" > "$2" && chmod 755 "$2""#;
+        let path_text = path.to_str().expect("a text");
+        let written = Command::new("/bin/sh").args(["-c", write, "sh", text, path_text]).status();
+        assert!(written.expect("it runs").success());
         Self(path)
     }
 
@@ -110,6 +114,7 @@ fn what_goes_wrong_with_a_script_is_told() {
     let (status, body) = ask(&missing, ("GET", "it"), Given::Query(""));
     assert_eq!(status, 424);
     assert!(body.contains("No such file or directory"), "{body}");
+    assert!(body.contains(r#""error_code":"2""#), "the system's number: {body}");
 }
 
 #[test]

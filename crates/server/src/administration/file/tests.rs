@@ -132,6 +132,10 @@ impl Runtime for Idle {
         false
     }
 
+    fn flush_connections(&self, _: Option<&str>) -> u64 {
+        0
+    }
+
     fn log(&self, _: &str) {}
 
     fn is_open(&self) -> bool {
