@@ -115,6 +115,7 @@ fn commands(
     notes: &Mutex<Vec<String>>,
 ) -> Result<()> {
     const QUERY: u8 = 3;
+    const OWN: [&[u8]; 2] = [b"@@wait_timeout", b" @@autocommit, @@completion_type"];
     loop {
         let mut packet = vec![0; 4];
         client.read_exact(&mut packet)?;
@@ -122,8 +123,9 @@ fn commands(
         packet.resize(4 + len as usize, 0);
         client.read_exact(&mut packet[4..])?;
         // only commands begin with sequence number 0
-        // what the proxy asks of an idle connection's server is nobody's query
-        if packet[3] == 0 && packet.get(4) == Some(&QUERY) && !packet.ends_with(b"@@wait_timeout") {
+        // what the proxy asks of its own, whenever that is, is nobody's query
+        let is_own = OWN.iter().any(|text| packet.ends_with(text));
+        if packet[3] == 0 && packet.get(4) == Some(&QUERY) && !is_own {
             let text = String::from_utf8_lossy(&packet[5..]).into_owned();
             notes.lock().expect("no panic under the lock").push(text);
         }

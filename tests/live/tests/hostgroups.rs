@@ -209,3 +209,57 @@ fn changes_elsewhere_are_refused_while_a_session_is_tied() {
     let error = conn.query_drop("INSERT INTO elsewhere VALUES (1)").expect_err("read-only");
     assert_eq!(client::refusal(&error).0, 1290, "it went where the rules say: {error}");
 }
+
+#[test]
+fn a_transaction_is_ended_in_the_hostgroup_that_has_it() {
+    let Some(cluster) = live::cluster("transaction elsewhere", Flavour::MariaDb, 0) else { return };
+    let direct = cluster.primary();
+    let mut owner = client::connect(client::options(direct.port));
+    owner.query_drop("CREATE TABLE test.kept (v INT)").expect("created");
+    let proxy = proxy(
+        &cluster,
+        "transaction_persistent = 0\n\
+         [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_digest = '^INSERT'\n\
+         destination_hostgroup = 1\napply = 1\n",
+    );
+    let rows = || direct.value("SELECT GROUP_CONCAT(v ORDER BY v) FROM test.kept");
+    let mut conn = client::connect(client::options(proxy.port));
+    let mut run = |texts: &[&str]| {
+        texts
+            .iter()
+            .for_each(|text| conn.query_drop(text).unwrap_or_else(|e| panic!("{text}: {e}")));
+        rows().expect("counted")
+    };
+    assert_eq!(run(&["SET autocommit = 0", "INSERT INTO test.kept VALUES (1)", "COMMIT"]), "1");
+    assert_eq!(run(&["INSERT INTO test.kept VALUES (2)", "ROLLBACK"]), "1");
+    let part = ["SAVEPOINT s", "INSERT INTO test.kept VALUES (4)", "ROLLBACK TO s", "COMMIT"];
+    assert_eq!(run(&[&["INSERT INTO test.kept VALUES (3)"][..], &part].concat()), "1,3");
+}
+
+#[test]
+fn a_session_that_is_relayed_waits_while_all_connections_are_in_use() {
+    let Some(cluster) = live::cluster("relay waits", Flavour::MariaDb, 0) else { return };
+    let relay =
+        "[[mysql_users]]\nusername = \"monitor\"\npassword = \"monitor\"\nfast_forward = 1\n";
+    let proxy = proxy(&cluster, relay);
+    let mut admin = admin(&proxy);
+    for text in [
+        "UPDATE mysql_servers SET max_connections = 1",
+        "LOAD MYSQL SERVERS TO RUNTIME",
+        "SET mysql-connect_timeout_server_max = 10000",
+        "LOAD MYSQL VARIABLES TO RUNTIME",
+    ] {
+        admin.query_drop(text).expect("done");
+    }
+    let mut app = client::connect(client::options(proxy.port));
+    app.query_drop("BEGIN").expect("a transaction");
+    let options = client::account(proxy.port, "monitor", "monitor").db_name(None::<String>);
+    let waits = std::thread::spawn(move || Conn::new(options)?.query_first::<i64, _>("SELECT 1"));
+    let count = "SELECT COUNT(*) FROM stats_mysql_processlist WHERE user = 'monitor'";
+    live::eventually("it has come", Duration::from_secs(10), || {
+        waits.is_finished() || admin.query_first(count).expect("counted") == Some(1)
+    });
+    assert!(!waits.is_finished(), "{:?}", waits.join());
+    app.query_drop("COMMIT").expect("its end");
+    assert_eq!(waits.join().expect("no panic").expect("served"), Some(1));
+}

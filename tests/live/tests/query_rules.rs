@@ -327,7 +327,7 @@ fn multiplex_off_keeps_the_connection_until_it_is_on_again() {
     tied.query_drop("SELECT @tie_me := 1").expect("answered");
     assert_eq!((pins, proxy.counter("pins").expect("told")), (0, 1));
 
-    // a connection of its own is not pooled
+    // a connection of its own is a new one
     let fresh = "/* create_new_connection=1 */";
     let (one, two) = (client::server_id(&mut other, fresh), client::server_id(&mut other, fresh));
     assert!(one != two && ![one, two].contains(&kept));

@@ -1,8 +1,10 @@
 //! Whoever was told OK for `COM_RESET_CONNECTION` or `COM_CHANGE_USER` has left nothing on a server
 //! that others could meet, and is in the schema that the server says.
 
+use std::path::Path;
+
 use lab::{Cluster, Flavour};
-use live::{Proxy, Shared, client};
+use live::{Program, Proxy, Shared, client, skip};
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
 
@@ -13,13 +15,19 @@ static MYSQL: Shared = Shared::new("resets with MySQL", Flavour::MySql, 0);
 const TRIES: u32 = 1000;
 
 fn proxy(cluster: &Cluster) -> Proxy {
+    proxy_greeting_by("mysql_native_password", cluster)
+}
+
+fn proxy_greeting_by(plugin: &str, cluster: &Cluster) -> Proxy {
     let port = cluster.primary().port;
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
              get_server_public_key = true\nstored_code = false\n\
+             default_authentication_plugin = \"{plugin}\"\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
-             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             [[mysql_users]]\nusername = \"other\"\npassword = \"other\"\n"
         )
     })
     .expect("tidegate starts")
@@ -95,6 +103,34 @@ fn the_schema_is_the_servers(shared: &'static Shared) {
         });
         assert_eq!(schemas[0], schemas[1], "{text}");
         assert_eq!(schemas[0][0], "reset_into", "{text}");
+    }
+}
+
+#[test]
+fn libmariadb_changes_users_as_on_a_server() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    let made = "CREATE OR REPLACE USER other@'%' IDENTIFIED BY 'other'; GRANT ALL ON *.* TO other";
+    cluster.primary().sql(made).expect("made");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers/python/change_user.py");
+    let loads = "import ctypes; ctypes.CDLL('libmariadb.so.3')";
+    let loaded = Program::new("python3").args(["-c", loads]).run();
+    if !loaded.success {
+        return skip("libmariadb_changes_users_as_on_a_server", &loaded.errors);
+    }
+    let told = |port: u16, names: &[&str]| {
+        let program = Program::new("python3").args([&script]);
+        let finished = program.args([port.to_string()]).args(names).run();
+        assert!(finished.success, "{names:?} on {port}: {}", finished.errors);
+        finished.output
+    };
+    for plugin in ["mysql_native_password", "caching_sha2_password"] {
+        let proxy = proxy_greeting_by(plugin, &cluster);
+        let names = ["app", "other", "other", "app"];
+        let lines = told(proxy.port, &names);
+        assert_eq!(lines, "app test\nother test\nother test\napp test\n", "{plugin}");
+        assert_eq!(lines, told(cluster.primary().port, &names), "{plugin}");
+        let refused = told(proxy.port, &["app", "other", "nobody"]);
+        assert!(refused.starts_with("app test\nother test\n1045 "), "{plugin}: {refused}");
     }
 }
 

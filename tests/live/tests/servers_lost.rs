@@ -74,6 +74,66 @@ fn a_killed_replica_is_felt_only_inside_transactions() {
     assert!(errors.len() <= 16, "one for each transaction that was open: {errors:?}");
 }
 
+/// What writers met: how long each waited that was served, and which errors.
+#[derive(Default)]
+struct Met {
+    longest: Duration,
+    errors: Vec<String>,
+}
+
+/// Clients that write a row again and again.
+fn writers(count: usize, port: u16, met: &Arc<Mutex<Met>>) -> Load {
+    let met = Arc::clone(met);
+    Load::start(count, &client::options(port), move |conn, _| {
+        let began = Instant::now();
+        let done = conn.query_drop("INSERT INTO test.written VALUES ()");
+        let mut met = met.lock().expect("no panic");
+        match done {
+            Ok(()) => met.longest = met.longest.max(began.elapsed()),
+            Err(error) => met.errors.push(client::refusal(&error).0.to_string()),
+        }
+        Ok(())
+    })
+}
+
+/// How much later than without the proxy the last of those who wait may be served.
+const LATE: Duration = Duration::from_secs(3);
+
+#[test]
+fn whoever_waits_for_the_only_writer_is_served_when_it_is_back() {
+    let Some(cluster) = live::cluster("the only writer killed", Flavour::MariaDb, 0) else {
+        return;
+    };
+    let proxy = proxy(&cluster, "connect_timeout_server_max = 60000\n");
+    let table = "CREATE TABLE test.written (id INT AUTO_INCREMENT PRIMARY KEY)";
+    cluster.primary().sql(table).expect("made");
+    let met = Arc::new(Mutex::new(Met::default()));
+    let load = writers(16, proxy.port, &met);
+    load.await_more(500);
+    let (mut served_after, mut down) = (Vec::new(), Duration::ZERO);
+    for _ in 0..if live::full() { 20 } else { 3 } {
+        let killed = Instant::now();
+        cluster.primary().kill9().expect("killed");
+        cluster.primary().restart().expect("started again");
+        let back = Instant::now();
+        down = down.max(killed.elapsed());
+        load.await_more(16);
+        served_after.push(back.elapsed());
+        load.await_more(500);
+    }
+    let strange = load.stop();
+    let met = met.lock().expect("no panic");
+    let seen = format!("down for {down:?}, then {served_after:?}, waited {:?}", met.longest);
+    assert!(strange.is_empty(), "{strange:?}\n{}", proxy.log());
+    let lost: Vec<_> = met.errors.iter().filter(|code| *code != "1158").collect();
+    assert!(lost.is_empty(), "only what was under way is lost: {lost:?}\n{}", proxy.log());
+    let twice_each = 2 * 16 * served_after.len();
+    assert!(met.errors.len() <= twice_each, "{} statements", met.errors.len());
+    assert!(proxy.counter("shuns").expect("told") > 0, "{seen}");
+    let late = served_after.iter().max().expect("it was killed");
+    assert!(*late < LATE, "{seen}\n{}", proxy.log());
+}
+
 #[test]
 fn a_transaction_on_a_killed_server_ends_with_an_error_and_the_session_lives() {
     let Some(cluster) = live::cluster("a killed server", Flavour::MariaDb, 1) else { return };

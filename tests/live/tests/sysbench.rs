@@ -140,10 +140,13 @@ impl Run {
                 return vec![prepared.output, prepared.errors];
             }
         }
-        let again = || proxy.counter("shared_reissued").expect("counted");
-        let (before, again_before) = (counters(cluster), again());
+        let counter = |name: &str| proxy.counter(name).expect("counted");
+        let again = || counter("shared_reissued");
+        let asked = || counter("lanes_created") + counter("lanes_reset");
+        let (before, again_before, asked_before) = (counters(cluster), again(), asked());
         let finished = self.sysbench(proxy, "run");
         let done = increase(&before, &counters(cluster));
+        let asked = asked() - asked_before;
         let figure = |name: &str| figure(&finished.output, name);
         let (reads, writes) = (figure("read:"), figure("write:"));
         let mut wrong = Vec::new();
@@ -157,8 +160,8 @@ impl Run {
         expect(figure("reconnects:") == 0, format!("reconnects: {}", text()));
         expect(figure("ignored errors:") <= done[0].deadlocks, format!("errors: {}", text()));
         // What a thread had sent when its time was up may be counted by the server alone; and every
-        // new connection is asked what it begins with.
-        let slack = u64::from(self.threads) * 2 + 6;
+        // connection that is new or reset is asked what it begins with.
+        let slack = u64::from(self.threads) * 2 + 6 + asked;
         let near = |counted: u64, said: u64| counted >= said && counted <= said + slack;
         let (replicas, primary) = (done[1].reads + done[2].reads, done[0].reads);
         match self.kind {

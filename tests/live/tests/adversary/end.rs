@@ -80,6 +80,15 @@ impl End {
         Ok(Self { raw, no_eof, flags: flags | NOT_TOLD, prepared: BTreeMap::new() })
     }
 
+    /// What the login told: its status flags, and whether the greeting's id is the connection's.
+    pub(crate) fn told_at_login(&mut self) -> Result<String> {
+        let status = self.raw.login_status & !self.flags;
+        let asks = format!("SELECT CONNECTION_ID() = {} AS itself", self.id());
+        let answers = self.run(&[&Line::Text(asks)], false)?;
+        let told: Vec<_> = answers.iter().map(shown).collect();
+        Ok(format!("{status:#x}; {}", told.join("; ")))
+    }
+
     /// What the greeting called this connection.
     pub(crate) fn id(&self) -> u32 {
         self.raw.connection_id

@@ -174,7 +174,8 @@ impl Stage {
         };
         let quiet = script.lines.iter().filter_map(Line::text).any(locks_everybody_out);
         let lines: Vec<&'a Line> = script.lines.iter().collect();
-        let (mut wrong, mut ran) = (Vec::new(), vec![Vec::new(); self.posts.len()]);
+        let mut wrong = Vec::from_iter(of_logins(&mut direct, &mut through));
+        let mut ran = vec![Vec::new(); self.posts.len()];
         let (mut count, mut is_refused) = (0, false);
         let last_id = self.flavour == Flavour::MariaDb;
         for lines in lines.chunks(ahead) {
@@ -248,6 +249,13 @@ impl Stage {
             self.direct.primary().value(count).is_ok_and(|count| count == "0")
         });
     }
+}
+
+/// What differs in what the logins told.
+fn of_logins(direct: &mut End, through: &mut End) -> Option<Difference> {
+    let told = |end: &mut End| end.told_at_login().unwrap_or_else(|error| error.to_string());
+    let (direct, through) = (told(direct), told(through));
+    (direct != through).then(|| Difference { line: "the login".into(), direct, through })
 }
 
 /// What goes to which hostgroup: reads to readers, but for what locks or ties a session there.
