@@ -88,6 +88,7 @@ pub fn for_the_proxy(payload: &[u8]) -> Option<Vec<u8>> {
     let rows: Vec<[&str; 4]> = match Part::asked_by(text)? {
         Part::Sight => vec![["", "10.11.0-MariaDB", "", ""]],
         Part::Tables => TABLES.map(|table| ["", table, "", ""]).into(),
+        Part::Columns => TABLES.map(|table| ["NUMBER", table, "", "c"]).into(),
         _ => Vec::new(),
     };
     let rows: Vec<_> = rows.iter().map(|row| row.map(|cell| Some(cell.as_bytes()))).collect();

@@ -49,9 +49,9 @@ pub struct Catalog {
 /// Which columns of a table number its rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Numbered {
-    /// These, of all tables that are called so.
-    By(Vec<u64>),
-    /// Any: it is a view, or a trigger may give numbers.
+    /// This one, of all tables that are called so.
+    By(u64),
+    /// Any: it is a view, a trigger may give numbers, or tables that are called so have several.
     Any,
 }
 
@@ -347,14 +347,14 @@ impl Known {
         };
         let table = key(insert.table);
         let is_current = self.epoch(definitions).is_some();
-        let columns = match self.catalog.numbered.get(&table) {
+        let column = match self.catalog.numbered.get(&table) {
             _ if !is_current || self.is_redefined(table, definitions) => return InsertId::Asked,
-            Some(Numbered::By(columns)) => columns,
+            Some(Numbered::By(column)) => *column,
             Some(Numbered::Any) => return InsertId::Asked,
             None if self.catalog.relations.contains_key(&table) => return InsertId::Told,
             None => return InsertId::Asked,
         };
-        match insert.gives(|name| columns.contains(&key(name))) {
+        match insert.gives(|name| key(name) == column) {
             Given::Number | Given::Null if !by_values => InsertId::Asked,
             Given::Number => InsertId::Kept,
             Given::Anything => InsertId::Asked,

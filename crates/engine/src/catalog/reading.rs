@@ -67,7 +67,7 @@ pub struct Reading {
     functions: HashMap<u64, Effects>,
     procedures: HashMap<u64, Effects>,
     bodies: Vec<Body>,
-    /// Columns that number the rows of tables.
+    /// Columns that number the rows of tables, also where there are none.
     numbered: HashMap<u64, Vec<u64>>,
     /// Views, whose tables' rows may get numbers.
     views: Vec<u64>,
@@ -148,22 +148,33 @@ impl Reading {
             self.triggered.push(table);
             self.hidden += 1;
         }
+        let numbered = self.numbered();
         let Self { relations, functions, procedures, bodies, hidden, .. } = self;
-        let mut numbered: HashMap<_, _> =
-            self.views.into_iter().map(|view| (view, Numbered::Any)).collect();
-        for (table, columns) in self.numbered {
-            let by = match self.triggered.contains(&table) {
-                true => Numbered::Any,
-                false => Numbered::By(columns),
-            };
-            numbered.entry(table).or_insert(by);
-        }
         let mut catalog =
             Catalog { relations, functions, procedures, numbered, hidden, ..Catalog::default() };
         catalog.note_callers(&bodies);
         // each round adds an effect to one of them at least, and there are only so many
         while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
         Some(catalog)
+    }
+
+    /// What numbers the rows of each table. The parts are read one after another: a table that was
+    /// not there when columns were is numbered by anything.
+    fn numbered(&self) -> HashMap<u64, Numbered> {
+        let unread = self.relations.keys().filter(|table| !self.numbered.contains_key(table));
+        let any = self.views.iter().chain(unread);
+        let mut numbered: HashMap<_, _> = any.map(|table| (*table, Numbered::Any)).collect();
+        for (table, columns) in &self.numbered {
+            let by = match columns.as_slice() {
+                [] => continue,
+                // of tables in several schemas: one may stand in a text that another is meant by
+                [_, _, ..] => Numbered::Any,
+                [_] if self.triggered.contains(table) => Numbered::Any,
+                [column] => Numbered::By(*column),
+            };
+            numbered.entry(*table).or_insert(by);
+        }
+        numbered
     }
 
     fn row(&mut self, part: Part, cells: [Option<&[u8]>; CELLS]) {
@@ -207,7 +218,11 @@ impl Reading {
                 self.define(Of::Trigger(key), text, modes);
             }
             Part::Columns if first == b"NUMBER" => {
-                self.numbered.entry(key).or_default().push(super::key(text));
+                let columns = self.numbered.entry(key).or_default();
+                let column = super::key(text);
+                if is_numbering(about) && !columns.contains(&column) {
+                    columns.push(column);
+                }
             }
             Part::Columns if first.is_empty() => self.define(Of::Default(key), text, modes),
             Part::Columns => self.define(Of::Generated(key), text, modes),
@@ -309,6 +324,12 @@ fn modes_in(sql_mode: &[u8]) -> Modes {
     }
 }
 
+/// Whether what a server says besides of a column tells that it numbers rows.
+fn is_numbering(extra: &[u8]) -> bool {
+    const WORD: &[u8] = b"auto_increment";
+    extra.windows(WORD.len()).any(|word| word.eq_ignore_ascii_case(WORD))
+}
+
 /// Whether a schema is one of those that a privilege is about: `%` at the end stands for anything,
 /// elsewhere, and `_` without a backslash, only for itself.
 fn is_like(schema: &[u8], pattern: &[u8]) -> bool {
@@ -354,9 +375,9 @@ const COLUMNS: &str = "SELECT '', CAST(TABLE_NAME AS BINARY), '', CAST(COLUMN_DE
     AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
     UNION ALL \
     SELECT 'GENERATED', CAST(TABLE_NAME AS BINARY), '', CAST(GENERATION_EXPRESSION AS BINARY) \
-    FROM information_schema.COLUMNS WHERE GENERATION_EXPRESSION <> '' \
+    FROM information_schema.COLUMNS WHERE LENGTH(GENERATION_EXPRESSION) > 0 \
     AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
-    UNION ALL SELECT 'NUMBER', CAST(TABLE_NAME AS BINARY), '', CAST(COLUMN_NAME AS BINARY) \
-    FROM information_schema.COLUMNS WHERE EXTRA LIKE '%auto_increment%' \
+    UNION ALL SELECT 'NUMBER', CAST(TABLE_NAME AS BINARY), EXTRA, CAST(COLUMN_NAME AS BINARY) \
+    FROM information_schema.COLUMNS WHERE (EXTRA LIKE '%auto_increment%' OR ORDINAL_POSITION = 1) \
     AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') \
     LIMIT 1000000";

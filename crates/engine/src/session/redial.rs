@@ -41,11 +41,13 @@ impl Proxy {
                 self.note_server_error(id, (&server, &lane.account), error.code, text);
             }
         }
-        self.stats.lanes_failed += 1;
-        if let Some(counters) = self.server_stats.of(server.index) {
-            counters.failed += 1;
-        }
         let refused = said.as_ref().filter(|said| is_about_the_session(said.code));
+        if refused.is_none() {
+            self.stats.lanes_failed += 1;
+            if let Some(counters) = self.server_stats.of(server.index) {
+                counters.failed += 1;
+            }
+        }
         // a client that leaves meanwhile, or one of a wire of its own, says no more of the server
         match refused {
             Some(_) => self.note_reached(&server),

@@ -238,7 +238,7 @@ impl Conn {
                 ]
             }
             Part::Triggers => vec![["", "child_t", "", "SET NEW.parent = LAST_INSERT_ID()"]],
-            Part::Columns => Vec::new(),
+            Part::Columns => TABLES.map(|table| ["NUMBER", table, "", "v"]).into(),
         };
         answer::cells(&rows, &self.voice(false))
     }
