@@ -487,7 +487,6 @@ impl Proxy {
         known.begin();
         let (reading, began_us) = (Reading::default(), self.now_us);
         running.push(Survey { catalog: id, lane, reading, definitions, began_us });
-        self.stats.stored_code_readings += 1;
     }
 
     fn ask_all_parts(&mut self, lane: LaneId) {
@@ -536,6 +535,7 @@ impl Proxy {
         let Some(at) = running.iter().position(|survey| survey.lane == lane) else { return };
         let Survey { catalog: id, reading, definitions, began_us, .. } = running.swap_remove(at);
         let catalog = reading.finish().ok_or(untold);
+        self.stats.stored_code_readings += 1;
         self.stats.stored_code_readings_failed += u64::from(catalog.is_err());
         let is_told = catalog.is_ok();
         let finished = Finished { catalog, definitions, began_us, now_us: self.now_us };
