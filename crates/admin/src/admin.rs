@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use engine::ids::HostgroupId;
 use engine::stats::Parts;
+use engine::topology::{ServerRef, Status};
 use rusqlite::types::Value;
 
 use crate::command::{self, Step};
@@ -303,13 +305,43 @@ impl Admin {
             (Schema::Main, name) => {
                 let name = name.strip_prefix("runtime_").unwrap_or(name);
                 let rows = self.rows_in_force().remove(name).unwrap_or_default();
-                if name == "mysql_users" { sides(&rows) } else { rows }
+                match name {
+                    "mysql_users" => sides(&rows),
+                    "mysql_servers" => self.judged(rows),
+                    _ => rows,
+                }
             }
             (Schema::Stats, "global_variables") => {
                 self.rows_in_force().remove("global_variables").unwrap_or_default()
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Servers with the status that they have by themselves, where the operator wants them online.
+    fn judged(&self, mut rows: Vec<Row>) -> Vec<Row> {
+        const STATUS: usize = 4;
+        let (snapshot, now_us) =
+            (self.runtime.snapshot(), self.runtime.collect(Parts::NONE).now_us);
+        for row in &mut rows {
+            let [Value::Integer(hostgroup), Value::Text(name), Value::Integer(port), ..] =
+                row.as_slice()
+            else {
+                continue;
+            };
+            let Ok(hostgroup) = u32::try_from(*hostgroup) else { continue };
+            let mut servers = snapshot.topology.hostgroup(HostgroupId(hostgroup)).iter();
+            let is_it =
+                |server: &&ServerRef| server.hostname == *name && i64::from(server.port) == *port;
+            let Some(server) = servers.find(is_it) else { continue };
+            let shown = server.state(now_us).shown();
+            if let (Status::Online, Status::Shunned, Some(status)) =
+                (server.status, shown, row.get_mut(STATUS))
+            {
+                *status = Value::Text(shown.name().to_owned());
+            }
+        }
+        rows
     }
 }
 

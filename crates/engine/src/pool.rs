@@ -32,7 +32,7 @@ pub use permits::{Full, force_permits, give_permits, take_permits};
 use queue::{Before, Line, Queue, Ticket};
 pub use room::{Room, room};
 use room::{SharedLanes, has_place, is_provided_for, may_join};
-pub use usable::{explain, is_another_usable, is_any_usable, is_usable, may_recover, online};
+pub use usable::{explain, is_another_usable, is_any_usable, online};
 
 /// How many idle lanes of a server are looked at for the one that fits best.
 const SCAN: usize = 16;
@@ -250,7 +250,7 @@ impl PoolShard {
         if let Some(server) = servers.iter().find(|server| begins_probe(server, need, now_us)) {
             return Checkout::Probe(server.clone());
         }
-        match servers.iter().any(|server| may_recover(server)) {
+        match servers.iter().any(|server| server.state(now_us).may_serve()) {
             true => Checkout::Wait,
             false => Checkout::Refuse,
         }
@@ -268,7 +268,7 @@ impl PoolShard {
         }
         let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;
         let server = servers.iter().find(|server| server.index == index)?;
-        let serves = is_usable(server, now_us) && !self.health.is_still(index);
+        let serves = server.state(now_us).is_serving() && !self.health.is_still(index);
         serves.then_some(server)
     }
 
@@ -323,7 +323,7 @@ impl PoolShard {
             false => 0,
         };
         for (position, server) in servers.iter().enumerate() {
-            if tried & bit(position) != 0 || !is_usable(server, now_us) {
+            if tried & bit(position) != 0 || !server.state(now_us).is_serving() {
                 continue;
             }
             if latest_still_us > 0 && self.health.still_since_us(server.index) < latest_still_us {

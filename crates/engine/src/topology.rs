@@ -7,6 +7,7 @@
 mod board;
 mod errno_table;
 mod gauge;
+mod state;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -17,6 +18,7 @@ use crate::rows::ServerRow;
 
 pub use board::Board;
 pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, NAME_UNKNOWN, Pace};
+pub use state::ServerState;
 
 const TABLE: &str = "mysql_servers";
 

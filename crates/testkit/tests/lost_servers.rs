@@ -154,6 +154,20 @@ fn a_statement_all_of_which_is_lost_with_its_server_runs_again() {
 }
 
 #[test]
+fn a_set_that_its_session_takes_along_runs_again() {
+    let simulator = Simulator::new();
+    for (text, retried) in [("SET sql_select_limit = 5", 1), ("SET @v = a + 1", 0)] {
+        let mut room = Room::open(&simulator);
+        assert!(room.is_served());
+        room.silently(|room| room.send(text, "plain", "0 op=0"));
+        room.kill_servers();
+        let answer = room.hall.packet(room.sock).expect("answered").0;
+        assert_eq!(answer.first() == Some(&0), retried == 1, "{text}: {}", answer.escape_ascii());
+        assert_eq!(room.retried(), retried, "{text}");
+    }
+}
+
+#[test]
 fn a_read_runs_again_as_often_as_the_configuration_says() {
     let never = |draft: &mut Draft| {
         draft.variables.push(("mysql-query_retries_on_failure".into(), "0".into()));

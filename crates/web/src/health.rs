@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use engine::ids::HostgroupId;
-use engine::topology::{Server, Status};
 
 use crate::view::{Serving, View};
 
@@ -32,19 +31,11 @@ pub fn unready(view: &View) -> Vec<String> {
         let servers = view.snapshot.topology.hostgroup(HostgroupId(hostgroup));
         if servers.is_empty() {
             reasons.push(format!("hostgroup {hostgroup}: no servers"));
-        } else if !servers.iter().any(|server| is_usable(server, view)) {
+        } else if !servers.iter().any(|server| server.state(view.collected.now_us).is_serving()) {
             reasons.push(format!("hostgroup {hostgroup}: no usable server"));
         }
     }
     reasons
-}
-
-/// Whether a server gets new queries.
-pub(crate) fn is_usable(server: &Server, view: &View) -> bool {
-    let now_us = view.collected.now_us;
-    server.status == Status::Online
-        && server.weight > 0
-        && server.gauge.shunned_until_us(now_us) == 0
 }
 
 /// Hostgroups where the queries of some account go unless rules say otherwise.

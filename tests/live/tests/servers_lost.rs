@@ -179,6 +179,19 @@ fn without_any_server_an_error_says_which_hostgroup_and_why_each_was_not_used() 
             assert!(text.contains(&replica.port.to_string()), "{text}");
         }
     }
+    let options = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+    let mut admin = client::connect(options);
+    let mut shown = |table: &str| -> Vec<String> {
+        admin.query(format!("SELECT status FROM {table} = 1")).expect("answered")
+    };
+    eventually("both are shown as they are", SOON, || {
+        let tables = [
+            "runtime_mysql_servers WHERE hostgroup_id",
+            "stats_mysql_connection_pool WHERE hostgroup",
+        ];
+        tables.iter().all(|table| shown(table) == ["SHUNNED", "SHUNNED"])
+    });
+    assert_eq!(shown("mysql_servers WHERE hostgroup_id"), ["ONLINE", "ONLINE"]);
     // The other hostgroup is not concerned, and the session is in order.
     session.query_drop("CREATE TABLE t (a INT)").expect("written on the primary");
     cluster.replicas()[1].restart().expect("started again");

@@ -219,6 +219,20 @@ fn what_clients_did_is_seen_by_server_by_account_and_by_error() {
     conn.query_drop("ROLLBACK").expect("ended");
 }
 
+/// A session as the process list shows it.
+fn shown(admin: &mut Conn, id: u32) -> Option<BTreeMap<String, String>> {
+    rows(admin, &format!("SELECT * FROM stats_mysql_processlist WHERE SessionID = {id}")).pop()
+}
+
+/// Nothing of a session can be killed.
+fn is_unknown(admin: &mut Conn, id: u32) {
+    for kind in ["CONNECTION", "QUERY"] {
+        let error = admin.query_drop(format!("KILL {kind} {id}")).expect_err("it is gone");
+        let (code, _, text) = client::refusal(&error);
+        assert_eq!((code, text), (1094, format!("Unknown thread id: {id}")));
+    }
+}
+
 #[test]
 fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothing() {
     let Some(cluster) = live::cluster("the process list", Flavour::MariaDb, 1) else { return };
@@ -226,10 +240,6 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     let mut admin = admin(&proxy);
     let mut idle = client::connect(client::options(proxy.port));
     let id = idle.connection_id();
-    let shown = |admin: &mut Conn, id: u32| {
-        let query = format!("SELECT * FROM stats_mysql_processlist WHERE SessionID = {id}");
-        rows(admin, &query).pop()
-    };
     let row = shown(&mut admin, id).expect("it is there");
     assert_eq!((row["user"].as_str(), row["db"].as_str()), ("app", "test"));
     assert_eq!((row["command"].as_str(), row["cli_host"].as_str()), ("Sleep", "127.0.0.1"));
@@ -240,14 +250,15 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     let (tell, told) = std::sync::mpsc::channel();
     let sleeper = thread::spawn(move || {
         let mut conn = client::connect(client::options(port));
+        let before = Instant::now();
         conn.query_drop("BEGIN").expect("begun");
-        tell.send(conn.connection_id()).expect("awaited");
+        tell.send((conn.connection_id(), before, Instant::now())).expect("awaited");
         // MariaDB lets a sleep end with 1 when it is killed, MySQL with an error
         let ended = conn.query_first::<u8, _>("SELECT sleep(100)");
         assert!(ended.is_err() || ended.is_ok_and(|slept| slept == Some(1)));
         conn.query_drop("SELECT 1").expect("it goes on")
     });
-    let sleeping = told.recv().expect("it connects");
+    let (sleeping, before, begun) = told.recv().expect("it connects");
     eventually("the query is shown", Duration::from_secs(10), || {
         let is_it = |row: BTreeMap<String, String>| {
             row["command"] == "Query" && row["info"] == "SELECT sleep(100)"
@@ -263,8 +274,15 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     assert_eq!(row["extended_info"], "");
     admin.query_drop("SET mysql-show_processlist_extended = 1").expect("set");
     admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("loaded");
+    let after = Instant::now();
     let row = shown(&mut admin, sleeping).expect("it is there");
     let info: serde_json::Value = serde_json::from_str(&row["extended_info"]).expect("JSON");
+    let in_transaction = info["transaction_time_ms"].as_u64().map(u128::from).expect("a number");
+    let (longest, shortest) = (before.elapsed(), after.duration_since(begun));
+    assert!(
+        in_transaction * 2 > shortest.as_micros() && in_transaction <= longest.as_micros(),
+        "in microseconds"
+    );
     assert_eq!(info["thread_session_id"], sleeping);
     let backend = |at: usize| {
         let conn = &info["backends"][at]["conn"];
@@ -282,11 +300,7 @@ fn the_process_list_shows_what_runs_and_kill_ends_it_or_says_that_there_is_nothi
     admin.query_drop(format!("KILL CONNECTION {id}")).expect("there is such a one");
     idle.query_drop("SELECT 1").expect_err("it is closed");
     eventually("it is gone", Duration::from_secs(10), || shown(&mut admin, id).is_none());
-    for kind in ["CONNECTION", "QUERY"] {
-        let error = admin.query_drop(format!("KILL {kind} {id}")).expect_err("it is gone");
-        let (code, _, text) = client::refusal(&error);
-        assert_eq!((code, text), (1094, format!("Unknown thread id: {id}")));
-    }
+    is_unknown(&mut admin, id);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) const CRATES: &[Row] = &[
 /// own; those of one group do not know each other.
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
-    &["ids", "limits", "config_fault", "json", "document", "rows", "link", "holds"],
+    &["ids", "limits", "config_fault", "json", "document", "rows", "link", "holds", "server_error"],
     &["catalog"],
     &["vars"],
     &["verdict", "error", "guesses"],

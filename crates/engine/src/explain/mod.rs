@@ -14,7 +14,7 @@ use crate::route::{Conduct, Query, QueryProcessor, Route, Why};
 use crate::rows::RuleRow;
 use crate::rules::{Condition, Observer, RuleStep};
 use crate::snapshot::Snapshot;
-use crate::topology::{Server, Status};
+use crate::topology::{Server, ServerState, Status};
 use crate::users::Account;
 use crate::vars::Interface;
 
@@ -344,17 +344,16 @@ fn candidates(
     let servers = snapshot.topology.hostgroup(hostgroup);
     let most = snapshot.backends_max(account);
     let unused = |server: &Server| {
-        let shunned_until_us = server.gauge.shunned_until_us(now_us);
-        if server.status != Status::Online {
-            Some(format!("its status is {}", server.status.name()))
-        } else if shunned_until_us > 0 {
-            let left_ms = (shunned_until_us - now_us) / 1_000;
-            Some(format!("shunned for {left_ms} ms more: {}", server.gauge.last_fault()))
-        } else if server.weight == 0 {
-            Some("its weight is 0".to_owned())
-        } else {
-            None
-        }
+        Some(match server.state(now_us) {
+            ServerState::Serving => return None,
+            ServerState::Set(status) => format!("its status is {}", status.name()),
+            ServerState::NoWeight => "its weight is 0".to_owned(),
+            ServerState::NoConnections => "its max_connections is 0".to_owned(),
+            ServerState::Shunned { until_us } => {
+                let left_ms = (until_us - now_us) / 1_000;
+                format!("shunned for {left_ms} ms more: {}", server.gauge.last_fault())
+            }
+        })
     };
     let used = servers.iter().filter(|server| unused(server).is_none());
     let total: u64 = used.map(|server| u64::from(server.weight)).sum();

@@ -8,7 +8,6 @@
 //!
 //! Also, which are slow to everybody: those that are, no single statement is to blame for.
 
-use super::is_usable;
 use crate::topology::{Server, ServerRef, Topology};
 
 /// What the connections to one server say together.
@@ -153,7 +152,7 @@ impl Health {
     /// Since when the one has stood still that does so for the shortest time, of the usable ones
     /// of these servers.
     pub(super) fn latest_still_us(&self, servers: &[ServerRef], now_us: u64) -> u64 {
-        let usable = servers.iter().filter(|server| is_usable(server, now_us));
+        let usable = servers.iter().filter(|server| server.state(now_us).is_serving());
         usable.map(|server| self.still_since_us(server.index)).max().unwrap_or(0)
     }
 

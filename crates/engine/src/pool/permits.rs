@@ -1,6 +1,6 @@
 //! Permits for connections: a server has as many as it may, and each account as many of these.
 
-use super::{Need, PoolShard, is_same_account, may_recover};
+use super::{Need, PoolShard, is_same_account};
 use crate::ids::LaneId;
 use crate::lane::Lane;
 use crate::slab::Slab;
@@ -46,7 +46,7 @@ pub fn give_permits(server: &Server, account: &Account) {
 
 /// Whether a shunned server is asked now for a connection like this; then its permit is taken.
 pub(super) fn begins_probe(server: &Server, need: &Need<'_>, now_us: u64) -> bool {
-    may_recover(server)
+    server.state(now_us).may_serve()
         && server.may_dial(&need.limits, now_us)
         && server.gauge.begin_probe(now_us)
         && take_permits(server, need.account, need.backends_max).is_ok()

@@ -1,32 +1,25 @@
-//! Which servers of a hostgroup may be given commands now, and why the others may not. It knows no
-//! lanes and nobody who waits.
+//! Which servers of a hostgroup serve now, and why the others do not. It knows no lanes and nobody
+//! who waits.
 
 use std::fmt::Write as _;
 
 use crate::ids::HostgroupId;
-use crate::topology::{LastFault, Server, ServerRef, Status, Topology};
+use crate::topology::{LastFault, Server, ServerRef, ServerState, Status, Topology};
 
-/// Whether a server may be given a command now.
-pub fn is_usable(server: &Server, now_us: u64) -> bool {
-    may_recover(server) && server.gauge.shunned_until_us(now_us) == 0
-}
-
-/// Whether any server of a hostgroup may be connected to now.
+/// Whether any server of a hostgroup serves now.
 pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> bool {
     let mut servers = topology.hostgroup(hostgroup).iter();
-    servers.any(|server| is_usable(server, now_us))
+    servers.any(|server| server.state(now_us).is_serving())
 }
 
 /// How many servers of a hostgroup are online.
 pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
     let servers = topology.hostgroup(hostgroup).iter();
-    let is_online = |server: &&ServerRef| {
-        server.status == Status::Online && server.gauge.shunned_until_us(now_us) == 0
-    };
+    let is_online = |server: &&ServerRef| server.state(now_us).shown() == Status::Online;
     servers.filter(is_online).count()
 }
 
-/// Whether any server of a hostgroup but this one may be connected to now.
+/// Whether any server of a hostgroup but this one serves now.
 pub fn is_another_usable(
     topology: &Topology,
     hostgroup: HostgroupId,
@@ -34,12 +27,7 @@ pub fn is_another_usable(
     now_us: u64,
 ) -> bool {
     let mut servers = topology.hostgroup(hostgroup).iter();
-    servers.any(|server| server.index != index && is_usable(server, now_us))
-}
-
-/// Whether time alone may make a server usable.
-pub fn may_recover(server: &Server) -> bool {
-    server.status == Status::Online && server.weight > 0 && server.max_connections > 0
+    servers.any(|server| server.index != index && server.state(now_us).is_serving())
 }
 
 /// What became of each server of a hostgroup, for whoever has to explain an error.
@@ -61,19 +49,15 @@ pub fn explain(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> Stri
 
 fn why_not(server: &Server, now_us: u64) -> String {
     let fault = server.gauge.last_fault();
-    let shunned = server.gauge.shunned_until_us(now_us);
-    if server.status != Status::Online {
-        return server.status.name().into();
-    }
-    if server.weight == 0 {
-        return "has weight 0".into();
-    }
-    if server.max_connections == 0 {
-        return "has max_connections 0".into();
-    }
-    if shunned != 0 {
-        let seconds = (shunned - now_us).div_ceil(1_000_000);
-        return format!("shunned for {seconds} s more: {fault}");
+    match server.state(now_us) {
+        ServerState::Set(status) => return status.name().into(),
+        ServerState::NoWeight => return "has weight 0".into(),
+        ServerState::NoConnections => return "has max_connections 0".into(),
+        ServerState::Shunned { until_us } => {
+            let seconds = (until_us - now_us).div_ceil(1_000_000);
+            return format!("shunned for {seconds} s more: {fault}");
+        }
+        ServerState::Serving => {}
     }
     if fault != LastFault::None {
         return format!("failed: {fault}");

@@ -208,7 +208,7 @@ impl Proxy {
             return false;
         }
         let servers = self.snapshot.topology.hostgroup(hostgroup).iter();
-        let mut usable = servers.filter(|server| pool::is_usable(server, self.now_us)).peekable();
+        let mut usable = servers.filter(|server| server.state(self.now_us).is_serving()).peekable();
         usable.peek().is_some() && usable.all(|server| account.backends.open(server.index) >= most)
     }
 

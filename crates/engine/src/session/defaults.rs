@@ -14,7 +14,6 @@ use wire::Status;
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::Upkeep;
 use crate::link::{LinkState, Settings};
-use crate::pool;
 use crate::proxy::Proxy;
 use crate::session::tend::row_in;
 
@@ -103,7 +102,7 @@ impl Proxy {
         let mut of_any = None;
         for server in self.snapshot.topology.hostgroup(hostgroup) {
             let Some(found) = known(server.index) else { continue };
-            if pool::is_usable(server, self.now_us) {
+            if server.state(self.now_us).is_serving() {
                 return Some(found);
             }
             of_any.get_or_insert(found);

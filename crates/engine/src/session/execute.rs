@@ -12,23 +12,14 @@ use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
+use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
 use crate::session::place::Placing;
-use crate::session::prepare::TOO_MANY;
 use crate::session::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
 use crate::session::stmt::Handle;
 use crate::session::ties::ENDING;
 use crate::session::{Job, What};
 use crate::stmt::{Text, spelled};
 use sql::{Effects, Reach, Verb};
-
-/// MySQL 1243: the server does not know the statement.
-pub(crate) const UNKNOWN: u16 = 1243;
-
-/// MySQL 1210: told to every execute until the statement is reset.
-pub(crate) const WRONG_ARGUMENTS: u16 = 1210;
-
-/// MySQL 1615: the server could not prepare the statement again after its tables had changed.
-pub(crate) const NEEDS_PREPARE: u16 = 1615;
 
 impl Proxy {
     pub(crate) fn on_execute(
@@ -322,11 +313,13 @@ enum Mend {
 fn mend_of(what: What, effects: Effects, of_prepare: Option<u16>, code: u16) -> Option<Mend> {
     let runs_code = of_prepare.is_none() && effects.intersects(RUNS_CODE);
     match (what, of_prepare.unwrap_or(code)) {
-        (What::Prepare(_), TOO_MANY) => Some(Mend::Room),
+        (What::Prepare(_), TOO_MANY_STATEMENTS) => Some(Mend::Room),
         // an execution itself needs no room
-        (What::Execute(_), TOO_MANY) => of_prepare.map(|_| Mend::Room),
-        (What::Execute(stmt), UNKNOWN | NEEDS_PREPARE) if runs_code => Some(Mend::NextTime(stmt)),
-        (What::Execute(stmt), UNKNOWN) => Some(Mend::Anew { stmt, close: false }),
+        (What::Execute(_), TOO_MANY_STATEMENTS) => of_prepare.map(|_| Mend::Room),
+        (What::Execute(stmt), UNKNOWN_STATEMENT | NEEDS_PREPARE) if runs_code => {
+            Some(Mend::NextTime(stmt))
+        }
+        (What::Execute(stmt), UNKNOWN_STATEMENT) => Some(Mend::Anew { stmt, close: false }),
         (What::Execute(stmt), NEEDS_PREPARE) => Some(Mend::Anew { stmt, close: true }),
         _ => None,
     }
@@ -389,18 +382,24 @@ mod tests {
         let anew = |close| Some(Mend::Anew { stmt, close });
         let (read, call) = ("SELECT a FROM t", "CALL p()");
         let table = [
-            (prepare, read, None, TOO_MANY, Some(Mend::Room)),
-            (prepare, call, None, TOO_MANY, Some(Mend::Room)),
-            (prepare, read, None, UNKNOWN, None),
-            (execute, read, None, UNKNOWN, anew(false)),
+            (prepare, read, None, TOO_MANY_STATEMENTS, Some(Mend::Room)),
+            (prepare, call, None, TOO_MANY_STATEMENTS, Some(Mend::Room)),
+            (prepare, read, None, UNKNOWN_STATEMENT, None),
+            (execute, read, None, UNKNOWN_STATEMENT, anew(false)),
             (execute, read, None, NEEDS_PREPARE, anew(true)),
-            (execute, read, Some(TOO_MANY), UNKNOWN, Some(Mend::Room)),
-            (execute, read, None, TOO_MANY, None),
-            (execute, call, None, UNKNOWN, Some(Mend::NextTime(stmt))),
+            (execute, read, Some(TOO_MANY_STATEMENTS), UNKNOWN_STATEMENT, Some(Mend::Room)),
+            (execute, read, None, TOO_MANY_STATEMENTS, None),
+            (execute, call, None, UNKNOWN_STATEMENT, Some(Mend::NextTime(stmt))),
             (execute, call, None, NEEDS_PREPARE, Some(Mend::NextTime(stmt))),
-            (execute, call, None, TOO_MANY, None),
-            (execute, call, Some(TOO_MANY), UNKNOWN, Some(Mend::Room)),
-            (execute, "BEGIN NOT ATOMIC SELECT 1; END", None, UNKNOWN, Some(Mend::NextTime(stmt))),
+            (execute, call, None, TOO_MANY_STATEMENTS, None),
+            (execute, call, Some(TOO_MANY_STATEMENTS), UNKNOWN_STATEMENT, Some(Mend::Room)),
+            (
+                execute,
+                "BEGIN NOT ATOMIC SELECT 1; END",
+                None,
+                UNKNOWN_STATEMENT,
+                Some(Mend::NextTime(stmt)),
+            ),
             (execute, read, None, 1146, None),
         ];
         for (what, text, of_prepare, code, mend) in table {

@@ -72,7 +72,7 @@ impl Proxy {
         let topology = self.snapshot.topology.clone();
         let mut servers = topology.hostgroup(hostgroup).iter();
         let idle = servers.find_map(|server| {
-            let gives = pool::is_usable(server, self.now_us) && server.group.board.waits(worker);
+            let gives = server.state(self.now_us).is_serving() && server.group.board.waits(worker);
             let serves = |id: &&LaneId| {
                 let lane = self.lanes.get(**id);
                 of.is_none_or(|of| lane.is_some_and(|lane| *lane.account.name == *of))

@@ -13,9 +13,8 @@ use crate::lane::{Lane, Lease, Owner};
 use crate::orders::End;
 use crate::pool;
 use crate::proxy::Proxy;
+use crate::server_error::{INTERRUPTED, Meaning};
 use crate::session::checkout::Dial;
-use crate::session::execute::{NEEDS_PREPARE, UNKNOWN};
-use crate::session::prepare::TOO_MANY;
 use crate::session::{Phase, Running, What};
 
 /// Why a running query is being ended.
@@ -35,9 +34,6 @@ pub(crate) enum Errand {
     /// The server was never told.
     Untold,
 }
-
-/// What a server says of a query that was killed.
-const INTERRUPTED: u16 = 1317;
 
 /// How long a server may take to end a query that it was told to kill.
 const GRACE_US: u64 = 2_000_000;
@@ -196,7 +192,7 @@ impl Proxy {
         let killed = running.killed?;
         let code = running.step_error.as_ref().map_or(code, |said| said.code);
         let would_run_again = matches!(running.job.what, What::Prepare(_) | What::Execute(_))
-            && matches!(code, UNKNOWN | NEEDS_PREPARE | TOO_MANY);
+            && Meaning::of(code).is(Meaning::MENDABLE);
         match killed {
             Killed::TimedOut if code == INTERRUPTED || would_run_again => {
                 Some(error::query_timeout(running.job.timeout_us / 1000))

@@ -27,9 +27,6 @@ use crate::session::stmt::{Handle, Missing};
 use crate::session::{Job, Stage, What};
 use crate::stmt::{KeptAnswer, Limits, Sought, Text};
 
-/// MySQL 1461: the server has as many statements as it may have.
-pub(crate) const TOO_MANY: u16 = 1461;
-
 /// A session may have texts of this part of the bytes that a worker may have.
 const OF_ONE_SESSION: usize = 8;
 

@@ -7,6 +7,7 @@ use crate::orders::{End, Order};
 use crate::pool::{self, Need};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::server_error::Meaning;
 use crate::session::kill::Errand;
 use crate::session::{Phase, What};
 use crate::topology::{FULL_PAUSE_US, LastFault, ServerRef};
@@ -41,7 +42,7 @@ impl Proxy {
                 self.note_server_error(id, (&server, &lane.account), error.code, text);
             }
         }
-        let refused = said.as_ref().filter(|said| is_about_the_session(said.code));
+        let refused = said.as_ref().filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION));
         if refused.is_none() {
             self.stats.lanes_failed += 1;
             if let Some(counters) = self.server_stats.of(server.index) {
@@ -202,12 +203,6 @@ const BACK_OFF_DOUBLINGS: u32 = 6;
 
 /// The longest pause that doubling leads to.
 const BACK_OFF_MAX_US: u64 = 64_000;
-
-/// Errors of a login that name what the session asks for, its schema or its character set, not the
-/// account or the server.
-pub(crate) fn is_about_the_session(code: u16) -> bool {
-    matches!(code, 1044 | 1049 | 1115 | 1231 | 1273)
-}
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::Lease;
 use crate::pool::{self, Checkout, Need};
 use crate::proxy::Proxy;
-use crate::session::redial::is_about_the_session;
+use crate::server_error::Meaning;
 use crate::session::{Phase, What};
 use crate::topology::ServerRef;
 
@@ -140,10 +140,12 @@ impl Proxy {
         if again && self.snapshot.topology.hostgroup(hostgroup).len() > 1 {
             return self.begin_relay(id, seq);
         }
-        let error = said.filter(|said| is_about_the_session(said.code)).unwrap_or_else(|| {
-            let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
-            error::no_server(hostgroup, &why)
-        });
+        let error = said
+            .filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION))
+            .unwrap_or_else(|| {
+                let why = pool::explain(&self.snapshot.topology, hostgroup, now_us);
+                error::no_server(hostgroup, &why)
+            });
         self.refuse_login(id, error);
     }
 }

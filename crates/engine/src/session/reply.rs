@@ -16,6 +16,7 @@ use crate::ids::{LaneId, ServerStmtId, SessionId};
 use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::server_error::Meaning;
 use crate::session::asked::Rows;
 use crate::session::defaults::QUESTION;
 use crate::session::{Job, Phase, Session, What};
@@ -321,7 +322,7 @@ impl Proxy {
             self.run(id, lane_id, job);
             return true;
         }
-        let again = is_going_away(code) && self.retry(id, lane_id);
+        let again = Meaning::of(code).is(Meaning::GOING_AWAY) && self.retry(id, lane_id);
         if again {
             self.close_lane(lane_id);
         }
@@ -457,11 +458,6 @@ pub(crate) fn is_prepare(job: &Job) -> bool {
 fn releases(effects: Effects) -> bool {
     const ALONE: Effects = Effects::TRANSACTION_END.union(Effects::CHANGES_SESSION);
     effects == ALONE
-}
-
-/// Errors by which a server says that it cannot serve anybody.
-pub(crate) fn is_going_away(code: u16) -> bool {
-    matches!(code, 1047 | 1053 | 1927 | 3169 | 4031)
 }
 
 pub(crate) fn slice(bytes: &[u8], range: Range<usize>) -> &[u8] {

@@ -12,7 +12,7 @@ use crate::lane::{Held, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::session::prepare::TOO_MANY;
+use crate::server_error::TOO_MANY_STATEMENTS;
 use crate::session::{Job, Phase, Running, Stage, What};
 
 /// A lane that is kept for these may know better what the last statement came to, and is not told
@@ -261,7 +261,7 @@ impl Proxy {
         match failed.take() {
             None if killed.is_some() => self.fail_aligned(id, &job, &error::query_interrupted()),
             None => self.run(id, lane_id, job),
-            Some(error) if error.code == TOO_MANY && job.mends_left > 0 => {
+            Some(error) if error.code == TOO_MANY_STATEMENTS && job.mends_left > 0 => {
                 let job = Job { mends_left: job.mends_left - 1, ..job };
                 match self.close_some(lane_id) {
                     true => self.run(id, lane_id, job),

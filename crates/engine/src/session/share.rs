@@ -22,7 +22,8 @@ use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::route::Route;
 use crate::rules::Multiplex;
-use crate::session::reply::{Outcome, is_going_away};
+use crate::server_error::Meaning;
+use crate::session::reply::Outcome;
 use crate::session::{Job, Phase, Running, Session, Stage, What};
 use crate::snapshot::Snapshot;
 use crate::topology::LastFault;
@@ -243,7 +244,7 @@ impl Proxy {
                 // no read asks for a file
                 self.lose_lane(lane_id, LastFault::Protocol);
             }
-            Event::Err { code, .. } if again && is_going_away(code) => {
+            Event::Err { code, .. } if again && Meaning::of(code).is(Meaning::GOING_AWAY) => {
                 self.lose_lane(lane_id, LastFault::Os(0));
             }
             Event::Err { code, .. } if self.mends(id, lane_id, code) => {

@@ -15,7 +15,7 @@ use crate::lane::Lease;
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Decision;
-use crate::session::execute::WRONG_ARGUMENTS;
+use crate::server_error::WRONG_ARGUMENTS;
 use crate::session::recall::Executed;
 use crate::session::{Job, Session, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};

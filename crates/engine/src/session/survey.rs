@@ -15,7 +15,6 @@ use crate::catalog::{
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
 use crate::orders::{End, Order};
-use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::presumed::Unread;
@@ -350,7 +349,7 @@ impl Proxy {
         let hostgroup = known.hostgroup;
         let topology = self.snapshot.topology.clone();
         let is_well = |server: &&ServerRef| {
-            pool::is_usable(server, self.now_us) && !self.pool.health.is_still(server.index)
+            server.state(self.now_us).is_serving() && !self.pool.health.is_still(server.index)
         };
         let servers: Vec<_> = topology.hostgroup(hostgroup).iter().filter(is_well).collect();
         let dialed = model.and_then(|model| {

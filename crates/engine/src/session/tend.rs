@@ -53,7 +53,7 @@ impl Proxy {
     /// Asks a shunned server for a connection, while others of its hostgroup serve, so that it does
     /// again as soon as it can.
     fn probe(&mut self, server: &ServerRef) {
-        if !server.gauge.is_unproven() || !pool::may_recover(server) {
+        if !server.gauge.is_unproven() || !server.state(self.now_us).may_serve() {
             return;
         }
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.server.hostgroup == server.hostgroup;
@@ -161,7 +161,7 @@ impl Proxy {
     fn warm(&mut self, server: &ServerRef) {
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         if !hostgroups.connection_warming(server.hostgroup, vars)
-            || !pool::is_usable(server, self.now_us)
+            || !server.state(self.now_us).is_serving()
             || self.pool.health.is_still(server.index)
         {
             return;

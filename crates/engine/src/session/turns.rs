@@ -98,7 +98,8 @@ impl Proxy {
         if waiting.avoid == Some(server.index) {
             return Room::Never;
         }
-        if !pool::is_usable(server, self.now_us) || self.too_many_online(job.hostgroup).is_some() {
+        if !server.state(self.now_us).is_serving() || self.too_many_online(job.hostgroup).is_some()
+        {
             return Room::Later;
         }
         let any = Need::of(job.hostgroup, account, session.class, &session.want);

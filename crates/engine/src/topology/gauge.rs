@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::errno_table;
+use crate::server_error::Meaning;
 
 /// Why a server last failed, small enough for an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +65,7 @@ impl LastFault {
     /// Whether trying again cannot help until the configuration changes.
     pub fn is_final(self) -> bool {
         match self {
-            Self::Server(code) => matches!(code, 1044 | 1045 | 1049 | 1251 | 1698 | 1862),
+            Self::Server(_) => self.means(Meaning::FINAL),
             Self::Capability | Self::NoPassword | Self::PublicKey => true,
             _ => false,
         }
@@ -77,12 +78,17 @@ impl LastFault {
 
     /// Whether the server is well and lets no more clients in: all that it allows are there.
     pub fn is_full(self) -> bool {
-        matches!(self, Self::Server(1040)) || self.is_account_full()
+        self.means(Meaning::FULL.and(Meaning::ACCOUNT_FULL))
     }
 
     /// The same of the clients of one account.
     pub fn is_account_full(self) -> bool {
-        matches!(self, Self::Server(1203 | 1226))
+        self.means(Meaning::ACCOUNT_FULL)
+    }
+
+    fn means(self, any: Meaning) -> bool {
+        let Self::Server(code) = self else { return false };
+        u16::try_from(code).is_ok_and(|code| Meaning::of(code).is(any))
     }
 }
 

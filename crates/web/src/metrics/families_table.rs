@@ -435,8 +435,7 @@ pub(super) fn endpoint(server: &Server) -> String {
 }
 
 fn status_of(server: &Server, view: &View) -> u8 {
-    match server.status {
-        Status::Online if server.gauge.shunned_until_us(view.collected.now_us) != 0 => 2,
+    match server.state(view.collected.now_us).shown() {
         Status::Online => 1,
         Status::Shunned => 2,
         Status::OfflineSoft => 3,

@@ -138,7 +138,8 @@ pub(super) const FAMILIES: &[Family] = &[
     }),
     gauge("tidegate_hostgroup_servers", "Servers of a hostgroup, by use.", |v, s| {
         for (hostgroup, servers) in v.snapshot.topology.groups() {
-            let usable = servers.iter().filter(|server| health::is_usable(server, v)).count();
+            let now_us = v.collected.now_us;
+            let usable = servers.iter().filter(|server| server.state(now_us).is_serving()).count();
             s.add(&[("hostgroup", &hostgroup.0), ("state", &"usable")], usable);
             let unusable = servers.len() - usable;
             s.add(&[("hostgroup", &hostgroup.0), ("state", &"unusable")], unusable);

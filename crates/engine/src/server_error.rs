@@ -1,0 +1,99 @@
+//! What the numbers of servers' errors mean: every one that anything is decided by, in one table.
+//!
+//! Numbers and names are those of MySQL's and MariaDB's lists of server errors.
+
+/// The data of a parameter that was sent ahead is of no use: told to every execution until the
+/// statement is reset.
+pub(crate) const WRONG_ARGUMENTS: u16 = 1210;
+
+/// The statement is not prepared.
+pub(crate) const UNKNOWN_STATEMENT: u16 = 1243;
+
+/// A statement was interrupted.
+pub(crate) const INTERRUPTED: u16 = 1317;
+
+/// No more statements may be prepared.
+pub(crate) const TOO_MANY_STATEMENTS: u16 = 1461;
+
+/// A statement could not be prepared again after its tables had changed.
+pub(crate) const NEEDS_PREPARE: u16 = 1615;
+
+/// What follows from an error's number, whatever the server was asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Meaning(u8);
+
+impl Meaning {
+    /// Nothing but that something failed.
+    const NONE: Self = Self(0);
+    /// The server serves nobody any more on this connection, and did nothing: another one may.
+    pub(crate) const GOING_AWAY: Self = Self(1);
+    /// Of a login: it fails until the configuration changes, here or there.
+    pub(crate) const FINAL: Self = Self(1 << 1);
+    /// Of a login: the server is well, and has as many clients as it lets in.
+    pub(crate) const FULL: Self = Self(1 << 2);
+    /// Of a login: the same of the clients of one account.
+    pub(crate) const ACCOUNT_FULL: Self = Self(1 << 3);
+    /// Of a login: about what the session asks for, its schema or its character set.
+    pub(crate) const OF_SESSION: Self = Self(1 << 4);
+    /// Of a prepared statement: it did nothing, and may be mended.
+    pub(crate) const MENDABLE: Self = Self(1 << 5);
+
+    /// What a number means.
+    pub(crate) fn of(code: u16) -> Self {
+        let found = MEANINGS.binary_search_by_key(&code, |(number, _)| *number).ok();
+        found.and_then(|at| MEANINGS.get(at)).map_or(Self::NONE, |(_, meaning)| *meaning)
+    }
+
+    /// Both.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it means any of this.
+    pub(crate) const fn is(self, any: Self) -> bool {
+        self.0 & any.0 != 0
+    }
+}
+
+/// By number.
+const MEANINGS: [(u16, Meaning); 20] = [
+    (1040, Meaning::FULL),
+    (1044, Meaning::FINAL.and(Meaning::OF_SESSION)),
+    (1045, Meaning::FINAL),
+    (1047, Meaning::GOING_AWAY),
+    (1049, Meaning::FINAL.and(Meaning::OF_SESSION)),
+    (1053, Meaning::GOING_AWAY),
+    (1115, Meaning::OF_SESSION),
+    (1203, Meaning::ACCOUNT_FULL),
+    (1226, Meaning::ACCOUNT_FULL),
+    (1231, Meaning::OF_SESSION),
+    (UNKNOWN_STATEMENT, Meaning::MENDABLE),
+    (1251, Meaning::FINAL),
+    (1273, Meaning::OF_SESSION),
+    (TOO_MANY_STATEMENTS, Meaning::MENDABLE),
+    (NEEDS_PREPARE, Meaning::MENDABLE),
+    (1698, Meaning::FINAL),
+    (1862, Meaning::FINAL),
+    (1927, Meaning::GOING_AWAY),
+    (3169, Meaning::GOING_AWAY),
+    (4031, Meaning::GOING_AWAY),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_means_what_its_row_says_and_others_nothing() {
+        assert!(MEANINGS.is_sorted_by_key(|(code, _)| code));
+        let of = |any: Meaning| -> Vec<u16> {
+            (0..=u16::MAX).filter(|code| Meaning::of(*code).is(any)).collect()
+        };
+        assert_eq!(of(Meaning::GOING_AWAY), [1047, 1053, 1927, 3169, 4031]);
+        assert_eq!(of(Meaning::FINAL), [1044, 1045, 1049, 1251, 1698, 1862]);
+        assert_eq!(of(Meaning::FULL), [1040]);
+        assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);
+        assert_eq!(of(Meaning::OF_SESSION), [1044, 1049, 1115, 1231, 1273]);
+        assert_eq!(of(Meaning::MENDABLE), [1243, 1461, 1615]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether a server serves now: what the operator wants of it, and what connecting to it came to,
+//! judged in one place.
+
+use super::{Server, Status};
+
+/// What a server is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ServerState {
+    /// It is given commands.
+    Serving,
+    /// The operator has set it to another status than `ONLINE`.
+    Set(Status),
+    /// Its weight is 0.
+    NoWeight,
+    /// It may have no connections.
+    NoConnections,
+    /// Connects failed: it is left out until then, in microseconds of the loops' clock.
+    Shunned {
+        /// That time.
+        until_us: u64,
+    },
+}
+
+impl ServerState {
+    /// Whether it is given commands.
+    #[inline]
+    pub fn is_serving(self) -> bool {
+        self == Self::Serving
+    }
+
+    /// Whether it serves, or time alone may bring it to.
+    #[inline]
+    pub fn may_serve(self) -> bool {
+        matches!(self, Self::Serving | Self::Shunned { .. })
+    }
+
+    /// The status that is shown of it.
+    pub fn shown(self) -> Status {
+        match self {
+            Self::Set(status) => status,
+            Self::Shunned { .. } => Status::Shunned,
+            Self::Serving | Self::NoWeight | Self::NoConnections => Status::Online,
+        }
+    }
+}
+
+impl Server {
+    /// What it is good for now.
+    #[inline]
+    pub fn state(&self, now_us: u64) -> ServerState {
+        if self.status != Status::Online {
+            return ServerState::Set(self.status);
+        }
+        if self.weight == 0 {
+            return ServerState::NoWeight;
+        }
+        if self.max_connections == 0 {
+            return ServerState::NoConnections;
+        }
+        match self.gauge.shunned_until_us(now_us) {
+            0 => ServerState::Serving,
+            until_us => ServerState::Shunned { until_us },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ServerRow;
+    use crate::topology::{LastFault, Topology};
+
+    #[test]
+    fn what_the_operator_wants_comes_before_what_connects_came_to() {
+        use ServerState::{NoConnections, NoWeight, Serving, Set, Shunned};
+        let shunned = Shunned { until_us: 6_000_000 };
+        let table = [
+            ("ONLINE", 1, 10, false, Serving, Status::Online),
+            ("ONLINE", 1, 10, true, shunned, Status::Shunned),
+            ("ONLINE", 0, 10, true, NoWeight, Status::Online),
+            ("ONLINE", 1, 0, true, NoConnections, Status::Online),
+            ("SHUNNED", 1, 10, false, Set(Status::Shunned), Status::Shunned),
+            ("OFFLINE_SOFT", 0, 0, true, Set(Status::OfflineSoft), Status::OfflineSoft),
+            ("OFFLINE_HARD", 1, 10, true, Set(Status::OfflineHard), Status::OfflineHard),
+        ];
+        for (status, weight, max_connections, fails, expected, shown) in table {
+            let row = ServerRow {
+                hostname: "a".to_owned(),
+                status: status.to_owned(),
+                weight,
+                max_connections,
+                ..ServerRow::default()
+            };
+            let topology = Topology::compile(&[row]).expect("valid");
+            let server = topology.servers().first().expect("one");
+            if fails {
+                server.gauge.on_fault(LastFault::Timeout, 1_000_000, 1, 5_000_000);
+            }
+            let state = server.state(1_000_000);
+            assert_eq!((state, state.shown()), (expected, shown), "{status}");
+            assert_eq!(state.is_serving(), expected == Serving, "{status}");
+            assert_eq!(state.may_serve(), matches!(expected, Serving | Shunned { .. }), "{status}");
+        }
+    }
+}
