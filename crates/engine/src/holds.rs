@@ -1,8 +1,8 @@
 //! Why a session keeps a lane after a reply, and what becomes of the lane when it lets go.
 //!
 //! A hold is a named reason; nothing keeps a lane without one. `after` decides about them when a
-//! command has ended. Where queries go while a lane is held is `session::place`; this module only
-//! names and judges.
+//! command has ended. Where queries go while a lane is held is `session::placing::destination`;
+//! this module only names and judges.
 
 use sql::{Effects, Facts, Verb};
 

@@ -1,7 +1,7 @@
 //! Accounts: who may log in, with what, and where their queries go when no rule decides.
 //!
 //! Rows become typed accounts here, with every fault named. How a password is checked on the wire
-//! is `wire::auth`; when, is `session::login`.
+//! is `wire::auth`; when, is `session::arriving::login`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 //! hostgroup, as an account sees them, and what each of them does.
 //!
 //! Pure. It decides what a text reaches, and when there is something to be read; how it is read is
-//! `session::survey`. It knows no sessions, and schemas only as far as privileges are about them: a
-//! name is everything that has it, in whatever schema.
+//! `session::maintenance::code_reading`. It knows no sessions, and schemas only as far as
+//! privileges are about them: a name is everything that has it, in whatever schema.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hasher;

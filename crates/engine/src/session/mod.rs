@@ -1,27 +1,16 @@
 //! A session: one client's stay, from accept to close.
 //!
-//! A session is in one `Phase`, and a phase is a place where it waits. The files beside this one
-//! each hold one thing that happens to it:
+//! A session is in one `Phase`, and a phase is a place where it waits. The folders follow the way
+//! of its bytes:
 //!
-//! - coming and going: `login` with `judge` (passwords), `schema` and `defaults` (what servers
-//!   begin with), `ending`, `clear` (before a session begins anew), `abandon` (after a panic),
-//!   `kill` with `kill_text`, `deadline`, and `parting` for clients that send nothing more;
-//! - a command: `command`, `long` (more than is kept), `query`, `stmt` with `prepare` and `execute`
-//!   (prepared statements), `replication` (binary logs), `infile`, `delay`, `local` (answers of the
-//!   proxy's own) with `internal` (what it knows of the session, for tests and tools);
-//! - its lane: `place` (which hostgroup, or the lane it is tied to), `checkout`, `redial` (a dial
-//!   failed), `turns` (who gets a lane that is free, or room on one), `run` (putting a command on
-//!   it), `share` (among those of others) with `stall` (an answer does not come), `lost`, `relay`
-//!   (one that is the session's own wire);
-//! - what comes back and what it leaves: `reply`, `settle` (what its end means), `last` (for those
-//!   that ask later), `track` (what servers tell of their sessions), `ties` (reasons to keep a lane
-//!   that end), `recall` (what reads leave on shared lanes), `diagnostics` (lanes that nothing else
-//!   keeps, and somebody waits for);
-//! - lanes that no session has: `tend`, `give` for those that other workers get, and `survey`,
-//!   which reads what stored code there is and says what of it a statement reaches;
-//! - the rest: `adopt` (the configuration changes), `asked` (a query from its route to the
-//!   statistics), `tell` (what a worker tells of itself), `mirror` (copies of queries, in sessions
-//!   without a client).
+//! 1. `arriving`: from the greeting to the end of a login;
+//! 2. `command`: bytes become a command, and it is known what that does;
+//! 3. `prepared`: the same for statements that a client has prepared;
+//! 4. `placing`: the command gets a lane, or waits for one;
+//! 5. `running`: it is sent, alone or among those of others;
+//! 6. `replying`: its reply goes to the client, and what it left is kept in mind;
+//! 7. `leaving`: it ends otherwise, or the session does, or the server is gone;
+//! 8. `maintenance`: timers, lanes that nobody has, and what is told of all this.
 
 use std::sync::Arc;
 
@@ -42,64 +31,26 @@ use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::users::Account;
 
-mod abandon;
-mod adopt;
-mod asked;
-mod checkout;
-mod clear;
+mod arriving;
 mod command;
-mod deadline;
-mod defaults;
-mod delay;
-mod diagnostics;
-mod ending;
-mod execute;
-mod give;
-mod infile;
-mod internal;
-mod judge;
-mod kill;
-mod kill_text;
-mod last;
-mod local;
-mod login;
-mod long;
-mod lost;
-mod mirror;
-mod parting;
-mod place;
-mod prepare;
-mod presumed;
-mod query;
-mod recall;
-mod redial;
-mod relay;
-mod replication;
-mod reply;
-mod run;
-mod schema;
-mod settle;
-mod share;
-mod stall;
-mod stmt;
-mod survey;
-mod tell;
-mod tend;
-mod ties;
-mod track;
-mod turns;
+mod leaving;
+mod maintenance;
+mod placing;
+mod prepared;
+mod replying;
+mod running;
 
-pub use defaults::Defaults;
-pub(crate) use diagnostics::Warned;
-pub use give::Parcel;
-pub(crate) use judge::Unjudged;
-pub(crate) use kill_text::Killing;
-pub(crate) use last::LastResults;
-pub(crate) use login::Login;
-pub(crate) use mirror::Mirrors;
-pub(crate) use stmt::Handles;
-pub(crate) use survey::Surveys;
-pub(crate) use tell::share;
+pub(crate) use arriving::login::Login;
+pub(crate) use arriving::passwords::Unjudged;
+pub(crate) use command::kill_statement::Killing;
+pub(crate) use command::mirror::Mirrors;
+pub(crate) use maintenance::code_reading::Surveys;
+pub use maintenance::defaults::Defaults;
+pub(crate) use maintenance::process_list::share;
+pub use placing::donation::Parcel;
+pub(crate) use prepared::handles::Handles;
+pub(crate) use replying::diagnostics::Warned;
+pub(crate) use replying::last_results::LastResults;
 
 /// What a command is, as far as its way through the proxy depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +107,7 @@ pub(crate) struct Job {
     /// It asked for a connection of its own.
     pub fresh: bool,
     /// Whether it may run among other sessions' commands.
-    pub sharing: share::Sharing,
+    pub sharing: running::shared::Sharing,
 }
 
 /// A mend may be in vain where somebody else's reply about the statement was not waited for.
@@ -184,7 +135,7 @@ impl Job {
             multiplex: route.multiplex,
             depth: route.pipeline_depth,
             fresh: route.create_new_connection,
-            sharing: share::Sharing::Never,
+            sharing: running::shared::Sharing::Never,
         }
     }
 
@@ -231,7 +182,7 @@ pub(crate) enum Stage {
     /// The command is with the server.
     Sent,
     /// The server asked for a file; the client is sending it.
-    Infile(infile::InfileScan),
+    Infile(command::local_file::InfileScan),
 }
 
 /// A command on a lane.
@@ -244,7 +195,7 @@ pub(crate) struct Running {
     pub delivered: bool,
     pub started_us: u64,
     /// It is being ended before its time.
-    pub killed: Option<kill::Killed>,
+    pub killed: Option<running::kill::Killed>,
     /// The sequence number of the last packet of the file that the client has sent.
     pub file_seq: Option<u8>,
     /// The lane is shared: the session has a command on it and nothing else.
@@ -283,7 +234,7 @@ pub(crate) enum Phase {
     /// For what it left on lanes to be cleared away; then a login goes on, or a reset is answered.
     Clearing(Option<Box<Login>>),
     /// For its time: a rule makes it wait.
-    Delayed(delay::Delayed),
+    Delayed(command::delay::Delayed),
     /// For a lane.
     Waiting(Waiting),
     /// For a server.
@@ -298,7 +249,7 @@ pub(crate) enum Phase {
     /// an answer.
     Skipping { span: Span, then: Then },
     /// For the end of a file whose server is gone; the error follows it.
-    Discarding { scan: infile::InfileScan, error: SqlError },
+    Discarding { scan: command::local_file::InfileScan, error: SqlError },
     /// For what was sent to be taken by the client.
     Closing,
 }
@@ -348,7 +299,7 @@ pub(crate) struct Serving {
     /// Its bytes, kept until its reply begins.
     pub kept: Vec<u8>,
     /// What the statistics will be told about it.
-    pub asked: asked::Asked,
+    pub asked: replying::query_end::Asked,
     /// Flag that the rules begin with at the next query, as an earlier one left it.
     pub next_flag: u32,
 }
@@ -387,10 +338,10 @@ pub struct Session {
     pub(crate) first: LinkState,
     pub(crate) held: Vec<Held>,
     /// What it held and left to be cleared away.
-    pub(crate) clearing: clear::Clearing,
+    pub(crate) clearing: leaving::clear::Clearing,
     pub(crate) stmts: Option<Box<Handles>>,
     /// What it made on the lane that it is tied to.
-    pub(crate) ties: Option<Box<ties::Ties>>,
+    pub(crate) ties: Option<Box<replying::ties::Ties>>,
     pub(crate) last: LastResults,
     /// A `COMMIT` or `ROLLBACK` does something without a transaction, too.
     pub(crate) completes: bool,
@@ -400,15 +351,15 @@ pub struct Session {
     /// Stored code is being read on that lane, which it keeps.
     pub(crate) read_on: Option<LaneId>,
     /// What its command reaches, of which some was not read; where its effects say so.
-    pub(crate) unread: Option<presumed::Unread>,
+    pub(crate) unread: Option<maintenance::presumed::Unread>,
     /// What it called that nobody had read.
-    pub(crate) calls: Vec<presumed::Calls>,
+    pub(crate) calls: Vec<maintenance::presumed::Calls>,
     /// It has set whether it is told of any change, and is told what the server tells.
     pub(crate) told_any_change: bool,
     pub(crate) input: Input,
-    pub(crate) timing: deadline::Timing,
-    pub(crate) auth: login::Auth,
-    pub(crate) relay: relay::Tries,
+    pub(crate) timing: maintenance::deadline::Timing,
+    pub(crate) auth: arriving::login::Auth,
+    pub(crate) relay: running::relay::Tries,
     /// What is known of stored code, where it has sent statements to.
     pub(crate) catalogs: Vec<(HostgroupId, CatalogId)>,
 }
@@ -426,7 +377,7 @@ impl Session {
             want: blank.clone(),
             first: blank,
             held: Vec::new(),
-            clearing: clear::Clearing::default(),
+            clearing: leaving::clear::Clearing::default(),
             stmts: None,
             ties: None,
             last: LastResults::default(),
@@ -438,9 +389,9 @@ impl Session {
             calls: Vec::new(),
             told_any_change: false,
             input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
-            timing: deadline::Timing::new(now_us),
-            auth: login::Auth { scramble, end_seq: 0, told: Status::AUTOCOMMIT },
-            relay: relay::Tries::default(),
+            timing: maintenance::deadline::Timing::new(now_us),
+            auth: arriving::login::Auth { scramble, end_seq: 0, told: Status::AUTOCOMMIT },
+            relay: running::relay::Tries::default(),
             catalogs: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 //! backend connection ([`OnLane`]), and the packets that have to be changed on their way.
 //!
 //! No lane belongs to a session for its statements' sake: an execution is prepared where it goes,
-//! unless it is prepared there already. Who has which client ids is `session::stmt`.
+//! unless it is prepared there already. Who has which client ids is `session::prepared::handles`.
 
 mod answer;
 mod lane;

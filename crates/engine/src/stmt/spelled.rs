@@ -1,7 +1,7 @@
 //! An execution written out as the text that does the same.
 //!
 //! Decides which values have a literal that means the same. Whether the text may stand for the
-//! execution in its session is known to `session::execute`.
+//! execution in its session is known to `session::prepared::execute`.
 
 use wire::command::Command;
 use wire::execute::{ParamType, Params, cursor};

@@ -1,0 +1,352 @@
+//! A client logs in: greeting, handshake response, authentication, and `COM_CHANGE_USER` later.
+//!
+//! What passwords look like on the wire is `wire::auth`; which accounts there are is `users`;
+//! whether a password is right, and when that is looked at, is `passwords`.
+
+use std::sync::Arc;
+
+use wire::auth::Plugin;
+use wire::connect::{AuthMore, ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{PublicKeyRequest, SslRequest};
+use wire::frame::Packet;
+use wire::reply::{ErrPacket, write_auth_more};
+use wire::{Caps, Malformed, Status, frame};
+
+use crate::error::{self, SqlError};
+use crate::ids::SessionId;
+use crate::link::{Charset, LinkState, Settings};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::{LastResults, Phase, Session};
+use crate::users::Account;
+
+/// What is being waited for in the middle of an authentication.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expect {
+    /// The response of the plugin that was switched to.
+    Response,
+    /// Full authentication: the request for the key, or clear text on a Unix socket.
+    Password,
+    /// The password, encrypted with the key.
+    Encrypted,
+}
+
+/// The last authentication of a session.
+pub(crate) struct Auth {
+    /// The challenge, for as long as the connection lasts: libmariadb answers a change of user by
+    /// the greeting's, whatever the switch says. Servers repeat it too.
+    pub scramble: [u8; 20],
+    /// Sequence number of the packet that ends the login.
+    pub end_seq: u8,
+    /// Status flags that the login ends with.
+    pub told: Status,
+}
+
+/// An authentication under way.
+pub(crate) struct Login {
+    pub(crate) scramble: [u8; 20],
+    pub(crate) user: Box<[u8]>,
+    pub(crate) account: Option<Arc<Account>>,
+    first: LinkState,
+    /// The client itself named the schema, so that its absence is an error.
+    schema_named: bool,
+    pub(crate) with_password: bool,
+    pub(crate) plugin: Plugin,
+    pub(crate) expect: Expect,
+    pub(crate) seq: u8,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let user = String::from_utf8_lossy(&self.user);
+        write!(f, "Login({user}, {:?}, {:?})", self.plugin, self.expect)
+    }
+}
+
+impl Proxy {
+    /// Sends the greeting.
+    pub(crate) fn greet(&mut self, id: SessionId, scramble: [u8; 20]) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let vars = &self.snapshot.vars;
+        let configured = Some(vars.server_version.as_bytes()).filter(|version| !version.is_empty());
+        let greeting = Greeting {
+            server_version: configured.unwrap_or(&self.offer.server_version),
+            connection_id: session.client.connection.0,
+            scramble,
+            caps: self.offered(),
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
+            status: self.greeted_status(),
+            plugin: vars.default_authentication_plugin.as_bytes(),
+        };
+        let at_us = self.now_us + vars.connect_timeout_client_ms * 1000;
+        let end = End::Client(id);
+        self.orders.send(end, |out| {
+            frame::write_with(out, &mut 0, |payload| greeting.encode(payload));
+        });
+        self.wake(id, at_us);
+    }
+
+    /// What clients may ask for.
+    fn offered(&self) -> Caps {
+        match self.snapshot.vars.enable_load_data_local_infile {
+            true => self.offer.caps,
+            false => self.offer.caps.without(Caps::LOCAL_FILES),
+        }
+    }
+
+    /// The process is full: an error in place of the greeting, as MySQL does.
+    pub(crate) fn turn_away(&mut self, id: SessionId) {
+        self.stats.denied_max_connections += 1;
+        let error = error::too_many_connections();
+        self.report_refusal(id, &error);
+        self.stats.errors_generated += 1;
+        // no capability is agreed on yet, so the packet has no SQLSTATE
+        self.orders.send(End::Client(id), |out| {
+            frame::write_with(out, &mut 0, |payload| {
+                payload.push(ErrPacket::MARKER);
+                payload.extend_from_slice(&error.code.to_le_bytes());
+                payload.extend_from_slice(error.message.as_bytes());
+            });
+        });
+        self.close_session(id, None);
+    }
+
+    fn report_refusal(&mut self, id: SessionId, error: &SqlError) {
+        if let Some(session) = self.sessions.get(id) {
+            let (connection, client) = (session.client.connection, session.client.addr.to_string());
+            let error = error.clone();
+            self.report_client(LogEvent::LoginRefused { connection, client, error });
+        }
+    }
+
+    /// What whoever reaches the port can have written into the log.
+    pub(crate) fn report_client(&mut self, event: LogEvent) {
+        if self.client_lines.admits(self.now_us) {
+            self.orders.report(event);
+        }
+    }
+
+    /// Says how much was not told one by one.
+    pub(crate) fn report_untold(&mut self) {
+        if let Some(untold) = self.client_lines.take_untold(self.now_us) {
+            self.orders.report(LogEvent::Untold { clients: untold });
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, id: SessionId, seq: u8, error: SqlError) {
+        self.report_refusal(id, &error);
+        self.send_error(id, seq, &error);
+        self.close_session(id, None);
+    }
+
+    /// The handshake response.
+    pub(crate) fn on_handshake(&mut self, id: SessionId, packet: &Packet<'_>, scramble: [u8; 20]) {
+        let seq = packet.seq.wrapping_add(1);
+        if SslRequest::parse(packet.payload).is_some() {
+            let why = "TLS was asked for but not offered";
+            return self.refuse(id, seq, error::bad_handshake(why));
+        }
+        let response = match HandshakeResponse::parse(packet.payload) {
+            Ok(response) => response,
+            Err(malformed) => return self.bad_handshake(id, seq, malformed),
+        };
+        let caps = response.caps.intersect(self.offered());
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.caps = caps;
+        session.class = caps.intersect(crate::backend::CLASS);
+        let account = self.snapshot.users.find(response.user).cloned();
+        let named = response.schema.filter(|schema| !schema.is_empty());
+        let charset = match self.offer.collations.of_client(u16::from(response.collation)) {
+            Ok(charset) => charset,
+            Err(name) => return self.refuse(id, seq, error::charset_refused(name)),
+        };
+        let first = self.first_state(account.as_deref(), named, charset);
+        let plugin = match response.plugin {
+            Some(name) if caps.contains(Caps::PLUGIN_AUTH) => Plugin::from_name(name),
+            _ => Plugin::NativePassword,
+        };
+        let login = Login {
+            scramble,
+            user: response.user.into(),
+            account,
+            first,
+            schema_named: named.is_some(),
+            with_password: says_something(response.auth_response),
+            plugin,
+            expect: Expect::Response,
+            seq,
+        };
+        let auth = response.auth_response.to_vec();
+        self.judge(id, Box::new(login), &auth);
+    }
+
+    /// The state a session of this account begins with.
+    fn first_state(
+        &self,
+        account: Option<&Account>,
+        schema: Option<&[u8]>,
+        charset: Charset,
+    ) -> LinkState {
+        let default = account.and_then(|account| account.default_schema.as_deref());
+        let fallback = Some(self.snapshot.vars.default_schema.as_str()).filter(|s| !s.is_empty());
+        let schema = schema.or(default.or(fallback).map(str::as_bytes)).map(Into::into);
+        let isolation = account.and_then(|account| account.isolation);
+        let settings = isolation.and_then(|level| Settings::with_isolation(None, level));
+        LinkState { settings, ..LinkState::new(schema, charset) }
+    }
+
+    fn bad_handshake(&mut self, id: SessionId, seq: u8, malformed: Malformed) {
+        self.client_fault(id, &malformed.to_string());
+        self.note_login(id, true);
+        self.refuse(id, seq, error::bad_handshake(&malformed.to_string()));
+    }
+
+    /// `COM_CHANGE_USER`: everything begins anew on the same socket.
+    pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8]) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let request = match ChangeUser::parse(payload, session.caps) {
+            Ok(request) => request,
+            Err(malformed) => return self.bad_handshake(id, 1, malformed),
+        };
+        let own = session.first.charset;
+        let asked = request.collation.map(|asked| self.offer.collations.of_client(asked));
+        let charset = match asked.unwrap_or(Ok(own)) {
+            Ok(charset) => charset,
+            Err(name) => return self.refuse(id, 1, error::charset_refused(name)),
+        };
+        let account = self.snapshot.users.find(request.user).cloned();
+        let named = Some(request.schema).filter(|schema| !schema.is_empty());
+        let login = Login {
+            scramble: session.auth.scramble,
+            user: request.user.into(),
+            first: self.first_state(account.as_deref(), named, charset),
+            account,
+            schema_named: named.is_some(),
+            with_password: says_something(request.auth_response),
+            plugin: Plugin::Other,
+            expect: Expect::Response,
+            seq: 1,
+        };
+        self.clear_all(id, false);
+        self.leave_account(id);
+        let now_us = self.now_us;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.timing.idle_since_us = now_us;
+            session.last = LastResults::default();
+        }
+        self.wake(id, now_us + self.snapshot.vars.connect_timeout_client_ms * 1000);
+        self.judge(id, Box::new(login), b"");
+    }
+
+    /// A packet in the middle of an authentication.
+    pub(crate) fn on_login_packet(&mut self, id: SessionId, packet: &Packet<'_>) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        let local = session.client.local;
+        login.seq = packet.seq.wrapping_add(1);
+        login.with_password |= says_something(packet.payload);
+        match login.expect {
+            Expect::Response => self.judge(id, login, packet.payload),
+            Expect::Password if PublicKeyRequest::is(packet.payload) => {
+                let pem = self.offer.key.public_pem();
+                let seq = &mut login.seq;
+                self.orders.send(End::Client(id), |out| write_auth_more(out, seq, pem));
+                login.expect = Expect::Encrypted;
+                self.await_login(id, login);
+            }
+            Expect::Password if local => {
+                let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
+                self.judge_clear(id, login, clear);
+            }
+            Expect::Encrypted => self.judge_encrypted(id, login, packet.payload),
+            Expect::Password => self.deny(id, &login),
+        }
+    }
+
+    pub(crate) fn await_login(&mut self, id: SessionId, login: Box<Login>) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Login(login);
+        }
+    }
+
+    /// Whether so many logins from an address failed in a row that no further one is tried.
+    pub(crate) fn has_failed_often(&self, times: u32) -> bool {
+        let vars = &self.snapshot.vars;
+        let times_max = vars.client_host_error_counts;
+        vars.client_host_cache_size > 0 && times_max > 0 && times >= times_max
+    }
+
+    /// Has it remembered by its address how a client's login ended.
+    pub(crate) fn note_login(&mut self, id: SessionId, failed: bool) {
+        let vars = &self.snapshot.vars;
+        let addresses_max = vars.client_host_cache_size;
+        let failures_max = vars.client_host_error_counts;
+        if addresses_max > 0
+            && let Some(session) = self.sessions.get(id).filter(|session| !session.client.local)
+        {
+            let client = session.client.addr.clone();
+            let order = Order::LoginEnded { client, failed, addresses_max, failures_max };
+            self.orders.push(order);
+        }
+    }
+
+    pub(crate) fn accept_login(&mut self, id: SessionId, login: Box<Login>) {
+        if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
+            return self.keep_login(id, login);
+        }
+        let Some(account) = login.account.clone() else { return self.deny(id, &login) };
+        if let Err(current) = account.admit() {
+            self.stats.denied_max_user_connections += 1;
+            let error = error::too_many_user_connections(&account.name, current);
+            return self.refuse(id, login.seq, error);
+        }
+        // whoever is counted is known to be, from here on
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.account = Some(account.clone());
+        }
+        let mut seq = login.seq;
+        let fast = login.plugin == Plugin::CachingSha2 && login.expect == Expect::Response;
+        if fast && !account.credential.is_empty() {
+            let end = End::Client(id);
+            self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
+        }
+        self.note_login(id, false);
+        // the configuration may have changed since the login began
+        let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.want = login.first.clone();
+        session.first = login.first.clone();
+        session.account = Some(account.clone());
+        session.catalogs.clear();
+        session.phase = Phase::Idle;
+        session.timing.idle_since_us = self.now_us;
+        if account.fast_forward {
+            return self.begin_relay(id, seq);
+        }
+        let unseen = session.want.schema.as_ref().filter(|schema| {
+            login.schema_named && !self.schemas_seen.iter().any(|seen| seen == *schema)
+        });
+        match unseen.cloned() {
+            Some(schema) => self.check_schema(id, Some(&schema), seq),
+            None if self.begin_by_default(id) || !self.has_to_meet(account.default_hostgroup) => {
+                self.send_ok(id, seq, b"");
+            }
+            None => self.check_schema(id, None, seq),
+        }
+    }
+
+    /// The OK that ends a login; the session is idle from here on. The deadline of the login is
+    /// still to come, and turns into that of an idle session then.
+    pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
+        self.begin_by_default(id);
+        self.send_ok(id, seq, b"");
+    }
+}
+
+/// Whether a response is one of a client with a password: some send a lone zero for none.
+fn says_something(response: &[u8]) -> bool {
+    response.iter().any(|byte| *byte != 0)
+}

@@ -1,0 +1,9 @@
+//! A client that arrives, up to its first command.
+//!
+//! - `login`: greeting, handshake response, authentication, and `COM_CHANGE_USER` later;
+//! - `passwords`: whether a password is right, and when that is looked at;
+//! - `schema`: what a server is asked at a login.
+
+pub(crate) mod login;
+pub(crate) mod passwords;
+pub(crate) mod schema;

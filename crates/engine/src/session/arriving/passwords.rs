@@ -1,0 +1,287 @@
+//! Whether what a client shows proves its account's password, and when that is looked at: after so
+//! many wrong passwords a further one waits, right or not.
+//!
+//! A name that does not exist is asked for the same things as one that does, and takes as long.
+
+use std::borrow::Cow;
+
+use wire::auth::{PASSWORD_BYTES_MAX, Plugin, native, sha2};
+use wire::connect::{AuthMore, AuthSwitch};
+use wire::reply::{write_auth_more, write_auth_switch};
+
+use crate::error;
+use crate::guesses::{Guesser, Limits};
+use crate::ids::SessionId;
+use crate::orders::End;
+use crate::proxy::Proxy;
+use crate::session::Phase;
+use crate::session::arriving::login::{Expect, Login};
+use crate::users::{Account, Credential, Form, Learned};
+
+/// What a client has shown and nobody has looked at.
+#[derive(Debug)]
+pub(crate) struct Unjudged {
+    login: Box<Login>,
+    shown: Shown<'static>,
+}
+
+enum Shown<'a> {
+    /// The response to a challenge.
+    Response(Cow<'a, [u8]>),
+    /// The password itself.
+    Password(Cow<'a, [u8]>),
+    /// The password itself, under the key of the process.
+    Encrypted(Cow<'a, [u8]>),
+}
+
+impl Shown<'_> {
+    fn into_owned(self) -> Shown<'static> {
+        match self {
+            Self::Response(bytes) => Shown::Response(bytes.into_owned().into()),
+            Self::Password(bytes) => Shown::Password(bytes.into_owned().into()),
+            Self::Encrypted(bytes) => Shown::Encrypted(bytes.into_owned().into()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Response(_) => "a response",
+            Self::Password(_) | Self::Encrypted(_) => "a password",
+        })
+    }
+}
+
+/// What something that was shown is worth.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    Right,
+    Wrong,
+    /// The password itself has to be shown, whether this was compared with a known one or not.
+    Unknown,
+}
+
+impl Proxy {
+    /// A response to the challenge, by the plugin that the client goes by.
+    pub(crate) fn judge(&mut self, id: SessionId, login: Box<Login>, response: &[u8]) {
+        let form = self.form_of(&login);
+        let plugin =
+            if form == Form::CachingSha2 { Plugin::CachingSha2 } else { Plugin::NativePassword };
+        match login.plugin {
+            Plugin::CachingSha2 => {}
+            Plugin::NativePassword if plugin == Plugin::NativePassword => {}
+            _ => return self.switch(id, login, plugin),
+        }
+        self.judge_first(id, login, Shown::Response(response.into()));
+    }
+
+    /// The password itself.
+    pub(crate) fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: &[u8]) {
+        self.judge_first(id, login, Shown::Password(clear.into()));
+    }
+
+    /// The password itself, encrypted.
+    pub(crate) fn judge_encrypted(&mut self, id: SessionId, login: Box<Login>, bytes: &[u8]) {
+        self.judge_first(id, login, Shown::Encrypted(bytes.into()));
+    }
+
+    fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+        self.try_proof(id, login, shown);
+        let session = self.sessions.get(id);
+        let is_held_up = session.is_some_and(|s| matches!(s.phase, Phase::Unjudged(_)));
+        self.stats.logins_held_up += u64::from(is_held_up);
+    }
+
+    /// The form of the password that a client has to prove.
+    fn form_of(&self, login: &Login) -> Form {
+        match &login.account {
+            Some(account) => account.credential.form(),
+            None => {
+                let number = self.offer.guesses.number_of(&login.user);
+                self.snapshot.users.form_of_nobody(number)
+            }
+        }
+    }
+
+    fn switch(&mut self, id: SessionId, mut login: Box<Login>, plugin: Plugin) {
+        login.plugin = plugin;
+        let data = &login.scramble;
+        let switch = AuthSwitch { plugin: plugin.name().as_bytes(), data };
+        let seq = &mut login.seq;
+        self.orders.send(End::Client(id), |out| write_auth_switch(out, seq, &switch));
+        self.await_login(id, login);
+    }
+
+    /// Looks at what was shown, or lets it wait for its turn.
+    fn try_proof(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+        let Some([by_name, by_address]) = self.guessers(id, &login) else { return };
+        // whoever shows the password itself has taken a place for the name before
+        let (who, limits) = match &shown {
+            Shown::Response(_) => by_name,
+            Shown::Password(_) | Shown::Encrypted(_) => by_address,
+        };
+        match self.offer.guesses.begin(who, self.now_us, limits) {
+            Ok(()) => self.weigh(id, login, &shown, [by_name, by_address]),
+            Err(wait_us) => {
+                // not for all who wait at the same moment
+                let jitter_us = self.pool.random() % limits.each_us.max(1);
+                let at_us = self.now_us.saturating_add(wait_us).saturating_add(jitter_us);
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.phase = Phase::Unjudged(Unjudged { login, shown: shown.into_owned() });
+                }
+                self.wake(id, at_us);
+            }
+        }
+    }
+
+    /// The time has come to look again at what waits; beyond `due_us` it is not looked at any more.
+    pub(crate) fn judge_again(&mut self, id: SessionId, due_us: u64) {
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        match std::mem::replace(&mut session.phase, Phase::Idle) {
+            Phase::Unjudged(Unjudged { login, shown }) if now_us < due_us => {
+                self.try_proof(id, login, shown);
+            }
+            Phase::Unjudged(unjudged) => {
+                self.note_login(id, true);
+                self.refuse(id, unjudged.login.seq, error::too_many_wrong_passwords());
+            }
+            other => session.phase = other,
+        }
+    }
+
+    /// Who guesses, by the name and by the address alone.
+    fn guessers(&self, id: SessionId, login: &Login) -> Option<[(Guesser, Limits); 2]> {
+        let session = self.sessions.get(id)?;
+        let vars = &self.snapshot.vars;
+        let limits = Limits {
+            at_once: vars.failed_connections_threshold,
+            each_us: vars.failed_connection_delay_ms * 1000,
+        };
+        let (guesses, address) = (&self.offer.guesses, &session.client.addr);
+        let by_address = (guesses.address(address), limits.of_address());
+        Some([(guesses.guesser(address, &login.user), limits), by_address])
+    }
+
+    fn weigh(
+        &mut self,
+        id: SessionId,
+        login: Box<Login>,
+        shown: &Shown<'_>,
+        [by_name, by_address]: [(Guesser, Limits); 2],
+    ) {
+        let form = self.form_of(&login);
+        let (worth, by_address) = match shown {
+            Shown::Response(response) => (worth_of_response(&login, form, response), None),
+            Shown::Password(clear) => (worth_of_clear(&login, form, clear), Some(by_address)),
+            Shown::Encrypted(bytes) => {
+                let clear = self.offer.key.decrypt(bytes, &login.scramble).unwrap_or_default();
+                (worth_of_clear(&login, form, &clear), Some(by_address))
+            }
+        };
+        match worth {
+            Worth::Right => {
+                for (who, limits) in [by_name].into_iter().chain(by_address) {
+                    self.offer.guesses.give_back(who, limits);
+                }
+                self.accept_login(id, login);
+            }
+            Worth::Wrong => self.deny(id, &login),
+            Worth::Unknown => self.ask_for_password(id, login),
+        }
+    }
+
+    /// The place of the try stays taken: given back where nothing is known to compare with, it
+    /// would tell names that have logged in from those that have not or do not exist.
+    fn ask_for_password(&mut self, id: SessionId, mut login: Box<Login>) {
+        let seq = &mut login.seq;
+        let end = End::Client(id);
+        self.orders.send(end, |out| write_auth_more(out, seq, &[AuthMore::FULL_AUTH]));
+        login.expect = Expect::Password;
+        self.await_login(id, login);
+    }
+
+    pub(crate) fn deny(&mut self, id: SessionId, login: &Login) {
+        self.stats.denied_password += 1;
+        self.note_login(id, true);
+        let Some(session) = self.sessions.get(id) else { return };
+        let error = error::access_denied(&login.user, &session.client.addr, login.with_password);
+        self.refuse(id, login.seq, error);
+    }
+}
+
+/// What a response is worth. Whoever names an account that is not there is told what the wrong
+/// password of one that is would be.
+fn worth_of_response(login: &Login, form: Form, response: &[u8]) -> Worth {
+    let account = login.account.as_deref();
+    if form == Form::Empty {
+        // caching_sha2 clients send a lone zero byte for an empty password
+        let is_empty = response.iter().all(|byte| *byte == 0);
+        return if is_empty { Worth::Right } else { Worth::Wrong };
+    }
+    if login.plugin == Plugin::NativePassword {
+        let is_right = account.is_some_and(|account| proves_native(account, login, response));
+        return if is_right { Worth::Right } else { Worth::Wrong };
+    }
+    if response.len() <= 1 {
+        return Worth::Wrong;
+    }
+    let clear = account.and_then(clear_of);
+    match clear {
+        Some(clear) if sha2::verify_fast(response, &login.scramble, clear) => Worth::Right,
+        _ if form == Form::Clear => Worth::Wrong,
+        // MySQL does the same: what is known may be out of date
+        _ => Worth::Unknown,
+    }
+}
+
+/// Whether a response is the answer of `mysql_native_password`; if so, what it teaches is kept.
+fn proves_native(account: &Account, login: &Login, response: &[u8]) -> bool {
+    let double_sha1 = match &account.credential {
+        Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
+        Credential::Empty | Credential::CachingSha2(_) => return false,
+    };
+    let Some(sha1) = native::verify(response, &login.scramble, double_sha1) else { return false };
+    if clear_of(account).is_none() {
+        let _ = account.learned.set(Learned::Sha1(sha1));
+    }
+    true
+}
+
+/// What a password is worth that was shown as it is.
+fn worth_of_clear(login: &Login, form: Form, clear: &[u8]) -> Worth {
+    if clear.len() > PASSWORD_BYTES_MAX {
+        return Worth::Wrong;
+    }
+    let Some(account) = &login.account else {
+        if form == Form::CachingSha2 {
+            // takes the time that it takes where there is an account
+            sha2::verify_stored(clear, NOBODYS);
+        }
+        return Worth::Wrong;
+    };
+    let is_right = match &account.credential {
+        Credential::Empty => clear.is_empty(),
+        Credential::Clear { password, .. } => **password == *clear,
+        Credential::Native(double) => native::double_sha1(clear) == *double,
+        Credential::CachingSha2(stored) => sha2::verify_stored(clear, stored),
+    };
+    if is_right {
+        let _ = account.learned.set(Learned::Clear(clear.into()));
+    }
+    if is_right { Worth::Right } else { Worth::Wrong }
+}
+
+/// The password of an account, where it is known.
+fn clear_of(account: &Account) -> Option<&[u8]> {
+    match (&account.credential, account.learned.get()) {
+        (Credential::Clear { password, .. }, _) => Some(password),
+        (_, Some(Learned::Clear(password))) => Some(password),
+        _ => None,
+    }
+}
+
+/// A hash like those that are stored, of no password.
+const NOBODYS: &[u8; 70] =
+    b"$A$005$nobody has this saltnobody has this hash, whatever it shows....";

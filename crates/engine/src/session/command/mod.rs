@@ -1,0 +1,19 @@
+//! A client's command, up to where it is sent.
+//!
+//! - `dispatch`: bytes become commands, and each command its file;
+//! - `long_text`: commands of which more comes than is kept;
+//! - `query`: texts, and other commands that are no statements;
+//! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
+//! - `binlog`, `local_file`: replicas, and files of clients;
+//! - `delay`, `mirror`: what rules make of a query beside its route.
+
+pub(crate) mod binlog;
+pub(crate) mod delay;
+pub(crate) mod dispatch;
+pub(crate) mod internal_session;
+pub(crate) mod kill_statement;
+pub(crate) mod local_file;
+pub(crate) mod long_text;
+pub(crate) mod mirror;
+pub(crate) mod own_answers;
+pub(crate) mod query;

@@ -1,0 +1,600 @@
+//! Reading what stored code there is, on lanes that no session has, and asking what of it a
+//! statement reaches.
+//!
+//! What is known is `catalog`'s; when a lane is free for a reading, and when a statement has to be
+//! judged anew, is decided here.
+
+use sql::{Effects, Facts, Modes, Reach};
+use wire::result::Event;
+use wire::{Caps, Status};
+
+use crate::catalog::{
+    Asked, CatalogId, Catalogs, Finished, InsertId, Known, Naming, PARTS, Part, Reached, Reading,
+    Redefined, Untold,
+};
+use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::lane::{Lane, Lease, Upkeep};
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::maintenance::presumed::Unread;
+use crate::session::maintenance::upkeep::is_in_use;
+use crate::session::replying::ties;
+use crate::session::{Job, Session};
+use crate::topology::{LastFault, ServerRef};
+
+/// What a worker knows of stored code, and how it is being read.
+#[derive(Default)]
+pub(crate) struct Surveys {
+    catalogs: Catalogs,
+    running: Vec<Survey>,
+    waiting: Vec<Waiting>,
+}
+
+/// A reading that is due and found no lane.
+struct Waiting {
+    catalog: CatalogId,
+    since_us: u64,
+    /// The lane that was dialed for it last.
+    dialed: Option<LaneId>,
+    dials: u32,
+    /// When another one may be dialed.
+    dial_at_us: u64,
+}
+
+/// A reading under way.
+struct Survey {
+    catalog: CatalogId,
+    lane: LaneId,
+    reading: Reading,
+    /// Definitions that had been seen to change when it began.
+    definitions: u64,
+    began_us: u64,
+}
+
+/// What may change what a statement's result looks like.
+const CHANGES_RESULTS: Effects =
+    Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR).union(Effects::CALLS_PROCEDURE);
+
+/// What [`Proxy::follow_definitions`] is about.
+pub(crate) const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
+
+/// What makes a statement define what its text does not name.
+const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
+    .union(Effects::UNCLEAR)
+    .union(Effects::CALLS_PROCEDURE)
+    .union(Effects::TEXT_EXECUTE);
+
+/// Time for a reading, in microseconds.
+const LIMIT_US: u64 = 30_000_000;
+
+/// Readings of one worker at a time.
+const RUNNING_MAX: usize = 2;
+
+/// How long a reading waits for a lane that nobody wants, in microseconds: the first one of its
+/// catalog, without which nothing is known, and any other.
+const PATIENCE_US: (u64, u64) = (100_000, 1_000_000);
+
+/// The pause between two dials for a reading, in microseconds, and how often it is doubled.
+const DIAL_PAUSE: (u64, u32) = (1_000_000, 6);
+
+/// The pause between two looks for a server that takes one more, in microseconds.
+const LOOK_PAUSE_US: u64 = 10_000;
+
+impl Proxy {
+    /// What the stored code does that a text may reach which was routed last, and whose facts were
+    /// asked.
+    pub(crate) fn reach_of_routed(
+        &mut self,
+        id: SessionId,
+        text: &[u8],
+        facts: &Facts,
+        destination: Option<HostgroupId>,
+    ) -> Effects {
+        let Some((catalog, epoch)) = self.known_code(id, destination) else {
+            return Effects::NONE;
+        };
+        if let Some(effects) = epoch.and_then(|epoch| self.processor.reach(epoch)) {
+            return effects;
+        }
+        let how = (self.modes(id), Naming::of(facts));
+        let (effects, is_sure) = self.reach_in(Some(id), catalog, text, how);
+        if let Some(epoch) = epoch.filter(|_| is_sure) {
+            self.processor.note_reach(Reach { epoch, effects });
+        }
+        effects
+    }
+
+    /// What is known to a session of stored code where it sends a statement, and the state of that.
+    #[inline]
+    pub(crate) fn known_code(
+        &mut self,
+        id: SessionId,
+        destination: Option<HostgroupId>,
+    ) -> Option<(CatalogId, Option<u64>)> {
+        let catalog = self.catalog_of(id, destination)?;
+        Some((catalog, self.epoch_of(catalog)))
+    }
+
+    /// What a prepared statement reaches that is executed, of which this was noted.
+    #[inline]
+    pub(crate) fn reach_of_execution(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        known: Option<(CatalogId, Option<u64>)>,
+        noted: Reach,
+    ) -> Effects {
+        match known {
+            None => Effects::NONE,
+            Some((_, Some(epoch))) if noted.epoch == epoch => noted.effects,
+            Some((catalog, _)) => self.reach_of_handle(id, stmt, catalog),
+        }
+    }
+
+    #[inline(never)]
+    fn reach_of_handle(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        catalog: CatalogId,
+    ) -> Effects {
+        let epoch = self.epoch_of(catalog);
+        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
+            return Effects::NONE;
+        };
+        let text = handle.text.clone();
+        let how = (text.state.modes(), text.naming);
+        let (effects, is_sure) = self.reach_in(Some(id), catalog, &text.text, how);
+        let handle = self.sessions.get_mut(id).and_then(|session| session.handle_mut(stmt));
+        if let (Some(handle), Some(epoch), true) = (handle, epoch, is_sure) {
+            handle.reach = Reach { epoch, effects };
+        }
+        effects
+    }
+
+    /// What the stored code does that a text may reach in a hostgroup.
+    pub(crate) fn reach(
+        &mut self,
+        id: SessionId,
+        text: &[u8],
+        facts: &Facts,
+        hostgroup: HostgroupId,
+    ) -> Effects {
+        let Some(catalog) = self.catalog_of(id, Some(hostgroup)) else { return Effects::NONE };
+        self.epoch_of(catalog);
+        self.reach_in(None, catalog, text, (self.modes(id), Naming::of(facts))).0
+    }
+
+    /// What the last insert id is after a text whose rows may have come with their numbers.
+    pub(crate) fn insert_id_after(
+        &mut self,
+        id: SessionId,
+        text: &[u8],
+        how: (Modes, Naming),
+        destination: Option<HostgroupId>,
+    ) -> InsertId {
+        let Some(catalog) = self.catalog_of(id, destination) else { return InsertId::Told };
+        self.epoch_of(catalog);
+        let (asked, definitions) = (Asked::new(text, how), &self.offer.stmts.code);
+        let known = self.surveys.catalogs.get(catalog);
+        known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
+    }
+
+    /// A statement that may have changed definitions has ended.
+    pub(crate) fn follow_definitions(&mut self, id: SessionId, job: &Job) {
+        if job.effects.intersects(CHANGES_RESULTS) {
+            self.offer.stmts.definitions_changed();
+        }
+        if !job.effects.intersects(Effects::DEFINES) {
+            return;
+        }
+        let code = &self.offer.stmts.code;
+        let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
+        match text.filter(|(text, _)| !text.is_empty() && !job.effects.intersects(HIDES_NAMES)) {
+            Some((text, modes)) => code.note_names(sql::names(text, modes).map(|(name, _)| name)),
+            None => code.note_anything(),
+        }
+        self.surveys.catalogs.ids().for_each(|id| self.ask_survey(id));
+    }
+
+    /// For a session whose command it is, what was presumed is noted. What was defined up to now is
+    /// taken in by [`Self::epoch_of`], which comes before.
+    fn reach_in(
+        &mut self,
+        whose: Option<SessionId>,
+        id: CatalogId,
+        text: &[u8],
+        how: (Modes, Naming),
+    ) -> (Effects, bool) {
+        let definitions = &self.offer.stmts.code;
+        let since = definitions.count();
+        let asked = Asked::new(text, how);
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
+        let Reached { known, presumed, is_sure } = known.reach(&asked, definitions);
+        if !is_sure {
+            self.ask_survey(id);
+        }
+        if presumed.intersects(Effects::PRESUMED)
+            && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose))
+        {
+            session.unread = Some(Unread { catalog: id, since, known });
+        }
+        (known | presumed, is_sure)
+    }
+
+    #[inline]
+    fn epoch_of(&mut self, id: CatalogId) -> Option<u64> {
+        self.surveys.catalogs.epoch(id, &self.offer.stmts.code)
+    }
+
+    /// What is known to a session where its statement is sent.
+    #[inline]
+    fn catalog_of(&mut self, id: SessionId, to: Option<HostgroupId>) -> Option<CatalogId> {
+        let session = self.sessions.get(id).filter(|_| self.snapshot.vars.stored_code)?;
+        let account = session.account.as_ref()?;
+        let hostgroup = to.unwrap_or(account.default_hostgroup);
+        if let Some((_, known)) = session.catalogs.iter().find(|(of, _)| *of == hostgroup) {
+            return Some(*known);
+        }
+        self.catalog_met(id, hostgroup)
+    }
+
+    /// The same where a session sends something for the first time.
+    #[inline(never)]
+    fn catalog_met(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<CatalogId> {
+        let session = self.sessions.get_mut(id)?;
+        let catalog = self.surveys.catalogs.of(&session.account.as_ref()?.name, hostgroup);
+        session.catalogs.push((hostgroup, catalog));
+        Some(catalog)
+    }
+
+    /// Begins all readings that are due; once a second.
+    pub(crate) fn survey_all(&mut self) {
+        self.forget_lost_surveys();
+        self.surveys.catalogs.ids().for_each(|id| self.survey(id));
+    }
+
+    /// A lane came to the pool: one that is due may be read.
+    #[inline]
+    pub(crate) fn survey_waiting(&mut self) {
+        if !self.surveys.waiting.is_empty() {
+            self.survey_each_waiting();
+        }
+    }
+
+    #[cold]
+    fn survey_each_waiting(&mut self) {
+        let waiting: Vec<_> = self.surveys.waiting.iter().map(|it| it.catalog).collect();
+        waiting.into_iter().for_each(|id| self.survey(id));
+    }
+
+    /// A lane is free, and clients wait: what was not read for too long is read on it first, if it
+    /// may be. Whether that is so.
+    pub(crate) fn survey_first(&mut self, lane: LaneId) -> bool {
+        let catalog = self.overdue_on(lane);
+        if let Some(id) = catalog {
+            self.with(End::Lane(lane), |proxy| proxy.begin_survey(id, lane));
+        }
+        catalog.is_some()
+    }
+
+    /// The reading for which a lane that is free comes before clients do.
+    #[inline]
+    pub(crate) fn overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
+        match self.surveys.waiting.is_empty() {
+            true => None,
+            false => self.waiting_overdue_on(lane),
+        }
+    }
+
+    #[inline(never)]
+    fn waiting_overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
+        let Surveys { catalogs, running, waiting } = &self.surveys;
+        if running.len() >= RUNNING_MAX {
+            return None;
+        }
+        let lane = self.lanes.get(lane)?;
+        let is_next = |it: &&Waiting| {
+            let known = catalogs.get(it.catalog);
+            known.is_some_and(|known| may_be_read_on(known, lane))
+                && self.is_overdue(it)
+                && self.is_survey_due(it.catalog)
+        };
+        waiting.iter().find(is_next).map(|it| it.catalog)
+    }
+
+    fn is_overdue(&self, waiting: &Waiting) -> bool {
+        let known = self.surveys.catalogs.get(waiting.catalog);
+        let patience_us = match known.is_some_and(Known::is_read) {
+            true => PATIENCE_US.1,
+            false => PATIENCE_US.0,
+        };
+        self.now_us.saturating_sub(waiting.since_us) >= patience_us
+    }
+
+    fn is_dialing_for(&self, id: CatalogId) -> bool {
+        let waiting = self.surveys.waiting.iter().find(|it| it.catalog == id);
+        let dialed = waiting.and_then(|it| it.dialed).and_then(|lane| self.lanes.get(lane));
+        dialed.is_some_and(|lane| matches!(lane.lease, Lease::Dialing(_)))
+    }
+
+    /// A reading that is due gets the next lane that nobody wants: the statement goes first. After
+    /// a while it gets one of its own.
+    fn ask_survey(&mut self, id: CatalogId) {
+        if !self.is_survey_due(id) {
+            return;
+        }
+        let since_us = self.now_us;
+        let waiting = &mut self.surveys.waiting;
+        let at = waiting.iter().position(|it| it.catalog == id).unwrap_or_else(|| {
+            let (dialed, dials, dial_at_us) = (None, 0, 0);
+            waiting.push(Waiting { catalog: id, since_us, dialed, dials, dial_at_us });
+            waiting.len() - 1
+        });
+        let may_dial = self.surveys.waiting.get(at).is_some_and(|it| {
+            self.is_overdue(it) && self.now_us >= it.dial_at_us && !self.is_dialing_for(id)
+        });
+        if may_dial && self.surveys.running.len() < RUNNING_MAX && !self.dial_for_survey(id, at) {
+            self.survey_on_kept(id);
+        }
+    }
+
+    /// Opens a lane for a reading, if one more may be; whether it does.
+    fn dial_for_survey(&mut self, id: CatalogId, at: usize) -> bool {
+        let Some(known) = self.surveys.catalogs.get(id) else { return false };
+        // what an account calls in one hostgroup may run in another
+        let is_model = |lane: &&Lane| is_in_use(lane) && lane.account.name == known.user;
+        let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
+        let model = model.filter(|lane| !lane.account.is_full(self.now_us)).map(|lane| lane.id);
+        let hostgroup = known.hostgroup;
+        let topology = self.snapshot.topology.clone();
+        let is_well = |server: &&ServerRef| {
+            server.state(self.now_us).is_serving() && !self.pool.health.is_still(server.index)
+        };
+        let servers: Vec<_> = topology.hostgroup(hostgroup).iter().filter(is_well).collect();
+        let dialed = model.and_then(|model| {
+            servers.into_iter().find_map(|server| self.dial_like(model, server, None))
+        });
+        let now_us = self.now_us;
+        if let Some(it) = self.surveys.waiting.get_mut(at) {
+            let pause_us = match dialed {
+                Some(_) => DIAL_PAUSE.0 << it.dials.min(DIAL_PAUSE.1),
+                None => LOOK_PAUSE_US,
+            };
+            it.dial_at_us = now_us.saturating_add(pause_us);
+            it.dials += u32::from(dialed.is_some());
+            it.dialed = dialed.or(it.dialed);
+        }
+        dialed.is_some()
+    }
+
+    /// Reads on a lane that an idle session keeps for nothing but what nobody has read.
+    fn survey_on_kept(&mut self, id: CatalogId) {
+        let Some(known) = self.surveys.catalogs.get(id) else { return };
+        let keeper_of = |lane: &Lane| {
+            let keeper = self.presumer(lane.id).filter(|_| may_be_read_on(known, lane))?;
+            Some((lane.id, keeper))
+        };
+        let kept = self.lanes.iter().find_map(|(_, lane)| keeper_of(lane));
+        if let Some((lane, keeper)) = kept {
+            self.with(End::Lane(lane), |proxy| proxy.begin_survey_on_kept(id, lane, keeper));
+        }
+    }
+
+    /// A session has ended a command, and may keep its lane for what nobody has read: that is read
+    /// on it, if it has waited for too long and no other lane is on its way.
+    pub(crate) fn survey_on_own(&mut self, id: SessionId) {
+        if self.surveys.waiting.is_empty() {
+            return;
+        }
+        let Some(session) = self.sessions.get(id) else { return };
+        let own = session.held.iter().find_map(|held| {
+            let catalog = self.overdue_on(held.lane)?;
+            let is_keeper = self.presumer(held.lane) == Some(id);
+            (is_keeper && !self.is_dialing_for(catalog)).then_some((catalog, held.lane))
+        });
+        if let Some((catalog, lane)) = own {
+            self.begin_survey_on_kept(catalog, lane, id);
+        }
+    }
+
+    fn begin_survey_on_kept(&mut self, id: CatalogId, lane: LaneId, keeper: SessionId) {
+        self.note_survey(id, lane);
+        let at = self.now_us.saturating_add(LIMIT_US);
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            (lane.times.alarm_us, lane.times.turned_us) = (at, self.now_us);
+        }
+        self.orders.push(Order::Deadline { end: End::Lane(lane), at });
+        if let Some(session) = self.sessions.get_mut(keeper) {
+            session.read_on = Some(lane);
+        }
+        self.ask_all_parts(lane);
+    }
+
+    /// A timer of a lane that its session keeps: a server that does not tell in time loses it.
+    pub(crate) fn check_survey(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let Lease::Exclusive(keeper) = lane.lease else { return };
+        let is_read = self.sessions.get(keeper).is_some_and(|it| it.read_on == Some(id));
+        if is_read && lane.times.alarm_us <= self.now_us {
+            self.lose_lane(id, LastFault::Timeout);
+        }
+    }
+
+    /// Nothing is read any more on a lane that its session keeps, well or not.
+    pub(crate) fn end_survey_on_kept(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.read_on.take_if(|lane| *lane == lane_id).is_some() {
+            if let Some(lane) = self.lanes.get_mut(lane_id) {
+                lane.times.alarm_us = 0;
+            }
+            self.resume_input(id);
+        }
+    }
+
+    /// Somebody keeps a lane until there is a reading that begins from now on.
+    pub(crate) fn want_survey(&mut self, whose: SessionId) {
+        let unread = self.sessions.get(whose).and_then(|session| session.unread);
+        let Some(Unread { catalog: id, .. }) = unread else { return };
+        if let Some(known) = self.surveys.catalogs.get_mut(id) {
+            known.want();
+            self.ask_survey(id);
+        }
+    }
+
+    fn is_survey_due(&self, id: CatalogId) -> bool {
+        let vars = &self.snapshot.vars;
+        let interval_us = vars.stored_code_refresh_interval_ms * 1000;
+        let definitions = &self.offer.stmts.code;
+        let known = self.surveys.catalogs.get(id);
+        let is_due = known.is_some_and(|it| it.is_due(definitions, interval_us, self.now_us));
+        is_due
+            && vars.stored_code
+            && !self.draining
+            && !self.surveys.running.iter().any(|it| it.catalog == id)
+    }
+
+    /// Begins a reading if it is due, and a lane is free.
+    fn survey(&mut self, id: CatalogId) {
+        if !self.is_survey_due(id) {
+            return self.surveys.waiting.retain(|it| it.catalog != id);
+        }
+        let Surveys { catalogs, running, .. } = &self.surveys;
+        let Some(known) = catalogs.get(id) else { return };
+        let fits = |lane: &Lane| may_be_read_on(known, lane) && lane.may_be_passed_on();
+        let servers = self.snapshot.topology.hostgroup(known.hostgroup).iter();
+        let mut idle = servers.flat_map(|server| self.pool.idle_of(server));
+        let lane = idle.find(|lane| self.lanes.get(**lane).is_some_and(fits)).copied();
+        match lane.filter(|_| running.len() < RUNNING_MAX) {
+            Some(lane) => self.with(End::Lane(lane), |proxy| proxy.begin_survey(id, lane)),
+            None => self.ask_survey(id),
+        }
+    }
+
+    /// Reads on a lane that is nobody's.
+    fn begin_survey(&mut self, id: CatalogId, lane: LaneId) {
+        self.note_survey(id, lane);
+        self.begin_upkeep(lane, LIMIT_US);
+        self.ask_all_parts(lane);
+    }
+
+    fn note_survey(&mut self, id: CatalogId, lane: LaneId) {
+        let definitions = self.offer.stmts.code.count();
+        let Surveys { catalogs, running, waiting } = &mut self.surveys;
+        let Some(known) = catalogs.get_mut(id) else { return };
+        waiting.retain(|it| it.catalog != id);
+        known.begin();
+        let (reading, began_us) = (Reading::default(), self.now_us);
+        running.push(Survey { catalog: id, lane, reading, definitions, began_us });
+    }
+
+    fn ask_all_parts(&mut self, lane: LaneId) {
+        for part in PARTS {
+            self.send_upkeep_text(lane, Upkeep::Catalog(part), part.text());
+        }
+    }
+
+    /// A part of the answer to a question of a reading.
+    pub(crate) fn on_survey_part(&mut self, id: LaneId, part: Part, bytes: &[u8], event: &Event) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let eof = !lane.caps.contains(Caps::DEPRECATE_EOF);
+        let survey = self.surveys.running.iter_mut().find(|survey| survey.lane == id);
+        let reading = survey.map(|survey| &mut survey.reading);
+        let status = match event {
+            Event::Err { .. } => {
+                reading.into_iter().for_each(Reading::fail);
+                None
+            }
+            Event::End(end) => {
+                if let Some(reading) = reading {
+                    reading.feed(part, bytes, eof);
+                    reading.next();
+                }
+                Some(end.status)
+            }
+            _ => {
+                reading.into_iter().for_each(|reading| reading.feed(part, bytes, eof));
+                return;
+            }
+        };
+        self.pop(id, status);
+        if self.lanes.get(id).is_some_and(|lane| lane.depth() == 0) {
+            let lease = self.lanes.get(id).map(|lane| lane.lease);
+            self.end_survey(id, Untold::Refused);
+            match lease {
+                Some(Lease::Exclusive(keeper)) => self.end_survey_on_kept(keeper, id),
+                _ => self.upkeep_over(id),
+            }
+        }
+    }
+
+    /// A reading is over: well, or for that reason not.
+    fn end_survey(&mut self, lane: LaneId, untold: Untold) {
+        let running = &mut self.surveys.running;
+        let Some(at) = running.iter().position(|survey| survey.lane == lane) else { return };
+        let Survey { catalog: id, reading, definitions, began_us, .. } = running.swap_remove(at);
+        let catalog = reading.finish().ok_or(untold);
+        self.stats.stored_code_readings += 1;
+        self.stats.stored_code_readings_failed += u64::from(catalog.is_err());
+        let is_told = catalog.is_ok();
+        let finished = Finished { catalog, definitions, began_us, now_us: self.now_us };
+        self.surveys.catalogs.finish(id, finished);
+        if is_told {
+            self.judge_presumed(id, began_us);
+            self.report_hidden(id);
+        }
+    }
+
+    /// The operator is told once of what an account may not read in a hostgroup.
+    fn report_hidden(&mut self, id: CatalogId) {
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return };
+        if let Some(count) = known.take_hidden() {
+            let (user, hostgroup) = (known.user.to_string(), known.hostgroup);
+            self.orders.report(LogEvent::CodeHidden { user, hostgroup, count });
+        }
+    }
+
+    /// What is known now of the calls that a session made before.
+    pub(crate) fn look_back(
+        &self,
+        id: CatalogId,
+        calls: (&[u64], Naming),
+        since: u64,
+    ) -> Result<Option<Effects>, Redefined> {
+        let known = self.surveys.catalogs.get(id).ok_or(Redefined)?;
+        known.look_back(calls, since, &self.offer.stmts.code)
+    }
+
+    /// Readings whose lanes were lost have failed.
+    fn forget_lost_surveys(&mut self) {
+        let is_lost = |survey: &Survey| {
+            let reads_on = |keeper| {
+                let session: Option<&Session> = self.sessions.get(keeper);
+                session.is_some_and(|session| session.read_on == Some(survey.lane))
+            };
+            self.lanes.get(survey.lane).is_none_or(|lane| match lane.lease {
+                Lease::Exclusive(keeper) => !reads_on(keeper),
+                lease => lease != Lease::Upkeep,
+            })
+        };
+        let lost = self.surveys.running.iter_mut().filter(|survey| is_lost(survey));
+        let lanes: Vec<_> = lost
+            .map(|survey| {
+                survey.reading.fail();
+                survey.lane
+            })
+            .collect();
+        lanes.into_iter().for_each(|lane| self.end_survey(lane, Untold::Lost));
+    }
+}
+
+/// Whether a lane sees what an account sees in a hostgroup.
+fn is_of(known: &Known, lane: &Lane) -> bool {
+    lane.server.hostgroup == known.hostgroup && lane.account.name == known.user
+}
+
+/// Whether it may be read on: in a transaction, what is seen may be older.
+fn may_be_read_on(known: &Known, lane: &Lane) -> bool {
+    is_of(known, lane) && !lane.status.contains(Status::IN_TRANS)
+}

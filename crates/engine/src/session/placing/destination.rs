@@ -1,0 +1,252 @@
+//! Where a statement goes: the lane the session is tied to, or a hostgroup.
+//!
+//! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
+//! the pool's choice.
+
+use sql::{Digester, Effects};
+
+use crate::error::{self, SqlError};
+use crate::holds::Holds;
+use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::proxy::Proxy;
+use crate::route::{Conduct, Query, QueryProcessor, Route};
+use crate::session::command::query::MAY_READ_INSERT_ID;
+use crate::session::prepared::handles::Routed;
+use crate::session::replying::query_end;
+use crate::session::{Job, Session};
+use crate::snapshot::Snapshot;
+use crate::topology::ServerRef;
+
+/// Where a statement goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// To this lane, which the session holds.
+    Lane(LaneId),
+    /// To any lane of this hostgroup.
+    Hostgroup(HostgroupId),
+}
+
+/// What placing a statement looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    /// What it does.
+    pub conduct: Conduct,
+    /// What the rules say.
+    pub destination: Option<HostgroupId>,
+    /// A connection is made for it unless the session is tied to one.
+    pub fresh: bool,
+}
+
+impl Placing {
+    /// For a job that does nothing to data.
+    pub(crate) fn of(job: &Job) -> Self {
+        let conduct = Conduct::of_session(job.effects, job.holds);
+        Self { conduct, destination: None, fresh: job.fresh }
+    }
+}
+
+impl Proxy {
+    /// Decides about a text that a session sends.
+    pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let query = query_of(session, text);
+        let route = match query.modes.wide {
+            true => route_wide(&mut self.processor, &self.snapshot, &query),
+            false => self.processor.route(&self.snapshot, &query),
+        };
+        let digest = query_end::copy_of(&mut self.spare_digests, self.processor.digest());
+        self.routed(id, &route, digest);
+        route
+    }
+
+    /// Decides about an execution of a prepared statement.
+    #[inline]
+    pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(handle) = session.handle(stmt) else { return Route::default() };
+        let (schema, flag_in) = (session.want.schema.as_ref(), session.serving.next_flag);
+        let decided = match &handle.routed {
+            Routed::So(decision) => self.processor.decided(decision, schema, flag_in),
+            Routed::Never | Routed::Once => None,
+        };
+        let Some(route) = decided else { return self.decide_execute(id, stmt) };
+        let digest = handle.text.digest().filter(|_| route.digest.is_some());
+        let digest = query_end::copy_of(&mut self.spare_digests, digest);
+        self.routed(id, &route, digest);
+        route
+    }
+
+    /// The same for one of which nothing is remembered that stands.
+    #[inline(never)]
+    fn decide_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
+        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(handle) = session.handle(stmt) else { return Route::default() };
+        let mut query = query_of(session, &handle.text.text);
+        query.digest = handle.text.digest();
+        query.execute = true;
+        let (route, routed) = match handle.routed {
+            // most statements of some clients are executed once
+            Routed::Never => (self.processor.route(&self.snapshot, &query), Routed::Once),
+            Routed::Once | Routed::So(_) => {
+                let schema = session.want.schema.as_ref();
+                let (route, decision) = self.processor.decide(&self.snapshot, &query, schema);
+                (route, decision.map_or(Routed::Once, Routed::So))
+            }
+        };
+        let digest = query_end::copy_of(&mut self.spare_digests, self.processor.digest());
+        let session = self.sessions.get_mut(id);
+        if let Some(handle) = session.and_then(|session| session.handle_mut(stmt)) {
+            handle.routed = routed;
+        }
+        self.routed(id, &route, digest);
+        route
+    }
+
+    /// Where a statement goes that the session's writes must be able to follow, or that has some
+    /// in it: to where the rules send writes.
+    pub(crate) fn with_its_writes(&mut self, id: SessionId, placing: &mut Placing) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
+        let opens = persistent && !session.want.autocommit;
+        if !placing.conduct.goes_with_writes(placing.destination, opens) {
+            return;
+        }
+        let stays = match persistent {
+            true => Holds::PINNING.union(Holds::TRANSACTION),
+            false => Holds::PINNING,
+        };
+        // on the lane that the session is tied to, it is refused if it changes what is elsewhere
+        if session.held_for(stays).is_none() || placing.conduct.hides_changes() {
+            let query = query_of(session, &[]);
+            placing.destination = self.processor.destination_of_writes(&self.snapshot, &query);
+        }
+    }
+
+    /// Why a statement cannot run on the lane that its session is tied to: it may change data, and
+    /// is meant for a hostgroup that the lane's server is not in.
+    pub(crate) fn conflict(
+        &self,
+        id: SessionId,
+        (job, placing): (&Job, &Placing),
+        place: Place,
+    ) -> Option<SqlError> {
+        let Place::Lane(lane) = place else { return None };
+        if !placing.conduct.changes() || self.snapshot.vars.set_query_lock_on_hostgroup == 0 {
+            return None;
+        }
+        let session = self.sessions.get(id)?;
+        let held = session.held_for(Holds::PINNING).filter(|held| held.lane == lane)?;
+        if session.drops_its_own(job) {
+            return None;
+        }
+        let account = session.account.as_ref()?;
+        let wanted = placing.destination.unwrap_or(account.default_hostgroup);
+        let server = &self.lanes.get(lane)?.server;
+        let is_same =
+            |other: &ServerRef| (&other.hostname, other.port) == (&server.hostname, server.port);
+        if wanted == held.hostgroup || self.snapshot.topology.hostgroup(wanted).iter().any(is_same)
+        {
+            return None;
+        }
+        let why: Vec<_> = held.why.names().collect();
+        Some(error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", ")))
+    }
+
+    fn routed(&mut self, id: SessionId, route: &Route, digest: Vec<u8>) {
+        if let (Some(flag), Some(session)) = (route.next_query_flag_in, self.sessions.get_mut(id)) {
+            session.serving.next_flag = flag;
+        }
+        self.note_asked(id, route, digest);
+    }
+
+    /// The text of the query that was just routed, where rules rewrote it.
+    pub(crate) fn take_rewritten(&mut self, route: &Route) -> Option<Vec<u8>> {
+        if !route.rewritten {
+            return None;
+        }
+        let mut text = self.blank_buffer();
+        text.extend_from_slice(self.processor.rewritten());
+        Some(text)
+    }
+
+    /// Whether a text that rules made is longer than a client could have sent.
+    pub(crate) fn is_too_long(&self, text: &[u8]) -> bool {
+        text.len() >= self.snapshot.vars.max_allowed_packet as usize
+    }
+}
+
+/// Decides about a text with characters that may have signs in them: digests are made byte by byte.
+#[cold]
+fn route_wide(processor: &mut QueryProcessor, snapshot: &Snapshot, query: &Query<'_>) -> Route {
+    let vars = &snapshot.vars;
+    let read = match vars.query_digests {
+        true => sql::without_halves(query.text, query.modes),
+        false => None,
+    };
+    let mut digester = read.as_ref().map(|_| Digester::new());
+    let digest = match (&read, &mut digester) {
+        (Some(read), Some(digester)) => Some(digester.digest(read, &vars.digest_options())),
+        _ => None,
+    };
+    processor.route(snapshot, &Query { digest, ..*query })
+}
+
+/// A query of a session with this text; in line, since it is made for each statement.
+#[inline(always)]
+fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
+    Query {
+        username: session.user().as_bytes(),
+        schemaname: session.want.schema.as_deref().unwrap_or_default(),
+        client_addr: session.client.addr.as_bytes(),
+        proxy_addr: session.client.proxy.0.as_bytes(),
+        proxy_port: session.client.proxy.1,
+        flag_in: session.serving.next_flag,
+        text,
+        digest: None,
+        execute: false,
+        annotations: !session.is_mirror()
+            && session.account.as_ref().is_none_or(|account| account.annotations),
+        modes: session.want.modes(),
+        modes_known: session.held_for(Holds::UNTOLD_SETTINGS).is_none(),
+    }
+}
+
+/// What ends a transaction, or a part of it.
+const ABOUT_TRANSACTION: Effects = Effects::TRANSACTION_END.union(Effects::SAVEPOINT);
+
+/// Decides where a statement of a session goes.
+pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
+    let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
+    if let Some(held) = session.held_for(Holds::PINNING) {
+        return Place::Lane(held.lane);
+    }
+    let about_the_last = [
+        (Effects::SHOW_WARNINGS, Holds::WARNINGS),
+        (Effects::READS_FOUND_ROWS, Holds::FOUND_ROWS),
+        (MAY_READ_INSERT_ID, Holds::LAST_INSERT_ID),
+    ];
+    for (effect, hold) in about_the_last {
+        // what changes data does so where it is meant to
+        if placing.conduct.effects.intersects(effect)
+            && !placing.conduct.changes()
+            && let Some(held) = session.held_for(hold)
+        {
+            return Place::Lane(held.lane);
+        }
+    }
+    // a statement about the transaction is meant for where that is
+    let is_about_it = placing.conduct.effects.intersects(ABOUT_TRANSACTION);
+    if let Some(held) = session.held_for(Holds::TRANSACTION)
+        && (account.transaction_persistent || is_about_it)
+    {
+        return Place::Lane(held.lane);
+    }
+    let hostgroup = placing.destination.unwrap_or(account.default_hostgroup);
+    if placing.fresh {
+        return Place::Hostgroup(hostgroup);
+    }
+    match session.held_in(hostgroup) {
+        Some(lane) => Place::Lane(lane),
+        None => Place::Hostgroup(hostgroup),
+    }
+}

@@ -1,0 +1,13 @@
+//! From a command to the lane that it runs on.
+//!
+//! - `destination`: which hostgroup, or the lane that the session is tied to;
+//! - `checkout`: a lane of the pool, a new one, or a place in the queue;
+//! - `wait_queue`: who gets a lane that comes free, or room on one;
+//! - `failed_dial`: a connection that could not be had;
+//! - `donation`: lanes that other workers get.
+
+pub(crate) mod checkout;
+pub(crate) mod destination;
+pub(crate) mod donation;
+pub(crate) mod failed_dial;
+pub(crate) mod wait_queue;

@@ -1,0 +1,297 @@
+//! Whose turn it is: who of those that wait gets a lane that is free, or room on one that others
+//! use.
+//!
+//! Nobody is overtaken. A lane that is free goes to the first whom it fits. Room on a shared lane
+//! goes to the first who may share it; who has just come gets it only if it is of no use to any of
+//! those (`Lane::passed`). Who needs a lane alone cannot be starved by those who share: for each of
+//! them a shared lane takes no further commands until it is free. What a lane must be like for a
+//! command is `pool`.
+
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Closing, Lane, Lease};
+use crate::orders::End;
+use crate::pool::queue::Line;
+use crate::pool::{self, Need, Room};
+use crate::proxy::Proxy;
+use crate::session::placing::checkout::LOOK_AGAIN_US;
+use crate::session::running::shared::Sharing;
+use crate::session::{Job, Phase, Session, Waiting};
+
+/// One of so many shared lanes at a time makes way for clients of other workers, where own ones
+/// wait too.
+const LANES_FOR_OTHERS: usize = 4;
+
+impl Proxy {
+    /// Where a session stands in line with its command.
+    pub(crate) fn line_of(&self, id: SessionId, job: &Job) -> Line {
+        match job.sharing {
+            _ if self.sessions.get(id).is_some_and(Session::is_mirror) => Line::Copies,
+            Sharing::Does(_) => Line::Shares,
+            Sharing::Never | Sharing::Alone | Sharing::May => Line::Alone,
+        }
+    }
+
+    /// A reply on a shared lane has ended: the lane comes to rest, or has room for who waits.
+    pub(crate) fn after_shared(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if lane.lease != Lease::Shared {
+            return;
+        }
+        (lane.times.turned_us, lane.shared.follows) = (self.now_us, lane.in_flight() > 0);
+        if lane.depth() == 0 {
+            return self.rest(lane_id);
+        }
+        if lane.shared.closing.is_some() {
+            return;
+        }
+        self.fill(lane_id);
+        if self.is_wanted_free(lane_id)
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.shared.closing = Some(Closing::Yields);
+        }
+    }
+
+    /// Nothing is on a shared lane any more: it is any session's.
+    pub(crate) fn rest(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        self.pool.remove_shared(&lane.server, lane_id);
+        self.offer_lane(lane_id);
+    }
+
+    /// Those who wait and may share get the room on a shared lane, first come first served.
+    pub(crate) fn fill(&mut self, lane_id: LaneId) {
+        while let Some(lane) = self.lanes.get(lane_id)
+            && lane.lease == Lease::Shared
+            && lane.shared.closing.is_none()
+            && let Some(queue) = self.pool.queue(lane.server.hostgroup)
+            && let Some((ticket, waiter)) = queue.next_to_share(lane.shared.passed)
+        {
+            match self.room_on(lane, waiter) {
+                Room::Later => return,
+                Room::Now => {
+                    let Some(job) = self.stop_waiting(waiter) else { return };
+                    let depth_max = self.bounds(&job).depth;
+                    self.with(End::Client(waiter), |proxy| proxy.run_shared(waiter, lane_id, job));
+                    if self.lanes.get(lane_id).is_some_and(|lane| lane.depth() >= depth_max) {
+                        return;
+                    }
+                }
+                Room::Never => {
+                    if let Some(lane) = self.lanes.get_mut(lane_id) {
+                        self.pool.pass_over(lane, ticket);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a shared lane has room for the command of a session that waits.
+    fn room_on(&self, lane: &Lane, id: SessionId) -> Room {
+        let Some(session) = self.sessions.get(id) else { return Room::Never };
+        let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
+            return Room::Never;
+        };
+        let job = &waiting.job;
+        let Some((bounds, cost_us)) = self.share_of(job) else { return Room::Never };
+        let server = &lane.server;
+        if waiting.avoid == Some(server.index) {
+            return Room::Never;
+        }
+        if !server.state(self.now_us).is_serving() || self.too_many_online(job.hostgroup).is_some()
+        {
+            return Room::Later;
+        }
+        let any = Need::of(job.hostgroup, account, session.class, &session.want);
+        let (untraced, stmt) = (session.reads_unset_variable(job), session.wanted_by(job));
+        let need = Need { untraced, stmt, ..any };
+        pool::room(lane, &need, &bounds, cost_us)
+    }
+
+    /// Whether a shared lane is to take no further command until it is free, because somebody
+    /// waits whom it cannot serve before.
+    fn is_wanted_free(&self, lane_id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(lane_id) else { return false };
+        let server = &lane.server;
+        let Some(queue) = self.pool.queue(server.hostgroup) else {
+            return self.worker_in_need(lane, self.now_us).is_some();
+        };
+        let waits = |waiter| self.has_no_dial(waiter) && !self.is_barred(waiter, lane);
+        let alone = match queue.alone().any(waits) {
+            true => queue.alone_len(),
+            false => 0,
+        };
+        // of those who may share, the first has to, should no shared lane be as it needs it
+        let passed = queue.next_to_share(0).is_some_and(|(first, _)| first <= lane.shared.passed);
+        let wanted = alone + usize::from(passed);
+        let shared = self.pool.shared_of(server);
+        let yield_already = |at_most: usize| {
+            let why = |id: LaneId| self.lanes.get(id)?.shared.closing;
+            let yields = |id: &&LaneId| why(**id) == Some(Closing::Yields);
+            shared.iter().filter(yields).take(at_most).count() == at_most
+        };
+        let for_others = shared.len() / LANES_FOR_OTHERS + 1;
+        wanted > 0 && !yield_already(wanted)
+            || self.worker_in_need(lane, self.now_us).is_some() && !yield_already(for_others)
+    }
+
+    /// Whether the command of who has just come may be put on a shared lane: nobody waits whom it
+    /// serves.
+    pub(crate) fn overtakes_nobody(&self, lane_id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(lane_id) else { return true };
+        let Some(queue) = self.pool.queue(lane.server.hostgroup) else { return true };
+        let serves = |waiter: SessionId| {
+            let waiting = self.sessions.get(waiter).and_then(Session::waiting);
+            waiting.is_some_and(|waiting| waiting.avoid.is_none())
+                && self.room_on(lane, waiter) != Room::Never
+        };
+        !queue.sharers().any(serves)
+    }
+
+    /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
+    /// it becomes idle. Stored code that nobody could read for long is read on it first.
+    pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let before = std::mem::replace(&mut lane.lease, Lease::Idle);
+        lane.shared.closing = None;
+        lane.times.used_us = self.now_us;
+        let hostgroup = lane.server.hostgroup;
+        if let Lease::Dialing(Some(dialer)) = before {
+            self.forget_dial(dialer, lane_id);
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        if self.is_surplus(lane) || lane.marks.unsure || !lane.may_be_passed_on() {
+            self.drop_lane(lane_id);
+            return self.wake_first(hostgroup);
+        }
+        // what was opened, tested or reset comes to the pool, and comes back from nobody
+        let was_out = matches!(before, Lease::Exclusive(_) | Lease::Shared);
+        self.stats.checkins += u64::from(was_out);
+        if self.pool.has_no_waiters(hostgroup) {
+            self.pool.put_idle(&lane.server, lane_id);
+            return self.survey_waiting();
+        }
+        if self.survey_first(lane_id) {
+            return;
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let fitting = self.waiter_for(lane, before);
+        if let Some(waiter) = fitting
+            && let Some(job) = self.stop_waiting(waiter)
+        {
+            self.with(End::Client(waiter), |proxy| proxy.take(waiter, lane_id, job));
+            // where one more could be opened, the next may be
+            if matches!(before, Lease::Dialing(_)) {
+                self.wake_first(hostgroup);
+            }
+            return;
+        }
+        // counted references would be written for each lane that comes back, where all workers look
+        let Some(lane) = self.lanes.get(lane_id) else { return };
+        self.pool.put_idle(&lane.server, lane_id);
+        // it fits nobody who waits: the first may replace it
+        let first = self.pool.first_waiter(hostgroup);
+        if !first.is_some_and(|first| self.is_barred(first, lane)) {
+            self.wake_first(hostgroup);
+        }
+    }
+
+    /// Whether it is of no use to a session that waits that a lane comes free, or goes: its own
+    /// account has as many as it may.
+    fn is_barred(&self, waiter: SessionId, lane: &Lane) -> bool {
+        let account = self.sessions.get(waiter).and_then(|session| session.account.as_ref());
+        account.is_some_and(|account| !pool::is_same_account(account, &lane.account))
+            && self.is_limited(waiter, lane.server.hostgroup)
+    }
+
+    /// Who gets a lane that is free: whoever dialed it for a query that wants a new one, else the
+    /// first client that it fits, else the first copy.
+    fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
+        let hostgroup = lane.server.hostgroup;
+        if self.too_many_online(hostgroup).is_some() {
+            return None;
+        }
+        let fits = |waiter: SessionId| {
+            let session = self.sessions.get(waiter)?;
+            let (waiting, account) = (session.waiting()?, session.account.as_ref()?);
+            let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
+            let untraced = session.reads_unset_variable(&waiting.job);
+            let any = Need::of(hostgroup, account, class, want);
+            let need = Need { fresh, untraced, ..any };
+            pool::fits(lane, &need).map(|_| (waiter, fresh))
+        };
+        if let Lease::Dialing(Some(dialer)) = before
+            && let Some((dialer, true)) = fits(dialer)
+        {
+            return Some(dialer);
+        }
+        self.pool.waiters(hostgroup).find_map(fits).map(|(waiter, _)| waiter)
+    }
+
+    /// Whoever waits first without a dial under way looks again.
+    pub(crate) fn wake_first(&mut self, hostgroup: HostgroupId) {
+        let first = self.pool.waiters(hostgroup).find(|waiter| self.may_look(*waiter));
+        if let Some(waiter) = first {
+            self.look_again(waiter);
+        }
+    }
+
+    /// Whoever waits without a dial under way looks again: there may be servers that were not
+    /// there before.
+    pub(crate) fn wake_all(&mut self) {
+        for waiter in self.pool.all_waiters() {
+            if self.has_no_dial(waiter) {
+                self.look_again(waiter);
+            }
+        }
+    }
+
+    /// Whoever is the first that waits now looks as often as the one before did: when a timer fires
+    /// that is set already, if there is one. So changes of who is first need no timers.
+    pub(crate) fn watch_first(&mut self, hostgroup: HostgroupId) {
+        let Some(first) = self.pool.first_unwatched(hostgroup) else { return };
+        if let Some(session) = self.sessions.get(first)
+            && let Some(waiting) = session.waiting().filter(|waiting| waiting.dialing.is_none())
+        {
+            let at_us = waiting.deadline_us.min(self.now_us + LOOK_AGAIN_US);
+            self.pool.begin_watch(hostgroup, first);
+            self.wake(first, at_us);
+        }
+    }
+
+    /// A session was woken: it may be on behalf of those who wait.
+    pub(crate) fn woken(&mut self, id: SessionId) {
+        for hostgroup in self.pool.end_watch(id) {
+            self.wake_first(hostgroup);
+            self.watch_first(hostgroup);
+        }
+    }
+
+    /// A session has ended that may have been to be woken on behalf of those who wait.
+    pub(crate) fn hand_over_watch(&mut self, id: SessionId) {
+        for hostgroup in self.pool.end_watch(id) {
+            self.watch_first(hostgroup);
+        }
+    }
+
+    /// Whether it may help somebody who waits to look at the pool.
+    fn may_look(&self, id: SessionId) -> bool {
+        let waiting = self.sessions.get(id).and_then(Session::waiting);
+        waiting.is_some_and(|it| it.dialing.is_none() && it.paused_until_us <= self.now_us)
+    }
+
+    pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
+        let phase = self.sessions.get(id).map(|session| &session.phase);
+        matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
+    }
+}
+
+impl Session {
+    /// What it waits for, if it waits for a lane.
+    pub(crate) fn waiting(&self) -> Option<&Waiting> {
+        match &self.phase {
+            Phase::Waiting(waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+}

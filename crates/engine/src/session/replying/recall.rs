@@ -1,0 +1,202 @@
+//! What statements leave behind on lanes that their sessions do not keep: warnings and errors. Of a
+//! read on a lane of several sessions, where nobody can ask for them, the session keeps the read;
+//! should its next statement ask, the read runs again on a lane of the session's own, right before
+//! that statement. Where a statement ran on a lane of the session's own, that lane is kept until
+//! the next statement, or until somebody waits for it (`diagnostics`).
+
+use std::sync::Arc;
+
+use sql::Effects;
+use wire::command;
+use wire::frame::HEADER_BYTES;
+use wire::result::ReplyKind;
+
+use crate::holds::Holds;
+use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
+use crate::lane::Step;
+use crate::proxy::Proxy;
+use crate::session::placing::destination::Placing;
+use crate::session::replying::diagnostics::Diagnostics;
+use crate::session::{Job, Session, What};
+use crate::stmt::{Text, Wanted};
+
+/// What is kept of a statement that left warnings, or an error.
+pub(crate) enum Recall {
+    /// A read that ran on a shared lane.
+    Read(Read),
+    /// What the server told of them.
+    Told(Diagnostics),
+}
+
+/// A read that left warnings, or an error, on a shared lane.
+pub(crate) struct Read {
+    hostgroup: HostgroupId,
+    command: Vec<u8>,
+    reply: ReplyKind,
+    /// What it executes, if that has to be prepared.
+    executed: Option<Executed>,
+}
+
+/// A statement that was executed; its client may have closed it since.
+pub(crate) struct Executed {
+    pub key: StmtKey,
+    pub text: Arc<Text>,
+    types: Vec<u8>,
+}
+
+impl Executed {
+    /// What a lane must have to execute it again.
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        Wanted { key: self.key, types: &self.types }
+    }
+}
+
+impl Session {
+    /// What has to be executed again in front of a command.
+    pub(crate) fn recalled_by(&self, job: &Job) -> Option<&Executed> {
+        match self.recall_for(job)? {
+            Recall::Read(read) => read.executed.as_ref(),
+            Recall::Told(_) => None,
+        }
+    }
+
+    fn recall_for(&self, job: &Job) -> Option<&Recall> {
+        if !job.effects.intersects(Effects::SHOW_WARNINGS) {
+            return None;
+        }
+        self.last.recall.as_deref().filter(|_| self.held_for(Holds::WARNINGS).is_none())
+    }
+}
+
+impl Proxy {
+    /// Lets go of lanes that were only kept for the statement that comes now, unless that one is
+    /// about them or runs there anyway.
+    pub(crate) fn release_until_next(&mut self, id: SessionId, stays: Option<LaneId>, job: &Job) {
+        let effects = job.effects;
+        // rows found before are found after a prepare as well
+        let ended = match job.what {
+            What::Prepare(_) => Holds::WARNINGS,
+            _ => Holds::UNTIL_NEXT,
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !effects.intersects(Effects::SHOW_WARNINGS) {
+            session.last.recall = None;
+        }
+        if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
+            return;
+        }
+        let asks = effects.intersects(Effects::SHOW_WARNINGS | Effects::READS_FOUND_ROWS);
+        let mut free = Vec::new();
+        for held in &mut session.held {
+            if asks && stays == Some(held.lane) {
+                continue;
+            }
+            held.why.set(ended, false);
+            if stays != Some(held.lane) {
+                free.push(held.lane);
+            }
+        }
+        for lane in free {
+            self.let_go(id, lane);
+        }
+    }
+
+    /// Keeps a read whose warnings, or error, its client may ask for.
+    pub(crate) fn keep_for_recall(&mut self, id: SessionId, job: &Job) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let command = std::mem::take(&mut session.serving.kept);
+        let handle = match job.what {
+            What::Execute(stmt) => session.handle(stmt),
+            _ => None,
+        };
+        let executed = handle.map(|handle| Executed {
+            key: handle.key,
+            text: handle.text.clone(),
+            types: handle.types.clone(),
+        });
+        let (hostgroup, reply) = (job.hostgroup, job.reply);
+        let read = Read { hostgroup, command, reply, executed };
+        session.last.recall = Some(Box::new(Recall::Read(read)));
+    }
+
+    /// A statement about the one before goes where that one went, unless it changes data.
+    pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
+        if placing.conduct.effects.intersects(Effects::SHOW_WARNINGS)
+            && !placing.conduct.changes()
+            && let Some(session) = self.sessions.get(id)
+            && let Some(recall) = &session.last.recall
+        {
+            placing.destination = Some(match &**recall {
+                Recall::Read(read) => read.hostgroup,
+                Recall::Told(told) => told.hostgroup,
+            });
+        }
+    }
+
+    /// A statement asks about a read that ran on a shared lane: that one runs again before it.
+    pub(crate) fn read_again(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.recall_for(job).is_none() {
+            return;
+        }
+        let Some(mut recall) = session.last.recall.take() else { return };
+        match &mut *recall {
+            Recall::Read(read) => {
+                self.name_statement(lane_id, read);
+                self.stats.shared_recalls += 1;
+                self.send_step(id, lane_id, Step::Again, read.reply, |out| {
+                    out.extend_from_slice(&read.command);
+                });
+            }
+            Recall::Told(told) => {
+                self.raise_again(id, lane_id, told);
+                if told.end_when_counted && job.effects.intersects(Effects::SYSTEM_VARIABLE) {
+                    return;
+                }
+            }
+        }
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.last.recall = Some(recall);
+        }
+    }
+
+    /// A statement asks about one whose diagnostics are kept, and not so that they answer it: the
+    /// first of them is raised before it.
+    fn raise_again(&mut self, id: SessionId, lane_id: LaneId, told: &Diagnostics) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Some(text) = told.raise(session.last.error, session.caps) else { return };
+        self.stats.diagnostics_raised += 1;
+        self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
+            command::write_query(out, text.as_bytes());
+        });
+    }
+
+    /// Puts the id that a lane's server gave a statement into an execution with types.
+    fn name_statement(&mut self, lane_id: LaneId, recall: &mut Read) {
+        let Some(executed) = &recall.executed else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(on_lane) = lane.stmts.take(executed.key, None, &executed.types) else { return };
+        let at = HEADER_BYTES + command::STMT_ID.start;
+        if let Some(place) = recall.command.get_mut(at..at + 4) {
+            place.copy_from_slice(&on_lane.id.0.to_le_bytes());
+        }
+        // it may fail again, and then nobody knows which types the server remembers
+        on_lane.set_types(&executed.types);
+        on_lane.forget_types();
+    }
+
+    /// What is to be executed again cannot be prepared any more, as on the lane where it failed. To
+    /// try it once more leaves the same behind; `false` when that is about another statement.
+    pub(crate) fn recall_by_prepare(&mut self, id: SessionId, key: StmtKey) -> bool {
+        let recall =
+            self.sessions.get_mut(id).and_then(|session| session.last.recall.as_deref_mut());
+        let Some(Recall::Read(recall)) = recall else { return false };
+        let Some(executed) = recall.executed.take_if(|executed| executed.key == key) else {
+            return false;
+        };
+        recall.command.clear();
+        command::write(&mut recall.command, command::code::STMT_PREPARE, &executed.text.text);
+        recall.reply = ReplyKind::Prepare;
+        true
+    }
+}

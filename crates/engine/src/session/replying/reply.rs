@@ -1,0 +1,465 @@
+//! What comes back from servers: parts of replies, their ends, and lost connections.
+//!
+//! Where a reply ends is the lane's knowledge; what its end means to the session is decided here.
+
+use std::ops::Range;
+
+use sql::Effects;
+use wire::Status;
+use wire::frame::{self, Framed};
+use wire::reply::ErrPacket;
+use wire::result::{End as ReplyEnd, Event, ReplyKind};
+
+use crate::backend::LoginStep;
+use crate::error::{self, SqlError};
+use crate::ids::{LaneId, ServerStmtId, SessionId};
+use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
+use crate::orders::End;
+use crate::proxy::Proxy;
+use crate::server_error::Meaning;
+use crate::session::maintenance::defaults::QUESTION;
+use crate::session::replying::query_end::Rows;
+use crate::session::{Job, Phase, Session, What};
+use crate::topology::LastFault;
+
+/// How a command ended on its server.
+pub(crate) enum Outcome {
+    Done(ReplyEnd),
+    /// With an error; whether there were results before it.
+    Failed {
+        several: bool,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn rows(&self) -> Rows {
+        match self {
+            Self::Done(end) => Rows { affected: end.affected_rows, sent: end.rows },
+            Self::Failed { .. } => Rows::default(),
+        }
+    }
+
+    /// Whether it left warnings, or changed what a read changes never.
+    pub(crate) fn is_untidy(&self) -> bool {
+        match self {
+            Self::Done(end) => end.warnings > 0 || Self::changed(end),
+            Self::Failed { .. } => false,
+        }
+    }
+
+    /// Whether the connection is not as it was before a read in autocommit.
+    pub(crate) fn changed(end: &ReplyEnd) -> bool {
+        end.track.is_some()
+            || end.several
+            || end.status.contains(Status::IN_TRANS)
+            || !end.status.contains(Status::AUTOCOMMIT)
+            || end.status.contains(Status::CURSOR_EXISTS)
+    }
+}
+
+impl Proxy {
+    /// Bytes of a login; returns how many were taken.
+    pub(crate) fn on_login_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+        let Some(login) = &mut lane.login else { return 0 };
+        let packet = match frame::next_packet(bytes) {
+            Framed::Packet(packet) => packet,
+            Framed::Need(_) => return 0,
+            Framed::Long { .. } => {
+                self.fail_dial(id, LastFault::Protocol, None, true);
+                return bytes.len();
+            }
+        };
+        let orders = &mut self.orders;
+        let mut step = LoginStep::Wait;
+        orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
+        match step {
+            LoginStep::Wait => {}
+            LoginStep::Ready { caps, thread_id, status, names_last_prepared } => {
+                lane.login = None;
+                lane.caps = caps;
+                lane.greeted.thread_id = thread_id;
+                lane.greeted.names_last_prepared = names_last_prepared;
+                lane.status = status;
+                lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+                lane.server.gauge.end_dial();
+                self.stats.lanes_created += 1;
+                if let Some(counters) = self.server_stats.of(lane.server.index) {
+                    counters.opened += 1;
+                    counters.login_us = self.now_us.saturating_sub(lane.times.born_us);
+                }
+                let server = lane.server.clone();
+                self.note_success(server);
+                self.on_lane_ready(id);
+            }
+            LoginStep::Failed { fault, said } => {
+                let said = said.map(|(code, sqlstate, message)| SqlError {
+                    code,
+                    sqlstate,
+                    message: String::from_utf8_lossy(&message).into_owned(),
+                });
+                self.fail_dial(id, fault, said, true);
+            }
+            LoginStep::KeyRefused(key) => {
+                let said = Some(error::server_key_refused(&key));
+                self.fail_dial(id, LastFault::PublicKey, said, true);
+            }
+        }
+        packet.len
+    }
+
+    /// A login is over: the lane serves whoever waits first.
+    fn on_lane_ready(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let lease = lane.lease;
+        match lease {
+            Lease::Dialing(_) => {
+                self.send_init_connect(id);
+                self.send_upkeep_text(id, Upkeep::Defaults, QUESTION);
+            }
+            Lease::Relay(session) => self.relay_ready(session, id),
+            Lease::Errand(thread_id) => self.run_errand(id, thread_id),
+            Lease::Idle
+            | Lease::Exclusive(_)
+            | Lease::Shared
+            | Lease::Upkeep
+            | Lease::Clearing(_) => {}
+        }
+    }
+
+    /// A part of the reply at the head of a lane. `range` lies in `bytes`; the positions in
+    /// `event` count from the beginning of the range.
+    pub(crate) fn on_reply_part(
+        &mut self,
+        lane_id: LaneId,
+        head: InFlight,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        if let Event::Prepared { stmt_id, .. } = &event
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.stmts.note_prepared(ServerStmtId(*stmt_id));
+        }
+        if let Owner::Session(id) | Owner::Step(id, _) = head.owner {
+            self.note_served(id);
+        }
+        match head.owner {
+            Owner::Session(id) => {
+                if let Event::Err { at, .. } = &event {
+                    let said = slice(bytes, range.start + at.start..range.start + at.end);
+                    self.note_error_reply(id, lane_id, said);
+                }
+                let running = self.running(id).filter(|running| running.lane == lane_id);
+                match running.map(|running| running.shared) {
+                    Some(false) => self.on_session_part(id, lane_id, range, event, bytes),
+                    Some(true) => self.on_shared_part(id, lane_id, range, event, bytes),
+                    None => self.lose_track(id, lane_id),
+                }
+            }
+            Owner::Step(id, step) => self.on_step_part(id, lane_id, step, range, event, bytes),
+            Owner::Upkeep(task) => self.on_upkeep_part(lane_id, task, range, event, bytes),
+            Owner::Nobody => {
+                if matches!(event, Event::End(_) | Event::Err { .. }) {
+                    self.pop(lane_id, None);
+                    self.errand_done(lane_id);
+                    self.after_shared(lane_id);
+                }
+            }
+        }
+    }
+
+    /// An error ends a reply: statements before the one that failed have changed the session.
+    /// Whether there were any.
+    fn pop_failed(&mut self, id: SessionId, lane_id: LaneId) -> bool {
+        let lane = self.lanes.get(lane_id);
+        let insert_id = lane.map_or(0, Lane::insert_id_so_far);
+        let told = lane.and_then(Lane::status_so_far);
+        self.pop(lane_id, told);
+        let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get_mut(lane_id))
+        else {
+            return false;
+        };
+        if insert_id != 0 {
+            session.last.insert_id = insert_id;
+        }
+        if let Some(status) = told {
+            lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+            session.want.autocommit = lane.state.autocommit;
+        }
+        told.is_some()
+    }
+
+    /// Takes the head off a lane and notes the status flags its reply ended with.
+    pub(crate) fn pop(&mut self, lane_id: LaneId, status: Option<Status>) {
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.pop();
+            if let Some(status) = status {
+                lane.status = status;
+            }
+        }
+    }
+
+    fn on_step_part(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        step: Step,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        match event {
+            _ if step == Step::Diagnostics => {
+                self.on_diagnostics_part(id, lane_id, range, &event, bytes);
+            }
+            Event::End(_) | Event::Err { .. } if step == Step::Again => self.pop(lane_id, None),
+            Event::Prepared { stmt_id, columns, params, .. } => {
+                match step {
+                    Step::Prepare(key) => {
+                        self.step_prepared(id, lane_id, key, (stmt_id, columns, params));
+                    }
+                    // nobody will name it
+                    _ => self.send_close(lane_id, ServerStmtId(stmt_id)),
+                }
+            }
+            Event::End(end) => {
+                let prepare = matches!(step, Step::Prepare(_));
+                self.pop(lane_id, Some(end.status).filter(|_| !prepare));
+                self.on_step_done(id, lane_id, step, Ok(()));
+            }
+            Event::Err { at, .. } => {
+                let payload = slice(bytes, range.start + at.start..range.start + at.end);
+                let error = error_in(payload);
+                self.note_lane_error(id, lane_id, error.code, error.message.as_bytes());
+                self.pop(lane_id, None);
+                self.on_step_done(id, lane_id, step, Err(error));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_session_part(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        range: Range<usize>,
+        event: Event,
+        bytes: &[u8],
+    ) {
+        if matches!(event, Event::Infile) && !self.may_be_asked_for_file(id) {
+            let fault = "it asks for a file of a client whose command loads none";
+            return self.on_server_fault(lane_id, fault);
+        }
+        let Some(running) = self.running(id) else { return };
+        let login = running.job.what == What::LoginSchema;
+        let prepares = is_prepare(&running.job);
+        let mut instead = None;
+        if let Event::Err { code, .. } = event {
+            instead = Self::said_of_killed(running, code);
+            if self.runs_again(id, lane_id, code) {
+                return;
+            }
+            let step_error = self.running(id).and_then(|running| running.step_error.take());
+            instead = instead.or(step_error.map(|error| *error));
+        }
+        let at = |inner: &Range<usize>| range.start + inner.start..range.start + inner.end;
+        match &event {
+            Event::Track { at: inner } | Event::End(ReplyEnd { track: Some(inner), .. }) => {
+                if !login {
+                    self.relay_changes(id, lane_id, range.clone(), at(inner), bytes);
+                }
+                self.note_changes(id, lane_id, at(inner), bytes);
+            }
+            _ if login => {}
+            Event::Err { at, .. } if instead.is_some() => {
+                let before = range.start + at.start.saturating_sub(frame::HEADER_BYTES);
+                self.relay_reply(id, range.start..before);
+                self.say_instead(id, lane_id, instead);
+            }
+            Event::Prepared { stmt_id, columns, params, id_at } => {
+                let id_at = range.start + id_at;
+                let said = (*stmt_id, *columns, *params);
+                self.on_prepared(id, lane_id, said, id_at, range.clone());
+            }
+            _ => self.relay_reply(id, range.clone()),
+        }
+        if prepares {
+            self.note_answer(id, slice(bytes, range.clone()));
+        }
+        match event {
+            Event::Infile => self.await_file(id),
+            Event::Err { at: inner, .. } => {
+                let several = self.pop_failed(id, lane_id);
+                if login {
+                    return self.schema_missing(id, slice(bytes, at(&inner)));
+                }
+                self.finish(id, lane_id, Outcome::Failed { several });
+            }
+            Event::End(end) => {
+                self.pop(lane_id, Some(end.status).filter(|_| !prepares));
+                self.finish(id, lane_id, Outcome::Done(end));
+            }
+            _ => {}
+        }
+    }
+
+    /// A command ended with an error of its server.
+    fn note_error_reply(&mut self, id: SessionId, lane_id: LaneId, payload: &[u8]) {
+        let Ok(said) = ErrPacket::parse(payload) else { return };
+        self.note_interruption(lane_id, said.code);
+        self.note_error_of(id, &said);
+        self.note_lane_error(id, lane_id, said.code, said.message);
+    }
+
+    /// Runs a command again that failed with an error which says that it did nothing, where
+    /// something can be done about the reason.
+    fn runs_again(&mut self, id: SessionId, lane_id: LaneId, code: u16) -> bool {
+        if self.mends(id, lane_id, code) {
+            let Some(job) = self.running(id).map(|running| running.job) else { return false };
+            self.pop(lane_id, None);
+            self.run(id, lane_id, job);
+            return true;
+        }
+        let again = Meaning::of(code).is(Meaning::GOING_AWAY) && self.retry(id, lane_id);
+        if again {
+            self.close_lane(lane_id);
+        }
+        again
+    }
+
+    pub(crate) fn relay_reply(&mut self, id: SessionId, range: Range<usize>) {
+        if let Some(running) = self.running(id) {
+            running.delivered |= !range.is_empty();
+            running.reply_bytes += range.len() as u64;
+        }
+        self.orders.relay(End::Client(id), range);
+    }
+
+    /// An error takes the place of the packet that the reply at the head of a lane ended with.
+    pub(crate) fn say_instead(&mut self, id: SessionId, lane_id: LaneId, error: Option<SqlError>) {
+        let (Some(lane), Some(error)) = (self.lanes.get_mut(lane_id), error) else { return };
+        let seq = lane.last_seq();
+        self.send_error(id, seq, &error);
+    }
+
+    /// A reply for a session that is not waiting for one: must not be.
+    fn lose_track(&mut self, id: SessionId, lane_id: LaneId) {
+        self.break_session(id, "a reply came for a session that runs nothing");
+        self.close_lane(lane_id);
+    }
+
+    /// A reply has ended: what it means for the session, and whether the lane stays with it.
+    fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
+        let now_us = self.now_us;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let Phase::Running(running) = &phase else { return };
+        session.timing.idle_since_us = now_us;
+        let job = running.job;
+        session.note_results(&job, &outcome);
+        let (is_mirror, is_ok) = (session.is_mirror(), matches!(outcome, Outcome::Done(_)));
+        let took_us = now_us.saturating_sub(running.started_us);
+        self.learn(id, running, (took_us, false), &outcome);
+        self.count_end(is_mirror, is_ok);
+        self.tell_end(id, Some((job.hostgroup, lane_id)), outcome.rows());
+        if job.what == What::LoginSchema {
+            return self.schema_seen(id, lane_id);
+        }
+        self.settle(id, lane_id, running, &outcome);
+        if running.killed.is_some() {
+            self.await_kill(id, lane_id);
+        }
+        self.drop_kept(id);
+        if is_ok && releases(job.effects) {
+            return self.close_session(id, None);
+        }
+        self.relieve_if_wanted(id);
+        self.survey_on_own(id);
+        self.after_command(id);
+    }
+
+    /// A command without an answer is out.
+    pub(crate) fn finish_silent(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
+            return;
+        };
+        let lane_id = running.lane;
+        let before = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
+        session.note_tied(lane_id);
+        if let (Some(before), Some(held)) = (before, self.held_on(id, lane_id)) {
+            self.stats.note_holds(before, held.why, false);
+        }
+        self.drop_kept(id);
+        self.after_command(id);
+    }
+
+    /// The session is idle again: the client's next command, or the end if Tidegate stops.
+    pub(crate) fn after_command(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let has_input = session.input.has_more();
+        if session.is_mirror() {
+            return self.end_session(id, true);
+        }
+        if self.draining && self.end_if_drained(id) {
+            return;
+        }
+        if has_input {
+            self.resume_input(id);
+        }
+    }
+}
+
+impl Session {
+    /// What the client may ask about the statement that has just ended.
+    pub(crate) fn note_results(&mut self, job: &Job, outcome: &Outcome) {
+        let Outcome::Done(end) = outcome else {
+            self.last.row_count = -1;
+            return;
+        };
+        if is_prepare(job) {
+            return;
+        }
+        // its flags are those of the one statement
+        let lasts = !job.effects.intersects(Effects::SET_STATEMENT);
+        if lasts && matches!(job.reply, ReplyKind::Result | ReplyKind::Execute | ReplyKind::Simple)
+        {
+            self.last.told = end.status;
+        }
+        // of several results, servers know of the last one
+        self.last.row_count = end.row_count;
+        if end.resultsets > 0 && !self.lists_diagnostics(job) {
+            self.last.found_rows = end.rows.saturating_sub(end.rows_before);
+        }
+        self.last.insert_id = job.insert_id_told(end).unwrap_or(self.last.insert_id);
+    }
+}
+
+/// The error that a packet's payload tells.
+pub(crate) fn error_in(payload: &[u8]) -> SqlError {
+    ErrPacket::parse(payload).map_or_else(
+        |_| error::internal("an error packet that cannot be read"),
+        |err| SqlError {
+            code: err.code,
+            sqlstate: err.sqlstate,
+            message: String::from_utf8_lossy(err.message).into_owned(),
+        },
+    )
+}
+
+pub(crate) fn is_prepare(job: &Job) -> bool {
+    matches!(job.what, What::Prepare(_))
+}
+
+/// Whether a statement asks for the end of its client's connection: `COMMIT RELEASE` and
+/// `ROLLBACK RELEASE`.
+fn releases(effects: Effects) -> bool {
+    const ALONE: Effects = Effects::TRANSACTION_END.union(Effects::CHANGES_SESSION);
+    effects == ALONE
+}
+
+pub(crate) fn slice(bytes: &[u8], range: Range<usize>) -> &[u8] {
+    bytes.get(range).unwrap_or_default()
+}

@@ -1,0 +1,265 @@
+//! What the end of a command means to its session and its lane: the state of both follows what the
+//! command set, and the session keeps the lane or parts with it.
+//!
+//! For which reasons it is kept, and what becomes of it, is decided in `holds`.
+
+use sql::Effects;
+use wire::Status;
+use wire::frame;
+use wire::result::End as ReplyEnd;
+
+use crate::catalog::InsertId;
+use crate::holds::{self, Ended, Fate, Holds, How};
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Held, Lane};
+use crate::proxy::Proxy;
+use crate::rules::Multiplex;
+use crate::session::maintenance::code_reading::MAY_DEFINE;
+use crate::session::replying::reply::{Outcome, is_prepare};
+use crate::session::replying::ties;
+use crate::session::{Job, Running, Session, What};
+use crate::snapshot::Snapshot;
+
+impl Proxy {
+    /// Brings the session's and the lane's state up to date with a command that succeeded, but for
+    /// `autocommit`.
+    fn follow(&mut self, id: SessionId, lane_id: LaneId, job: &Job, end: &ReplyEnd) {
+        if job.insert_id_told(end).is_some() {
+            self.insert_id_told(id, Some(lane_id));
+        }
+        if matches!(job.what, What::Schema | What::Set) {
+            self.follow_state(id, lane_id, job);
+        }
+    }
+
+    #[inline(never)]
+    fn follow_state(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
+        let schema = match job.what {
+            What::Schema => self.schema_of_kept(id),
+            _ => None,
+        };
+        let assigned = match job.what {
+            What::Set => self.assigned_by_kept(id),
+            _ => None,
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        if let Some(schema) = schema {
+            lane.state.schema = Some(schema.clone());
+            session.want.schema = Some(schema);
+        }
+        if let Some(assigned) = assigned {
+            lane.state.charset = assigned.charset;
+            lane.state.settings.clone_from(&assigned.settings);
+            session.want.charset = assigned.charset;
+            session.want.settings = assigned.settings;
+        }
+    }
+
+    /// Says why the session keeps the lane from now on, and lets the lane go if it may.
+    pub(crate) fn settle(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        running: &Running,
+        outcome: &Outcome,
+    ) {
+        let job = &running.job;
+        if let Outcome::Done(end) = outcome {
+            self.follow(id, lane_id, job, end);
+        }
+        let mut standing = self.standing(job.hostgroup);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let done = matches!(outcome, Outcome::Done(_));
+        if done && !is_prepare(job) {
+            session.follow_autocommit(lane);
+        }
+        let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
+        let Some(held_before) = session.held.get(at).copied() else { return };
+        let before = held_before.why;
+        standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
+        let how = session.how(job, outcome);
+        mark(lane, job, how);
+        let gives = job.holds.without(told(lane, job, outcome));
+        let follows = before.union(gives).intersects(ties::ENDING);
+        let ended = Ended {
+            how,
+            effects: job.effects,
+            gives,
+            over: if follows { session.follow_ties(job, how, gives) } else { Holds::NONE },
+            standing,
+            several: outcome.is_several(),
+            // to look at them leaves them there
+            warned: (outcome.has_warned(how)
+                || (before.intersects(Holds::WARNINGS)
+                    && job.effects.intersects(Effects::SHOW_WARNINGS)))
+                && handles_warnings(&self.snapshot, job),
+            hidden: how != How::Refused && running.has_hidden_change(outcome),
+            in_transaction: lane.status.contains(Status::IN_TRANS),
+            autocommit: session.want.autocommit,
+        };
+        let why = holds::after(before, &ended);
+        let presumed = session.presumed_after(&held_before, job, why, self.now_us);
+        if let Some(held) = session.held.get_mut(at) {
+            (held.why, held.presumed) = (why, presumed);
+        }
+        session.end_ties();
+        self.follow_code(id, job, (how, presumed));
+        match job.what {
+            What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
+            What::Execute(_) | What::OfStatement(_) => {
+                let end = match outcome {
+                    Outcome::Done(end) => Some(end.status),
+                    Outcome::Failed { .. } => None,
+                };
+                self.settle_statement(id, lane_id, job, end);
+            }
+            _ => {}
+        }
+        self.note_transaction(id);
+        if let Some(held) = self.held_on(id, lane_id) {
+            self.stats.note_holds(before, held.why, job.what == What::Set);
+            self.note_warned(lane_id, held.why);
+            self.let_go_of(id, &held);
+        }
+    }
+
+    /// What a command means for what is known of stored code: it may have defined some, or a lane
+    /// is kept for what nobody has read.
+    #[inline]
+    fn follow_code(&mut self, id: SessionId, job: &Job, (how, presumed): (How, Holds)) {
+        if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
+            self.want_survey(id);
+        }
+        if how != How::Refused && job.effects.intersects(MAY_DEFINE) {
+            self.follow_definitions(id, job);
+        }
+    }
+
+    /// The reasons to keep lanes of a hostgroup that follow from the configuration alone.
+    fn standing(&self, hostgroup: HostgroupId) -> Holds {
+        let Snapshot { hostgroups, vars, .. } = &*self.snapshot;
+        let mut standing = Holds::NONE;
+        standing.set(Holds::MULTIPLEXING_OFF, !hostgroups.multiplexing(hostgroup, vars));
+        standing.set(Holds::DELAY, vars.connection_delay_multiplex_ms > 0);
+        standing
+    }
+
+    /// A lane that a session keeps.
+    pub(crate) fn held_on(&self, id: SessionId, lane_id: LaneId) -> Option<Held> {
+        let session = self.sessions.get(id)?;
+        session.held.iter().find(|held| held.lane == lane_id).copied()
+    }
+
+    /// Checks a lane in that its session has no reason to keep.
+    pub(crate) fn let_go(&mut self, id: SessionId, lane_id: LaneId) {
+        if let Some(held) = self.held_on(id, lane_id) {
+            self.let_go_of(id, &held);
+        }
+    }
+
+    #[inline(always)]
+    fn let_go_of(&mut self, id: SessionId, held: &Held) {
+        let fate = self.fate_of(held, false);
+        if fate == Fate::Kept {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if let Some(at) = session.held.iter().position(|other| other.lane == held.lane) {
+            session.held.swap_remove(at);
+            session.forget_calls(held.lane);
+            let awaits_kill = session.awaits_kill == Some(held.lane);
+            self.part_with(held.lane, fate);
+            if awaits_kill {
+                self.stop_awaiting_kill(id, held.lane);
+            }
+        }
+    }
+
+    /// The schema that the kept command, a `USE` or `COM_INIT_DB`, has set.
+    fn schema_of_kept(&self, id: SessionId) -> Option<std::sync::Arc<[u8]>> {
+        let kept = self.kept(id).get(frame::HEADER_BYTES..)?;
+        let (code, body) = kept.split_first()?;
+        match *code {
+            wire::command::code::INIT_DB => Some(body.into()),
+            _ => sql::parse_use_in(body, self.modes(id)).map(|schema| schema.as_ref().into()),
+        }
+    }
+}
+
+impl Session {
+    /// Its own is as a lane's server has told last.
+    fn follow_autocommit(&mut self, lane: &mut Lane) {
+        lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
+        self.want.autocommit = lane.state.autocommit;
+    }
+
+    /// How a command ended, as far as what it did follows from that.
+    fn how(&self, job: &Job, outcome: &Outcome) -> How {
+        match outcome {
+            Outcome::Done(_) if is_prepare(job) => How::Prepared,
+            Outcome::Done(_) => How::Done,
+            Outcome::Failed { .. } if self.is_refused(job) => How::Refused,
+            Outcome::Failed { .. } => How::Failed,
+        }
+    }
+}
+
+impl Outcome {
+    fn is_several(&self) -> bool {
+        match self {
+            Self::Done(end) => end.several,
+            Self::Failed { several } => *several,
+        }
+    }
+
+    /// Whether the client may ask for warnings, or an error.
+    fn has_warned(&self, how: How) -> bool {
+        match self {
+            Self::Done(end) => end.warnings > 0 && how != How::Prepared,
+            Self::Failed { .. } => true,
+        }
+    }
+}
+
+/// Notes what a command may have left that its text does not tell.
+#[inline(always)]
+fn mark(lane: &mut Lane, job: &Job, how: How) {
+    let failed = matches!(how, How::Refused | How::Failed);
+    if job.what == What::Set && failed {
+        (lane.marks.traced, lane.marks.unsure) = (true, true);
+    }
+    // code that nobody has read may have left anything, and so may the end of a long text
+    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
+        || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
+}
+
+/// Whether the hostgroup of a command keeps connections for warnings.
+fn handles_warnings(snapshot: &Snapshot, job: &Job) -> bool {
+    snapshot.hostgroups.handles_warnings(job.hostgroup, &snapshot.vars)
+}
+
+/// Reasons that a text gives and that its server has taken away by telling what they are about:
+/// that is replayed. What it is being asked for is awaited.
+fn told(lane: &Lane, job: &Job, outcome: &Outcome) -> Holds {
+    let is_told = match outcome {
+        Outcome::Done(end) if job.insert_id == InsertId::Asked => {
+            end.ok_only && end.last_insert_id == 0
+        }
+        Outcome::Done(end) if job.effects.intersects(Effects::SETS_LAST_INSERT_ID) => {
+            end.ok_only && end.last_insert_id != 0
+        }
+        _ => false,
+    };
+    if is_told && !lane.is_asked() { Holds::LAST_INSERT_ID } else { Holds::NONE }
+}
+
+/// Whether the session's connections may be shared, by its rules.
+fn shares(job: &Job, before: Holds) -> bool {
+    match job.multiplex {
+        Some(Multiplex::Off) => false,
+        Some(Multiplex::On) => true,
+        Some(Multiplex::IgnoreVariables) | None => !before.intersects(Holds::NO_MULTIPLEX),
+    }
+}

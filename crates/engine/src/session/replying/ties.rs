@@ -1,0 +1,313 @@
+//! What a session made on its connection that has an end: temporary tables, locks, statements with
+//! names, distributed transactions. When the last of a kind has ended, so has the reason to keep
+//! the lane.
+//!
+//! Names are kept to see which is the last. What cannot be followed lasts until a reset: an end
+//! counts only where it is the one statement of its text, and has succeeded.
+//! What a session may find of others' user variables is here too, and what did not begin because
+//! its statement failed.
+
+use sql::{Asked, Effects, LockCall, Modes, NamedStatement, Role, TableName, Verb};
+use wire::command::code;
+use wire::frame::HEADER_BYTES;
+use wire::reply::ErrPacket;
+
+use crate::holds::{Holds, How};
+use crate::ids::SessionId;
+use crate::proxy::Proxy;
+use crate::session::prepared::handles::Handle;
+use crate::session::{Job, Session, What};
+
+/// What a session made that has not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ties {
+    /// Temporary tables, with their schemas.
+    tables: Names,
+    /// Named locks, each as often as it was taken.
+    locks: Names,
+    /// More than tables are locked.
+    locks_all: bool,
+    /// Statements with names, which leave nothing else behind.
+    statements: Names,
+}
+
+/// A text that has ended.
+#[derive(Clone, Copy)]
+struct Ended<'a> {
+    text: &'a [u8],
+    modes: Modes,
+    verb: Verb,
+    effects: Effects,
+    /// The reasons that it gives to keep its lane.
+    gives: Holds,
+    /// It is one statement, which is understood: what it made and ended has the names in it.
+    is_one: bool,
+    /// All of it was done. What failed may have made what it names, and has ended nothing.
+    is_done: bool,
+}
+
+/// Names of what was made.
+#[derive(Debug, Default)]
+struct Names {
+    list: Vec<Box<[u8]>>,
+    /// There is more than the list says.
+    more: bool,
+}
+
+impl Names {
+    fn add(&mut self, name: Option<Vec<u8>>) {
+        const NAMES_MAX: usize = 64;
+        match name.filter(|_| self.list.len() < NAMES_MAX) {
+            Some(name) => self.list.push(name.into()),
+            None => self.more = true,
+        }
+    }
+
+    fn remove(&mut self, name: &[u8]) {
+        if let Some(at) = self.list.iter().position(|known| **known == *name) {
+            self.list.swap_remove(at);
+        }
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        self.list.iter().any(|known| **known == *name)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list.is_empty() && !self.more
+    }
+}
+
+/// Reasons that end with what the session does.
+pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
+    .union(Holds::GET_LOCK)
+    .union(Holds::LOCK_TABLES)
+    .union(Holds::TEXT_PREPARE)
+    .union(Holds::XA);
+
+impl Session {
+    /// Notes what a command made and what it ended, on a lane that is kept for a reason that may
+    /// end, or will be; the reasons that are over.
+    pub(crate) fn follow_ties(&mut self, job: &Job, how: How, gives: Holds) -> Holds {
+        if matches!(how, How::Prepared | How::Refused) {
+            return Holds::NONE;
+        }
+        let mut ties = self.ties.take().unwrap_or_default();
+        let (text, modes) = text_of(self, job);
+        let several = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
+        let of = Ended {
+            text,
+            modes,
+            verb: sql::facts_in(text, modes).verb,
+            effects: job.effects,
+            gives,
+            is_one: !job.effects.intersects(several),
+            is_done: how == How::Done,
+        };
+        ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
+        ties.follow_locks(&of);
+        ties.follow_statements(&of);
+        let mut over = Holds::NONE;
+        over.set(Holds::TEMPORARY_TABLE, ties.tables.is_empty());
+        over.set(Holds::GET_LOCK, ties.locks.is_empty());
+        over.set(Holds::TEXT_PREPARE, ties.statements.is_empty());
+        if of.is_one && of.is_done {
+            let unlocks = match of.verb {
+                Verb::UnlockTables => true,
+                Verb::Begin | Verb::StartTransaction => !ties.locks_all,
+                _ => false,
+            };
+            ties.locks_all &= !unlocks;
+            over.set(Holds::LOCK_TABLES, unlocks);
+            over.set(Holds::XA, sql::ends_xa(text, modes));
+        }
+        self.ties = Some(ties);
+        over
+    }
+
+    /// Where the session keeps no lane for a reason that may end, there is nothing to follow.
+    pub(crate) fn end_ties(&mut self) {
+        if self.ties.is_some() && !self.reasons().intersects(ENDING) {
+            self.ties = None;
+        }
+    }
+}
+
+impl Session {
+    /// Whether a command reads a user variable that the session has not set. Such a one is `NULL`
+    /// everywhere, but its type tells whether it ever was set on the connection.
+    #[inline]
+    pub(crate) fn reads_unset_variable(&self, job: &Job) -> bool {
+        let is_replayed = job.what == What::Set && !job.holds.intersects(Holds::SET);
+        job.effects.intersects(Effects::USER_VARIABLE) && !is_replayed && self.lacks_one_of(job)
+    }
+
+    #[inline(never)]
+    fn lacks_one_of(&self, job: &Job) -> bool {
+        let settings = self.want.settings.as_deref();
+        let is_set = |name| settings.is_some_and(|settings| settings.has_user_variable(name));
+        let (text, modes) = text_of(self, job);
+        !sql::user_variables(text, modes).all(is_set)
+    }
+}
+
+impl Session {
+    /// Whether a command drops temporary tables of the session and nothing else.
+    pub(crate) fn drops_its_own(&self, job: &Job) -> bool {
+        let Some(ties) = &self.ties else { return false };
+        let (text, modes) = text_of(self, job);
+        let schema = self.want.schema.as_deref().unwrap_or_default();
+        let dropped = sql::parse_drop_tables(text, modes);
+        dropped.is_some_and(|names| names.iter().all(|name| ties.tables.has(&full(name, schema))))
+    }
+
+    /// Whether a statement lists warnings or errors, which servers do not count as found rows.
+    pub(crate) fn lists_diagnostics(&self, job: &Job) -> bool {
+        if !job.effects.intersects(Effects::SHOW_WARNINGS) {
+            return false;
+        }
+        let (text, modes) = text_of(self, job);
+        let asked = sql::parse_diagnostics_asked(text, modes);
+        asked.is_some_and(|asked| matches!(asked.of, Asked::List { .. }))
+    }
+
+    /// Whether a command that failed was refused as a whole. A server does all of a `SET` or
+    /// nothing of it, but for what a function did that it calls, and nothing of one statement that
+    /// it cannot parse, or of which a table is missing.
+    pub(crate) fn is_refused(&self, job: &Job) -> bool {
+        const PARSE_ERROR: u16 = 1064;
+        let (text, _) = text_of(self, job);
+        let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let is_one = statements.next().is_some_and(|first| !first.is_empty())
+            && statements.all(<[u8]>::is_empty);
+        match job.what {
+            What::Set => is_one && sql::only_computes(text),
+            _ if runs_others(job.effects) => false,
+            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_table),
+        }
+    }
+}
+
+impl Proxy {
+    /// Notes an error that a server told of what a session runs.
+    pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
+        const NO_SUCH_TABLE: u16 = 1146;
+        let job = self.running(id).map(|running| running.job);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.last.error = (said.code, said.sqlstate);
+        session.last.misses_table = false;
+        if let (Some(job), NO_SUCH_TABLE) = (job, said.code) {
+            let (text, modes) = text_of(session, &job);
+            // Table 'schema.table' doesn't exist
+            let quoted = said.message.split(|byte| *byte == b'\'').nth(1).unwrap_or_default();
+            let table = quoted.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+            session.last.misses_table = sql::names(text, modes)
+                .any(|(name, role)| role == Role::Table && name.eq_ignore_ascii_case(table));
+        }
+    }
+}
+
+impl Ties {
+    fn follow_tables(&mut self, of: &Ended<'_>, schema: &[u8]) {
+        let Ended { text, modes, verb, effects, .. } = *of;
+        let may_alter = effects.intersects(Effects::IMPLICIT_COMMIT) && !self.tables.is_empty();
+        match verb {
+            _ if !of.is_one => {
+                self.tables.more |= of.gives.intersects(Holds::TEMPORARY_TABLE) || may_alter;
+            }
+            Verb::CreateTemporary => {
+                let name = sql::parse_create_temporary(text, modes).map(|name| full(&name, schema));
+                self.tables.add(name);
+            }
+            Verb::DropTable if of.is_done => {
+                for name in sql::parse_drop_tables(text, modes).unwrap_or_default() {
+                    self.tables.remove(&full(&name, schema));
+                }
+            }
+            Verb::DropTable => {}
+            Verb::AlterTable | Verb::RenameTable => self.tables.more |= may_alter,
+            _ => self.tables.more |= effects.intersects(Effects::TEMPORARY_TABLE),
+        }
+    }
+
+    fn follow_locks(&mut self, of: &Ended<'_>) {
+        let Ended { text, modes, verb, effects, .. } = *of;
+        if effects.intersects(Effects::LOCKS_TABLES) {
+            self.locks_all |= !of.is_one || verb != Verb::LockTable;
+        }
+        if !effects.intersects(Effects::USER_LOCK) {
+            return;
+        }
+        // what is no call alone may take one
+        match sql::parse_lock_call(text, modes) {
+            Some(LockCall::Get(name)) => self.locks.add(Some(name.to_ascii_lowercase())),
+            Some(LockCall::Release(name)) if of.is_done => {
+                self.locks.remove(&name.to_ascii_lowercase());
+            }
+            Some(LockCall::ReleaseAll) if of.is_done => self.locks = Names::default(),
+            Some(_) => {}
+            None => self.locks.add(None),
+        }
+    }
+
+    fn follow_statements(&mut self, of: &Ended<'_>) {
+        let Ended { text, modes, effects, .. } = *of;
+        if !effects.intersects(Effects::TEXT_PREPARE.union(Effects::TEXT_EXECUTE)) {
+            return;
+        }
+        let statements = &mut self.statements;
+        let named = sql::parse_named_statement(text, modes).filter(|_| of.is_one);
+        match named {
+            Some(NamedStatement::Made { name, text }) if leaves_nothing(text) => {
+                let name = name.to_ascii_lowercase();
+                if of.is_done {
+                    statements.remove(&name);
+                    statements.add(Some(name));
+                }
+            }
+            Some(NamedStatement::Made { .. }) if !of.is_done => {}
+            Some(NamedStatement::Executed(name)) if statements.has(&name.to_ascii_lowercase()) => {}
+            Some(NamedStatement::Ended(_)) if !of.is_done => {}
+            Some(NamedStatement::Ended(name)) => statements.remove(&name.to_ascii_lowercase()),
+            _ => statements.more = true,
+        }
+    }
+}
+
+/// Whether a text runs others, whose errors look as if they were its own.
+fn runs_others(effects: Effects) -> bool {
+    effects.intersects(Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE))
+}
+
+/// Whether a text that is prepared only reads or changes rows. What it calls may do more, but then
+/// the server tells.
+fn leaves_nothing(text: &[u8]) -> bool {
+    const OF_ROWS: [Verb; 5] =
+        [Verb::Select, Verb::Insert, Verb::Replace, Verb::Update, Verb::Delete];
+    let facts = sql::facts(text);
+    OF_ROWS.contains(&facts.verb) && facts.effects.is_empty()
+}
+
+/// The text of a command that its session still keeps, or of its prepared statement, and how it is
+/// read.
+pub(crate) fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) {
+    if let What::Execute(stmt) = job.what
+        && let Some(Handle { text, .. }) = session.handle(stmt)
+    {
+        return (&text.text, text.state.modes());
+    }
+    match session.serving.kept.get(HEADER_BYTES..) {
+        Some([code::QUERY, text @ ..]) if job.upload.is_none() => (text, session.want.modes()),
+        _ => (&[], Modes::default()),
+    }
+}
+
+/// Schema and table, with a byte in between that is in neither.
+fn full(name: &TableName<'_>, schema: &[u8]) -> Vec<u8> {
+    [name.schema.unwrap_or(schema), name.table].join(&0)
+}
+
+/// Whether a text that mentions named locks leaves none behind.
+pub(crate) fn takes_no_lock(text: &[u8], modes: Modes) -> bool {
+    !matches!(sql::parse_lock_call(text, modes), None | Some(LockCall::Get(_)))
+}
