@@ -231,6 +231,8 @@ impl Proxy {
             session.input.heard_us = self.now_us;
             if session.is_in_a_command() {
                 self.watch_unfinished(id);
+            } else if !session.held.is_empty() {
+                self.relieve_where_idle(id);
             }
         }
         self.check_invariants(id);

@@ -128,6 +128,28 @@ fn a_long_insert_may_return_rows_too() {
     room.finds_no_trouble();
 }
 
+/// Reads behind it find no server, so that no reply ends after it.
+#[test]
+fn what_fails_behind_an_insert_keeps_no_connection() {
+    let mut room = Room::amended(|draft| draft.servers.retain(|server| server.hostgroup_id == 0));
+    let words = format!("{WORDS} lid=-1 sw=0 r=1 w=0 n=1 wa=0");
+    let long = "x".repeat(700_000);
+    let write = query(&format!(
+        "INSERT /*s1 q1 k=returning {words}*/ INTO t VALUES ('{long}') RETURNING v"
+    ));
+    let read = query(&format!("SELECT /*s1 q2 k=rows {words}*/ v FROM t"));
+    room.send(&[write.as_slice(), &read, &read].concat());
+    room.answer();
+    for _ in 0..2 {
+        assert_eq!(room.hall.error(room.client), Some(9001));
+    }
+    room.hall.wait_ms(5);
+    assert_eq!(room.asked(), (1, 0));
+    room.others_write();
+    room.ask(&reading(1001));
+    room.finds_no_trouble();
+}
+
 /// What others get afterwards was reset: there may be a lock behind so much text.
 #[test]
 fn a_long_update_may_read_the_id_and_leave_more_behind() {

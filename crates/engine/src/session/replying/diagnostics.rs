@@ -109,6 +109,15 @@ impl Proxy {
         }
     }
 
+    /// A client has sent nothing more: what it was answered without the lane that it keeps has not
+    /// relieved it of that.
+    pub(crate) fn relieve_where_idle(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.held.iter().any(|held| session.may_be_relieved(held.lane)) {
+            self.relieve_if_wanted(id);
+        }
+    }
+
     /// It keeps this one: its server is asked now, was asked with the command, or is not wanted.
     fn relieve_or_await(&mut self, id: SessionId, held: Held) {
         let Some(session) = self.sessions.get(id) else { return };
