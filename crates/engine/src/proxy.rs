@@ -231,7 +231,7 @@ impl Proxy {
             session.input.heard_us = self.now_us;
             if session.is_in_a_command() {
                 self.watch_unfinished(id);
-            } else if !session.held.is_empty() {
+            } else if matches!(session.phase, Phase::Idle) && !session.held.is_empty() {
                 self.relieve_where_idle(id);
             }
         }

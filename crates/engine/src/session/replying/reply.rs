@@ -351,34 +351,32 @@ impl Proxy {
     }
 
     /// The reply to a command has ended, on whichever lane: what it came to is kept, learned and
-    /// counted, and its session is idle. The phase that it was in; `took` says how long the command
-    /// was with its server (µs), and whether behind another one.
+    /// counted. `took` is how long the command was with its server (µs), and whether behind another
+    /// one.
     #[inline(always)]
     pub(crate) fn conclude(
         &mut self,
         id: SessionId,
-        lane_id: LaneId,
-        took: impl FnOnce(&Running) -> (u64, bool),
+        running: &Running,
+        took: (u64, bool),
         outcome: &Outcome,
-    ) -> Phase {
-        let Some(session) = self.sessions.get_mut(id) else { return Phase::Idle };
-        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
-        let Phase::Running(running) = &phase else { return Phase::Idle };
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
         session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, outcome);
         let (is_mirror, is_ok) = (session.is_mirror(), matches!(outcome, Outcome::Done(_)));
-        self.learn(id, running, took(running), outcome);
+        self.learn(id, running, took, outcome);
         self.count_end(is_mirror, is_ok);
-        self.tell_end(id, Some((running.job.hostgroup, lane_id)), outcome.rows());
-        phase
+        self.tell_end(id, Some((running.job.hostgroup, running.lane)), outcome.rows());
     }
 
     /// A reply has ended: what it means for the session, and whether the lane stays with it.
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
-        let now_us = self.now_us;
-        let took = |running: &Running| (now_us.saturating_sub(running.started_us), false);
-        let phase = self.conclude(id, lane_id, took, &outcome);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let Phase::Running(running) = &phase else { return };
+        let took_us = self.now_us.saturating_sub(running.started_us);
+        self.conclude(id, running, (took_us, false), &outcome);
         let (job, is_ok) = (running.job, matches!(outcome, Outcome::Done(_)));
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);

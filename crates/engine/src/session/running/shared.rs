@@ -287,14 +287,16 @@ impl Proxy {
         lane.pop();
         let Some(job) = self.running(id).map(|running| running.job) else { return };
         let depth_max = self.bounds(&job).depth;
-        let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
+        let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get(lane_id))
+        else {
             return;
         };
         let whole_us =
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
-        let phase = self.conclude(id, lane_id, |_| (took_us, behind), &outcome);
+        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let Phase::Running(running) = &phase else { return };
+        self.conclude(id, running, (took_us, behind), &outcome);
         let told = match &outcome {
             Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
             Outcome::Failed { .. } => None,
