@@ -49,7 +49,7 @@ fn sim_finds_a_reply_given_to_the_wrong_session() {
     let failure = found(Planted::WrongOwner).expect("within 1,000 seeds");
     println!("{failure}");
     // and once by the very bytes that another session was to get
-    let failure = found_as(Planted::WrongOwner, "got \"").expect("within 1,000 seeds");
+    let failure = found_as(Planted::WrongOwner, "got \"").expect("within 3,000 seeds");
     println!("{failure}");
 }
 
@@ -61,7 +61,7 @@ fn sim_finds_a_reply_given_to_the_wrong_session_where_lanes_are_shared() {
         let mut failures = crowded.filter_map(|seed| simulator.run(seed, Some(bug)).err());
         println!("{bug:?}: {}", failures.next().expect("within 1,000 seeds"));
     }
-    let failure = found_as(Planted::WrongOrder, "got \"").expect("within 1,000 seeds");
+    let failure = found_as(Planted::WrongOrder, "got \"").expect("within 3,000 seeds");
     println!("{failure}");
 }
 
@@ -83,7 +83,7 @@ fn sim_finds_bytes_that_get_lost() {
 
 #[test]
 fn sim_finds_a_statement_taken_for_another() {
-    let failure = found_as(Planted::WrongStatement, "by mistake").expect("within 1,000 seeds");
+    let failure = found_as(Planted::WrongStatement, "by mistake").expect("within 3,000 seeds");
     println!("{failure}");
 }
 
@@ -91,7 +91,7 @@ fn sim_finds_a_statement_taken_for_another() {
 fn sim_finds_state_that_is_not_replayed() {
     // what a client set, and what its statements were prepared with
     for says in [" found settings ", " found collation ", " by mistake: "] {
-        let failure = found_as(Planted::StateNotReplayed, says).expect("within 1,000 seeds");
+        let failure = found_as(Planted::StateNotReplayed, says).expect("within 3,000 seeds");
         println!("{failure}");
     }
 }
@@ -105,13 +105,13 @@ fn sim_finds_what_another_session_left_on_a_connection() {
         (Planted::ResetNotDone, " meets session state of "),
     ];
     for (bug, says) in table {
-        println!("{bug:?}: {}", found_as(bug, says).expect("within 1,000 seeds"));
+        println!("{bug:?}: {}", found_as(bug, says).expect("within 3,000 seeds"));
     }
 }
 
 #[test]
 fn sim_finds_a_change_that_the_server_does_not_tell() {
-    let failure = found_as(Planted::ChangeNotTold, " found pin ").expect("within 1,000 seeds");
+    let failure = found_as(Planted::ChangeNotTold, " found pin ").expect("within 3,000 seeds");
     println!("{failure}");
 }
 
@@ -149,7 +149,7 @@ fn sim_finds_the_end_of_a_connection_that_nobody_notices() {
 #[test]
 fn sim_finds_warnings_that_are_mixed_up_or_forgotten() {
     for bug in [Planted::WarningsMixedUp, Planted::WarningsForgotten] {
-        println!("{bug:?}: {}", found_as(bug, "got \"").expect("within 1,000 seeds"));
+        println!("{bug:?}: {}", found_as(bug, "got \"").expect("within 3,000 seeds"));
     }
 }
 

@@ -114,7 +114,7 @@ impl Worker {
             Order::LoginEnded { client, addresses_max, failures_max, .. } => {
                 let hosts = &self.outside.shared.hosts;
                 let failures = hosts.note_error(client, io.now().0, *addresses_max as usize);
-                if failures == *failures_max {
+                if failures == *failures_max && self.proxy.admits_client_line() {
                     let client = client.to_string();
                     (self.outside.log)(&LogEvent::HostRefused { client, failures });
                 }

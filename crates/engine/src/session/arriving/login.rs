@@ -122,9 +122,14 @@ impl Proxy {
 
     /// What whoever reaches the port can have written into the log.
     pub(crate) fn report_client(&mut self, event: LogEvent) {
-        if self.client_lines.admits(self.now_us) {
+        if self.admits_client_line() {
             self.orders.report(event);
         }
+    }
+
+    /// Whether one more line of that kind is to be written now.
+    pub fn admits_client_line(&mut self) -> bool {
+        self.client_lines.admits(self.now_us)
     }
 
     /// Says how much was not told one by one.
