@@ -71,6 +71,11 @@ pub fn is_native(word: &[u8]) -> bool {
     kind(word).is_some()
 }
 
+/// Whether this is the name of a function of the servers' own.
+pub(crate) fn is_own_function(word: &[u8]) -> bool {
+    matches!(kind(word), Some(Kind::Computes | Kind::Other))
+}
+
 /// What a word is to both servers.
 enum Kind {
     Word,

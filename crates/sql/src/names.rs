@@ -5,7 +5,7 @@
 //! the role is what the words around it say, and only for names that nobody knows does it matter.
 
 use crate::Modes;
-use crate::calls::is_native;
+use crate::calls::{is_native, is_own_function};
 use crate::lexer::{Lexer, Token, TokenKind};
 
 /// What a name looks like.
@@ -15,6 +15,9 @@ pub enum Role {
     Table,
     /// A parenthesis follows, and no word of the language is meant.
     Call,
+    /// The same of the name of a function that servers have, with a blank before the parenthesis:
+    /// that is meant, or a stored function of the name.
+    OwnCall,
     /// It stands behind `CALL`.
     Procedure,
     /// A schema, column, alias, variable, or a word of the language.
@@ -110,7 +113,12 @@ impl<'a> Iterator for Names<'a> {
             if is_word && self.clause(name, before) {
                 continue;
             }
-            let role = self.role(name, is_word);
+            let role = match self.role(name, is_word) {
+                Role::Other if is_word && self.is_called_apart(token) && is_own_function(name) => {
+                    Role::OwnCall
+                }
+                role => role,
+            };
             return Some((name, role));
         }
     }
@@ -133,6 +141,11 @@ impl<'a> Names<'a> {
 
     fn is_next(&self, punct: u8) -> bool {
         self.token.is_some_and(|token| token.kind == TokenKind::Punct(punct))
+    }
+
+    /// Whether something is between a name and the parenthesis behind it.
+    fn is_called_apart(&self, name: Token) -> bool {
+        self.is_next(b'(') && self.token.is_some_and(|next| next.start != name.end)
     }
 
     /// Goes past the name of a variable, and the scope of a system variable.

@@ -278,6 +278,11 @@ impl Known {
             reached.known.insert(found.unwrap_or(Effects::NONE));
             let may_be = match role {
                 Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
+                // no stored function hides behind the name unless one was just defined
+                Role::OwnCall if found.is_none() && !self.is_redefined(key, definitions) => {
+                    continue;
+                }
+                Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 Role::Table => OF_UNKNOWN_TABLE,
                 Role::Other if found.is_some() => OF_UNKNOWN_TABLE,
                 Role::Procedure | Role::Other => continue,
@@ -452,6 +457,7 @@ impl Catalog {
                 (function, Some(relation)) => Some(function.map_or(relation, |f| *f | relation)),
                 (function, None) => function.copied(),
             },
+            Role::OwnCall => self.functions.get(&key).copied(),
             Role::Procedure => self.procedures.get(&key).copied(),
             Role::Table | Role::Other => relation,
         }

@@ -278,14 +278,15 @@ impl Catalog {
         for (key, role) in &body.names {
             let of_relation = self.relations.get(key).copied();
             let called = match role {
-                Role::Call => self.functions.get(key),
+                Role::Call | Role::OwnCall => self.functions.get(key),
                 Role::Procedure => self.procedures.get(key),
                 Role::Table | Role::Other => None,
             };
             let code = of_relation.unwrap_or_default();
             reads.insert(if writes { code.write } else { code.read });
             changes.insert(code.write);
-            let is_hidden = *role != Role::Other && of_relation.is_none() && called.is_none();
+            let is_of_server = matches!(role, Role::Other | Role::OwnCall);
+            let is_hidden = !is_of_server && of_relation.is_none() && called.is_none();
             let called = match is_hidden {
                 true => Effects::ANY_STORED_CODE,
                 false => called.copied().unwrap_or_default(),

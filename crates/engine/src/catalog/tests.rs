@@ -114,6 +114,7 @@ fn everything() -> Vec<Told<'static>> {
             &[
                 ["FUNCTION", "pay", "", "BEGIN INSERT INTO u VALUES (x); RETURN x; END"],
                 ["FUNCTION", "twice", "", "RETURN a * 2"],
+                ["FUNCTION", "now", "", "BEGIN INSERT INTO u VALUES (1); RETURN 1; END"],
                 ["FUNCTION", "ping", "", "BEGIN IF x THEN RETURN pong(x); END IF; RETURN 1; END"],
                 ["FUNCTION", "pong", "", "BEGIN DO GET_LOCK('a', 0); RETURN ping(0); END"],
                 ["FUNCTION", "hidden", "", "NULL"],
@@ -162,6 +163,9 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
         ("SELECT pay(14)", &["WRITES"]),
         ("select Test.PAY (14)", &["WRITES"]),
         ("SELECT pay FROM t", &[]),
+        ("SELECT now(), curdate (), now", &[]),
+        ("SELECT now ()", &["WRITES"]),
+        ("SELECT now/**/()", &["WRITES"]),
         ("SELECT r FROM paying", &["WRITES"]),
         ("SELECT r FROM x, `Above`", &["WRITES"]),
         ("SELECT ping(1)", &locks),

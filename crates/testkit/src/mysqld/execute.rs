@@ -187,7 +187,7 @@ impl Conn {
             board.count("server: tells the schema");
             return Reaction::Reply(answer::value(&self.schema, &self.voice(false)));
         }
-        if text == b"SELECT LAST_INSERT_ID()" {
+        if text == b"SELECT LAST_INSERT_ID() LIMIT 1" {
             board.count("server: tells the last insert id");
             return Reaction::Reply(answer::number(self.insert_id, &self.voice(false)));
         }

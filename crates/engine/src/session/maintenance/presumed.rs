@@ -93,7 +93,8 @@ impl Session {
     fn note_calls(&mut self, lane: LaneId, job: &Job, of: &Unread, ended_us: u64) -> Option<()> {
         let (catalog, since) = (of.catalog, of.since);
         let (text, modes) = ties::text_of(self, job);
-        let called = sql::names(text, modes).filter(|(_, role)| *role == Role::Call);
+        let called =
+            sql::names(text, modes).filter(|(_, role)| matches!(role, Role::Call | Role::OwnCall));
         let called: HashSet<u64> = called.map(|(name, _)| catalog::key(name)).collect();
         if called.is_empty() {
             return None;

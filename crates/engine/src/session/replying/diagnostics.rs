@@ -33,8 +33,8 @@ use crate::topology::LastFault;
 const QUESTIONS: [&str; 4] =
     ["SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS", INSERT_ID];
 
-/// Asked last: it ends the diagnostics.
-const INSERT_ID: &str = "SELECT LAST_INSERT_ID()";
+/// Asked last: it ends the diagnostics. The limit is for sessions that have one of no rows.
+const INSERT_ID: &str = "SELECT LAST_INSERT_ID() LIMIT 1";
 
 /// Reasons that a server can take away by telling what it knows.
 const TOLD: Holds = Holds::WARNINGS.union(Holds::LAST_INSERT_ID);
@@ -240,14 +240,14 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let caps = session.caps;
         let Some(told) = session.diagnostics_mut() else { return };
-        if told.in_vain {
+        let has_diagnostics = told.questions.len() > 1;
+        let insert_id = told.insert_id(caps);
+        if told.in_vain || told.questions.contains(&INSERT_ID) && insert_id.is_none() {
             // the lane is asked once
             session.last.recall = None;
             return self.resume_input(id);
         }
         told.bytes.shrink_to_fit();
-        let has_diagnostics = told.questions.len() > 1;
-        let insert_id = told.insert_id(caps);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.times.alarm_us = 0;
         }
