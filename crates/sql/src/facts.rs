@@ -104,6 +104,27 @@ pub(crate) fn undoubled(body: &[u8], quote: u8) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
+/// The same, each escape made the byte that it stands for; a blank for those of invisible bytes.
+pub(crate) fn unescaped(body: &[u8], quote: u8, modes: Modes) -> Cow<'_, [u8]> {
+    let body = undoubled(body, quote);
+    if modes.no_backslash_escapes || !body.contains(&b'\\') {
+        return body;
+    }
+    let mut bytes = body.iter().copied();
+    let mut out = Vec::with_capacity(body.len());
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'\\' => match bytes.next() {
+                Some(b'0' | b'b' | b'n' | b'r' | b't' | b'Z') => b' ',
+                Some(itself) => itself,
+                None => break,
+            },
+            _ => byte,
+        });
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod corpus_table;
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub struct Names<'a> {
     of_server: bool,
     /// Tables that a `WITH` of the text makes.
     made: Vec<&'a [u8]>,
+    /// A `SELECT` or `WHERE` was passed.
+    queries: bool,
 }
 
 /// What is known at one depth of parentheses.
@@ -83,6 +85,7 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         qualified: false,
         of_server: false,
         made: Vec::new(),
+        queries: false,
     };
     names.begin();
     names
@@ -111,6 +114,7 @@ impl<'a> Iterator for Names<'a> {
             let qualified = std::mem::take(&mut self.qualified);
             let is_word = token.kind == TokenKind::Word && !qualified;
             if is_word && self.clause(name, before) {
+                self.queries |= is_one_of(name, &["SELECT", "WHERE"]);
                 continue;
             }
             let role = match self.role(name, is_word) {
@@ -125,6 +129,11 @@ impl<'a> Iterator for Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// Whether the name given last stands behind a `SELECT` or `WHERE`: a call there is one.
+    pub fn is_in_query(&self) -> bool {
+        self.queries
+    }
+
     /// A statement begins.
     fn begin(&mut self) {
         self.depth = 0;

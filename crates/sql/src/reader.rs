@@ -2,9 +2,10 @@
 //!
 //! What a statement as a whole does is decided in `statement`, which drives this cursor.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::facts::{facts_in, undoubled};
+use crate::facts::{facts_in, unescaped};
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{Access, Effects, Facts, Modes, Verb};
@@ -33,7 +34,11 @@ pub(crate) struct Reader<'a> {
     inserts: bool,
     /// Strings are run as statements, or may be parts of such.
     runs_strings: bool,
+    /// Those of the statement at hand, one behind the other.
+    strings: Vec<u8>,
     body: Body,
+    /// What looks like a statement of a block kills.
+    kills_in_block: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -54,7 +59,9 @@ impl<'a> Reader<'a> {
             loads: false,
             inserts: false,
             runs_strings: false,
+            strings: Vec::new(),
             body: Body::No,
+            kills_in_block: false,
         }
     }
 
@@ -78,6 +85,10 @@ impl<'a> Reader<'a> {
             self.statement(false);
             access = access.max(self.access);
             self.skip_statement::<FAST>();
+        }
+        // a block without an end is none: `BEGIN` was a name
+        if self.kills_in_block && self.body.is_open() {
+            self.note(Effects::KILLS);
         }
         let effects = self.effects();
         if effects.intersects(Effects::UNCLEAR | Effects::SEQUENCE) {
@@ -144,6 +155,7 @@ impl<'a> Reader<'a> {
                 self.opens_insert_id = called.contains(Effects::READS_LAST_INSERT_ID);
             }
             TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
+            TokenKind::Bits if self.runs_strings => self.run_string(token),
             TokenKind::Punct(b'.') if system == System::Scope => self.system = System::Name,
             TokenKind::At => self.at(before, definer),
             TokenKind::Assign if self.effects.contains(Effects::USER_VARIABLE) => {
@@ -291,6 +303,7 @@ impl<'a> Reader<'a> {
         self.loads = false;
         self.inserts = false;
         self.runs_strings = false;
+        self.strings.clear();
         if self.body == Body::Single {
             self.body = Body::No;
         }
@@ -318,7 +331,10 @@ impl<'a> Reader<'a> {
                 self.definer = Definer::Word;
                 return;
             }
-            (_, Keyword::Kill) if self.body == Body::No => Effects::KILLS,
+            (_, Keyword::Kill) => {
+                self.kills_in_block |= matches!(self.body, Body::Block { .. });
+                if self.body == Body::No { Effects::KILLS } else { return }
+            }
             (_, Keyword::Immediate | Keyword::Prepare) => {
                 // names of anything elsewhere
                 if self.effects.contains(Effects::UNCLEAR) {
@@ -365,11 +381,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string that is run as a statement, or of which one is made.
+    /// A literal that is run as a statement, or of which one is made.
     fn run_string(&mut self, token: Token) {
-        let quote = self.lexer.slice(token).first().copied().unwrap_or(b'\'');
-        let text = undoubled(self.lexer.unquoted(token), quote);
-        self.note(facts_in(&text, self.lexer.modes()).effects.only(Effects::KILLS));
+        let text = match (token.kind, self.lexer.slice(token)) {
+            (TokenKind::Bits, literal) => Cow::Owned(bytes_of(literal)),
+            (_, literal) => {
+                let national = matches!(literal, [b'n' | b'N', ..]);
+                let string = Token { start: token.start + usize::from(national), ..token };
+                let quote = self.lexer.slice(string).first().copied().unwrap_or(b'\'');
+                unescaped(self.lexer.unquoted(string), quote, self.lexer.modes())
+            }
+        };
+        self.strings.extend_from_slice(&text);
+        for run in [&*text, &self.strings] {
+            let effects = facts_in(run, self.lexer.modes()).effects;
+            self.effects.insert(effects.only(Effects::KILLS));
+        }
     }
 
     /// Whether the token at hand follows a dot; `previous` is none where tokens were skipped.
@@ -407,6 +434,20 @@ impl<'a> Reader<'a> {
         };
         self.note(effects);
     }
+}
+
+/// The bytes of a hexadecimal literal; a bit literal has none worth reading.
+fn bytes_of(literal: &[u8]) -> Vec<u8> {
+    let digits = match literal {
+        [b'0', b'x', digits @ ..] | [b'x' | b'X', b'\'', digits @ .., b'\''] => digits,
+        _ => return Vec::new(),
+    };
+    let value = |digit: &u8| char::from(*digit).to_digit(16).and_then(|it| u8::try_from(it).ok());
+    // an odd one has a zero in front
+    let (first, pairs) = digits.as_rchunks::<2>();
+    let first = first.iter().filter_map(value);
+    let pairs = pairs.iter().filter_map(|[high, low]| Some(value(high)? << 4 | value(low)?));
+    first.chain(pairs).collect()
 }
 
 /// Where a system variable's name is being read.
@@ -453,6 +494,13 @@ enum Body {
         /// An `END` was just seen.
         ends: bool,
     },
+}
+
+impl Body {
+    /// Whether it is a block whose `END` was not seen.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Block { depth, ends } if depth > usize::from(ends))
+    }
 }
 
 /// Whether a word is the name of the user variable whose `@` stands right before it.

@@ -100,3 +100,39 @@ fn a_function_that_was_read_after_it_ran_and_leaves_a_variable_keeps_its_connect
         assert_eq!(number(&mut first, "SELECT @dirt"), Some(7));
     }
 }
+
+#[test]
+fn a_lock_is_one_sessions_whenever_its_function_was_made_and_however_it_is_spelled_or_called() {
+    const TAKES: &str = "RETURNS INT RETURN GET_LOCK";
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let direct = |statement: &str| cluster.primary().sql(statement).expect("done");
+        for name in ["late", "verrou", "vérrou", "shown"] {
+            direct(&format!("DROP FUNCTION IF EXISTS test.{name}"));
+        }
+        direct(&format!("CREATE FUNCTION test.vérrou() {TAKES}('accent', 0)"));
+        let proxy = proxy(&cluster);
+        let [mut first, mut second] = [0, 1].map(|_| client::connect(client::options(proxy.port)));
+        let code = |conn: &mut Conn, query: &str| match conn.query_drop(query) {
+            Err(mysql::Error::MySqlError(error)) => error.code,
+            other => panic!("{query}: {other:?}"),
+        };
+        let readings = || proxy.counter("stored_code_readings").expect("counted");
+        for _ in 0..3 {
+            let before = readings();
+            assert_eq!(code(&mut first, "SELECT test.late()"), 1305);
+            live::eventually("it is looked for", Duration::from_secs(3), || readings() > before);
+        }
+        direct(&format!("CREATE FUNCTION test.late() {TAKES}('late', 0)"));
+        direct(&format!("CREATE FUNCTION test.shown() {TAKES}('shown', 0)"));
+        let of_both = |first: &mut Conn, second: &mut Conn, query: &str| {
+            [number(first, query), number(second, query)]
+        };
+        let late = of_both(&mut first, &mut second, "SELECT test.late()");
+        assert_eq!(late, [Some(1), Some(0)]);
+        let accent = of_both(&mut first, &mut second, "SELECT test.verrou()");
+        assert_eq!(accent, [Some(1), Some(0)]);
+        first.query_drop("SHOW SCHEMAS WHERE test.shown()").expect("shown");
+        assert_eq!(number(&mut second, "SELECT test.shown()"), Some(0));
+    }
+}

@@ -45,10 +45,14 @@ impl Definitions {
         });
     }
 
-    /// Something was defined that has one of these names.
+    /// Something was defined that has one of these names. By a name that is not ASCII it may be
+    /// something that is called by another one, without accents.
     pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>) {
         self.note(|number| {
             for name in names {
+                if !name.is_ascii() {
+                    self.anything.fetch_max(number, Ordering::Relaxed);
+                }
                 if let Some(latest) = self.names.get(place(super::key(name))) {
                     latest.fetch_max(number, Ordering::Relaxed);
                 }

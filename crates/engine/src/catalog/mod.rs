@@ -9,17 +9,19 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use sql::{Effects, Facts, Given, Modes, Role, Verb};
+use sql::{Effects, Given, Modes, Role};
 
 use crate::ids::HostgroupId;
 
 mod definitions;
+mod naming;
 mod reading;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 pub use definitions::Definitions;
+pub use naming::{Asked, Naming};
 pub use reading::{PARTS, Part, Reading};
 pub use rows::Rows;
 
@@ -40,6 +42,9 @@ pub struct Catalog {
     procedures: HashMap<u64, Effects>,
     /// Tables and views whose rows get numbers.
     numbered: HashMap<u64, Numbered>,
+    /// Functions and procedures whose names are not ASCII: servers find them by others as well,
+    /// which differ by accents.
+    accented: HashSet<u64>,
     /// By name: whose definitions it stands in.
     callers: HashMap<u64, Box<[u64]>>,
     /// Definitions that the account may not read, and tables of which it may not see triggers.
@@ -86,6 +91,9 @@ pub struct Known {
     affected: HashSet<u64>,
     /// Names that were asked for and are nobody's.
     absent: HashSet<u64>,
+    /// Of these and of `asked` and `sought`, names in texts that failed, and in none since that did
+    /// not: somebody may be about to make what they missed.
+    missed: HashSet<u64>,
     /// Names that were asked for since the last reading began.
     asked: HashSet<u64>,
     /// Something was called since the last reading began of which nobody knew what it does.
@@ -94,6 +102,8 @@ pub struct Known {
     sought: HashSet<u64>,
     /// When the last reading ended, well or not; 0 for none.
     read_us: u64,
+    /// The reading under way seeks nothing but what was nobody's before.
+    is_again: bool,
     /// How long one that is asked for waits after it.
     pause_us: u64,
     /// The operator was told of what is hidden.
@@ -137,72 +147,16 @@ pub enum Untold {
     Lost,
 }
 
-/// A text whose reach is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// The text.
-    pub text: &'a [u8],
-    /// How it is read.
-    pub modes: Modes,
-    /// What it does to what it names.
-    pub naming: Naming,
-}
-
-impl<'a> Asked<'a> {
-    /// A text that is read so and does that.
-    pub fn new(text: &'a [u8], (modes, naming): (Modes, Naming)) -> Self {
-        Self { text, modes, naming }
-    }
-}
-
-/// What a statement does to what it names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Naming {
-    /// Nothing: it names nothing that runs.
-    Nothing,
-    /// It looks at definitions, or is about accounts: names that nobody knows are none of its.
-    Looks,
-    /// It changes definitions, likewise.
-    Defines,
-    /// It reads rows.
-    Reads,
-    /// It may change rows.
-    Writes,
-    /// It writes new rows.
-    Inserts,
-    /// Likewise, as one of several statements.
-    Several,
-}
-
-impl Naming {
-    /// That of a statement with these facts.
-    pub fn of(facts: &Facts) -> Self {
-        const SEVERAL: Effects = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
-        const COMMITS: Effects = Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR);
-        let is_one = !facts.effects.intersects(SEVERAL);
-        match facts.verb {
-            Verb::Insert | Verb::Replace if is_one => Self::Inserts,
-            verb if is_one && READS.contains(&verb) => Self::Reads,
-            verb if is_one && NOTHING.contains(&verb) => Self::Nothing,
-            verb if is_one && LOOKS.contains(&verb) => Self::Looks,
-            _ if facts.effects.intersects(COMMITS) => Self::Defines,
-            _ if !is_one => Self::Several,
-            _ => Self::Writes,
-        }
-    }
-
-    /// Whether it has to do with rows.
-    fn is_of_rows(self) -> bool {
-        matches!(self, Self::Reads | Self::Writes | Self::Inserts | Self::Several)
-    }
-}
-
 /// What a table may run that nobody knows.
 const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::UNKNOWN_CODE);
 
 /// A reading that is asked for waits for so many times what the last one took, and at least for so
 /// many microseconds.
 const PAUSE: (u64, u64) = (4, 50_000);
+
+/// After one that sought nothing but what had been missed, the next one waits twice as long, up to
+/// this, in microseconds.
+const MISSED_PAUSE_US: u64 = 2_000_000;
 
 /// After a reading that a server refused, the next one waits at least so long.
 const REFUSED_PAUSE_US: u64 = 10_000_000;
@@ -222,10 +176,12 @@ impl Known {
             seen: 0,
             affected: HashSet::new(),
             absent: HashSet::new(),
+            missed: HashSet::new(),
             asked: HashSet::new(),
             wanted: false,
             sought: HashSet::new(),
             read_us: 0,
+            is_again: false,
             pause_us: 0,
             is_told: false,
         }
@@ -271,15 +227,19 @@ impl Known {
         if self.insert_id(asked, definitions, false) != InsertId::Told {
             reached.known.insert(Effects::GIVES_INSERT_ID);
         }
-        let names_unknown = asked.naming.is_of_rows();
-        for (name, role) in sql::names(asked.text, asked.modes) {
+        let mut names = sql::names(asked.text, asked.modes);
+        while let Some((name, role)) = names.next() {
             let key = key(name);
             let found = self.catalog.of_name(key, role, asked.naming);
             reached.known.insert(found.unwrap_or(Effects::NONE));
             let may_be = match role {
                 Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 // no stored function hides behind the name unless one was just defined
-                Role::OwnCall if found.is_none() && !self.is_redefined(key, definitions) => {
+                Role::OwnCall
+                    if found.is_none()
+                        && self.is_read()
+                        && !self.is_redefined(key, definitions) =>
+                {
                     continue;
                 }
                 Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
@@ -289,8 +249,9 @@ impl Known {
             };
             let is_known = is_current
                 && !self.is_redefined(key, definitions)
-                && (found.is_some() || self.absent.contains(&key));
-            if is_known || !names_unknown {
+                && (found.is_some() || self.is_nobodys(key, role));
+            let calls = role != Role::Table && names.is_in_query();
+            if is_known || !(calls || asked.naming.is_of_rows()) {
                 continue;
             }
             reached.presumed.insert(may_be);
@@ -301,6 +262,38 @@ impl Known {
             reached.is_sure = false;
         }
         reached
+    }
+
+    /// Whether a name was looked for and not found, and no text missed it since.
+    fn is_nobodys(&self, key: u64, role: Role) -> bool {
+        let may_be_spelled_so = role != Role::Table && !self.catalog.accented.is_empty();
+        self.absent.contains(&key) && !self.missed.contains(&key) && !may_be_spelled_so
+    }
+
+    /// A text failed, maybe for a name that is nobody's: from now on, somebody may make what it
+    /// missed. Whether what was known of any of its names is not any more.
+    fn miss(&mut self, text: &[u8], modes: Modes) -> bool {
+        if self.absent.is_empty() && self.asked.is_empty() && self.sought.is_empty() {
+            return false;
+        }
+        let mut was_known = false;
+        for (name, _) in sql::names(text, modes) {
+            let key = key(name);
+            let is_absent = self.absent.contains(&key);
+            if is_absent || self.asked.contains(&key) || self.sought.contains(&key) {
+                was_known |= self.missed.insert(key) && is_absent;
+            }
+        }
+        was_known
+    }
+
+    /// A text did not fail: none of its names is missed, though nobody reads of it.
+    pub fn meet(&mut self, text: &[u8], modes: Modes) {
+        if !self.missed.is_empty() {
+            sql::names(text, modes).for_each(|(name, _)| {
+                self.missed.remove(&key(name));
+            });
+        }
     }
 
     fn is_redefined(&self, key: u64, definitions: &Definitions) -> bool {
@@ -391,6 +384,7 @@ impl Known {
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
         self.sought.extend(self.asked.drain());
+        self.is_again = self.sought.is_subset(&self.absent) && !self.sought.is_empty();
         self.wanted = false;
     }
 
@@ -406,6 +400,8 @@ impl Known {
         let took_us = finished.now_us.saturating_sub(finished.began_us);
         self.read_us = finished.now_us.max(1);
         self.pause_us = match finished.catalog {
+            // what is missed again and again may wait
+            Ok(_) if self.is_again => self.pause_us.saturating_mul(2).min(MISSED_PAUSE_US),
             Ok(_) => PAUSE.1.max(took_us.saturating_mul(PAUSE.0)),
             Err(Untold::Refused) => REFUSED_PAUSE_US,
             Err(Untold::Lost) => LOST_PAUSE_US,
@@ -417,6 +413,7 @@ impl Known {
         };
         if self.absent.len() + self.sought.len() > NAMES_MAX {
             self.absent.clear();
+            self.missed.clear();
         }
         self.absent.extend(self.sought.drain());
         let is_same = self.epoch != 0 && self.catalog == catalog;
@@ -445,6 +442,17 @@ impl Catalog {
         affected
     }
 
+    /// What a function or procedure does, with all that its name may be of another spelling of.
+    fn routine(&self, all: &HashMap<u64, Effects>, key: u64) -> Option<Effects> {
+        let found = all.get(&key).copied()?;
+        if self.accented.is_empty() {
+            return Some(found);
+        }
+        let is_accented = self.accented.contains(&key);
+        let others = all.iter().filter(|(other, _)| is_accented || self.accented.contains(other));
+        Some(others.fold(found, |sum, (_, effects)| sum | *effects))
+    }
+
     /// What a name stands for; `None` where there is nothing that is called so.
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
@@ -452,13 +460,13 @@ impl Catalog {
             Naming::Defines | Naming::Writes | Naming::Inserts | Naming::Several => code.write,
         });
         match role {
-            Role::Call => match (self.functions.get(&key), relation) {
+            Role::Call => match (self.routine(&self.functions, key), relation) {
                 // `INSERT INTO t (a)`, read as a call
-                (function, Some(relation)) => Some(function.map_or(relation, |f| *f | relation)),
-                (function, None) => function.copied(),
+                (function, Some(relation)) => Some(function.map_or(relation, |f| f | relation)),
+                (function, None) => function,
             },
-            Role::OwnCall => self.functions.get(&key).copied(),
-            Role::Procedure => self.procedures.get(&key).copied(),
+            Role::OwnCall => self.routine(&self.functions, key),
+            Role::Procedure => self.routine(&self.procedures, key),
             Role::Table | Role::Other => relation,
         }
     }
@@ -507,6 +515,17 @@ impl Catalogs {
         known.epoch(definitions)
     }
 
+    /// A text failed that was sent by this account, to this hostgroup.
+    pub fn miss(&mut self, id: CatalogId, text: &[u8], modes: Modes) {
+        if let Some(known) = self.list.get_mut(id.0)
+            && known.miss(text, modes)
+            && known.is_read()
+        {
+            self.last_epoch += 1;
+            known.epoch = self.last_epoch;
+        }
+    }
+
     /// All of them.
     pub fn ids(&self) -> impl Iterator<Item = CatalogId> + use<> {
         (0..self.list.len()).map(CatalogId)
@@ -536,45 +555,6 @@ fn may_insert(text: &[u8]) -> bool {
     let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
     has(b"insert") || has(b"replace")
 }
-
-/// Statements that name nothing that runs.
-const NOTHING: [Verb; 12] = [
-    Verb::Begin,
-    Verb::StartTransaction,
-    Verb::Commit,
-    Verb::Rollback,
-    Verb::RollbackSavepoint,
-    Verb::Savepoint,
-    Verb::ReleaseSavepoint,
-    Verb::Use,
-    Verb::Kill,
-    Verb::UnlockTables,
-    Verb::LockTable,
-    Verb::Flush,
-];
-
-/// Statements that read rows.
-const READS: [Verb; 3] = [Verb::Select, Verb::SelectForUpdate, Verb::Set];
-
-/// Statements that look at definitions, keep tables in order, or are about accounts.
-const LOOKS: [Verb; 16] = [
-    Verb::Show,
-    Verb::ShowTableStatus,
-    Verb::Describe,
-    Verb::Explain,
-    Verb::AnalyzeTable,
-    Verb::Optimize,
-    Verb::TruncateTable,
-    Verb::CreateIndex,
-    Verb::DropIndex,
-    Verb::CreateTemporary,
-    Verb::CreateUser,
-    Verb::DropUser,
-    Verb::Grant,
-    Verb::Revoke,
-    Verb::Purge,
-    Verb::ChangeMaster,
-];
 
 /// Names that are kept beside the catalog.
 const NAMES_MAX: usize = 10_000;

@@ -212,6 +212,7 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     assert_eq!(reach(&mut none, "INSERT INTO t VALUES (1)", 0), (gives.to_vec(), false));
     assert_eq!(reach(&mut none, "SELECT mine(1)", 0), (any.clone(), false));
     assert_eq!(reach(&mut none, "SELECT 1 + COUNT(*)", 0), (vec![], false));
+    assert_eq!(reach(&mut none, "SELECT now ()", 0), (any.clone(), false));
     let mut known = known(catalog(&everything()));
     for (text, effects) in [("SELECT a FROM new", careful.to_vec()), ("SELECT loaded(1)", any)] {
         assert_eq!(reach(&mut known, "SELECT a FROM t", 3), (vec![], true));
@@ -230,6 +231,103 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     known.finish(again(Ok(catalog(&everything()))), 2);
     assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
     assert_eq!(foreign, (careful.to_vec(), false));
+}
+
+#[test]
+fn a_name_that_a_failed_text_missed_may_come_to_be_somebodys() {
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let text = "SELECT loaded(1)";
+    let again = || Finished {
+        catalog: Ok(catalog(&everything())),
+        definitions: defined(3).count(),
+        began_us: 30,
+        now_us: 40,
+    };
+    let mut known = known(catalog(&everything()));
+    assert!(!known.miss(text.as_bytes(), Modes::default()), "nobody asked for it");
+    reach(&mut known, text, 3);
+    assert!(!known.miss(text.as_bytes(), Modes::default()), "it was not known");
+    known.begin();
+    known.finish(again(), 2);
+    assert_eq!(reach(&mut known, text, 3), (any.clone(), false), "not there, and missed");
+    known.meet(text.as_bytes(), Modes::default());
+    assert_eq!(reach(&mut known, text, 3), (vec![], true), "it is built in, or loaded");
+    assert!(known.miss(text.as_bytes(), Modes::default()), "verdicts are out of date");
+    assert!(!known.miss(text.as_bytes(), Modes::default()), "but once");
+    assert_eq!(reach(&mut known, text, 3), (any, false));
+    // looked for again and again, it is looked for less and less
+    let mut pauses = Vec::new();
+    for _ in 0..8 {
+        reach(&mut known, text, 3);
+        known.begin();
+        known.finish(again(), 2);
+        pauses.push(known.pause_us);
+    }
+    assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000, 2000, 2000].map(|ms| ms * 1000));
+    reach(&mut known, "SELECT another()", 3);
+    known.begin();
+    known.finish(again(), 2);
+    assert_eq!(known.pause_us, 50_000, "news may come at once");
+}
+
+#[test]
+fn functions_are_found_by_names_that_differ_by_accents() {
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let routines: Told<'_> = (
+        Part::Routines,
+        &[
+            ["FUNCTION", "payé", "", "BEGIN INSERT INTO u VALUES (x); RETURN x; END"],
+            ["FUNCTION", "pay", "", "RETURN 1"],
+            ["FUNCTION", "lock", "", "RETURN GET_LOCK('a', 0)"],
+            ["FUNCTION", "caller", "", "RETURN pay()"],
+            ["PROCEDURE", "définir", "", "ALTER TABLE t ADD b INT"],
+            ["PROCEDURE", "nothing", "", "SET @a = 1"],
+        ],
+    );
+    let tables: Told<'_> = (Part::Tables, &[["test", "u", "", ""], ["test", "t", "", ""]]);
+    let mut known = known(catalog(&[MARIADB, tables, routines]));
+    known.absent.insert(key(b"paye"));
+    let all = ["USER_LOCK", "WRITES", "STORED_CODE"];
+    let variable = ["USER_VARIABLE", "IMPLICIT_COMMIT", "SETS_USER_VARIABLE"];
+    let calls = [&variable[..], &["WRITES", "STORED_CODE", "DEFINES"]].concat();
+    let table: &[(&str, &[&str], bool)] = &[
+        ("SELECT pay()", &["WRITES"], true),
+        ("SELECT caller()", &["WRITES"], true),
+        ("SELECT payé()", &all, true),
+        ("SELECT pây()", &any, false),
+        ("SELECT paye()", &any, false),
+        ("CALL nothing()", &calls, true),
+    ];
+    for (text, expected, is_sure) in table {
+        let (effects, sure) = reach(&mut known, text, 3);
+        assert_eq!((effects.as_slice(), sure), (*expected, *is_sure), "{text}");
+    }
+    let definitions = defined(3);
+    definitions.note_names(["tést".as_bytes()].into_iter());
+    assert!(!reach_after(&mut known, "SELECT pay()", &definitions).1);
+}
+
+#[test]
+fn a_query_calls_functions_whatever_it_is_in() {
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let mut known = known(catalog(&everything()));
+    for (text, calls) in [
+        ("SHOW TABLES WHERE new()", true),
+        ("EXPLAIN SELECT new()", true),
+        ("ANALYZE SELECT new()", true),
+        ("ANALYZE FORMAT=JSON UPDATE t SET a = 1 WHERE new(a)", true),
+        ("CREATE TABLE x AS SELECT new()", true),
+        ("CREATE TEMPORARY TABLE x SELECT pay FROM t WHERE a = new()", true),
+        ("CREATE TABLE x (a VARCHAR(20), KEY idx (a), KEY `more` (a))", false),
+        ("CREATE INDEX idx ON x (a)", false),
+        ("ALTER TABLE x ADD UNIQUE idx (a)", false),
+        ("GRANT INSERT ON x TO y", false),
+        ("DESCRIBE x", false),
+        ("EXPLAIN SELECT a FROM x", false),
+    ] {
+        let (effects, _) = reach(&mut known, text, 3);
+        assert_eq!(any.iter().all(|effect| effects.contains(effect)), calls, "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! - `dispatch`: bytes become commands, and each command its file;
 //! - `long_text`: commands of which more comes than is kept;
 //! - `query`: texts, and other commands that are no statements;
+//! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `binlog`, `local_file`: replicas, and files of clients;
 //! - `delay`, `mirror`: what rules make of a query beside its route.
@@ -17,3 +18,4 @@ pub(crate) mod long_text;
 pub(crate) mod mirror;
 pub(crate) mod own_answers;
 pub(crate) mod query;
+pub(crate) mod stored_code;

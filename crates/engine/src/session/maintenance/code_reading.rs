@@ -1,32 +1,29 @@
-//! Reading what stored code there is, on lanes that no session has, and asking what of it a
-//! statement reaches.
+//! Reading what stored code there is, on lanes that no session has.
 //!
-//! What is known is `catalog`'s; when a lane is free for a reading, and when a statement has to be
-//! judged anew, is decided here.
+//! What is known is `catalog`'s, and what a statement reaches of it is asked by
+//! `command::stored_code`; when a lane is free for a reading is decided here.
 
-use sql::{Effects, Facts, Modes, Reach};
+use sql::Effects;
 use wire::result::Event;
 use wire::{Caps, Status};
 
 use crate::catalog::{
-    Asked, CatalogId, Catalogs, Finished, InsertId, Known, Naming, PARTS, Part, Reached, Reading,
-    Redefined, Untold,
+    CatalogId, Catalogs, Finished, Known, Naming, PARTS, Part, Reading, Redefined, Untold,
 };
-use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::session::Session;
 use crate::session::maintenance::presumed::Unread;
 use crate::session::maintenance::upkeep::is_in_use;
-use crate::session::replying::ties;
-use crate::session::{Job, Session};
 use crate::topology::{LastFault, ServerRef};
 
 /// What a worker knows of stored code, and how it is being read.
 #[derive(Default)]
 pub(crate) struct Surveys {
-    catalogs: Catalogs,
+    pub catalogs: Catalogs,
     running: Vec<Survey>,
     waiting: Vec<Waiting>,
 }
@@ -52,19 +49,6 @@ struct Survey {
     began_us: u64,
 }
 
-/// What may change what a statement's result looks like.
-const CHANGES_RESULTS: Effects =
-    Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR).union(Effects::CALLS_PROCEDURE);
-
-/// What [`Proxy::follow_definitions`] is about.
-pub(crate) const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
-
-/// What makes a statement define what its text does not name.
-const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
-    .union(Effects::UNCLEAR)
-    .union(Effects::CALLS_PROCEDURE)
-    .union(Effects::TEXT_EXECUTE);
-
 /// Time for a reading, in microseconds.
 const LIMIT_US: u64 = 30_000_000;
 
@@ -82,173 +66,6 @@ const DIAL_PAUSE: (u64, u32) = (1_000_000, 6);
 const LOOK_PAUSE_US: u64 = 10_000;
 
 impl Proxy {
-    /// What the stored code does that a text may reach which was routed last, and whose facts were
-    /// asked.
-    pub(crate) fn reach_of_routed(
-        &mut self,
-        id: SessionId,
-        text: &[u8],
-        facts: &Facts,
-        destination: Option<HostgroupId>,
-    ) -> Effects {
-        let Some((catalog, epoch)) = self.known_code(id, destination) else {
-            return Effects::NONE;
-        };
-        if let Some(effects) = epoch.and_then(|epoch| self.processor.reach(epoch)) {
-            return effects;
-        }
-        let how = (self.modes(id), Naming::of(facts));
-        let (effects, is_sure) = self.reach_in(Some(id), catalog, text, how);
-        if let Some(epoch) = epoch.filter(|_| is_sure) {
-            self.processor.note_reach(Reach { epoch, effects });
-        }
-        effects
-    }
-
-    /// What is known to a session of stored code where it sends a statement, and the state of that.
-    #[inline]
-    pub(crate) fn known_code(
-        &mut self,
-        id: SessionId,
-        destination: Option<HostgroupId>,
-    ) -> Option<(CatalogId, Option<u64>)> {
-        let catalog = self.catalog_of(id, destination)?;
-        Some((catalog, self.epoch_of(catalog)))
-    }
-
-    /// What a prepared statement reaches that is executed, of which this was noted.
-    #[inline]
-    pub(crate) fn reach_of_execution(
-        &mut self,
-        id: SessionId,
-        stmt: ClientStmtId,
-        known: Option<(CatalogId, Option<u64>)>,
-        noted: Reach,
-    ) -> Effects {
-        match known {
-            None => Effects::NONE,
-            Some((_, Some(epoch))) if noted.epoch == epoch => noted.effects,
-            Some((catalog, _)) => self.reach_of_handle(id, stmt, catalog),
-        }
-    }
-
-    #[inline(never)]
-    fn reach_of_handle(
-        &mut self,
-        id: SessionId,
-        stmt: ClientStmtId,
-        catalog: CatalogId,
-    ) -> Effects {
-        let epoch = self.epoch_of(catalog);
-        let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) else {
-            return Effects::NONE;
-        };
-        let text = handle.text.clone();
-        let how = (text.state.modes(), text.naming);
-        let (effects, is_sure) = self.reach_in(Some(id), catalog, &text.text, how);
-        let handle = self.sessions.get_mut(id).and_then(|session| session.handle_mut(stmt));
-        if let (Some(handle), Some(epoch), true) = (handle, epoch, is_sure) {
-            handle.reach = Reach { epoch, effects };
-        }
-        effects
-    }
-
-    /// What the stored code does that a text may reach in a hostgroup.
-    pub(crate) fn reach(
-        &mut self,
-        id: SessionId,
-        text: &[u8],
-        facts: &Facts,
-        hostgroup: HostgroupId,
-    ) -> Effects {
-        let Some(catalog) = self.catalog_of(id, Some(hostgroup)) else { return Effects::NONE };
-        self.epoch_of(catalog);
-        self.reach_in(None, catalog, text, (self.modes(id), Naming::of(facts))).0
-    }
-
-    /// What the last insert id is after a text whose rows may have come with their numbers.
-    pub(crate) fn insert_id_after(
-        &mut self,
-        id: SessionId,
-        text: &[u8],
-        how: (Modes, Naming),
-        destination: Option<HostgroupId>,
-    ) -> InsertId {
-        let Some(catalog) = self.catalog_of(id, destination) else { return InsertId::Told };
-        self.epoch_of(catalog);
-        let (asked, definitions) = (Asked::new(text, how), &self.offer.stmts.code);
-        let known = self.surveys.catalogs.get(catalog);
-        known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
-    }
-
-    /// A statement that may have changed definitions has ended.
-    pub(crate) fn follow_definitions(&mut self, id: SessionId, job: &Job) {
-        if job.effects.intersects(CHANGES_RESULTS) {
-            self.offer.stmts.definitions_changed();
-        }
-        if !job.effects.intersects(Effects::DEFINES) {
-            return;
-        }
-        let code = &self.offer.stmts.code;
-        let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
-        match text.filter(|(text, _)| !text.is_empty() && !job.effects.intersects(HIDES_NAMES)) {
-            Some((text, modes)) => code.note_names(sql::names(text, modes).map(|(name, _)| name)),
-            None => code.note_anything(),
-        }
-        self.surveys.catalogs.ids().for_each(|id| self.ask_survey(id));
-    }
-
-    /// For a session whose command it is, what was presumed is noted. What was defined up to now is
-    /// taken in by [`Self::epoch_of`], which comes before.
-    fn reach_in(
-        &mut self,
-        whose: Option<SessionId>,
-        id: CatalogId,
-        text: &[u8],
-        how: (Modes, Naming),
-    ) -> (Effects, bool) {
-        let definitions = &self.offer.stmts.code;
-        let since = definitions.count();
-        let asked = Asked::new(text, how);
-        let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
-        let Reached { known, presumed, is_sure } = known.reach(&asked, definitions);
-        if !is_sure {
-            self.ask_survey(id);
-        }
-        if presumed.intersects(Effects::PRESUMED)
-            && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose))
-        {
-            session.unread = Some(Unread { catalog: id, since, known });
-        }
-        (known | presumed, is_sure)
-    }
-
-    #[inline]
-    fn epoch_of(&mut self, id: CatalogId) -> Option<u64> {
-        self.surveys.catalogs.epoch(id, &self.offer.stmts.code)
-    }
-
-    /// What is known to a session where its statement is sent.
-    #[inline]
-    fn catalog_of(&mut self, id: SessionId, to: Option<HostgroupId>) -> Option<CatalogId> {
-        let session = self.sessions.get(id).filter(|_| self.snapshot.vars.stored_code)?;
-        let account = session.account.as_ref()?;
-        let hostgroup = to.unwrap_or(account.default_hostgroup);
-        if let Some((_, known)) = session.catalogs.iter().find(|(of, _)| *of == hostgroup) {
-            return Some(*known);
-        }
-        self.catalog_met(id, hostgroup)
-    }
-
-    /// The same where a session sends something for the first time.
-    #[inline(never)]
-    fn catalog_met(&mut self, id: SessionId, hostgroup: HostgroupId) -> Option<CatalogId> {
-        let session = self.sessions.get_mut(id)?;
-        let catalog = self.surveys.catalogs.of(&session.account.as_ref()?.name, hostgroup);
-        session.catalogs.push((hostgroup, catalog));
-        Some(catalog)
-    }
-
     /// Begins all readings that are due; once a second.
     pub(crate) fn survey_all(&mut self) {
         self.forget_lost_surveys();
@@ -321,7 +138,7 @@ impl Proxy {
 
     /// A reading that is due gets the next lane that nobody wants: the statement goes first. After
     /// a while it gets one of its own.
-    fn ask_survey(&mut self, id: CatalogId) {
+    pub(crate) fn ask_survey(&mut self, id: CatalogId) {
         if !self.is_survey_due(id) {
             return;
         }

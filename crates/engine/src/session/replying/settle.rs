@@ -14,7 +14,6 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane};
 use crate::proxy::Proxy;
 use crate::rules::Multiplex;
-use crate::session::maintenance::code_reading::MAY_DEFINE;
 use crate::session::replying::reply::{Outcome, is_prepare};
 use crate::session::replying::ties;
 use crate::session::{Job, Running, Session, What};
@@ -105,7 +104,7 @@ impl Proxy {
             (held.why, held.presumed) = (why, presumed);
         }
         session.end_ties();
-        self.follow_code(id, job, (how, presumed));
+        self.follow_code(id, job, how, presumed);
         match job.what {
             What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
             What::Execute(_) | What::OfStatement(_) => {
@@ -122,18 +121,6 @@ impl Proxy {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
             self.let_go_of(id, &held);
-        }
-    }
-
-    /// What a command means for what is known of stored code: it may have defined some, or a lane
-    /// is kept for what nobody has read.
-    #[inline]
-    fn follow_code(&mut self, id: SessionId, job: &Job, (how, presumed): (How, Holds)) {
-        if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
-            self.want_survey(id);
-        }
-        if how != How::Refused && job.effects.intersects(MAY_DEFINE) {
-            self.follow_definitions(id, job);
         }
     }
 

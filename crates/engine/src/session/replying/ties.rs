@@ -173,7 +173,7 @@ impl Session {
 
     /// Whether a command that failed was refused as a whole. A server does all of a `SET` or
     /// nothing of it, but for what a function did that it calls, and nothing of one statement that
-    /// it cannot parse, or of which a table is missing.
+    /// it cannot parse, or of which a table or function is missing.
     pub(crate) fn is_refused(&self, job: &Job) -> bool {
         const PARSE_ERROR: u16 = 1064;
         let (text, _) = text_of(self, job);
@@ -183,7 +183,7 @@ impl Session {
         match job.what {
             What::Set => is_one && sql::only_computes(text),
             _ if runs_others(job.effects) => false,
-            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_table),
+            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_name),
         }
     }
 }
@@ -191,20 +191,33 @@ impl Session {
 impl Proxy {
     /// Notes an error that a server told of what a session runs.
     pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
-        const NO_SUCH_TABLE: u16 = 1146;
         let job = self.running(id).map(|running| running.job);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.last.error = (said.code, said.sqlstate);
-        session.last.misses_table = false;
-        if let (Some(job), NO_SUCH_TABLE) = (job, said.code) {
+        session.last.misses_name = false;
+        if let (Some(job), Some((missing, roles))) = (job, missing_name(said)) {
             let (text, modes) = text_of(session, &job);
-            // Table 'schema.table' doesn't exist
-            let quoted = said.message.split(|byte| *byte == b'\'').nth(1).unwrap_or_default();
-            let table = quoted.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-            session.last.misses_table = sql::names(text, modes)
-                .any(|(name, role)| role == Role::Table && name.eq_ignore_ascii_case(table));
+            session.last.misses_name = sql::names(text, modes)
+                .any(|(name, role)| roles.contains(&role) && name.eq_ignore_ascii_case(missing));
         }
     }
+}
+
+/// The table or function that a server says there is not, and what looks like it in a text.
+fn missing_name<'a>(said: &ErrPacket<'a>) -> Option<(&'a [u8], &'static [Role])> {
+    const NO_SUCH_TABLE: u16 = 1146;
+    const NO_SUCH_ROUTINE: u16 = 1305;
+    let (full, roles): (_, &[Role]) = match said.code {
+        // Table 'schema.table' doesn't exist
+        NO_SUCH_TABLE => (said.message.split(|byte| *byte == b'\'').nth(1)?, &[Role::Table]),
+        // FUNCTION schema.function does not exist
+        NO_SUCH_ROUTINE => {
+            let rest = said.message.strip_prefix(b"FUNCTION ")?;
+            (rest.split(|byte| *byte == b' ').next()?, &[Role::Call, Role::OwnCall])
+        }
+        _ => return None,
+    };
+    Some((full.rsplit(|byte| *byte == b'.').next()?, roles))
 }
 
 impl Ties {
