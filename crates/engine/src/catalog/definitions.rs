@@ -45,8 +45,8 @@ impl Definitions {
         });
     }
 
-    /// Something was defined that has one of these names. By a name that is not ASCII it may be
-    /// something that is called by another one, without accents.
+    /// Something was defined that has one of these names. What a name beyond ASCII is to a server
+    /// depends on the client's character set: it may be any.
     pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>) {
         self.note(|number| {
             for name in names {

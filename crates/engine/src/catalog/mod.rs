@@ -6,7 +6,6 @@
 //! privileges are about them: a name is everything that has it, in whatever schema.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use sql::{Effects, Given, Modes, Role};
@@ -14,6 +13,7 @@ use sql::{Effects, Given, Modes, Role};
 use crate::ids::HostgroupId;
 
 mod definitions;
+mod key;
 mod naming;
 mod reading;
 mod rows;
@@ -21,6 +21,7 @@ mod rows;
 mod tests;
 
 pub use definitions::Definitions;
+pub use key::key;
 pub use naming::{Asked, Naming};
 pub use reading::{PARTS, Part, Reading};
 pub use rows::Rows;
@@ -42,9 +43,6 @@ pub struct Catalog {
     procedures: HashMap<u64, Effects>,
     /// Tables and views whose rows get numbers.
     numbered: HashMap<u64, Numbered>,
-    /// Functions and procedures whose names are not ASCII: servers find them by others as well,
-    /// which differ by accents.
-    accented: HashSet<u64>,
     /// By name: whose definitions it stands in.
     callers: HashMap<u64, Box<[u64]>>,
     /// Definitions that the account may not read, and tables of which it may not see triggers.
@@ -249,7 +247,7 @@ impl Known {
             };
             let is_known = is_current
                 && !self.is_redefined(key, definitions)
-                && (found.is_some() || self.is_nobodys(key, role));
+                && (found.is_some() || self.is_nobodys(key));
             let calls = role != Role::Table && names.is_in_query();
             if is_known || !(calls || asked.naming.is_of_rows()) {
                 continue;
@@ -265,9 +263,8 @@ impl Known {
     }
 
     /// Whether a name was looked for and not found, and no text missed it since.
-    fn is_nobodys(&self, key: u64, role: Role) -> bool {
-        let may_be_spelled_so = role != Role::Table && !self.catalog.accented.is_empty();
-        self.absent.contains(&key) && !self.missed.contains(&key) && !may_be_spelled_so
+    fn is_nobodys(&self, key: u64) -> bool {
+        self.absent.contains(&key) && !self.missed.contains(&key)
     }
 
     /// A text failed, maybe for a name that is nobody's: from now on, somebody may make what it
@@ -442,17 +439,6 @@ impl Catalog {
         affected
     }
 
-    /// What a function or procedure does, with all that its name may be of another spelling of.
-    fn routine(&self, all: &HashMap<u64, Effects>, key: u64) -> Option<Effects> {
-        let found = all.get(&key).copied()?;
-        if self.accented.is_empty() {
-            return Some(found);
-        }
-        let is_accented = self.accented.contains(&key);
-        let others = all.iter().filter(|(other, _)| is_accented || self.accented.contains(other));
-        Some(others.fold(found, |sum, (_, effects)| sum | *effects))
-    }
-
     /// What a name stands for; `None` where there is nothing that is called so.
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
@@ -460,13 +446,13 @@ impl Catalog {
             Naming::Defines | Naming::Writes | Naming::Inserts | Naming::Several => code.write,
         });
         match role {
-            Role::Call => match (self.routine(&self.functions, key), relation) {
+            Role::Call => match (self.functions.get(&key), relation) {
                 // `INSERT INTO t (a)`, read as a call
-                (function, Some(relation)) => Some(function.map_or(relation, |f| f | relation)),
-                (function, None) => function,
+                (function, Some(relation)) => Some(function.map_or(relation, |f| *f | relation)),
+                (function, None) => function.copied(),
             },
-            Role::OwnCall => self.routine(&self.functions, key),
-            Role::Procedure => self.routine(&self.procedures, key),
+            Role::OwnCall => self.functions.get(&key).copied(),
+            Role::Procedure => self.procedures.get(&key).copied(),
             Role::Table | Role::Other => relation,
         }
     }
@@ -539,15 +525,6 @@ impl Catalogs {
             known.finish(finished, epoch);
         }
     }
-}
-
-/// What a name is known by, in any case of its letters.
-pub fn key(name: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    for byte in name {
-        hasher.write_u8(byte.to_ascii_lowercase());
-    }
-    hasher.finish()
 }
 
 /// Whether a word of a text may begin an `INSERT` or `REPLACE`.

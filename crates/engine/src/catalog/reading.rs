@@ -2,7 +2,7 @@
 //!
 //! Definitions are read as they come; what they call is followed when all are there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use sql::{Effects, Modes, Role};
 
@@ -66,8 +66,6 @@ pub struct Reading {
     unseen: Vec<u64>,
     functions: HashMap<u64, Effects>,
     procedures: HashMap<u64, Effects>,
-    /// Of these two, those whose names are not ASCII.
-    accented: HashSet<u64>,
     bodies: Vec<Body>,
     /// Columns that number the rows of tables, also where there are none.
     numbered: HashMap<u64, Vec<u64>>,
@@ -151,10 +149,9 @@ impl Reading {
             self.hidden += 1;
         }
         let numbered = self.numbered();
-        let Self { relations, functions, procedures, accented, bodies, hidden, .. } = self;
+        let Self { relations, functions, procedures, bodies, hidden, .. } = self;
         let callers = HashMap::new();
-        let mut catalog =
-            Catalog { relations, functions, procedures, accented, numbered, callers, hidden };
+        let mut catalog = Catalog { relations, functions, procedures, numbered, callers, hidden };
         catalog.note_callers(&bodies);
         // each round adds an effect to one of them at least, and there are only so many
         while bodies.iter().fold(false, |changed, body| catalog.follow(body) | changed) {}
@@ -203,9 +200,6 @@ impl Reading {
             }
             Part::Routines => {
                 let text = if is_null { b"" } else { text };
-                if !name.is_ascii() {
-                    self.accented.insert(key);
-                }
                 if first.eq_ignore_ascii_case(b"FUNCTION") {
                     self.functions.entry(key).or_default();
                     self.define(Of::Function(key), text, modes);
@@ -284,8 +278,8 @@ impl Catalog {
         for (key, role) in &body.names {
             let of_relation = self.relations.get(key).copied();
             let called = match role {
-                Role::Call | Role::OwnCall => self.routine(&self.functions, *key),
-                Role::Procedure => self.routine(&self.procedures, *key),
+                Role::Call | Role::OwnCall => self.functions.get(key),
+                Role::Procedure => self.procedures.get(key),
                 Role::Table | Role::Other => None,
             };
             let code = of_relation.unwrap_or_default();
@@ -295,7 +289,7 @@ impl Catalog {
             let is_hidden = !is_of_server && of_relation.is_none() && called.is_none();
             let called = match is_hidden {
                 true => Effects::ANY_STORED_CODE,
-                false => called.unwrap_or_default(),
+                false => called.copied().unwrap_or_default(),
             };
             reads.insert(called);
             changes.insert(called);
