@@ -4,7 +4,7 @@
 //! string, whatever the session's mode: that is how texts are known to ProxySQL's users. What is
 //! between a blank and its neighbours is decided by `join`.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr_iter, memchr2};
 
 use super::join::Join;
 use super::{DigestOptions, Omitted};
@@ -217,7 +217,7 @@ impl<'a> Scan<'a> {
             return;
         }
         let rest = self.rest();
-        self.at += memchr(b'\n', rest).map_or(rest.len(), |found| found + 1);
+        self.at += memchr2(b'\n', b'\r', rest).map_or(rest.len(), |found| found + 1);
         self.join.omits(Omitted::More);
         self.join.blank();
     }
@@ -225,26 +225,30 @@ impl<'a> Scan<'a> {
     fn comment(&mut self) -> Then {
         self.join.omits(Omitted::More);
         let inside = self.text.get(self.at + 2..).unwrap_or_default();
-        let Some(len) = memmem::find(inside, b"*/") else { return Then::Stop };
-        let inside = inside.get(..len).unwrap_or_default();
-        let code = inside.strip_prefix(b"!");
-        if code.is_none() && !inside.starts_with(b"+") && self.first_comment.is_none() {
-            self.first_comment = Some(inside.get(..FIRST_COMMENT_BYTES).unwrap_or(inside));
+        let Some(Comment { kept, is_code, len }) = Comment::at(inside) else { return Then::Stop };
+        let whole = inside.get(..len).unwrap_or_default();
+        let is_annotation = !matches!(whole, [b'!' | b'+', ..]);
+        if is_annotation && self.first_comment.is_none() {
+            self.first_comment = Some(whole.get(..FIRST_COMMENT_BYTES).unwrap_or(whole));
         }
-        let kept = match code {
-            _ if self.keep_comment => code.unwrap_or(inside),
-            Some(code) => without_version(code),
-            None => b"",
+        let code = without_version(kept);
+        let (open, kept, close) = match (self.keep_comment, is_code) {
+            _ if code.is_empty() => (&b""[..], code, &b""[..]),
+            (true, _) => {
+                let left = COMMENT_BYTES.saturating_sub(kept.len());
+                (&b"/*"[..], kept, b"*/".get(..left).unwrap_or(b"*/"))
+            }
+            (false, true) => (&b""[..], code, &b""[..]),
+            (false, false) => (&b""[..], &b""[..], &b""[..]),
         };
-        let marks = if self.keep_comment && !kept.is_empty() { 2 } else { 0 };
         let room = self.join.room();
-        if kept.len() + 2 * marks > room && self.join.settle() {
+        let size = open.len() + kept.len() + close.len();
+        if size > room && self.join.settle() {
             return Then::GoOn;
         }
-        let whole = [b"/*".get(..marks), Some(kept), b"*/".get(..marks)];
-        let bytes = whole.into_iter().flatten().flatten();
+        let bytes = [open, kept, close].into_iter().flatten();
         bytes.take(room).for_each(|byte| self.join.raw(*byte));
-        if kept.len() + 2 * marks > room {
+        if size > room {
             return Then::Stop;
         }
         self.at += len + 4;
@@ -252,6 +256,37 @@ impl<'a> Scan<'a> {
             self.join.blank();
         }
         Then::GoOn
+    }
+}
+
+/// A comment behind its `/*`.
+struct Comment<'a> {
+    /// What is behind the last mark within it that opens one, as far as it is kept.
+    kept: &'a [u8],
+    /// One of these marks is `/*!`.
+    is_code: bool,
+    /// What is in front of its `*/`.
+    len: usize,
+}
+
+impl<'a> Comment<'a> {
+    /// `None` where it has no end.
+    fn at(text: &'a [u8]) -> Option<Self> {
+        let mut is_code = text.first() == Some(&b'!');
+        let mut start = usize::from(is_code);
+        for star in memchr_iter(b'*', text) {
+            let opens = star > start && text.get(star - 1) == Some(&b'/');
+            let after = text.get(star + 1);
+            if opens {
+                is_code |= after == Some(&b'!');
+                start = star + 1 + usize::from(is_code);
+            } else if star >= start && after == Some(&b'/') {
+                let kept = text.get(start..star).unwrap_or_default();
+                let kept = kept.get(..COMMENT_BYTES).unwrap_or(kept);
+                return Some(Self { kept, is_code, len: star });
+            }
+        }
+        None
     }
 }
 
@@ -334,21 +369,11 @@ fn is_number(word: &[u8]) -> bool {
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
 }
 
-/// What a code comment holds, without the version it is for.
+/// What a code comment holds, without the version it is for; nothing of what could be one.
 fn without_version(code: &[u8]) -> &[u8] {
-    let digits = code.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(code.len());
-    let mut code = code.get(digits..).unwrap_or_default();
-    while let [first, rest @ ..] = code
-        && class(*first) == Class::Blank
-    {
-        code = rest;
-    }
-    while let [rest @ .., last] = code
-        && class(*last) == Class::Blank
-    {
-        code = rest;
-    }
-    code
+    let is_version = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'/' | b'*' | b'!' | b' ');
+    let first = code.iter().position(|byte| !is_version(byte)).unwrap_or(code.len());
+    code.get(first..).unwrap_or_default()
 }
 
 /// In this order, so that what simply stays is before the others, and what a blank stays before is
@@ -411,3 +436,6 @@ const NO_DASH_COMMENT: usize = 7;
 
 /// How much of the first comment is read for annotations.
 const FIRST_COMMENT_BYTES: usize = 1024;
+
+/// How much of a comment is kept.
+const COMMENT_BYTES: usize = 1021;

@@ -157,6 +157,32 @@ fn groups_of_lists_fold_when_many_follow_one_another() {
 }
 
 #[test]
+fn code_in_comments_stays_but_for_its_version_and_what_comes_before_another_mark() {
+    let long = "x".repeat(2000);
+    let kept = DigestOptions { keep_comment: true, ..DigestOptions::default() };
+    for (text, expected, expected_kept) in [
+        ("select /*!99999 a */ 1", "select a ?", "select /*99999 a */ ?"),
+        ("select /*! 50001 1 = x */ 1", "select = x ?", "select /* 50001 1 = x */ ?"),
+        ("select /*! 5 */ 1", "select ?", "select ?"),
+        ("select /*!\ta\n*/ 1", "select \ta\n ?", "select /*\ta\n*/ ?"),
+        ("select /*! a /*! b */ c */ 1", "select b c */ ?", "select /* b */ c */ ?"),
+        ("select /* a /*!80000 b */ 1", "select b ?", "select /*80000 b */ ?"),
+        ("select /*! a /*xb */ 1", "select b ?", "select /*b */ ?"),
+        ("select /* a /*xb */ 1", "select ?", "select /*xb */ ?"),
+        ("select /* a */*  from t", "select * from t", "select /* a */ * from t"),
+        (
+            &format!("/*!{long}*/ 1"),
+            &format!("{} ?", &long[..1021]),
+            &format!("/*{} ?", &long[..1021]),
+        ),
+    ] {
+        assert_eq!(digest_of(text, &DigestOptions::default()), expected, "{text}");
+        assert_eq!(digest_of(text, &kept), expected_kept, "{text}");
+    }
+    assert_eq!(digest_of("select 1 -- a\r, 2", &DigestOptions::default()), "select ?,?");
+}
+
+#[test]
 fn the_first_comment_is_for_annotations_unless_it_is_code_or_a_hint() {
     for (text, comment) in [
         ("/* hostgroup=1 */ select 1", Some(" hostgroup=1 ")),

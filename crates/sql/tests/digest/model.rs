@@ -40,8 +40,8 @@ enum State {
     String { quote: u8 },
     /// Up to the end of the line.
     LineComment,
-    /// Up to `*/`; its inside began here.
-    Comment { start: usize },
+    /// Up to `*/`; what is kept of it began here, and it is code.
+    Comment { start: usize, code: bool },
     /// Nothing more is seen.
     Over,
     /// What was written is longer than what was read.
@@ -57,7 +57,7 @@ fn cut(text: &[u8], options: &DigestOptions) -> Option<Vec<u8>> {
             State::Number { start } => cut.in_number(start),
             State::String { quote } => cut.in_string(quote),
             State::LineComment => cut.in_line_comment(),
-            State::Comment { start } => cut.in_comment(start),
+            State::Comment { start, code } => cut.in_comment(start, code),
             State::Over => return Some(cut.out),
             State::Outgrown => return None,
         }
@@ -82,7 +82,7 @@ impl Cut<'_> {
             0 => self.go(0, State::Over),
             b'\'' | b'"' => self.go(1, State::String { quote: byte }),
             b'/' if self.byte(1) == Some(b'*') => {
-                self.go(2, State::Comment { start: self.at + 2 });
+                self.open_comment(false);
             }
             b'#' if left == 3 => self.drop_hash(),
             b'#' => self.go(1, State::LineComment),
@@ -159,23 +159,30 @@ impl Cut<'_> {
     }
 
     fn in_line_comment(&mut self) {
-        if matches!(self.byte(0), Some(byte) if byte != b'\n') {
+        if matches!(self.byte(0), Some(byte) if byte != b'\n' && byte != b'\r') {
             return self.go(1, self.state);
         }
         put_blank(&mut self.out);
         self.go(1, State::Text);
     }
 
-    fn in_comment(&mut self, start: usize) {
+    /// What came before within a comment is forgotten, but whether it is code.
+    fn open_comment(&mut self, was_code: bool) {
+        let code = was_code || self.byte(2) == Some(b'!');
+        let mark = if code { 3 } else { 2 };
+        self.go(mark, State::Comment { start: self.at + mark, code });
+    }
+
+    fn in_comment(&mut self, start: usize, code: bool) {
         match (self.byte(0), self.byte(1)) {
             (None, _) => self.go(0, State::Over),
             (Some(b'*'), Some(b'/')) => {
-                let inside = &self.text[start..self.at];
-                put_comment(&mut self.out, inside, self.options.keep_comment);
+                put_comment(&mut self.out, &self.text[start..self.at], code, self.options);
                 put_blank(&mut self.out);
                 let fits = self.out.len() <= self.at + 2;
                 self.go(2, if fits { State::Text } else { State::Outgrown });
             }
+            (Some(b'/'), Some(b'*')) => self.open_comment(code),
             _ => self.go(1, self.state),
         }
     }
@@ -188,19 +195,17 @@ fn put_blank(out: &mut Vec<u8>) {
     }
 }
 
-fn put_comment(out: &mut Vec<u8>, inside: &[u8], keep: bool) {
-    let code = inside.strip_prefix(b"!");
-    if keep {
-        let inside = code.unwrap_or(inside);
-        if !inside.is_empty() {
-            out.extend([b"/*", inside, b"*/"].concat());
-        }
-    } else if let Some(code) = code {
-        let version = code.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let code = &code[version..];
-        let first = code.iter().position(|byte| !is_blank(*byte)).unwrap_or(code.len());
-        let last = code.iter().rposition(|byte| !is_blank(*byte)).map_or(first, |last| last + 1);
-        out.extend(&code[first..last]);
+/// A comment fits into a buffer of 1,024 bytes, its end included, or is cut there.
+fn put_comment(out: &mut Vec<u8>, inside: &[u8], code: bool, options: &DigestOptions) {
+    let version = b"/*! 0123456789";
+    let Some(first) = inside.iter().take(1021).position(|byte| !version.contains(byte)) else {
+        return;
+    };
+    if options.keep_comment {
+        let whole = [b"/*", inside, b"*/"].concat();
+        out.extend(&whole[..whole.len().min(1023)]);
+    } else if code {
+        out.extend(&inside[first..inside.len().min(1021)]);
     }
 }
 

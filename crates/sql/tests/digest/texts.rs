@@ -87,7 +87,7 @@ impl Texts {
     }
 
     fn value(&mut self, depth: usize) -> String {
-        match self.below(24) {
+        match self.below(26) {
             0 if depth < 3 => {
                 let (function, value) = (self.one_of(&["NOW", "ABS", "f"]), self.value(depth + 1));
                 format!("{function}({value},{value})")
@@ -112,7 +112,9 @@ impl Texts {
                 .to_owned(),
             7 => format!("/* {} */ 1", self.name()),
             8 => format!("/*!50001 {} */", self.name()),
-            9 => format!("1 {}\n", self.one_of(&["# c", "-- c", "#", "-- "])),
+            9 => format!("/*!{} /*! {} */", self.name(), self.name()),
+            10 => format!("/* {} /*x{} */", self.name(), self.name()),
+            11 => format!("1 {}\n", self.one_of(&["# c", "-- c", "#", "-- "])),
             _ => self.below(2000).to_string(),
         }
     }
@@ -122,7 +124,7 @@ impl Texts {
     }
 
     fn blank(&mut self) -> &'static str {
-        self.one_of(&[" ", " ", " ", "  ", "\n", "\t ", "", "/* c */", " -- c\n", "/**/"])
+        self.one_of(&[" ", " ", " ", "  ", "\n", "\t ", "", "/* c */", " -- c\n", "/**/", "# c\r"])
     }
 
     fn comma(&mut self) -> &'static str {
