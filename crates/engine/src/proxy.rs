@@ -20,7 +20,7 @@ use crate::pool::PoolShard;
 use crate::report::{LogEvent, Quota};
 use crate::route::QueryProcessor;
 pub use crate::session::Parcel;
-use crate::session::{Defaults, Killing, Mirrors, Phase, Session, Surveys, Warned};
+use crate::session::{Defaults, Defects, Killing, Mirrors, Phase, Session, Surveys, Warned};
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
@@ -102,6 +102,8 @@ pub struct Proxy {
     pub(crate) surveys: Surveys,
     /// Lanes that sessions keep because of warnings or an error.
     pub(crate) warned: Warned,
+    /// What cannot happen and did.
+    pub(crate) defects: Defects,
     /// Sessions whose replies or turns came in what happens now.
     pub(crate) served: Vec<SessionId>,
     /// Ends besides its own that a call is amid, the innermost last: a panic costs them too.
@@ -157,6 +159,7 @@ impl Proxy {
             history: History::default(),
             surveys: Surveys::default(),
             warned: Warned::default(),
+            defects: Defects::default(),
             served: Vec::new(),
             amid: Vec::new(),
             gathering: Vec::new(),
@@ -452,6 +455,7 @@ impl Proxy {
     /// Once a second: idle lanes are looked over, statistics kept within their bounds.
     pub fn on_tick(&mut self) {
         self.report_untold();
+        self.report_defects();
         self.tend_lanes();
         self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();

@@ -6,6 +6,7 @@ mod printable;
 mod quota;
 
 use std::fmt;
+use std::panic::Location;
 
 use crate::error::SqlError;
 use crate::ids::{ConnectionId, HostgroupId};
@@ -66,6 +67,13 @@ pub enum LogEvent {
         server: ServerRef,
         /// What was wrong.
         fault: String,
+    },
+    /// Calls ended because a session or lane was gone that had to be there.
+    Defect {
+        /// Where in the source, the last one.
+        place: &'static Location<'static>,
+        /// How many.
+        count: u64,
     },
     /// A connect to a server failed. Told now and then while it fails for the same reason.
     ConnectFailed {
@@ -198,6 +206,9 @@ impl fmt::Display for LogEvent {
             Self::ServerFault { server, fault } => {
                 let (hostgroup, fault) = (server.hostgroup, Printable(fault));
                 write!(f, "server {server} in hostgroup {hostgroup} broke the protocol: {fault}")
+            }
+            Self::Defect { place, count } => {
+                write!(f, "{count} calls ended at {place} without what they were about: a defect")
             }
             Self::ConnectFailed { server, fault, said } => {
                 let hostgroup = server.hostgroup;

@@ -46,6 +46,7 @@ pub(crate) use command::kill_statement::Killing;
 pub(crate) use command::mirror::Mirrors;
 pub(crate) use maintenance::code_reading::Surveys;
 pub use maintenance::defaults::Defaults;
+pub(crate) use maintenance::defects::Defects;
 pub(crate) use maintenance::process_list::share;
 pub use placing::donation::Parcel;
 pub(crate) use prepared::handles::Handles;

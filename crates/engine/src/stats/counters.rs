@@ -165,6 +165,8 @@ counters! {
     pub pauses: u64,
     /// Panics that cost one session each; any is a defect.
     pub panics: u64,
+    /// Calls that ended because a session or lane was gone that had to be there; any is a defect.
+    pub defects: u64,
     /// Queries killed on a server on behalf of a client.
     pub kills_sent: u64,
     /// Queries that ran longer than they may.

@@ -133,6 +133,13 @@ pub(super) const FAMILIES: &[Family] = &[
     counter("tidegate_panics_total", "Sessions lost to a defect; any is one.", |v, s| {
         s.one(v.collected.counters.panics);
     }),
+    counter(
+        "tidegate_defects_total",
+        "Calls that lacked what they were about; any is one.",
+        |v, s| {
+            s.one(v.collected.counters.defects);
+        },
+    ),
     counter("tidegate_log_lines_lost_total", "Lines that standard error did not take.", |v, s| {
         s.one(v.log_lines_lost);
     }),

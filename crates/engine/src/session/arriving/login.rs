@@ -67,7 +67,7 @@ impl std::fmt::Debug for Login {
 impl Proxy {
     /// Sends the greeting.
     pub(crate) fn greet(&mut self, id: SessionId, scramble: [u8; 20]) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let vars = &self.snapshot.vars;
         let configured = Some(vars.server_version.as_bytes()).filter(|version| !version.is_empty());
         let greeting = Greeting {
@@ -157,7 +157,7 @@ impl Proxy {
             Err(malformed) => return self.bad_handshake(id, seq, malformed),
         };
         let caps = response.caps.intersect(self.offered());
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.caps = caps;
         session.class = caps.intersect(crate::backend::CLASS);
         let account = self.snapshot.users.find(response.user).cloned();
@@ -209,7 +209,7 @@ impl Proxy {
 
     /// `COM_CHANGE_USER`: everything begins anew on the same socket.
     pub(crate) fn on_change_user(&mut self, id: SessionId, payload: &[u8]) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let request = match ChangeUser::parse(payload, session.caps) {
             Ok(request) => request,
             Err(malformed) => return self.bad_handshake(id, 1, malformed),
@@ -246,7 +246,7 @@ impl Proxy {
 
     /// A packet in the middle of an authentication.
     pub(crate) fn on_login_packet(&mut self, id: SessionId, packet: &Packet<'_>) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
@@ -321,7 +321,7 @@ impl Proxy {
         self.note_login(id, false);
         // the configuration may have changed since the login began
         let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.want = login.first.clone();
         session.first = login.first.clone();
         session.account = Some(account.clone());

@@ -138,7 +138,7 @@ impl Proxy {
     /// The time has come to look again at what waits; beyond `due_us` it is not looked at any more.
     pub(crate) fn judge_again(&mut self, id: SessionId, due_us: u64) {
         let now_us = self.now_us;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         match std::mem::replace(&mut session.phase, Phase::Idle) {
             Phase::Unjudged(Unjudged { login, shown }) if now_us < due_us => {
                 self.try_proof(id, login, shown);
@@ -205,7 +205,7 @@ impl Proxy {
     pub(crate) fn deny(&mut self, id: SessionId, login: &Login) {
         self.stats.denied_password += 1;
         self.note_login(id, true);
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let error = error::access_denied(&login.user, &session.client.addr, login.with_password);
         self.refuse(id, login.seq, error);
     }

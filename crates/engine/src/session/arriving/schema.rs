@@ -35,7 +35,7 @@ impl Proxy {
     pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
         const SEEN: usize = 256;
         self.stats.ok -= 1;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if let Some(schema) = session.want.schema.clone().filter(|_| self.asks_for_schema(id)) {
             if let Some(lane) = self.lanes.get_mut(lane_id) {
                 lane.state.schema = Some(schema.clone());
@@ -63,7 +63,7 @@ impl Proxy {
 
     /// A login ends with an error.
     pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.phase = Phase::Closing;
         let seq = session.auth.end_seq;
         self.send_error(id, seq, &error);
@@ -73,7 +73,7 @@ impl Proxy {
 
     /// A login is complete, whether or not its schema exists.
     pub(crate) fn login_unchecked(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.phase = Phase::Idle;
         session.timing.idle_since_us = self.now_us;
         let seq = session.auth.end_seq;

@@ -19,7 +19,7 @@ use crate::session::{Job, Phase, What};
 impl Proxy {
     /// `COM_REGISTER_SLAVE`, and the dumps that may follow it on the same connection.
     pub(crate) fn on_replication(&mut self, id: SessionId, raw: &[u8], command: &Command<'_>) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if session.account.as_ref().is_some_and(|account| !account.replication) {
             return self.answer_error(id, &error::replication_denied());
         }
@@ -36,7 +36,9 @@ impl Proxy {
     pub(crate) fn dump_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
         match said_during_dump(rest) {
             Said::Acknowledged(bytes) => {
-                let Some(session) = self.sessions.get(id) else { return rest.len() };
+                let Some(session) = self.sessions.get(id) else {
+                    return self.impossible(rest.len());
+                };
                 let Phase::Running(running) = &session.phase else { return 0 };
                 self.relay_to_lane(running.lane, taken + bytes.start..taken + bytes.end);
                 bytes.end

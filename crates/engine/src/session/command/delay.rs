@@ -56,7 +56,7 @@ impl Proxy {
 
     /// Sets off with a delayed command when its time has come.
     pub(crate) fn check_delay(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Delayed(delayed) = &session.phase else { return };
         let Delayed { job, to, until_us } = *delayed;
         if self.now_us < until_us {

@@ -35,7 +35,9 @@ impl Proxy {
             if rest.is_empty() {
                 return taken;
             }
-            let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
+            let Some(session) = self.sessions.get_mut(id) else {
+                return bytes.len();
+            };
             let waits = session.awaits_server();
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
@@ -92,7 +94,7 @@ impl Proxy {
 
     /// Leaves bytes where they are until the session can serve them.
     pub(crate) fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
-        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
         if rest.len() > INPUT_BYTES_MAX && !session.input.paused {
             session.input.paused = true;
             self.orders.push(Order::Pause(End::Client(id)));
@@ -104,7 +106,9 @@ impl Proxy {
         match frame::next_packet(rest) {
             Framed::Need(_) if rest.len() <= LOGIN_BYTES_MAX => 0,
             Framed::Packet(packet) if packet.len <= LOGIN_BYTES_MAX => {
-                let Some(session) = self.sessions.get(id) else { return rest.len() };
+                let Some(session) = self.sessions.get(id) else {
+                    return self.impossible(rest.len());
+                };
                 match session.phase {
                     Phase::Greeting { scramble } => self.on_handshake(id, &packet, scramble),
                     _ => self.on_login_packet(id, &packet),
@@ -173,7 +177,7 @@ impl Proxy {
 
     /// The end of a packet that was too long: now the client may be told.
     fn skipped(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Skipping { span, then } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
             return;
@@ -195,7 +199,7 @@ impl Proxy {
 
     /// The end of a file that no server takes any more: now the client may be told.
     fn discarded(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Discarding { scan, error } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
             return;
@@ -264,7 +268,7 @@ impl Proxy {
     /// Answers the first command after something was lost with a server, and ends the session:
     /// what was lost cannot be had again, and the client has to know before anything else runs.
     fn told_of_loss(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return true };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(true) };
         let anew =
             matches!(command, Command::ResetConnection | Command::ChangeUser(_) | Command::Quit);
         let Some(error) = session.last.lost.take_if(|_| !anew) else { return false };
@@ -279,7 +283,7 @@ impl Proxy {
     fn too_long_for(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) {
         let fault = format!("{} of that length", command.name());
         let error = error::malformed_packet(&fault);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(span) = upload {
             // it is counted when its end has been seen
             self.stats.queries -= 1;
@@ -289,7 +293,7 @@ impl Proxy {
 
     /// Passes on a file.
     fn infile_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
-        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
         let Phase::Running(running) = &mut session.phase else { return 0 };
         let Stage::Infile(scan) = &mut running.stage else { return 0 };
         let (bytes, over) = scan.feed(rest);
@@ -337,7 +341,7 @@ impl Proxy {
 
     /// Gives back the buffer of a command that is not needed any more.
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let buffer = std::mem::take(&mut session.serving.kept);
         self.spare_buffer(buffer);
     }
@@ -354,7 +358,7 @@ impl Proxy {
     /// Notes that a client broke the protocol.
     pub(crate) fn client_fault(&mut self, id: SessionId, fault: &str) {
         self.stats.client_faults += 1;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let event = LogEvent::ClientFault {
             connection: session.client.connection,
             client: session.client.addr.to_string(),
@@ -366,7 +370,7 @@ impl Proxy {
 
     /// `COM_SET_OPTION`: multi-statements on (0) or off (1).
     fn on_set_option(&mut self, id: SessionId, raw: &[u8], option: u16) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !session.held.is_empty() {
             return self.on_pinning(id, raw, Holds::OPTION);
         }

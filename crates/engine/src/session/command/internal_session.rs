@@ -31,7 +31,7 @@ impl Proxy {
             self.answer_error(id, &error::unknown_internal());
             return true;
         }
-        let Some(session) = self.sessions.get(id) else { return true };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         let info = self.session_info(session).pretty();
         let (caps, status) = (session.caps, status_of(session));
         self.answered(id, true);

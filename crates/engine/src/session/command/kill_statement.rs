@@ -41,7 +41,7 @@ impl Proxy {
             self.refuse_command(id, upload, error::kill_not_supported());
             return true;
         }
-        let Some(session) = self.sessions.get(id) else { return true };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         let known = |operand: KillOperand<'_>| known(session, operand);
         let kill = sql::parse_kill(text, session.want.modes(), &known);
         let is_mariadb = self.offer.collations.are_of_mariadb();
@@ -83,7 +83,7 @@ impl Proxy {
 
     /// Whether a text that runs what variables say runs a `KILL`, as far as they are known.
     fn runs_kill(&self, id: SessionId, text: &[u8]) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some(settings) = session.want.settings.as_deref() else { return false };
         let modes = session.want.modes();
         sql::user_variables(text, modes).any(|name| {
@@ -97,7 +97,7 @@ impl Proxy {
 
     /// Kills a connection, or what it runs, and tells the client what came of it.
     pub(crate) fn answer_kill(&mut self, id: SessionId, whom: u64, query_only: bool) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Ok(connection) = u32::try_from(whom) else {
             return self.answer_error(id, &error::unknown_thread(whom));
         };
@@ -136,7 +136,7 @@ impl Proxy {
     /// and say nothing of it.
     fn kill_user(&mut self, id: SessionId, name: &[u8], query_only: bool) {
         self.answer_ok(id);
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if session.user().as_bytes() != name {
             return;
         }

@@ -65,7 +65,7 @@ impl Proxy {
     /// Whether the command of a session loads a file, of a client that lets it be asked for: then
     /// the server may, and at no other time.
     pub(crate) fn may_be_asked_for_file(&self, id: SessionId) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Phase::Running(running) = &session.phase else { return false };
         self.snapshot.vars.enable_load_data_local_infile
             && session.class.contains(Caps::LOCAL_FILES)

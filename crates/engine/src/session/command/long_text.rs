@@ -24,7 +24,7 @@ impl Proxy {
     pub(crate) fn collect(&mut self, id: SessionId, mut span: Span, rest: &[u8]) -> usize {
         let max = self.snapshot.vars.max_allowed_packet as usize;
         let fed = span.feed(rest);
-        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
         session.serving.kept.extend_from_slice(rest.get(..fed.consumed).unwrap_or_default());
         if fed.done {
             session.phase = Phase::Idle;
@@ -54,7 +54,7 @@ impl Proxy {
 
     /// Passes on the rest of a long command.
     pub(crate) fn upload_bytes(&mut self, id: SessionId, taken: usize, rest: &[u8]) -> usize {
-        let Some(session) = self.sessions.get_mut(id) else { return rest.len() };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
         let Phase::Running(running) = &mut session.phase else { return 0 };
         let Some(span) = &mut running.job.upload else { return 0 };
         let fed = span.feed(rest);

@@ -41,7 +41,7 @@ impl Proxy {
 
     /// The same with what has changed, for a client that asks to be told.
     fn send_ok_telling(&mut self, id: SessionId, mut seq: u8, info: &[u8], session_track: &[u8]) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let status = status_of(session);
         let ok = OkPacket { status, info, session_track, ..OkPacket::default() };
         let caps = session.caps;
@@ -78,7 +78,7 @@ impl Proxy {
     /// Answers a `SET` that no server was asked about.
     pub(crate) fn answer_set(&mut self, id: SessionId, set: &SetStatement<'_>) {
         self.answered(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.row_count = 0;
         let track = match session.caps.contains(Caps::SESSION_TRACK) {
             true => changes_by(set),
@@ -99,7 +99,7 @@ impl Proxy {
             (Answer::Ok(text), Some(span)) => {
                 // it is counted and answered when its end has been seen
                 self.stats.queries -= 1;
-                let Some(session) = self.sessions.get_mut(id) else { return };
+                let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
                 session.phase = Phase::Skipping { span, then: Then::Ok(text.clone()) };
             }
         }
@@ -114,7 +114,7 @@ impl Proxy {
     /// Answers a command with an EOF, or the OK that stands for it.
     pub(crate) fn answer_eof(&mut self, id: SessionId) {
         self.answered(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.row_count = 0;
         let eof = EofPacket { warnings: 0, status: status_of(session) };
         let caps = session.caps;
@@ -149,7 +149,7 @@ impl Proxy {
     /// Answers with one whole number, in that column.
     fn answer_number(&mut self, id: SessionId, column: ColumnDef<'_>, value: &str) {
         self.answered(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.row_count = -1;
         session.last.found_rows = 1;
         let (caps, status) = (session.caps, status_of(session));
@@ -175,7 +175,7 @@ impl Proxy {
         if !facts.effects.intersects(ASKS) {
             return false;
         }
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some((verb, name)) = bare(text).split_at_checked(b"select ".len()) else {
             return false;
         };
@@ -210,7 +210,7 @@ impl Proxy {
 
     /// `COMMIT` or `ROLLBACK` with nothing to end needs no server, unless it does more than that.
     fn answer_needless_end(&mut self, id: SessionId, verb: Verb) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         if session.completes || session.held_for(Holds::PINNING.union(Holds::TRANSACTION)).is_some()
         {
             return false;

@@ -209,7 +209,7 @@ impl Proxy {
     /// The effects of a text that results were put into: the connection's id and the count of found
     /// rows are among them or not.
     fn without_results(&self, id: SessionId, text: &[u8], facts: &Facts) -> Effects {
-        let Some(session) = self.sessions.get(id) else { return facts.effects };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(facts.effects) };
         let mut effects = facts.effects.without(Effects::READS_ROW_COUNT);
         if session.reads_own_id(text, facts) {
             effects = effects.without(Effects::CONNECTION_ID);
@@ -227,7 +227,7 @@ impl Proxy {
             Verb::Rollback => &mut self.stats.rollbacks,
             Verb::Use => &mut self.stats.use_dbs,
             Verb::SelectForUpdate => {
-                let Some(session) = self.sessions.get(id) else { return };
+                let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
                 self.stats.selects_for_update += u64::from(!session.want.autocommit);
                 return;
             }
@@ -284,7 +284,7 @@ impl Proxy {
             self.with_its_writes(id, &mut placing);
         }
         self.with_its_read(id, &mut placing);
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let is_traced =
             |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.marks.traced);
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
@@ -322,7 +322,9 @@ impl Proxy {
             .union(Effects::USER_VARIABLE)
             .union(Effects::SETS_USER_VARIABLE)
             .union(Effects::READS_LAST_INSERT_ID);
-        let Some(session) = self.sessions.get_mut(id) else { return SetPlan::Sent };
+        let Some(session) = self.sessions.get_mut(id) else {
+            return self.impossible(SetPlan::Sent);
+        };
         if !facts.effects.without(KNOWN).is_empty() {
             return SetPlan::Sent;
         }

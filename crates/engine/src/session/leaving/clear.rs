@@ -64,7 +64,7 @@ impl Proxy {
         let (Some(session), Some(lane)) =
             (self.sessions.get_mut(id), self.lanes.get_mut(held.lane))
         else {
-            return;
+            return self.impossible(());
         };
         lane.lease = Lease::Clearing(id);
         session.clearing.lanes += 1;
@@ -80,7 +80,7 @@ impl Proxy {
     /// A lane was reset, or told its schema: nothing of what its session left is there any more. It
     /// is closed where nothing further was asked of it.
     pub(crate) fn reset_answered(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         if lane.next_owner() == Some(Owner::Upkeep(Upkeep::Schema)) {
             return;
         }
@@ -98,7 +98,7 @@ impl Proxy {
 
     /// A lane told which schema it is in, and so is its session.
     pub(crate) fn schema_told(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let answer = std::mem::take(&mut lane.answer);
         lane.state.schema =
             value_in(&answer, lane.caps).filter(|schema| !schema.is_empty()).map(Into::into);
@@ -152,7 +152,7 @@ impl Proxy {
 
     /// Answers a reset when everything is cleared away.
     pub(crate) fn answer_reset(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         match session.is_being_cleared() {
             true => session.phase = Phase::Clearing(None),
             false => self.answer_ok(id),

@@ -26,7 +26,7 @@ impl Proxy {
             // whether the schema exists will be seen by the first query
             return self.login_unchecked(id);
         }
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.timing.idle_since_us = self.now_us;
         let struck = match &session.phase {
             Phase::Running(running) if running.killed.is_some() => Some(running.lane),
@@ -61,7 +61,7 @@ impl Proxy {
 
     /// Checks in every lane that is held for no reason any more.
     pub(crate) fn let_go_of_empty(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let free: Vec<_> =
             session.held.iter().filter(|h| h.why.is_empty()).map(|h| h.lane).collect();
         for lane in free {
@@ -111,7 +111,7 @@ impl Proxy {
 
     /// A session is over: its client quit, went away, or was closed.
     pub(crate) fn end_session(&mut self, id: SessionId, orderly: bool) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let is_mirror = session.is_mirror();
         let counts = self.owes_answer(id);
         let counter =
@@ -164,7 +164,7 @@ impl Proxy {
 
     /// The account has one client less.
     pub(crate) fn leave_account(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(account) = session.account.take()
             && !session.is_mirror()
         {
@@ -176,7 +176,7 @@ impl Proxy {
     /// not.
     pub(crate) fn release_all(&mut self, id: SessionId) {
         self.leave_shared(id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } = session.phase {
             self.close_lane(lane);
         }
@@ -188,7 +188,7 @@ impl Proxy {
 
     /// Takes from a session every lane that it holds, and what goes with them.
     pub(crate) fn take_lanes(&mut self, id: SessionId) -> Vec<Held> {
-        let Some(session) = self.sessions.get_mut(id) else { return Vec::new() };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(Vec::new()) };
         let held = std::mem::take(&mut session.held);
         (session.ties, session.read_on) = (None, None);
         session.calls.clear();
@@ -271,7 +271,7 @@ impl Proxy {
     /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
     pub(crate) fn on_reset(&mut self, id: SessionId) {
         self.clear_all(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.told_any_change = false;
         session.serving.next_flag = 0;
         let schema = session.want.schema.take();
@@ -287,14 +287,14 @@ impl Proxy {
     /// `COM_CHANGE_USER`.
     pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
         self.count(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.serving.next_flag = 0;
         self.on_change_user(id, payload);
     }
 
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.
     pub(crate) fn end_if_drained(&mut self, id: SessionId) -> bool {
-        let Some(session) = self.sessions.get(id) else { return true };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         if session.is_mirror() {
             return false;
         }

@@ -21,7 +21,7 @@ impl Proxy {
     /// The client sends nothing more, and everything was offered that it sent. Returns whether its
     /// socket is still of use.
     pub(crate) fn hear_end(&mut self, id: SessionId) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         let is_prompt = self.now_us.saturating_sub(session.input.heard_us) < PROMPT_US;
         let reads = session.input.ended_us.is_some() || is_prompt;
         if !reads || !session.goes_on_alone() {

@@ -16,7 +16,7 @@ impl Proxy {
     /// Sends the kept command again on another lane, if that is safe. The lane it was on is taken
     /// from the session; whoever calls closes it.
     pub(crate) fn retry(&mut self, id: SessionId, lane_id: LaneId) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         let Phase::Running(running) = &mut session.phase else { return false };
         let Some(held) = session.held.iter().find(|held| held.lane == lane_id) else {
             return false;
@@ -52,7 +52,7 @@ impl Proxy {
 
     /// A backend connection whose socket is closed.
     pub(crate) fn lose_lane_closed(&mut self, lane_id: LaneId, fault: LastFault) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
             return self.fail_dial(lane_id, fault, None, false);
         }
@@ -106,7 +106,7 @@ impl Proxy {
     ) {
         self.stop_asking(id, lane_id);
         self.end_survey_on_kept(id, lane_id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.forget_calls(lane_id);
         let why = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
         session.held.retain(|held| held.lane != lane_id);
@@ -136,7 +136,7 @@ impl Proxy {
 
     /// The rest of a file is read and thrown away, for it would be taken for commands.
     fn discard_file(&mut self, id: SessionId, error: &SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Running(running) = &session.phase else { return };
         let Stage::Infile(scan) = running.stage else { return };
         session.phase = Phase::Discarding { scan, error: error.clone() };
@@ -146,7 +146,7 @@ impl Proxy {
 
     /// An error takes the place of the rest of a reply.
     pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.phase = Phase::Idle;
         session.timing.idle_since_us = self.now_us;
         self.answered(id, false);

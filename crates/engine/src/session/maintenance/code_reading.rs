@@ -205,7 +205,7 @@ impl Proxy {
         if self.surveys.waiting.is_empty() {
             return;
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let own = session.held.iter().find_map(|held| {
             let catalog = self.overdue_on(held.lane)?;
             let is_keeper = self.presumer(held.lane) == Some(id);
@@ -241,7 +241,7 @@ impl Proxy {
 
     /// Nothing is read any more on a lane that its session keeps, well or not.
     pub(crate) fn end_survey_on_kept(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.read_on.take_if(|lane| *lane == lane_id).is_some() {
             if let Some(lane) = self.lanes.get_mut(lane_id) {
                 lane.times.alarm_us = 0;
@@ -314,7 +314,7 @@ impl Proxy {
 
     /// A part of the answer to a question of a reading.
     pub(crate) fn on_survey_part(&mut self, id: LaneId, part: Part, bytes: &[u8], event: &Event) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let eof = !lane.caps.contains(Caps::DEPRECATE_EOF);
         let survey = self.surveys.running.iter_mut().find(|survey| survey.lane == id);
         let reading = survey.map(|survey| &mut survey.reading);

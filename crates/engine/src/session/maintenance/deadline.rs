@@ -82,7 +82,7 @@ const LOOK_AGAIN_US: u64 = 60_000_000;
 impl Proxy {
     /// Makes sure that a session is looked at not later than at that time.
     pub(crate) fn wake(&mut self, id: SessionId, at_us: u64) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.timing.alarms.need(at_us) {
             self.orders.push(Order::Deadline { end: End::Client(id), at: at_us });
         }
@@ -99,7 +99,7 @@ impl Proxy {
             return;
         }
         self.woken(id);
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
@@ -150,7 +150,7 @@ impl Proxy {
     /// from; whether it did.
     fn end_if_unfinished(&mut self, id: SessionId) -> bool {
         let limit_us = self.snapshot.vars.unfinished_command_timeout_ms * 1000;
-        let Some(session) = self.sessions.get(id) else { return true };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         let input = &session.input;
         let is_due = limit_us > 0 && self.now_us >= input.heard_us.saturating_add(limit_us);
         if !session.is_in_a_command() {
@@ -184,7 +184,7 @@ impl Proxy {
     /// the next time, and the limits may be others.
     fn check_idle_time(&mut self, id: SessionId) {
         let vars = &self.snapshot.vars;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let of_all_us = match vars.wait_timeout_ms {
             0 => u64::MAX,
             limit_ms => limit_ms * 1000,
@@ -218,7 +218,7 @@ impl Proxy {
     /// Lanes that were kept for a while after their last query are any session's again; tells
     /// when the next one will be.
     fn end_delay(&mut self, id: SessionId, delay_us: u64) -> u64 {
-        let Some(session) = self.sessions.get_mut(id) else { return u64::MAX };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(u64::MAX) };
         let (mut over, mut next_us) = (Vec::new(), u64::MAX);
         for held in session.held.iter_mut().filter(|held| held.why.intersects(Holds::DELAY)) {
             let heard_us = self.lanes.get(held.lane).map_or(0, |lane| lane.times.heard_us);
@@ -243,7 +243,7 @@ impl Proxy {
         if delay_ms > 0 {
             self.wake(id, self.now_us.saturating_add(delay_ms * 1000));
         }
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !session.in_transaction() {
             session.timing.transaction_since_us = 0;
             return;

@@ -50,7 +50,7 @@ impl Proxy {
     /// The answer is there: the lane is as it says, and new sessions will be. `false` where it has
     /// to be asked for again.
     pub(crate) fn note_defaults(&mut self, id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get_mut(id) else { return false };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(false) };
         let answer = std::mem::take(&mut lane.answer);
         let mut row = row_in(&answer, lane.caps, 3);
         let mut value = || row.as_mut().and_then(|row| row.lenenc_bytes().ok());
@@ -123,7 +123,7 @@ impl Proxy {
             Some(level) => Settings::with_isolation(defaults.settings.as_deref(), level),
             None => defaults.settings.clone(),
         };
-        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         for state in [&mut session.first, &mut session.want] {
             state.settings.clone_from(&settings);
             state.autocommit = defaults.status.contains(Status::AUTOCOMMIT);

@@ -10,6 +10,7 @@
 pub(crate) mod code_reading;
 pub(crate) mod deadline;
 pub(crate) mod defaults;
+pub(crate) mod defects;
 pub(crate) mod new_configuration;
 pub(crate) mod presumed;
 pub(crate) mod process_list;

@@ -97,7 +97,7 @@ impl Proxy {
 
     /// The account that a connection was logged in with is not to be used any more.
     fn leave_account_of(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         match lane.lease {
             Lease::Idle | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
@@ -156,7 +156,7 @@ impl Proxy {
 
     /// The server of a connection is not to be used any more.
     fn leave_server(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
             Lease::Idle | Lease::Upkeep => self.close_lane(id),

@@ -153,13 +153,13 @@ impl Proxy {
     }
 
     fn judge_presumed_of(&mut self, id: SessionId, catalog: CatalogId, began_us: u64) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let is_told = |it: &mut Calls| it.catalog == catalog && it.ended_us <= began_us;
         let told: Vec<_> = session.calls.extract_if(.., is_told).collect();
         for calls in told {
             let asked = (calls.functions.as_slice(), calls.naming);
             let found = self.look_back(catalog, asked, calls.since);
-            let Some(session) = self.sessions.get_mut(id) else { return };
+            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             let lane = calls.lane;
             let proved = match found {
                 Ok(Some(effects)) => holds::of_effects(effects),

@@ -235,7 +235,7 @@ impl Proxy {
 
     /// Makes a lane that is being reset what it was after its login.
     pub(crate) fn begin_again(&mut self, lane_id: LaneId, names: &str) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         lane.stmts.clear();
         (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
         lane.marks.reflagged = false;
@@ -249,7 +249,7 @@ impl Proxy {
     /// Sends the statement for new connections, if there is one. It may take as long as a query
     /// waits for a connection.
     pub(crate) fn send_init_connect(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         let snapshot = self.snapshot.clone();
         let text = snapshot.hostgroups.init_connect(lane.server.hostgroup, &snapshot.vars);
         if text.is_empty() {
@@ -264,7 +264,7 @@ impl Proxy {
 
     /// A new lane can be used: it serves whoever waits first.
     pub(crate) fn lane_opened(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let hostgroup = lane.server.hostgroup;
         if let Lease::Dialing(Some(dialer)) = lane.lease {
             self.refuse_misfit(dialer, id);
@@ -276,7 +276,7 @@ impl Proxy {
 
     /// The statement for new connections did not do: the lane goes, and whoever dialed it is told.
     fn init_connect_failed(&mut self, id: LaneId, said: SqlError) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let (server, account, lease) = (lane.server.clone(), lane.account.clone(), lane.lease);
         let dialer = match lease {
             Lease::Dialing(dialer) => dialer,
@@ -364,7 +364,7 @@ impl Proxy {
             }
             (Event::End(end), _) => {
                 self.pop(id, Some(end.status));
-                let Some(lane) = self.lanes.get_mut(id) else { return };
+                let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
                 match task {
                     Upkeep::IdleMax => {
                         let reply = bytes.get(range).unwrap_or_default();
@@ -390,7 +390,7 @@ impl Proxy {
 
     /// It is known what a lane begins with, which is new or was reset.
     fn begins(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         if let Lease::Dialing(_) = lane.lease {
             lane.times.alarm_us = 0;
             return self.lane_opened(id);
@@ -401,7 +401,7 @@ impl Proxy {
 
     /// A lane has done what it was asked: it is any session's again.
     pub(crate) fn upkeep_over(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         lane.times.alarm_us = 0;
         lane.times.tested_us = self.now_us;
         let used_us = lane.times.used_us;

@@ -140,7 +140,7 @@ impl Proxy {
         if self.too_many_online(hostgroup).is_some() {
             return Checkout::Wait;
         }
-        let Some(session) = self.sessions.get(id) else { return Checkout::Refuse };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Checkout::Refuse) };
         let Some(account) = &session.account else { return Checkout::Refuse };
         let (class, want, held) = (session.class, &session.want, session.held.as_slice());
         let (share, stmt) = (self.share_of(job), session.wanted_by(job));
@@ -259,7 +259,7 @@ impl Proxy {
     }
 
     pub(crate) fn look_again_later(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &session.phase else { return };
         let (hostgroup, paused_until_us) = (waiting.job.hostgroup, waiting.paused_until_us);
         let due_us = match paused_until_us > self.now_us {
@@ -276,7 +276,7 @@ impl Proxy {
 
     fn dial_for(&mut self, id: SessionId, server: ServerRef) {
         let lane = self.dial(id, server, Lease::Dialing(Some(id)));
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Phase::Waiting(waiting) = &mut session.phase {
             waiting.dialing = lane;
             waiting.attempts += 1;
@@ -353,7 +353,7 @@ impl Proxy {
             return self.fill(lane);
         }
         self.stats.checkouts += 1;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.lease = Lease::Exclusive(id);
             lane.marks.used = true;
@@ -389,7 +389,7 @@ impl Proxy {
     /// The lane that a session dialed stands, whoever gets it: should that be somebody else, the
     /// session looks again.
     pub(crate) fn forget_dial(&mut self, id: SessionId, lane: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &mut session.phase else { return };
         if waiting.dialing == Some(lane) {
             waiting.dialing = None;
@@ -399,7 +399,7 @@ impl Proxy {
 
     /// A dial is given up that nobody wants any more: its waiter looks elsewhere.
     pub(crate) fn cancel_dial(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let Lease::Dialing(dialer) = lane.lease else { return };
         self.orders.push(Order::Close(End::Lane(lane_id)));
         self.forget(lane_id);
@@ -418,7 +418,7 @@ impl Proxy {
     }
 
     fn look_once_more(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &session.phase else { return };
         if self.now_us >= waiting.deadline_us {
             return self.time_out(id);
@@ -447,7 +447,7 @@ impl Proxy {
     }
 
     pub(crate) fn time_out(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &mut session.phase else { return };
         let (since_us, said) = (waiting.since_us, waiting.said.take());
         let Some(job) = self.stop_waiting(id) else { return };

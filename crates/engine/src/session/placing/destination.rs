@@ -48,7 +48,7 @@ impl Placing {
 impl Proxy {
     /// Decides about a text that a session sends.
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
-        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let query = query_of(session, text);
         let route = match query.modes.wide {
             true => route_wide(&mut self.processor, &self.snapshot, &query),
@@ -62,7 +62,7 @@ impl Proxy {
     /// Decides about an execution of a prepared statement.
     #[inline]
     pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
-        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
         let (schema, flag_in) = (session.want.schema.as_ref(), session.serving.next_flag);
         let decided = match &handle.routed {
@@ -79,7 +79,7 @@ impl Proxy {
     /// The same for one of which nothing is remembered that stands.
     #[inline(never)]
     fn decide_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
-        let Some(session) = self.sessions.get(id) else { return Route::default() };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
         let mut query = query_of(session, &handle.text.text);
         query.digest = handle.text.digest();
@@ -105,7 +105,7 @@ impl Proxy {
     /// Where a statement goes that the session's writes must be able to follow, or that has some
     /// in it: to where the rules send writes.
     pub(crate) fn with_its_writes(&mut self, id: SessionId, placing: &mut Placing) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
         let opens = persistent && !session.want.autocommit;
         if !placing.conduct.goes_with_writes(placing.destination, opens) {

@@ -45,7 +45,7 @@ impl Proxy {
     /// A lane is free: another worker gets it where its client waits for longer than ours, else the
     /// first waiter that it fits, else it becomes idle.
     pub(crate) fn offer_lane(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let is_ours = matches!(lane.lease, Lease::Dialing(Some(_)));
         let may_stay = lane.may_be_passed_on() && !lane.marks.unsure;
         let need = match is_ours || !may_stay || self.overdue_on(lane_id).is_some() {
@@ -173,7 +173,7 @@ impl Proxy {
     fn pack(&mut self, lane_id: LaneId, worker: usize) {
         // the other worker knows texts by other keys
         while self.close_oldest(lane_id) {}
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         if !lane.stmts.is_empty() {
             return self.close_lane(lane_id);
         }

@@ -93,7 +93,7 @@ impl Proxy {
     /// A lane that was opened for a session stands. Where it can never serve that one, no other
     /// would, and the session is told instead of dialing for ever.
     pub(crate) fn refuse_misfit(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (Some(account), Some(lane)) = (&session.account, self.lanes.get(lane_id)) else {
             return;
         };
@@ -153,7 +153,7 @@ impl Proxy {
     ) {
         let retries = self.snapshot.vars.connect_retries_on_failure;
         let delay_us = self.snapshot.vars.connect_retries_delay_ms * 1000;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Waiting(waiting) = &mut session.phase else { return };
         waiting.dialing = None;
         waiting.said = said.or(waiting.said.take());
@@ -180,7 +180,7 @@ impl Proxy {
 
     /// Whether no other server of the hostgroup could do better.
     fn only_server(&self, id: SessionId, failed: &ServerRef) -> bool {
-        let Some(session) = self.sessions.get(id) else { return true };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         let Phase::Waiting(waiting) = &session.phase else { return true };
         self.snapshot
             .topology

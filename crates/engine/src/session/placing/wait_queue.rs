@@ -54,7 +54,7 @@ impl Proxy {
 
     /// Nothing is on a shared lane any more: it is any session's.
     pub(crate) fn rest(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.pool.remove_shared(&lane.server, lane_id);
         self.offer_lane(lane_id);
     }
@@ -88,7 +88,7 @@ impl Proxy {
 
     /// Whether a shared lane has room for the command of a session that waits.
     fn room_on(&self, lane: &Lane, id: SessionId) -> Room {
-        let Some(session) = self.sessions.get(id) else { return Room::Never };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Room::Never) };
         let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
             return Room::Never;
         };
@@ -111,7 +111,7 @@ impl Proxy {
     /// Whether a shared lane is to take no further command until it is free, because somebody
     /// waits whom it cannot serve before.
     fn is_wanted_free(&self, lane_id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get(lane_id) else { return false };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(false) };
         let server = &lane.server;
         let Some(queue) = self.pool.queue(server.hostgroup) else {
             return self.worker_in_need(lane, self.now_us).is_some();
@@ -138,7 +138,7 @@ impl Proxy {
     /// Whether the command of who has just come may be put on a shared lane: nobody waits whom it
     /// serves.
     pub(crate) fn overtakes_nobody(&self, lane_id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get(lane_id) else { return true };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(true) };
         let Some(queue) = self.pool.queue(lane.server.hostgroup) else { return true };
         let serves = |waiter: SessionId| {
             let waiting = self.sessions.get(waiter).and_then(Session::waiting);
@@ -151,7 +151,7 @@ impl Proxy {
     /// A lane is free for the sessions of this worker: the first waiter that it fits gets it, else
     /// it becomes idle. Stored code that nobody could read for long is read on it first.
     pub(crate) fn offer_lane_here(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
         lane.shared.closing = None;
         lane.times.used_us = self.now_us;
@@ -159,7 +159,7 @@ impl Proxy {
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
         }
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         if self.is_surplus(lane) || lane.marks.unsure || !lane.may_be_passed_on() {
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
@@ -174,7 +174,7 @@ impl Proxy {
         if self.survey_first(lane_id) {
             return;
         }
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let fitting = self.waiter_for(lane, before);
         if let Some(waiter) = fitting
             && let Some(job) = self.stop_waiting(waiter)
@@ -187,7 +187,7 @@ impl Proxy {
             return;
         }
         // counted references would be written for each lane that comes back, where all workers look
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.pool.put_idle(&lane.server, lane_id);
         // it fits nobody who waits: the first may replace it
         let first = self.pool.first_waiter(hostgroup);

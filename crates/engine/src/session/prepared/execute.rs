@@ -36,7 +36,7 @@ impl Proxy {
         };
         let route = self.route_execute(id, stmt);
         let known = self.known_code(id, route.destination);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
         };
@@ -139,7 +139,7 @@ impl Proxy {
 
     /// Runs a command about a statement on the lane that has its data, or that alone can have it.
     fn run_tied(&mut self, id: SessionId, lane: LaneId, job: Job) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let held = session.held.iter().find(|held| held.lane == lane);
         let hostgroup = held.map_or(job.hostgroup, |held| held.hostgroup);
         self.release_until_next(id, Some(lane), &job);
@@ -155,7 +155,7 @@ impl Proxy {
     ) {
         // an unknown statement has no answer either: its execute will be told
         let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.handle_mut(stmt) else { return };
         if param >= handle.params {
             handle.data_lost = Some(error::wrong_arguments("mysqld_stmt_send_long_data"));
@@ -187,7 +187,7 @@ impl Proxy {
         let resets = matches!(command, Command::StmtReset(_));
         let name = if resets { "mysqld_stmt_reset" } else { "mysqld_stmt_fetch" };
         let stmt = self.resolve(id, stmt_id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some((stmt, handle)) = stmt.and_then(|stmt| Some((stmt, session.handle_mut(stmt)?)))
         else {
             return self.answer_error(id, &error::unknown_statement(stmt_id, name));
@@ -214,7 +214,7 @@ impl Proxy {
     /// A server refused a command about a statement for a reason that can be done away with: does
     /// so, and runs the command again. The error is not passed on then.
     pub(crate) fn mends(&mut self, id: SessionId, lane_id: LaneId, code: u16) -> bool {
-        let Some(running) = self.running(id) else { return false };
+        let Some(running) = self.running(id) else { return self.impossible(false) };
         let (job, step_error) = (running.job, running.step_error.as_ref().map(|said| said.code));
         let again = job.mends_left > 0
             && job.upload.is_none()
@@ -267,14 +267,14 @@ impl Proxy {
         stmt: ClientStmtId,
         close: bool,
     ) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some(handle) = session.handle(stmt) else { return false };
         let Handle { key, types, .. } = handle;
         if handle.owner_on(lane_id).is_some() {
             return false;
         }
         let key = *key;
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(false) };
         // others that serve it may have come since
         let sent = session.serving.kept.get(HEADER_BYTES + command::STMT_ID.start..);
         let sent = sent.and_then(<[u8]>::first_chunk).map(|id| u32::from_le_bytes(*id));

@@ -300,7 +300,7 @@ impl Proxy {
     /// A session has no statements any more. None gets an id again that one had: a client may
     /// still have that one, and would execute or close another.
     pub(crate) fn forget_handles(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(stmts) = session.stmts.as_deref_mut() else { return };
         let none = Handles { last_id: stmts.last_id, ..Handles::default() };
         for key in std::mem::replace(stmts, none).into_keys() {
@@ -312,7 +312,7 @@ impl Proxy {
     pub(crate) fn on_stmt_close(&mut self, id: SessionId, stmt_id: u32) {
         self.stats.closes += 1;
         let Some(stmt) = self.resolve(id, stmt_id) else { return };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(stmts) = &mut session.stmts else { return };
         let Some(Handle { key, data, cursor, only, .. }) = stmts.remove(stmt) else { return };
         for lane in [data, cursor, only].into_iter().flatten() {
@@ -405,11 +405,11 @@ impl Proxy {
 
     #[inline(never)]
     fn patch(&mut self, id: SessionId, lane_id: LaneId, (what, stmt): (What, ClientStmtId)) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
         };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let (kept, shares) = (&mut session.serving.kept, lane.lease == Lease::Shared);
         let on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
         // what is being prepared right in front of it has no id yet
@@ -444,7 +444,7 @@ impl Proxy {
         told: Option<Status>,
     ) {
         let (What::Execute(stmt) | What::OfStatement(stmt)) = job.what else { return };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.handle(stmt) else { return };
         let (key, owner, elsewhere) = (handle.key, handle.owner_on(lane_id), handle.cursor);
         let only = handle.only.is_some();
@@ -466,7 +466,7 @@ impl Proxy {
             return;
         }
         let fetches = job.reply == wire::result::ReplyKind::Fetch;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.tie(stmt, |handle| {
             handle.cursor = open.then_some(lane_id);
             handle.data = handle.data.filter(|lane| fetches || *lane != lane_id);
@@ -500,7 +500,7 @@ impl Proxy {
 
     /// Nothing of a statement is on a lane any more.
     fn untie(&mut self, id: SessionId, stmt: ClientStmtId, lane: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.tie(stmt, |handle| {
             handle.data = handle.data.filter(|other| *other != lane);
             handle.cursor = handle.cursor.filter(|other| *other != lane);
@@ -511,7 +511,7 @@ impl Proxy {
     /// Parameter data of a statement could not be passed on. It has no answer, so the execute
     /// that needs it is told.
     pub(crate) fn data_lost(&mut self, id: SessionId, stmt: ClientStmtId, error: &SqlError) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(handle) = session.handle_mut(stmt) {
             handle.data_lost = Some(error.clone());
         }

@@ -70,7 +70,7 @@ impl Proxy {
             Ok(stmt) => stmt,
             Err(error) => return self.refuse_command(id, upload, error),
         };
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(handle) = session.handle(stmt) else { return };
         let is_kill = handle.text.command == Verb::Kill.into() && upload.is_none();
         if handle.text.effects.intersects(Effects::KILLS) && !is_kill {
@@ -186,7 +186,7 @@ impl Proxy {
         let Some((answer, params)) = self.texts.answer(key, definitions, self.now_us) else {
             return false;
         };
-        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         let status = status_of(session);
         self.orders.send(End::Client(id), |out| answer.write(out, stmt.0, status));
         self.is_prepared(id, stmt, params);
@@ -206,7 +206,7 @@ impl Proxy {
 
     /// The client may execute a statement from now on.
     fn is_prepared(&mut self, id: SessionId, stmt: ClientStmtId, params: u16) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(handle) = session.handle_mut(stmt) {
             handle.params = params;
         }
@@ -220,7 +220,7 @@ impl Proxy {
         self.stats.answered_by_rules += 1;
         self.answered(id, true);
         self.is_prepared(id, stmt, params);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let (caps, status) = (session.caps, status_of(session));
         let params = vec![ColumnDef::text(b"?"); usize::from(params)];
         self.orders.send(End::Client(id), |out| {
@@ -238,7 +238,7 @@ impl Proxy {
         range: Range<usize>,
     ) {
         let definitions = self.offer.stmts.definitions();
-        let Some(running) = self.running(id) else { return };
+        let Some(running) = self.running(id) else { return self.impossible(()) };
         running.delivered = true;
         let What::Prepare(stmt) = running.job.what else { return };
         let cut = running.job.holds.intersects(Holds::NOT_UNDERSTOOD);
@@ -246,7 +246,7 @@ impl Proxy {
         self.orders.relay(end, range.start..id_at);
         self.orders.send(end, |out| out.extend_from_slice(&stmt.0.to_le_bytes()));
         self.orders.relay(end, id_at + 4..range.end);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(stmts) = &mut session.stmts {
             stmts.answer.clear();
             stmts.definitions = definitions;
@@ -279,7 +279,7 @@ impl Proxy {
         if !is_ok {
             return self.prepare_failed(id, stmt);
         }
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(stmts) = &mut session.stmts else { return };
         let answer = std::mem::take(&mut stmts.answer);
         let Some(handle) = stmts.get(stmt) else { return };
@@ -288,7 +288,7 @@ impl Proxy {
 
     /// A statement could not be prepared: the client's id is not used.
     pub(crate) fn prepare_failed(&mut self, id: SessionId, stmt: ClientStmtId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let removed = session.stmts.as_mut().and_then(|stmts| stmts.remove(stmt));
         if let Some(Handle { key, .. }) = removed {
             self.texts.forget_unused(key);
@@ -308,7 +308,7 @@ impl Proxy {
     ) {
         let text = &missing.text;
         let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
-            return;
+            return self.impossible(());
         };
         let toward = text.wants(&session.want, &lane.state);
         let Some(before) = toward.plan(&lane.state) else {
@@ -352,11 +352,11 @@ impl Proxy {
         key: StmtKey,
         (server_id, columns, params): (u32, u16, u16),
     ) {
-        let Some(running) = self.running(id) else { return };
+        let Some(running) = self.running(id) else { return self.impossible(()) };
         // then its execution is on its way behind it, with its types
         let sent = matches!(running.stage, Stage::Sent);
         let what = running.job.what;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let handle = match what {
             What::Execute(stmt) | What::LongData(stmt) => session.handle(stmt),
             _ => None,

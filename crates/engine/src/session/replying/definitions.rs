@@ -46,7 +46,7 @@ impl Proxy {
     pub(crate) fn note_missed(&mut self, id: SessionId) {
         let Some(job) = self.running(id).map(|running| running.job) else { return };
         let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, &job);
         self.surveys.catalogs.miss(catalog, text, modes);
     }
@@ -54,7 +54,7 @@ impl Proxy {
     /// A command did not fail of which something was not read.
     fn note_met(&mut self, id: SessionId, job: &Job) {
         let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, job);
         if let Some(known) = self.surveys.catalogs.get_mut(catalog) {
             known.meet(text, modes);

@@ -112,7 +112,7 @@ impl Proxy {
     /// A client has sent nothing more: what it was answered without the lane that it keeps has not
     /// relieved it of that.
     pub(crate) fn relieve_where_idle(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if session.held.iter().any(|held| session.may_be_relieved(held.lane)) {
             self.relieve_if_wanted(id);
         }
@@ -120,12 +120,12 @@ impl Proxy {
 
     /// It keeps this one: its server is asked now, was asked with the command, or is not wanted.
     fn relieve_or_await(&mut self, id: SessionId, held: Held) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let is_asked = |held: &&Held| self.lanes.get(held.lane).is_some_and(Lane::is_asked);
         if let Some(asked) = session.held.iter().find(is_asked).copied() {
             return self.await_answers(id, asked, &[INSERT_ID]);
         }
-        let Some(lane) = self.lanes.get(held.lane) else { return };
+        let Some(lane) = self.lanes.get(held.lane) else { return self.impossible(()) };
         let is_wanted = held.why == Holds::LAST_INSERT_ID
             || !self.pool.has_no_waiters(held.hostgroup)
             || self.worker_in_need(lane, self.now_us).is_some();
@@ -180,7 +180,7 @@ impl Proxy {
             [Effects::SETS_LAST_INSERT_ID, Effects::GIVES_INSERT_ID].contains(&job.effects);
         let is_sure = is_one && job.upload.is_none();
         let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
-            return;
+            return self.impossible(());
         };
         let stays = |held: &Held| held.lane == lane_id && !held.why.is_empty();
         let is_mariadb = lane.greeted.names_last_prepared;
@@ -192,7 +192,7 @@ impl Proxy {
     /// The session goes on when a lane's server has answered these questions.
     fn await_answers(&mut self, id: SessionId, held: Held, questions: &'static [&'static str]) {
         let lane_id = held.lane;
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         (lane.times.alarm_us, lane.times.turned_us) = (at, self.now_us);
         self.warned.remove(lane.server.index, lane_id);
@@ -237,7 +237,7 @@ impl Proxy {
 
     /// A server has told everything: the lane is free, unless there is too much to be kept.
     fn diagnostics_told(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let caps = session.caps;
         let Some(told) = session.diagnostics_mut() else { return };
         let has_diagnostics = told.questions.len() > 1;
@@ -274,7 +274,7 @@ impl Proxy {
     /// The last insert id is known: no lane is kept for it, but for the one that just served.
     pub(crate) fn insert_id_told(&mut self, id: SessionId, served: Option<LaneId>) {
         loop {
-            let Some(session) = self.sessions.get_mut(id) else { return };
+            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             let is_kept = |held: &&mut Held| held.why.intersects(Holds::LAST_INSERT_ID);
             let Some(held) = session.held.iter_mut().find(is_kept) else { return };
             held.why.set(Holds::LAST_INSERT_ID, false);
@@ -287,7 +287,7 @@ impl Proxy {
 
     /// A timer of a lane: a server that does not tell in time loses it.
     pub(crate) fn check_diagnostics(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let Lease::Exclusive(id) = lane.lease else { return };
         let is_asked = self.sessions.get(id).is_some_and(|session| session.is_asking(lane_id));
         if is_asked && lane.times.alarm_us <= self.now_us {
@@ -297,7 +297,7 @@ impl Proxy {
 
     /// A session has lost a lane: should that have been asked, nothing will be told.
     pub(crate) fn stop_asking(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.is_asking(lane_id) {
             session.last.recall = None;
             self.resume_input(id);
@@ -307,7 +307,7 @@ impl Proxy {
     /// Answers a statement that asks for the diagnostics that its session keeps; `false` where they
     /// are not kept, or it asks for more.
     pub(crate) fn answer_diagnostics(&mut self, id: SessionId, text: &[u8]) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some(told) = session.diagnostics() else { return false };
         let Some(asked) = sql::parse_diagnostics_asked(text, session.want.modes()) else {
             return false;

@@ -64,7 +64,7 @@ pub(crate) fn copy_of(spare: &mut Vec<Vec<u8>>, digest: Option<Digest<'_>>) -> V
 impl Proxy {
     /// Notes what the statistics will be told about the query that was just routed.
     pub(crate) fn note_asked(&mut self, id: SessionId, route: &Route, digest_text: Vec<u8>) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.serving.asked = Asked {
             open: true,
             since_us: self.now_us,
@@ -85,7 +85,7 @@ impl Proxy {
 
     /// What was just routed is only prepared.
     pub(crate) fn note_prepare(&mut self, id: SessionId, route: &Route) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(account) = &session.account else { return };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
         session.serving.asked.prepared_in = Some(hostgroup);
@@ -93,7 +93,7 @@ impl Proxy {
 
     /// The statistics are not told about this one.
     pub(crate) fn forget_asked(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let asked = std::mem::take(&mut session.serving.asked);
         self.spare_digest(asked.digest_text);
     }
@@ -105,7 +105,7 @@ impl Proxy {
         ran_on: Option<(HostgroupId, LaneId)>,
         rows: Rows,
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !session.serving.asked.open {
             return;
         }
@@ -160,7 +160,7 @@ impl Proxy {
 
     /// Counts an error that came over a lane.
     pub(crate) fn note_lane_error(&mut self, id: SessionId, lane: LaneId, code: u16, text: &[u8]) {
-        let Some(lane) = self.lanes.get(lane) else { return };
+        let Some(lane) = self.lanes.get(lane) else { return self.impossible(()) };
         let (server, account) = (lane.server.clone(), lane.account.clone());
         self.note_server_error(Some(id), (&server, &account), code, text);
     }

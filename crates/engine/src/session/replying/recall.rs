@@ -78,7 +78,7 @@ impl Proxy {
             What::Prepare(_) => Holds::WARNINGS,
             _ => Holds::UNTIL_NEXT,
         };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !effects.intersects(Effects::SHOW_WARNINGS) {
             session.last.recall = None;
         }
@@ -103,7 +103,7 @@ impl Proxy {
 
     /// Keeps a read whose warnings, or error, its client may ask for.
     pub(crate) fn keep_for_recall(&mut self, id: SessionId, job: &Job) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let command = std::mem::take(&mut session.serving.kept);
         let handle = match job.what {
             What::Execute(stmt) => session.handle(stmt),
@@ -135,7 +135,7 @@ impl Proxy {
 
     /// A statement asks about a read that ran on a shared lane: that one runs again before it.
     pub(crate) fn read_again(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.recall_for(job).is_none() {
             return;
         }
@@ -163,7 +163,7 @@ impl Proxy {
     /// A statement asks about one whose diagnostics are kept, and not so that they answer it: the
     /// first of them is raised before it.
     fn raise_again(&mut self, id: SessionId, lane_id: LaneId, told: &Diagnostics) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(text) = told.raise(session.last.error, session.caps) else { return };
         self.stats.diagnostics_raised += 1;
         self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
@@ -174,7 +174,7 @@ impl Proxy {
     /// Puts the id that a lane's server gave a statement into an execution with types.
     fn name_statement(&mut self, lane_id: LaneId, recall: &mut Read) {
         let Some(executed) = &recall.executed else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Some(on_lane) = lane.stmts.take(executed.key, None, &executed.types) else { return };
         let at = HEADER_BYTES + command::STMT_ID.start;
         if let Some(place) = recall.command.get_mut(at..at + 4) {

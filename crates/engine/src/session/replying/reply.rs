@@ -60,7 +60,7 @@ impl Outcome {
 impl Proxy {
     /// Bytes of a login; returns how many were taken.
     pub(crate) fn on_login_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(bytes.len()) };
         let Some(login) = &mut lane.login else { return 0 };
         let packet = match frame::next_packet(bytes) {
             Framed::Packet(packet) => packet,
@@ -110,7 +110,7 @@ impl Proxy {
 
     /// A login is over: the lane serves whoever waits first.
     fn on_lane_ready(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let lease = lane.lease;
         match lease {
             Lease::Dialing(_) => {
@@ -179,7 +179,7 @@ impl Proxy {
         self.pop(lane_id, told);
         let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get_mut(lane_id))
         else {
-            return false;
+            return self.impossible(false);
         };
         if insert_id != 0 {
             session.last.insert_id = insert_id;
@@ -252,7 +252,7 @@ impl Proxy {
             let fault = "it asks for a file of a client whose command loads none";
             return self.on_server_fault(lane_id, fault);
         }
-        let Some(running) = self.running(id) else { return };
+        let Some(running) = self.running(id) else { return self.impossible(()) };
         let login = running.job.what == What::LoginSchema;
         let prepares = is_prepare(&running.job);
         let mut instead = None;
@@ -362,7 +362,7 @@ impl Proxy {
         took: (u64, bool),
         outcome: &Outcome,
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, outcome);
         let (is_mirror, is_ok) = (session.is_mirror(), matches!(outcome, Outcome::Done(_)));
@@ -373,7 +373,7 @@ impl Proxy {
 
     /// A reply has ended: what it means for the session, and whether the lane stays with it.
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let Phase::Running(running) = &phase else { return };
         let took_us = self.now_us.saturating_sub(running.started_us);
@@ -397,7 +397,7 @@ impl Proxy {
 
     /// A command without an answer is out.
     pub(crate) fn finish_silent(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
@@ -413,7 +413,7 @@ impl Proxy {
 
     /// The session is idle again: the client's next command, or the end if Tidegate stops.
     pub(crate) fn after_command(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let has_input = session.input.has_more();
         if session.is_mirror() {
             return self.end_session(id, true);

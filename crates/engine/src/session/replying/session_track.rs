@@ -26,7 +26,7 @@ impl Proxy {
     /// Asks the server of a lane, once, to tell whenever anything changes in its session; in front
     /// of the first command. One that cannot says so, and nobody listens.
     pub(crate) fn ask_for_changes(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         if lane.marks.tells_changes || !lane.caps.contains(Caps::SESSION_TRACK) {
             return;
         }
@@ -46,8 +46,8 @@ impl Proxy {
         at: Range<usize>,
         bytes: &[u8],
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Ok(ok) = OkPacket::parse(slice(bytes, at), lane.caps) else { return };
         let mut changed = false;
         for change in SessionTrack::new(ok.session_track) {
@@ -76,8 +76,8 @@ impl Proxy {
         at: Range<usize>,
         bytes: &[u8],
     ) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let caps = lane.caps.without(Caps::SESSION_TRACK.without(session.caps));
         let packet_at = at.start.saturating_sub(HEADER_BYTES);
         let payload = slice(bytes, at);

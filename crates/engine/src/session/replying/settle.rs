@@ -41,8 +41,8 @@ impl Proxy {
             What::Set => self.assigned_by_kept(id),
             _ => None,
         };
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         if let Some(schema) = schema {
             lane.state.schema = Some(schema.clone());
             session.want.schema = Some(schema);
@@ -68,8 +68,8 @@ impl Proxy {
             self.follow(id, lane_id, job, end);
         }
         let mut standing = self.standing(job.hostgroup);
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let done = matches!(outcome, Outcome::Done(_));
         if done && !is_prepare(job) {
             session.follow_autocommit(lane);
@@ -152,7 +152,7 @@ impl Proxy {
         if fate == Fate::Kept {
             return;
         }
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(at) = session.held.iter().position(|other| other.lane == held.lane) {
             session.held.swap_remove(at);
             session.forget_calls(held.lane);

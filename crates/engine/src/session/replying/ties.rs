@@ -192,7 +192,7 @@ impl Proxy {
     /// Notes an error that a server told of what a session runs.
     pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
         let job = self.running(id).map(|running| running.job);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.error = (said.code, said.sqlstate);
         session.last.misses_name = false;
         if let (Some(job), Some((missing, roles))) = (job, missing_name(said)) {

@@ -41,7 +41,7 @@ const GRACE_US: u64 = 2_000_000;
 impl Proxy {
     /// Ends what a session does.
     pub(crate) fn kill_query(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let job = match &session.phase {
             Phase::Waiting(waiting) => waiting.job,
             Phase::Delayed(delayed) => delayed.job,
@@ -60,7 +60,7 @@ impl Proxy {
     /// What a query that runs comes to when its time is over: it is killed, and when its server
     /// does not end it, its connection is given up.
     pub(crate) fn check_running_time(&mut self, id: SessionId) {
-        let Some(running) = self.running(id) else { return };
+        let Some(running) = self.running(id) else { return self.impossible(()) };
         let due_us = running.started_us.saturating_add(running.job.timeout_us);
         let given_up_us = due_us.saturating_add(GRACE_US);
         let (lane, overdue) = (running.lane, running.killed == Some(Killed::TimedOut));
@@ -85,9 +85,9 @@ impl Proxy {
 
     /// The server does not end a query that it was told to: it keeps the connection, alone.
     fn give_up_running(&mut self, id: SessionId, lane_id: LaneId) {
-        let Some(running) = self.running(id) else { return };
+        let Some(running) = self.running(id) else { return self.impossible(()) };
         let error = error::query_timeout(running.job.timeout_us / 1000);
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let error_seq = lane.error_seq();
         self.drop_lane(lane_id);
         self.lane_lost_under(id, lane_id, &error, error_seq);
@@ -109,7 +109,7 @@ impl Proxy {
 
     /// Opens a connection over which a lane's server is told to end what it runs there.
     pub(crate) fn order_kill(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.stats.kills_sent += 1;
         let errand = Dial {
             server: lane.server.clone(),
@@ -135,7 +135,7 @@ impl Proxy {
 
     /// A reply that nobody waits for has ended: an errand is over.
     pub(crate) fn errand_done(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return };
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let Lease::Errand(thread_id) = lane.lease else { return };
         let server = lane.server.index;
         self.close_lane(id);

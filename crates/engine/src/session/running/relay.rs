@@ -38,7 +38,7 @@ enum Opening {
 impl Proxy {
     /// Dials the lane that a fast-forward session relays on; the login is answered when it stands.
     pub(crate) fn begin_relay(&mut self, id: SessionId, seq: u8) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(account) = session.account.clone() else { return };
         let hostgroup = account.default_hostgroup;
         let until_us =
@@ -77,7 +77,7 @@ impl Proxy {
         if self.too_many_online(hostgroup).is_some() {
             return Opening::Nowhere;
         }
-        let Some(session) = self.sessions.get(id) else { return Opening::Nowhere };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
         let Some(account) = &session.account else { return Opening::Nowhere };
         let (class, want) = (session.class, &session.want);
         let avoid = session.relay.avoid;
@@ -97,7 +97,7 @@ impl Proxy {
             }
         };
         // a pooled lane has a history: it stays there, or makes room for a fresh one
-        let Some(lane) = self.lanes.get(lane_id) else { return Opening::Nowhere };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(Opening::Nowhere) };
         let server = lane.server.clone();
         if self.take_permits(id, &server) {
             self.pool.put_idle(&server, lane_id);
@@ -132,7 +132,7 @@ impl Proxy {
     ) {
         const ATTEMPTS: u32 = 3;
         let now_us = self.now_us;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.relay.avoid = Some(server.index);
         session.relay.failed += 1;
         let again = session.relay.failed < ATTEMPTS && said.is_none();

@@ -26,8 +26,8 @@ impl Proxy {
     /// Runs the kept command on a lane that the session holds.
     pub(crate) fn run(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
         let now_us = self.now_us;
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Some(plan) = session.want.plan(&lane.state) else {
             let error = error::internal("the connection cannot be brought to the session's state");
             return self.fail_job(id, &job, &error);
@@ -200,7 +200,7 @@ impl Proxy {
 
     /// Offers the client's bytes again that were left while its command was on its way.
     pub(crate) fn resume_input(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.input.paused {
             session.input.paused = false;
             self.orders.push(Order::Resume(End::Client(id)));
@@ -217,8 +217,8 @@ impl Proxy {
         step: Step,
         result: Result<(), SqlError>,
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Phase::Running(running) = &mut session.phase else { return };
         lane.marks.unsure |= result.is_err() && step == Step::Settings;
         if result.is_ok() {

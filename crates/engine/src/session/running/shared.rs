@@ -68,7 +68,7 @@ impl Proxy {
         if job.sharing != Sharing::May {
             return;
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Snapshot { hostgroups, vars, .. } = &*self.snapshot;
         let of_user = session.account.as_ref().and_then(|account| account.pipeline_depth);
         let said = job.depth.or(of_user);
@@ -123,8 +123,8 @@ impl Proxy {
         if !shares || self.missing_statement(id, lane_id, job).is_some() {
             return false;
         }
-        let Some(session) = self.sessions.get(id) else { return false };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return false };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(false) };
         let shares = session.want == lane.state;
         if shares {
             lane.lease = Lease::Shared;
@@ -140,8 +140,8 @@ impl Proxy {
     pub(crate) fn run_shared(&mut self, id: SessionId, lane_id: LaneId, job: Job) {
         let Sharing::Does(cost_us) = job.sharing else { return };
         let (started_us, depth_max) = (self.now_us, self.bounds(&job).depth);
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         session.phase = Phase::Running(Running {
             job,
             lane: lane_id,
@@ -281,7 +281,7 @@ impl Proxy {
 
     /// The reply at the head of a shared lane has ended.
     fn finish_shared(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let took_us = self.now_us.saturating_sub(lane.times.turned_us);
         let behind = lane.shared.follows;
         lane.pop();
@@ -289,7 +289,7 @@ impl Proxy {
         let depth_max = self.bounds(&job).depth;
         let (Some(session), Some(lane)) = (self.sessions.get_mut(id), self.lanes.get(lane_id))
         else {
-            return;
+            return self.impossible(());
         };
         let whole_us =
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
@@ -379,7 +379,7 @@ impl Proxy {
 
     /// Issues a command again, by itself.
     fn reissue(&mut self, id: SessionId, avoid: Option<usize>) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Running(running) = &mut session.phase else { return };
         let job = Job { sharing: Sharing::Alone, ..running.job };
         session.phase = Phase::Idle;
@@ -400,7 +400,7 @@ impl Proxy {
     pub(crate) fn leave_shared(&mut self, id: SessionId) {
         let Some(running) = self.running(id).filter(|running| running.shared) else { return };
         let lane_id = running.lane;
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         match lane.disown(id) {
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
             // it may be paused for the sake of the one that leaves
@@ -416,14 +416,14 @@ impl Proxy {
     /// A command on a shared lane is to end before its time, with this error. `false` when its
     /// reply has begun: then it has its lane to itself from now on, and its server can be told.
     pub(crate) fn interrupt_shared(&mut self, id: SessionId, error: &SqlError) -> bool {
-        let Some(running) = self.running(id) else { return true };
+        let Some(running) = self.running(id) else { return self.impossible(true) };
         let (job, lane_id) = (running.job, running.lane);
         if running.delivered {
             self.scatter(lane_id, Who::Behind);
             return false;
         }
         running.shared = false;
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return true };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(true) };
         match lane.disown(id) {
             Some(Place::Head) => {
                 // a kill that comes late must hit nobody else
@@ -469,7 +469,7 @@ impl Proxy {
 
     /// A shared lane broke: whoever got no byte yet is served elsewhere.
     pub(crate) fn lose_shared(&mut self, lane_id: LaneId, fault: LastFault, error_seq: Option<u8>) {
-        let Some(lane) = self.lanes.get(lane_id) else { return };
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         let server = lane.server.clone();
         let sharers: Vec<_> = lane.sharers().collect();
         self.stats.lanes_lost += 1;

@@ -46,7 +46,7 @@ impl Proxy {
         if bears {
             return self.set_alarm(lane_id, again_us);
         }
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         self.stats.shared_stalls += u64::from(lane.shared.closing.is_none());
         let head = lane.head().map(|(head, _)| head.owner);
         let holds_up = lane.sharers().nth(1).is_some();
@@ -164,7 +164,7 @@ impl Proxy {
     /// Since when a session waits for an answer on a lane of its own, and whether that is to a
     /// read which was always quick.
     fn waits_alone(&self, id: SessionId, lane: &Lane) -> (u64, bool) {
-        let Some(session) = self.sessions.get(id) else { return (0, false) };
+        let Some(session) = self.sessions.get(id) else { return self.impossible((0, false)) };
         let Phase::Running(running) = &session.phase else { return (0, false) };
         let digest = session.serving.asked.digest().filter(|_| running.lane == lane.id);
         let past = digest.and_then(|digest| self.history.find(running.job.hostgroup, digest));
@@ -230,7 +230,7 @@ impl Proxy {
 
     /// A byte came from a server while some stand still.
     pub(crate) fn heard_of(&mut self, lane_id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         lane.times.heard_us = self.now_us;
         let server = lane.server.clone();
         if let Some(since_us) = self.pool.health.lift(server.index) {
