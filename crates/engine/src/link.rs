@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sql::Modes;
+use sql::{HighBytes, Modes};
 use wire::collation_table as collation;
 
 pub use known::Known;
@@ -41,12 +41,12 @@ impl Charset {
         }
     }
 
-    /// Whether a byte of ASCII may be half a character of it.
+    /// What bytes from 0x80 up are in it.
     #[inline]
-    fn is_wide(self) -> bool {
+    fn high_bytes(self) -> HighBytes {
         match self {
-            Self::Named(charset) => reading::is_wide(charset),
-            Self::Collation(id) => reading::is_wide_id(id),
+            Self::Named(charset) => HighBytes::of(charset),
+            Self::Collation(id) => reading::high_bytes_of(id),
         }
     }
 
@@ -120,10 +120,10 @@ impl LinkState {
     /// How texts are read in it.
     #[inline]
     pub fn modes(&self) -> Modes {
-        let wide = self.charset.is_wide();
+        let high_bytes = self.charset.high_bytes();
         match self.settings.as_deref() {
-            None => Modes { wide, ..Modes::default() },
-            Some(set) => modes_of(set, wide),
+            None => Modes { high_bytes, ..Modes::default() },
+            Some(set) => modes_of(set, high_bytes),
         }
     }
 
@@ -197,8 +197,8 @@ impl LinkState {
 
 /// How texts are read where some variables are set, and a client's character set is so.
 #[inline(never)]
-fn modes_of(set: &Settings, wide: bool) -> Modes {
-    Modes { wide: set.is_wide().unwrap_or(wide), ..set.modes() }
+fn modes_of(set: &Settings, high_bytes: HighBytes) -> Modes {
+    Modes { high_bytes: set.high_bytes().unwrap_or(high_bytes), ..set.modes() }
 }
 
 pub mod assign;

@@ -38,7 +38,7 @@ pub fn may_deceive(text: &[u8], omitted: Omitted, modes: Modes) -> bool {
     omitted == Omitted::More
         || memchr3(b'`', 0x0b, 0x0c, text).is_some()
         || memchr(0, text).is_some()
-        || (modes.wide && !text.is_ascii())
+        || !modes.high_bytes.are_letters_in(text)
 }
 
 /// Writes the form in which a server of a version runs a text to `out`, in place of what that had.
@@ -142,7 +142,7 @@ const NEWEST_MYSQL: u32 = 99_999;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DigestOptions, Digester};
+    use crate::{DigestOptions, Digester, HighBytes};
 
     /// The forms that differ, in the order of the versions.
     fn forms_in(text: &[u8], modes: Modes) -> Vec<String> {
@@ -219,7 +219,7 @@ mod tests {
         let text = b"SELECT '\xb1\\'; DELETE FROM t -- '";
         let version = Version::MySql(80_036);
         let mut out = Vec::new();
-        let wide = Modes { wide: true, ..Modes::default() };
+        let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
         assert!(as_run(text, wide, version, &mut out));
         assert!(out.ends_with(b"DELETE FROM t"), "one character, and the end of the string");
         assert!(!as_run(text, Modes::default(), version, &mut out));

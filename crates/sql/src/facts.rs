@@ -34,7 +34,24 @@ pub fn facts(text: &[u8]) -> Facts {
 
 /// The facts of `text`, read as `modes` say.
 pub fn facts_in(text: &[u8], modes: Modes) -> Facts {
-    Reader::new(text, modes).read()
+    let mut reader = Reader::new(text, modes);
+    let mut facts = reader.read();
+    let behind = reader.setter_end().and_then(|end| text.get(end..));
+    if behind.is_some_and(may_kill) {
+        facts.effects.insert(Effects::KILLS);
+    }
+    facts
+}
+
+/// Whether a text whose modes nobody knows is a `KILL`, or has one, in any of them.
+pub fn may_kill(text: &[u8]) -> bool {
+    let kills = |modes| Reader::new(text, modes).read().effects.intersects(Effects::KILLS);
+    contains_word(text, b"kill") && Modes::all().any(kills)
+}
+
+/// Whether a word stands anywhere, letter case aside.
+pub(crate) fn contains_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// Whether the text only reads: it may be sent once more, to another server, after a failure.

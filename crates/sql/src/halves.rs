@@ -11,7 +11,7 @@ use crate::lexer::is_half;
 pub fn without_halves(text: &[u8], modes: Modes) -> Option<Vec<u8>> {
     /// Not ASCII, and so like a letter.
     const FILLING: u8 = 0x80;
-    if !modes.wide || text.is_ascii() {
+    if !modes.high_bytes.are_paired() || text.is_ascii() {
         return None;
     }
     let mut out = text.to_vec();
@@ -31,11 +31,11 @@ pub fn without_halves(text: &[u8], modes: Modes) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DigestOptions, Digester};
+    use crate::{DigestOptions, Digester, HighBytes};
 
     #[test]
     fn a_digest_takes_no_half_of_a_character_for_a_sign() {
-        let wide = Modes { wide: true, ..Modes::default() };
+        let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
         let digest = |text: &[u8]| {
             let text = without_halves(text, wide).unwrap_or_else(|| text.to_vec());
             Digester::new().digest(&text, &DigestOptions::default()).text.to_vec()

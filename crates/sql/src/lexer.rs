@@ -1,14 +1,14 @@
 //! Cuts a text into tokens with spans, in one pass, without allocating and without ever failing.
 //!
 //! The rules are those of the lexers of MySQL and MariaDB, including their corners: `1FOR` is a
-//! word, `1e5FOR` is a number and a word, `--1` is no comment, `/*!50000 x */` is `x`. Any byte
-//! from 0x80 up belongs to a word, so invalid UTF-8 needs no special care. What tokens mean
-//! together is not known here.
+//! word, `1e5FOR` is a number and a word, `--1` is no comment, `/*!50000 x */` is `x`. A byte from
+//! 0x80 up belongs to a word unless the modes say otherwise, so invalid UTF-8 needs no special
+//! care. What tokens mean together is not known here.
 
 use memchr::{memchr, memchr2, memmem};
 
-use crate::Modes;
 use crate::as_run::Version;
+use crate::{HighBytes, Modes};
 
 /// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +52,7 @@ pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     modes: Modes,
+    classes: &'static Classes,
     /// Whose comments are code; `None` for those of anybody.
     version: Option<Version>,
     code_depth: u32,
@@ -62,8 +63,16 @@ pub struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// A lexer at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8], modes: Modes) -> Self {
-        let version = None;
-        Self { bytes, at: 0, modes, version, code_depth: 0, ambiguous: false, skipped_dot: false }
+        Self {
+            bytes,
+            at: 0,
+            modes,
+            classes: Classes::of(modes.high_bytes),
+            version: None,
+            code_depth: 0,
+            ambiguous: false,
+            skipped_dot: false,
+        }
     }
 
     /// The same for one server: what is no code to that is a comment.
@@ -86,7 +95,7 @@ impl<'a> Lexer<'a> {
         loop {
             let start = self.at;
             let byte = *self.bytes.get(start)?;
-            let kind = match class(byte) {
+            let kind = match self.classes.class(byte) {
                 Class::Blank => {
                     self.at += 1;
                     continue;
@@ -115,7 +124,7 @@ impl<'a> Lexer<'a> {
         let mut last = none;
         while let Some(&byte) = bytes.get(self.at) {
             let start = self.at;
-            match class(byte) {
+            match self.classes.class(byte) {
                 Class::Blank => {
                     self.at += 1;
                     continue;
@@ -168,6 +177,11 @@ impl<'a> Lexer<'a> {
         self.skipped_dot
     }
 
+    /// The bytes of this text from one offset to another.
+    pub(crate) fn between(&self, start: usize, end: usize) -> &'a [u8] {
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+
     /// The bytes of a token of this text.
     pub fn slice(&self, token: Token) -> &'a [u8] {
         self.bytes.get(token.start..token.end).unwrap_or_default()
@@ -206,7 +220,7 @@ impl<'a> Lexer<'a> {
 
     #[inline]
     fn word(&mut self, start: usize, first: u8) -> TokenKind {
-        if self.modes.wide || self.peek(1) == b'\'' {
+        if self.modes.high_bytes.are_paired() || self.peek(1) == b'\'' {
             return self.unusual_word(start, first);
         }
         self.narrow_word(start);
@@ -231,7 +245,7 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        if self.modes.wide {
+        if self.modes.high_bytes.are_paired() {
             self.wide_word();
         } else {
             self.narrow_word(start);
@@ -240,14 +254,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn narrow_word(&mut self, start: usize) {
-        let rest = self.bytes.get(start..).unwrap_or_default();
-        let len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+        let (rest, classes) = (self.bytes.get(start..).unwrap_or_default(), self.classes);
+        let len = rest.iter().position(|b| !classes.is_word(*b)).unwrap_or(rest.len());
         self.at = start + len.max(1);
     }
 
     fn wide_word(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
-            if !is_word(byte) {
+            if !self.classes.is_word(byte) {
                 break;
             }
             self.at += 1 + usize::from(self.is_pair(byte));
@@ -259,7 +273,7 @@ impl<'a> Lexer<'a> {
         let next = self.peek(1);
         let pair = is_half(byte, next);
         // a character of its own in some of these character sets, half of one in the others
-        self.ambiguous |= pair && (0xa1..=0xdf).contains(&byte) && !is_word(next);
+        self.ambiguous |= pair && (0xa1..=0xdf).contains(&byte) && !self.classes.is_word(next);
         pair
     }
 
@@ -277,7 +291,7 @@ impl<'a> Lexer<'a> {
         if matches!(next, b'e' | b'E') && self.exponent() {
             return TokenKind::Number;
         }
-        if is_word(next) {
+        if self.classes.is_word(next) {
             return self.word_from_digits();
         }
         TokenKind::Number
@@ -297,7 +311,7 @@ impl<'a> Lexer<'a> {
             _ => return false,
         }
         .unwrap_or(digits.len());
-        if len == 0 || digits.get(len).is_some_and(|b| is_word(*b)) {
+        if len == 0 || digits.get(len).is_some_and(|b| self.classes.is_word(*b)) {
             return false;
         }
         self.at = start + 2 + len;
@@ -334,7 +348,7 @@ impl<'a> Lexer<'a> {
         let name = quote == b'`' || (quote == b'"' && self.modes.ansi_quotes);
         let escapes = !name && !self.modes.no_backslash_escapes;
         self.at += 1;
-        if self.modes.wide {
+        if self.modes.high_bytes.are_paired() {
             self.wide_quoted(quote, escapes);
         } else {
             self.narrow_quoted(quote, escapes);
@@ -383,7 +397,7 @@ impl<'a> Lexer<'a> {
                 return None;
             }
             (b'#', _) => return Some(self.line_comment()),
-            (b'-', b'-') if ends_dashes(self.bytes.get(start + 2).copied()) => {
+            (b'-', b'-') if self.ends_dashes(self.bytes.get(start + 2).copied()) => {
                 return Some(self.line_comment());
             }
             (b'@', b'@') => {
@@ -407,6 +421,14 @@ impl<'a> Lexer<'a> {
         }
         self.at += 1;
         Some(TokenKind::Punct(byte))
+    }
+
+    /// Two dashes begin a comment only before a blank, a control character or the end.
+    fn ends_dashes(&self, next: Option<u8>) -> bool {
+        next.is_none_or(|byte| match byte {
+            0x80.. => self.classes.class(byte) != Class::Letter,
+            _ => byte == b' ' || byte.is_ascii_control(),
+        })
     }
 
     fn line_comment(&mut self) -> TokenKind {
@@ -463,7 +485,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Blank,
     Letter,
@@ -484,37 +506,53 @@ const SMALLEST_TRAIL: u8 = 0x30;
 /// MariaDB runs no `/*!nnnnn` from here to 99999, whatever its own version.
 const NEWEST_FOR_ALL: u32 = 50_699;
 
-const CLASSES: [Class; 256] = classes();
+/// The class of each byte.
+#[derive(Debug)]
+struct Classes([Class; 256]);
 
-#[allow(clippy::cast_possible_truncation, clippy::indexing_slicing)] // runs at compile time only
-const fn classes() -> [Class; 256] {
-    let mut classes = [Class::Other; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r' => Class::Blank,
-            b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'$' | 0x80.. => Class::Letter,
-            b'0'..=b'9' => Class::Digit,
-            b'\'' | b'"' | b'`' => Class::Quote,
-            b'/' | b'*' | b'#' | b'-' | b'@' | b':' | b'.' => Class::Special,
-            _ => Class::Other,
-        };
-        byte += 1;
+impl Classes {
+    const fn of(high_bytes: HighBytes) -> &'static Self {
+        match high_bytes {
+            HighBytes::Letters | HighBytes::Pairs => const { &Self::new(HighBytes::Letters) },
+            HighBytes::Latin => const { &Self::new(HighBytes::Latin) },
+            HighBytes::Cp1250 => const { &Self::new(HighBytes::Cp1250) },
+            HighBytes::Latin7 => const { &Self::new(HighBytes::Latin7) },
+            HighBytes::Hebrew => const { &Self::new(HighBytes::Hebrew) },
+            HighBytes::Dos => const { &Self::new(HighBytes::Dos) },
+            HighBytes::Hp8 => const { &Self::new(HighBytes::Hp8) },
+            HighBytes::MacRoman => const { &Self::new(HighBytes::MacRoman) },
+        }
     }
-    classes
-}
 
-fn class(byte: u8) -> Class {
-    const { &CLASSES }.get(usize::from(byte)).copied().unwrap_or(Class::Other)
-}
+    #[allow(clippy::cast_possible_truncation, clippy::indexing_slicing)] // at compile time only
+    const fn new(high_bytes: HighBytes) -> Self {
+        let mut classes = [Class::Other; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            classes[byte] = match byte as u8 {
+                b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r' => Class::Blank,
+                high @ 0x80.. if high_bytes.is_blank(high) => Class::Blank,
+                high @ 0x80.. if high_bytes.is_control(high) => Class::Other,
+                b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'$' | 0x80.. => Class::Letter,
+                b'0'..=b'9' => Class::Digit,
+                b'\'' | b'"' | b'`' => Class::Quote,
+                b'/' | b'*' | b'#' | b'-' | b'@' | b':' | b'.' => Class::Special,
+                _ => Class::Other,
+            };
+            byte += 1;
+        }
+        Self(classes)
+    }
 
-fn is_word(byte: u8) -> bool {
-    matches!(class(byte), Class::Letter | Class::Digit)
-}
+    #[inline]
+    fn class(&self, byte: u8) -> Class {
+        self.0.get(usize::from(byte)).copied().unwrap_or(Class::Other)
+    }
 
-/// Two dashes begin a comment only before a blank, a control character or the end.
-fn ends_dashes(next: Option<u8>) -> bool {
-    next.is_none_or(|b| b == b' ' || b.is_ascii_control())
+    #[inline]
+    fn is_word(&self, byte: u8) -> bool {
+        matches!(self.class(byte), Class::Letter | Class::Digit)
+    }
 }
 
 #[cfg(test)]

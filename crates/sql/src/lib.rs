@@ -32,6 +32,7 @@ mod digest;
 mod effects;
 mod facts;
 mod halves;
+mod high_bytes;
 mod hints;
 mod insert;
 mod keyword;
@@ -58,8 +59,11 @@ pub use definition::definition;
 pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
-pub use facts::{Facts, facts, facts_in, is_read_only, is_repeatable, parse_use, parse_use_in};
+pub use facts::{
+    Facts, facts, facts_in, is_read_only, is_repeatable, may_kill, parse_use, parse_use_in,
+};
 pub use halves::without_halves;
+pub use high_bytes::HighBytes;
 pub use hints::{Hints, parse_hints};
 pub use insert::{Given, Insert, parse_insert};
 pub use kill::{KillOperand, KillStatement, Killed, parse_kill};
@@ -85,9 +89,8 @@ pub struct Modes {
     pub no_backslash_escapes: bool,
     /// `ANSI_QUOTES` is in `sql_mode`: `"x"` is an identifier.
     pub ansi_quotes: bool,
-    /// The client's character set has characters whose second byte is ASCII (`big5`, `cp932`,
-    /// `gb18030`, `gbk`, `sjis`), so that a quote or backslash may be half a character.
-    pub wide: bool,
+    /// What bytes from 0x80 up are in the client's character set.
+    pub high_bytes: HighBytes,
 }
 
 impl Modes {
@@ -100,7 +103,19 @@ impl Modes {
     fn reads_alike(self, text: &[u8]) -> bool {
         let names = self.ansi_quotes && text.contains(&b'"');
         let itself = self.no_backslash_escapes && text.contains(&b'\\');
-        let wide = self.wide && !text.is_ascii();
-        !(names || itself || wide)
+        !(names || itself) && self.high_bytes.are_letters_in(text)
+    }
+
+    /// Every way in which a text may be read.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let flags = [(false, false), (false, true), (true, false), (true, true)];
+        flags.into_iter().flat_map(|(no_backslash_escapes, ansi_quotes)| {
+            HighBytes::ALL.map(|high_bytes| Self { no_backslash_escapes, ansi_quotes, high_bytes })
+        })
+    }
+
+    /// Whether it makes a difference to a text in which of [`Modes::all`] it is read.
+    pub fn matter_to(text: &[u8]) -> bool {
+        memchr::memchr2(b'"', b'\\', text).is_some() || !text.is_ascii()
     }
 }

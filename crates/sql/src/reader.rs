@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::facts::{facts_in, unescaped};
+use crate::facts::{contains_word, facts_in, unescaped};
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{Access, Effects, Facts, Modes, Verb};
@@ -39,6 +39,8 @@ pub(crate) struct Reader<'a> {
     body: Body,
     /// What looks like a statement of a block kills.
     kills_in_block: bool,
+    /// Where the first statement ends that may set how those behind it are read.
+    setter_end: Option<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -62,19 +64,26 @@ impl<'a> Reader<'a> {
             strings: Vec::new(),
             body: Body::No,
             kills_in_block: false,
+            setter_end: None,
         }
     }
 
     /// Reads all statements of the text.
-    pub(crate) fn read(self) -> Facts {
+    pub(crate) fn read(&mut self) -> Facts {
         self.read_all::<true>()
     }
 
+    /// Where the first of several statements ends that may set how those behind it are read.
+    pub(crate) fn setter_end(&self) -> Option<usize> {
+        self.setter_end
+    }
+
     /// `FAST` changes nothing but the time it takes.
-    pub(crate) fn read_all<const FAST: bool>(mut self) -> Facts {
+    pub(crate) fn read_all<const FAST: bool>(&mut self) -> Facts {
         self.advance();
         let mut verb = self.statement(true);
         self.skip_statement::<FAST>();
+        self.find_setter(verb, 0);
         if verb == Verb::Select && self.effects.contains(Effects::LOCKING_READ) {
             verb = Verb::SelectForUpdate;
         }
@@ -82,9 +91,11 @@ impl<'a> Reader<'a> {
         let mut access = begins;
         while self.next_statement() {
             self.note(Effects::MULTI_STATEMENT);
-            self.statement(false);
+            let start = self.token.map_or(0, |token| token.start);
+            let verb = self.statement(false);
             access = access.max(self.access);
             self.skip_statement::<FAST>();
+            self.find_setter(verb, start);
         }
         // a block without an end is none: `BEGIN` was a name
         if self.kills_in_block && self.body.is_open() {
@@ -95,6 +106,17 @@ impl<'a> Reader<'a> {
             access = Access::Changes;
         }
         Facts { verb, effects, begins, access, schema }
+    }
+
+    /// At the end of a statement that begins at `start`.
+    fn find_setter(&mut self, verb: Verb, start: usize) {
+        let Some(end) = self.token.filter(|_| self.setter_end.is_none()) else { return };
+        if matches!(verb, Verb::Set | Verb::Execute | Verb::Begin | Verb::Unknown) {
+            let statement = self.lexer.between(start, end.start);
+            let sets = |word| contains_word(statement, word);
+            let words: [&[u8]; 4] = [b"sql_mode", b"names", b"char", b"execute"];
+            self.setter_end = words.into_iter().any(sets).then_some(end.end);
+        }
     }
 
     /// Goes on to the next token, noting the effects of the one it leaves behind.

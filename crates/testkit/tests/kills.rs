@@ -201,3 +201,29 @@ fn a_prepared_kill_names_its_session_by_a_parameter() {
     assert_eq!(code(&answer), NOT_SUPPORTED);
     assert_eq!(room.hall.counters().lane_executes, before);
 }
+
+/// A server reads a text in its client's character set, which may have a blank of its own.
+#[test]
+fn a_blank_of_the_client_s_character_set_hides_no_kill() {
+    let mut room = Room::open();
+    let (stranger, id) = enter(&mut room.hall);
+    let hidden = [b"KILL\xa0", id.to_string().as_bytes()].concat();
+    assert_eq!(room.told("SET NAMES latin1"), 0);
+    let answer = room.command(command::code::QUERY, &hidden);
+    assert_eq!(code(&answer), 0);
+    assert!(!room.lives(stranger));
+
+    let (stranger, id) = enter(&mut room.hall);
+    let hidden = [b"KILL\xa0", id.to_string().as_bytes()].concat();
+    assert_eq!(room.told("SET NAMES utf8"), 0);
+    let behind = [b"SET NAMES latin1; ", &*hidden].concat();
+    for text in [&behind, &[b"DO 1; ", &*behind].concat()] {
+        assert_eq!(code(&room.command(command::code::QUERY, text)), NOT_SUPPORTED);
+    }
+    // what it sets is not followed, and may be how texts are read
+    assert_eq!(room.told("SET session_track_state_change = 1"), 0);
+    assert_eq!(code(&room.command(command::code::QUERY, &hidden)), NOT_SUPPORTED);
+    let prepared = room.command(command::code::STMT_PREPARE, &hidden);
+    assert_eq!(code(&prepared), NOT_PREPARED);
+    assert!(room.lives(stranger));
+}

@@ -3,6 +3,8 @@
 
 use lab::Flavour;
 use live::{Proxy, Raw};
+use sql::lexer::Lexer;
+use sql::{HighBytes, Modes};
 
 fn proxy(port: u16) -> Proxy {
     Proxy::start(|interfaces| {
@@ -99,5 +101,88 @@ fn what_clients_do_is_done_whatever_sessions_begin_with() {
             run("DELETE FROM test.w LIMIT 1");
             assert_eq!(rows(), kept);
         }
+    }
+}
+
+/// What a byte is in a client's character set, servers say: a blank is what may stand between two
+/// words, and a control character begins a comment behind two dashes.
+#[test]
+fn bytes_are_read_as_servers_read_them_in_every_character_set() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
+        let mut end = Raw::login(cluster.primary().port, "app", "app").expect("logged in");
+        let mut runs = |text: &[u8]| {
+            end.send(0, &[b"\x03", text].concat()).expect("sent");
+            end.receive().expect("answered").1.first() == Some(&0)
+        };
+        let mut charsets: Vec<_> = wire::collation_table::ALL.iter().map(|c| c.charset).collect();
+        charsets.sort_unstable();
+        charsets.dedup();
+        let mut blanks = 0;
+        for charset in charsets {
+            if !runs(format!("SET NAMES {charset}").as_bytes()) {
+                continue;
+            }
+            let modes = Modes { high_bytes: HighBytes::of(charset), ..Modes::default() };
+            let words = |text: &[u8]| {
+                let mut lexer = Lexer::new(text, modes);
+                std::iter::from_fn(|| lexer.next_token()).count()
+            };
+            for byte in 0x80..=0xff {
+                let parted = [b"DO", &[byte][..], b"1"].concat();
+                let is_blank = runs(&parted);
+                assert!(!is_blank || words(&parted) == 2, "{charset}, blank {byte:#x}");
+                blanks += usize::from(is_blank);
+                let commented = [b"DO 1 --", &[byte][..], b" ("].concat();
+                let is_comment = runs(&commented);
+                assert!(!is_comment || words(&commented) == 2, "{charset}, dashes {byte:#x}");
+            }
+        }
+        assert!(blanks >= 13, "{blanks} blanks");
+    }
+}
+
+/// What a client does to its character set in ways that nobody follows hides no `KILL`.
+#[test]
+fn no_character_set_hides_a_kill() {
+    const MULTI_STATEMENTS: u32 = 1 << 16;
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
+        let primary = cluster.primary();
+        let mut stranger = Raw::login(primary.port, "app", "app").expect("logged in");
+        let row = stranger.first_row("SELECT CONNECTION_ID()").expect("an id");
+        let digits = row.get(1..).unwrap_or_default();
+        let proxy = proxy(primary.port);
+        let told = |texts: &[&[u8]]| {
+            let login = Raw::login_able(proxy.port, ("app", "app"), MULTI_STATEMENTS);
+            let mut end = login.expect("logged in");
+            texts
+                .iter()
+                .map(|text| {
+                    end.send(0, &[b"\x03", *text].concat()).expect("sent");
+                    match &*end.receive().expect("answered").1 {
+                        [0xff, low, high, ..] => u16::from_le_bytes([*low, *high]),
+                        _ => 0,
+                    }
+                })
+                .collect::<Vec<_>>()
+        };
+        let latin = [b"KILL\xa0", digits].concat();
+        let dos = [b"KILL\xff", digits].concat();
+        for (sets, kill) in [
+            (&b"SET NAMES latin1"[..], &latin),
+            (b"SET CHARACTER SET latin1", &latin),
+            (b"SET CHARSET 'cp852'", &dos),
+            (b"SET character_set_client = CONCAT('lat', 'in1')", &latin),
+            (b"SET @@session.character_set_client = 4 + 4", &latin),
+        ] {
+            let codes = told(&[sets, kill]);
+            let sets = String::from_utf8_lossy(sets);
+            // no such session, or nothing that is understood
+            assert!(matches!(*codes, [0, 1094 | 1235]), "{flavour:?}, {sets}: {codes:?}");
+        }
+        let behind = [b"SET NAMES latin1; ", &latin[..]].concat();
+        assert_eq!(told(&[&behind]), [1235], "{flavour:?}");
+        assert_eq!(stranger.first_row("SELECT 1").expect("alive"), b"\x011");
     }
 }

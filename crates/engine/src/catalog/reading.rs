@@ -236,11 +236,16 @@ impl Reading {
             self.hidden += 1;
             return self.bodies.push(Body { of, own, names: Box::default() });
         }
-        let mut names: Vec<_> =
-            sql::names(text, modes).map(|(name, role)| (key(name), role)).collect();
+        let blank = with_plain_blanks(text);
+        let readings = || [Some(text), blank.as_deref()].into_iter().flatten();
+        let mut names: Vec<_> = readings()
+            .flat_map(|text| sql::names(text, modes))
+            .map(|(name, role)| (key(name), role))
+            .collect();
         names.sort_unstable_by_key(|(key, role)| (*key, *role as u8));
         names.dedup();
-        let mut own = sql::definition(text, modes);
+        let mut own =
+            readings().fold(Effects::NONE, |own, text| own.union(sql::definition(text, modes)));
         if own.intersects(Effects::IMPLICIT_COMMIT) {
             own.insert(Effects::DEFINES);
         }
@@ -315,13 +320,20 @@ impl Catalog {
     }
 }
 
+/// A definition with plain blanks where it has no-break ones: in some character sets that its
+/// creator may have had, they are what stands between two words. `None` where it has none.
+fn with_plain_blanks(text: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.contains('\u{a0}').then(|| text.replace('\u{a0}', " ").into())
+}
+
 /// How a definition is read that was made under this `sql_mode`.
 fn modes_in(sql_mode: &[u8]) -> Modes {
     let has = |mode: &[u8]| sql_mode.split(|byte| *byte == b',').any(|word| word == mode);
     Modes {
         no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
         ansi_quotes: has(b"ANSI_QUOTES"),
-        wide: false,
+        ..Modes::default()
     }
 }
 

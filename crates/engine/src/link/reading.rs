@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sql::Modes;
+use sql::{HighBytes, Modes};
 use wire::collation_table as collation;
 
 /// The character set that `character_set_client` has when it is set by this text; `None` where that
@@ -21,30 +21,53 @@ pub(super) fn client_of(value: &[u8]) -> Option<&'static str> {
     collation::find_charset_default(name).map(|found| found.charset)
 }
 
-/// Whether a byte of ASCII may be half a character of a character set.
-#[inline(never)]
-pub(super) fn is_wide(charset: &str) -> bool {
-    matches!(charset, "big5" | "cp932" | "gb18030" | "gbk" | "sjis")
-}
-
 /// Whether each character of ASCII takes several bytes in a character set.
 pub(super) fn is_padded(charset: &str) -> bool {
     matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32")
 }
 
-/// Whether a byte of ASCII may be half a character of a collation; every query asks.
+/// What bytes from 0x80 up are in the character set of a collation; every query asks.
 #[inline]
-pub(super) fn is_wide_id(id: u16) -> bool {
-    // those that most clients have
-    !matches!(id, 33 | 45 | 255) && is_wide_one(id)
+pub(super) fn high_bytes_of(id: u16) -> HighBytes {
+    match id {
+        // those that most clients have
+        33 | 45 | 255 => HighBytes::Letters,
+        _ => high_bytes_of_any(id),
+    }
 }
 
 #[inline(never)]
-fn is_wide_one(id: u16) -> bool {
+fn high_bytes_of_any(id: u16) -> HighBytes {
     /// MariaDB's own without padding have the ids of the others behind this one.
     const NO_PAD: u16 = 1024;
     let padded = if (NO_PAD..2 * NO_PAD).contains(&id) { id - NO_PAD } else { id };
-    matches!(padded, 1 | 13 | 28 | 84 | 87 | 88 | 95 | 96 | 248..=250)
+    match padded {
+        1 | 13 | 28 | 84 | 87 | 88 | 95 | 96 | 248..=250 => HighBytes::Pairs,
+        2
+        | 3
+        | 5
+        | 8
+        | 9
+        | 15
+        | 21
+        | 25
+        | 27
+        | 30..=32
+        | 47..=49
+        | 64
+        | 69
+        | 70
+        | 77
+        | 78
+        | 92..=94 => HighBytes::Latin,
+        26 | 34 | 44 | 66 | 99 => HighBytes::Cp1250,
+        20 | 41 | 42 | 79 => HighBytes::Latin7,
+        16 | 71 => HighBytes::Hebrew,
+        4 | 36 | 37 | 40 | 68 | 73 | 80 | 81 => HighBytes::Dos,
+        6 | 72 => HighBytes::Hp8,
+        39 | 53 => HighBytes::MacRoman,
+        _ => HighBytes::Letters,
+    }
 }
 
 /// How texts are read on a connection whose `sql_mode` is set by this text; `None` where that is
@@ -73,7 +96,7 @@ pub(super) fn named_by(value: &[u8]) -> Modes {
     Modes {
         no_backslash_escapes: has(b"NO_BACKSLASH"),
         ansi_quotes: ANSI.into_iter().any(has),
-        wide: false,
+        ..Modes::default()
     }
 }
 
@@ -100,14 +123,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wide_collations_are_those_of_the_wide_character_sets() {
+    fn a_collation_s_bytes_are_those_of_its_character_set() {
         for known in collation::ALL {
-            assert_eq!(is_wide_id(known.id), is_wide(known.charset), "{}", known.name);
+            assert_eq!(high_bytes_of(known.id), HighBytes::of(known.charset), "{}", known.name);
         }
     }
 
     #[test]
     fn a_client_s_character_set_is_known_in_every_form() {
+        let is_wide = |charset: &str| HighBytes::of(charset) == HighBytes::Pairs;
         let wide =
             ["gbk", "GBK", "'gbk'", "\"sjis\"", "28", "_utf8'big5'", "N'cp932'", " gb18030 "];
         assert!(wide.iter().all(|value| client_of(value.as_bytes()).is_some_and(is_wide)));

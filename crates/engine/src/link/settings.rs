@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use sql::Modes;
+use sql::{HighBytes, Modes};
 
-use super::reading::{PLAIN, client_of, is_wide, modes_of, named_by};
+use super::reading::{PLAIN, client_of, modes_of, named_by};
 use super::tracked_table::{Form, Place, Tracked};
 
 /// A variable that was set.
@@ -31,7 +31,7 @@ pub struct Settings {
     bytes: usize,
     modes: Modes,
     /// Of the client's character set, if it was set alone.
-    is_wide: Option<bool>,
+    high_bytes: Option<HighBytes>,
 }
 
 /// How many variables are kept of a session, and how many bytes of names and values.
@@ -105,10 +105,10 @@ impl Settings {
         self.modes
     }
 
-    /// Whether a byte of ASCII may be half a character of the client's character set; `None` where
-    /// that was not set alone.
-    pub(super) fn is_wide(&self) -> Option<bool> {
-        self.is_wide
+    /// What bytes from 0x80 up are in the client's character set; `None` where that was not set
+    /// alone.
+    pub(super) fn high_bytes(&self) -> Option<HighBytes> {
+        self.high_bytes
     }
 
     /// Whether any of the character sets was set alone.
@@ -146,7 +146,7 @@ impl Settings {
         self.list.hash(&mut hasher);
         self.hash = hasher.finish();
         self.modes = self.get(SQL_MODE).map(named_by).unwrap_or_default();
-        self.is_wide = self.get(CLIENT).and_then(client_of).map(is_wide);
+        self.high_bytes = self.get(CLIENT).and_then(client_of).map(HighBytes::of);
         Some(Arc::new(self))
     }
 

@@ -1,8 +1,8 @@
 //! In which form rules look at a text: a text may be written so that it reads differently to its
 //! digest than to a server, and no rule that answers may be passed by that.
 
-use memchr::{memchr, memchr2};
-use sql::{DigestOptions, Digester, Effects, Modes, Versions};
+use memchr::memchr;
+use sql::{DigestOptions, Digester, Effects, HighBytes, Modes, Versions};
 
 use super::Uncounted;
 use crate::rules::{DigestRef, RuleInput, RuleScratch};
@@ -25,14 +25,6 @@ pub(super) enum Reading {
 fn stay(text: &[u8], modes: Modes) -> bool {
     let is_several = || sql::facts_in(text, modes).effects.intersects(Effects::MULTI_STATEMENT);
     memchr(b';', text).is_none() || !is_several()
-}
-
-/// Every way in which a text may be read; with wide characters is also without them where that
-/// makes a difference.
-const ANY_MODES: [Modes; 4] = [of(false, false), of(false, true), of(true, false), of(true, true)];
-
-const fn of(no_backslash_escapes: bool, ansi_quotes: bool) -> Modes {
-    Modes { no_backslash_escapes, ansi_quotes, wide: true }
 }
 
 /// What a client is told whose text has too many forms.
@@ -73,19 +65,20 @@ impl Forms {
         (known, modes, modes_known): (DigestRef<'_>, Modes, bool),
     ) -> Reading {
         let text = input.text;
-        let modes_matter = || memchr2(b'"', b'\\', text).is_some() || !text.is_ascii();
-        let any_modes = modes_matter() && !(modes_known && stay(text, modes));
+        let any_modes = Modes::matter_to(text) && !(modes_known && stay(text, modes));
         if !any_modes && !sql::may_deceive(text, known.omitted, modes) {
             return Reading::AsWritten;
         }
         let Some(versions) = Versions::named_in(text) else { return Reading::Uncertain };
-        let all = if any_modes { ANY_MODES.as_slice() } else { &[modes] };
-        for (version, modes) in versions.iter().flat_map(|v| all.iter().map(move |m| (v, *m))) {
+        let all = || Modes::all().filter(|other| any_modes || *other == modes);
+        for (version, modes) in versions.iter().flat_map(|v| all().map(move |m| (v, m))) {
             let mut reads = Some(modes);
             while let Some(modes) = reads.take() {
                 let ambiguous = sql::as_run(text, modes, version, &mut self.text);
                 // half a character, or one of its own
-                reads = (ambiguous && modes.wide).then_some(Modes { wide: false, ..modes });
+                let is_wide = modes.high_bytes == HighBytes::Pairs;
+                let alone = Modes { high_bytes: HighBytes::Letters, ..modes };
+                reads = (ambiguous && is_wide).then_some(alone);
                 let form = self.form_of(input, &snapshot.vars);
                 if form.digest.is_some_and(|digest| digest.text == known.text) {
                     continue;

@@ -327,9 +327,13 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
     let modes = Modes { no_backslash_escapes: true, ..Modes::default() };
     let first = Query { modes, ..query("/*!1*/ '\\'; DELETE -- '") };
     assert_eq!(answer(&first), None, "a statement behind another one is not at the beginning");
+    let latin = Modes { high_bytes: sql::HighBytes::Latin, ..Modes::default() };
+    let blank = Query { text: b"\xa0DELETE FROM t", ..query("") };
+    assert_eq!(answer(&blank), None, "a letter");
+    assert_eq!(answer(&Query { modes: latin, ..blank }), refused, "a blank");
     let many: String = (0..9).map(|number| format!("/*!6000{number} x */")).collect();
     assert_eq!(answer(&query(&many)), Some(Answer::Error(UNCERTAIN.into())));
-    assert_eq!(processor.hits(), [3], "each counts once");
+    assert_eq!(processor.hits(), [4], "each counts once");
     let raw = Digester::new().digest(b"\x0bDELETE FROM t", &sql::DigestOptions::default()).hash;
     assert_eq!(processor.route(&snapshot, &query("\u{b}DELETE FROM t")).digest, Some(raw));
 }

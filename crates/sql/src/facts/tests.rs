@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::corpus_table::CORPUS;
 use super::*;
+use crate::HighBytes;
 
 fn effects_named(names: &str) -> Effects {
     names.split_whitespace().fold(Effects::NONE, |all, name| {
@@ -138,7 +139,7 @@ fn reads_a_backslash_as_the_modes_say() {
 
 #[test]
 fn reads_half_characters_as_the_character_set_says() {
-    let wide = Modes { wide: true, ..Modes::default() };
+    let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
     // a character of gbk whose second byte is a backslash, closing quote behind it
     let text = b"SELECT '\xe5\x5c', GET_LOCK('a', 1), '";
     assert_eq!(facts(text).effects, Effects::NONE);
@@ -153,6 +154,37 @@ fn reads_half_characters_as_the_character_set_says() {
     // a quote is never half a character
     let text = b"SELECT '\xb1', GET_LOCK('a', 1)";
     assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
+}
+
+#[test]
+fn reads_the_blanks_of_a_character_set() {
+    let of = |charset| Modes { high_bytes: HighBytes::of(charset), ..Modes::default() };
+    let text = b"SELECT\xa0GET_LOCK('a',\xa01)";
+    assert!(!facts(text).effects.contains(Effects::USER_LOCK));
+    for charset in ["latin1", "cp1250", "latin7", "hebrew", "greek"] {
+        assert_eq!(facts_in(text, of(charset)).effects, Effects::USER_LOCK, "{charset}");
+        assert!(!of(charset).read_as_default(text), "{charset}");
+    }
+    for (charset, verb) in [("cp852", Verb::Kill), ("latin1", Verb::Unknown)] {
+        assert_eq!(facts_in(b"KILL\xff5", of(charset)).verb, verb, "{charset}");
+    }
+    assert_eq!(parse_use_in(b"USE\xa0x", of("latin1")).as_deref(), Some(&b"x"[..]));
+    // a comment to a server, and what ends it
+    let text = b"SELECT 1 --\x81 /*\n, GET_LOCK('a', 1) -- */";
+    assert!(!facts_in(text, of("latin1")).effects.contains(Effects::USER_LOCK));
+    assert_eq!(facts_in(text, of("cp1250")).effects, Effects::USER_LOCK);
+}
+
+#[test]
+fn a_kill_is_seen_behind_a_statement_that_sets_how_it_is_read() {
+    let kills = |text: &[u8]| facts(text).effects.contains(Effects::KILLS);
+    assert!(kills(b"SET NAMES latin1; KILL\xa05"));
+    assert!(kills(b"SELECT 1; SET @@character_set_client = 'cp852'; KILL\xff5"));
+    assert!(kills(b"SET sql_mode = NO_BACKSLASH_ESCAPES; SELECT '\\'; KILL 5; -- '"));
+    assert!(kills(b"BEGIN NOT ATOMIC SET NAMES sjis; END; SELECT '\x81\x5c'; KILL 5; -- '"));
+    assert!(!kills(b"SET @a = 'latin1'; SELECT 'kill\xa05'"));
+    assert!(!kills("SET NAMES utf8; INSERT INTO films VALUES ('Kill \\'é')".as_bytes()));
+    assert!(!kills(b"SELECT 'SET NAMES latin1'; SELECT kill\xa05"));
 }
 
 #[test]
@@ -292,11 +324,7 @@ fn a_second_statement_adds_its_effects() {
 }
 
 fn any_modes() -> impl Strategy<Value = Modes> {
-    any::<(bool, bool, bool)>().prop_map(|(no_backslash_escapes, ansi_quotes, wide)| Modes {
-        no_backslash_escapes,
-        ansi_quotes,
-        wide,
-    })
+    prop::sample::select(Modes::all().collect::<Vec<_>>())
 }
 
 /// Texts made of what lexers stumble on.

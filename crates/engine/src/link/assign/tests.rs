@@ -259,24 +259,40 @@ fn only_what_no_server_can_refuse_is_certain() {
 
 #[test]
 fn texts_are_read_by_the_character_set_of_the_client() {
-    for (texts, is_wide) in [
-        (&[][..], false),
-        (&["SET NAMES gbk"], true),
-        (&["SET NAMES 'big5' COLLATE big5_bin"], true),
-        (&["SET NAMES gbk", "SET NAMES latin1"], false),
-        (&["SET character_set_client=sjis"], true),
-        (&["SET @@session.character_set_client = 'cp932', time_zone='+01:00'"], true),
-        (&["SET character_set_client=28"], true),
-        (&["SET character_set_client=gbk", "SET character_set_results=latin1"], true),
-        (&["SET character_set_results=gbk, character_set_connection=gbk"], false),
-        (&["SET NAMES gbk", "SET character_set_client=utf8"], false),
-        (&["SET character_set_client=gbk", "SET NAMES latin1"], false),
+    use sql::HighBytes::{Cp1250, Dos, Hebrew, Latin, Letters, Pairs};
+    for (texts, high_bytes) in [
+        (&[][..], Letters),
+        (&["SET NAMES gbk"], Pairs),
+        (&["SET NAMES 'big5' COLLATE big5_bin"], Pairs),
+        (&["SET NAMES gbk", "SET NAMES latin1"], Latin),
+        (&["SET character_set_client=sjis"], Pairs),
+        (&["SET @@session.character_set_client = 'cp932', time_zone='+01:00'"], Pairs),
+        (&["SET character_set_client=28"], Pairs),
+        (&["SET character_set_client='hebrew'"], Hebrew),
+        (&["SET character_set_client=gbk", "SET character_set_results=latin1"], Pairs),
+        (&["SET character_set_results=gbk, character_set_connection=gbk"], Letters),
+        (&["SET NAMES gbk", "SET character_set_client=utf8"], Letters),
+        (&["SET character_set_client=gbk", "SET NAMES latin1"], Latin),
     ] {
         let state = after(texts).expect("followed");
-        assert_eq!(state.modes(), sql::Modes { wide: is_wide, ..Default::default() }, "{texts:?}");
+        let modes = sql::Modes { high_bytes, ..Default::default() };
+        assert_eq!(state.modes(), modes, "{texts:?}");
     }
-    for (id, is_wide) in [(28, true), (45, false), (1052, true), (608, false)] {
-        assert_eq!(LinkState::new(None, Charset::Collation(id)).modes().wide, is_wide, "{id}");
+    for (id, high_bytes) in [
+        (28, Pairs),
+        (45, Letters),
+        (1052, Pairs),
+        (608, Letters),
+        (8, Latin),
+        (1071, Latin),
+        (26, Cp1250),
+        (40, Dos),
+    ] {
+        assert_eq!(
+            LinkState::new(None, Charset::Collation(id)).modes().high_bytes,
+            high_bytes,
+            "{id}"
+        );
     }
     assert_eq!(after(&["SET character_set_client='klingon'"]), None, "it may be any");
 }

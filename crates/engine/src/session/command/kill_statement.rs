@@ -35,7 +35,8 @@ impl Proxy {
         if !facts.effects.intersects(Effects::KILLS) {
             let runs_texts =
                 facts.effects.intersects(Effects::TEXT_EXECUTE) || facts.verb == Verb::Prepare;
-            if !runs_texts || !self.runs_kill(id, text) {
+            let is_hidden = runs_texts && self.runs_kill(id, text);
+            if !is_hidden && !self.may_kill(id, text) {
                 return false;
             }
             self.refuse_command(id, upload, error::kill_not_supported());
@@ -79,6 +80,13 @@ impl Proxy {
         let text = text.unwrap_or_default();
         let facts = Facts { verb: Verb::Kill, effects: Effects::KILLS, ..Facts::default() };
         self.served_as_kill(id, &text, &facts, upload);
+    }
+
+    /// Whether a text may be a `KILL` to its server, which may read it as nobody was told.
+    #[inline]
+    pub(crate) fn may_kill(&self, id: SessionId, text: &[u8]) -> bool {
+        let is_untold = |session: &Session| session.held_for(Holds::UNTOLD_SETTINGS).is_some();
+        self.sessions.get(id).is_some_and(is_untold) && sql::may_kill(text)
     }
 
     /// Whether a text that runs what variables say runs a `KILL`, as far as they are known.

@@ -73,7 +73,8 @@ impl Proxy {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(handle) = session.handle(stmt) else { return };
         let is_kill = handle.text.command == Verb::Kill.into() && upload.is_none();
-        if handle.text.effects.intersects(Effects::KILLS) && !is_kill {
+        let kills = handle.text.effects.intersects(Effects::KILLS) || self.may_kill(id, text);
+        if kills && !is_kill {
             self.prepare_failed(id, stmt);
             return self.refuse_command(id, upload, error::not_prepared());
         }
