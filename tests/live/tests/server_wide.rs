@@ -20,6 +20,14 @@ fn proxy(port: u16) -> Proxy {
     .expect("tidegate starts")
 }
 
+/// One that has logged in to its server, which lets others in by what it remembers from there on.
+fn met(port: u16) -> Proxy {
+    let proxy = proxy(port);
+    let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+    end.first_row("SELECT 1").expect("answered");
+    proxy
+}
+
 /// Drivers read texts, and escape them, as the greeting and the end of the login say. Other
 /// sessions have met the connections before.
 #[test]
@@ -49,9 +57,9 @@ fn what_servers_begin_with_is_what_sessions_begin_with() {
                     let (_, ok) = end.receive().expect("answered");
                     flags.push(u16::from_le_bytes([ok[3], ok[4]]) & !0x4000);
                 }
-                let lock = format!("SELECT 'a\\', GET_LOCK('l{number}{round}', 0), 'b'");
+                let lock = format!("SELECT 'a\\', GET_LOCK('l{port}{number}{round}', 0), 'b'");
                 let locks = end.first_row(&lock).map_err(|_| ());
-                let free = format!("SELECT IS_FREE_LOCK('l{number}{round}')");
+                let free = format!("SELECT IS_FREE_LOCK('l{port}{number}{round}')");
                 let free = Raw::login(port, "app", "app").and_then(|mut end| end.first_row(&free));
                 let write = b"\x03INSERT INTO test.w VALUES (1)";
                 end.send(0, write).and_then(|()| end.receive()).expect("written");
@@ -110,7 +118,9 @@ fn what_clients_do_is_done_whatever_sessions_begin_with() {
 fn bytes_are_read_as_servers_read_them_in_every_character_set() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
         let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
-        let mut end = Raw::login(cluster.primary().port, "app", "app").expect("logged in");
+        let primary = cluster.primary();
+        let _met = met(primary.port);
+        let mut end = Raw::login(primary.port, "app", "app").expect("logged in");
         let mut runs = |text: &[u8]| {
             end.send(0, &[b"\x03", text].concat()).expect("sent");
             end.receive().expect("answered").1.first() == Some(&0)
@@ -149,10 +159,10 @@ fn no_character_set_hides_a_kill() {
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
         let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
         let primary = cluster.primary();
+        let proxy = met(primary.port);
         let mut stranger = Raw::login(primary.port, "app", "app").expect("logged in");
         let row = stranger.first_row("SELECT CONNECTION_ID()").expect("an id");
         let digits = row.get(1..).unwrap_or_default();
-        let proxy = proxy(primary.port);
         let told = |texts: &[&[u8]]| {
             let login = Raw::login_able(proxy.port, ("app", "app"), MULTI_STATEMENTS);
             let mut end = login.expect("logged in");
