@@ -41,7 +41,7 @@ pub struct Names<'a> {
     of_server: bool,
     /// Tables that a `WITH` of the text makes.
     made: Vec<&'a [u8]>,
-    /// A `SELECT` or `WHERE` was passed.
+    /// A `SELECT`, `WHERE`, or the `VALUES` of rows was passed.
     queries: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Iterator for Names<'a> {
             let qualified = std::mem::take(&mut self.qualified);
             let is_word = token.kind == TokenKind::Word && !qualified;
             if is_word && self.clause(name, before) {
-                self.queries |= is_one_of(name, &["SELECT", "WHERE"]);
+                self.queries |= is_one_of(name, &["SELECT", "WHERE"]) || self.lists_rows(name);
                 continue;
             }
             let role = match self.role(name, is_word) {
@@ -129,7 +129,8 @@ impl<'a> Iterator for Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Whether the name given last stands behind a `SELECT` or `WHERE`: a call there is one.
+    /// Whether the name given last stands behind a `SELECT`, a `WHERE`, or the `VALUES` of rows: a
+    /// call there is one.
     pub fn is_in_query(&self) -> bool {
         self.queries
     }
@@ -150,6 +151,12 @@ impl<'a> Names<'a> {
 
     fn is_next(&self, punct: u8) -> bool {
         self.token.is_some_and(|token| token.kind == TokenKind::Punct(punct))
+    }
+
+    /// Whether a word begins a list of rows, and not that of what a partition holds.
+    fn lists_rows(&self, word: &[u8]) -> bool {
+        let is_row = |token| is_one_of(self.lexer.slice(token), &["ROW"]);
+        is_one_of(word, &["VALUES"]) && (self.is_next(b'(') || self.token.is_some_and(is_row))
     }
 
     /// Whether something is between a name and the parenthesis behind it.
