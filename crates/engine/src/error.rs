@@ -277,6 +277,13 @@ pub fn kill_not_supported() -> SqlError {
     error(1235, *b"42000", message.into())
 }
 
+/// MySQL 1235, for a text that is run and may be any statement.
+pub fn text_not_read() -> SqlError {
+    let message = "This version of Tidegate doesn't yet support \
+                   'a statement whose first word a function makes: it may be a KILL'";
+    error(1235, *b"42000", message.into())
+}
+
 /// MySQL 1295, for a text that cannot be prepared.
 pub fn not_prepared() -> SqlError {
     let message = "This command is not supported in the prepared statement protocol yet";

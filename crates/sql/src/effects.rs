@@ -77,7 +77,8 @@ impl Effects {
     pub const UNCLEAR: Self = Self(1 << 29);
     /// A user variable is set otherwise than by `SET`: `@x := …`, `INTO @x`, `LOAD DATA`.
     pub const SETS_USER_VARIABLE: Self = Self(1 << 30);
-    /// `KILL`, also in a text that is prepared or executed; not in the body of stored code.
+    /// `KILL`, also in a text that is prepared or executed, or such a text that is not read; not in
+    /// the body of stored code.
     pub const KILLS: Self = Self(1 << 31);
 
     /// Stored code changes data: a function in a `SELECT` writes.
@@ -96,6 +97,9 @@ impl Effects {
     /// Rows are written of which some may have been given their numbers, or updated: an OK tells an
     /// id then that `LAST_INSERT_ID()` does not give.
     pub const GIVES_INSERT_ID: Self = Self(1 << 44);
+
+    /// A text that has them may run others, which are made while it runs.
+    pub const RUNS_TEXTS: Self = Self::TEXT_EXECUTE.union(Self::TEXT_PREPARE).union(Self::UNCLEAR);
 
     /// What a view, a function or a trigger may do of which nothing is known.
     pub const ANY_STORED_CODE: Self = Self(

@@ -45,6 +45,7 @@ mod objects;
 mod parameters;
 mod reader;
 mod results;
+mod run_texts;
 mod set;
 pub mod spooky;
 mod statement;
@@ -75,6 +76,7 @@ pub use objects::{
 };
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;
+pub use run_texts::{KnownVariables, RunTexts, run_texts};
 pub use set::value::{Read, quote};
 pub use set::{
     Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set, parse_set_in,

@@ -2,16 +2,17 @@
 //!
 //! What a statement as a whole does is decided in `statement`, which drives this cursor.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::facts::{contains_word, facts_in, unescaped};
+use crate::facts::contains_word;
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::run_texts::{RunTexts, run_texts};
 use crate::{Access, Effects, Facts, Modes, Verb};
 
 /// A cursor over one text: the token at hand, and what was noted so far.
 pub(crate) struct Reader<'a> {
+    text: &'a [u8],
     lexer: Lexer<'a>,
     token: Option<Token>,
     keyword: Keyword,
@@ -32,10 +33,8 @@ pub(crate) struct Reader<'a> {
     loads: bool,
     /// The statement puts rows into a table.
     inserts: bool,
-    /// Strings are run as statements, or may be parts of such.
-    runs_strings: bool,
-    /// Those of the statement at hand, one behind the other.
-    strings: Vec<u8>,
+    /// Texts that it makes are run as statements.
+    runs_texts: bool,
     body: Body,
     /// What looks like a statement of a block kills.
     kills_in_block: bool,
@@ -46,6 +45,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a [u8], modes: Modes) -> Self {
         Self {
+            text,
             lexer: Lexer::new(text, modes),
             token: None,
             keyword: Keyword::None,
@@ -60,8 +60,7 @@ impl<'a> Reader<'a> {
             definer: Definer::No,
             loads: false,
             inserts: false,
-            runs_strings: false,
-            strings: Vec::new(),
+            runs_texts: false,
             body: Body::No,
             kills_in_block: false,
             setter_end: None,
@@ -99,6 +98,11 @@ impl<'a> Reader<'a> {
         }
         // a block without an end is none: `BEGIN` was a name
         if self.kills_in_block && self.body.is_open() {
+            self.note(Effects::KILLS);
+        }
+        if self.runs_texts
+            && run_texts(self.text, self.lexer.modes(), &|_| None) != RunTexts::Harmless
+        {
             self.note(Effects::KILLS);
         }
         let effects = self.effects();
@@ -163,9 +167,6 @@ impl<'a> Reader<'a> {
             }
             TokenKind::Quoted | TokenKind::Text => {
                 let word = keyword(self.lexer.unquoted(token));
-                if self.runs_strings && token.kind == TokenKind::Text {
-                    self.run_string(token);
-                }
                 match system {
                     System::Name => self.system_name(word),
                     _ => self.called = function(word),
@@ -177,7 +178,6 @@ impl<'a> Reader<'a> {
                 self.opens_insert_id = called.contains(Effects::READS_LAST_INSERT_ID);
             }
             TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
-            TokenKind::Bits if self.runs_strings => self.run_string(token),
             TokenKind::Punct(b'.') if system == System::Scope => self.system = System::Name,
             TokenKind::At => self.at(before, definer),
             TokenKind::Assign if self.effects.contains(Effects::USER_VARIABLE) => {
@@ -292,7 +292,6 @@ impl<'a> Reader<'a> {
                 && !self.opens_insert_id
                 && self.system == System::No
                 && self.definer == Definer::No
-                && !self.runs_strings
                 && self.body == Body::No
                 && !self.effects.contains(Effects::USER_VARIABLE);
             if quiet && self.lexer.skip_dull(is_dull) {
@@ -308,9 +307,9 @@ impl<'a> Reader<'a> {
         self.body = Body::Single;
     }
 
-    /// From here to the end of the statement, strings are run as statements.
+    /// Texts that the statement at hand makes are run as statements.
     pub(crate) fn expect_texts(&mut self) {
-        self.runs_strings = self.body == Body::No;
+        self.runs_texts |= self.body == Body::No;
     }
 
     /// The statement at hand puts rows into a table.
@@ -324,8 +323,6 @@ impl<'a> Reader<'a> {
         self.accounts = false;
         self.loads = false;
         self.inserts = false;
-        self.runs_strings = false;
-        self.strings.clear();
         if self.body == Body::Single {
             self.body = Body::No;
         }
@@ -403,24 +400,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A literal that is run as a statement, or of which one is made.
-    fn run_string(&mut self, token: Token) {
-        let text = match (token.kind, self.lexer.slice(token)) {
-            (TokenKind::Bits, literal) => Cow::Owned(bytes_of(literal)),
-            (_, literal) => {
-                let national = matches!(literal, [b'n' | b'N', ..]);
-                let string = Token { start: token.start + usize::from(national), ..token };
-                let quote = self.lexer.slice(string).first().copied().unwrap_or(b'\'');
-                unescaped(self.lexer.unquoted(string), quote, self.lexer.modes())
-            }
-        };
-        self.strings.extend_from_slice(&text);
-        for run in [&*text, &self.strings] {
-            let effects = facts_in(run, self.lexer.modes()).effects;
-            self.effects.insert(effects.only(Effects::KILLS));
-        }
-    }
-
     /// Whether the token at hand follows a dot; `previous` is none where tokens were skipped.
     fn follows_dot(&self, previous: Option<Token>) -> bool {
         previous.map_or(self.lexer.skipped_dot(), |token| token.kind == TokenKind::Punct(b'.'))
@@ -456,20 +435,6 @@ impl<'a> Reader<'a> {
         };
         self.note(effects);
     }
-}
-
-/// The bytes of a hexadecimal literal; a bit literal has none worth reading.
-fn bytes_of(literal: &[u8]) -> Vec<u8> {
-    let digits = match literal {
-        [b'0', b'x', digits @ ..] | [b'x' | b'X', b'\'', digits @ .., b'\''] => digits,
-        _ => return Vec::new(),
-    };
-    let value = |digit: &u8| char::from(*digit).to_digit(16).and_then(|it| u8::try_from(it).ok());
-    // an odd one has a zero in front
-    let (first, pairs) = digits.as_rchunks::<2>();
-    let first = first.iter().filter_map(value);
-    let pairs = pairs.iter().filter_map(|[high, low]| Some(value(high)? << 4 | value(low)?));
-    first.chain(pairs).collect()
 }
 
 /// Where a system variable's name is being read.

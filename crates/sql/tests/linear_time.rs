@@ -20,6 +20,7 @@ fn takes_time_in_proportion_to_the_text() {
         "EXPLAIN ",
         "SET STATEMENT a=1 FOR ",
         "SELECT 1;",
+        "EXECUTE IMMEDIATE 'a' ",
         "@@",
         "- ",
         "/**/",

@@ -110,7 +110,7 @@ fn every_spelling_that_tells_whom_it_means_ends_that_session() {
 fn what_does_not_tell_is_refused_and_kills_nobody() {
     let mut room = Room::open();
     let (victim, id) = enter(&mut room.hall);
-    assert_eq!(room.told(&format!("SET @k = 'KILL {id}'")), 0);
+    assert_eq!(room.told(&format!("SET @k = 'KILL {id}', @ki = 'KI', @ll = 'LL {id}'")), 0);
     for (form, expected) in [
         ("SELECT 1; KILL #", NOT_SUPPORTED),
         ("KILL #; KILL #", NOT_SUPPORTED),
@@ -136,6 +136,18 @@ fn what_does_not_tell_is_refused_and_kills_nobody() {
         ("PREPARE s FROM 'KILL #'", NOT_SUPPORTED),
         ("PREPARE s FROM @k", NOT_SUPPORTED),
         ("EXECUTE IMMEDIATE @k", NOT_SUPPORTED),
+        ("EXECUTE IMMEDIATE CONCAT(@ki, @`LL`)", NOT_SUPPORTED),
+        ("BEGIN NOT ATOMIC EXECUTE IMMEDIATE @k; END", NOT_SUPPORTED),
+        ("SET @fresh = @k; PREPARE s FROM @fresh", NOT_SUPPORTED),
+        ("SET @a='KI', @b='LL #'; EXECUTE IMMEDIATE CONCAT(@a, @b)", NOT_SUPPORTED),
+        (
+            "BEGIN NOT ATOMIC DECLARE v TEXT DEFAULT CONCAT('ki', 'll #'); \
+             EXECUTE IMMEDIATE v; END",
+            NOT_SUPPORTED,
+        ),
+        ("EXECUTE IMMEDIATE _utf16 x'004b0049004c004c00200035'", NOT_SUPPORTED),
+        ("PREPARE s FROM b'010010110100100101001100010011000010000000110101'", NOT_SUPPORTED),
+        ("EXECUTE IMMEDIATE REVERSE('# LLIK')", NOT_SUPPORTED),
         ("KILL QUERY ID #", UNKNOWN_QUERY),
         ("KILL 0", UNKNOWN_THREAD),
         ("KILL -#", UNKNOWN_THREAD),

@@ -3,12 +3,13 @@
 //! The ids that clients know are the proxy's, and servers use the same numbers for others. So no
 //! `KILL` reaches a server as it came: what is understood is done here, and all else is refused.
 
-use sql::{Effects, Facts, KillOperand, Killed, Verb};
+use sql::{Effects, Facts, KillOperand, Killed, RunTexts, Verb};
 use wire::frame::Span;
 
-use crate::error;
+use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, SessionId};
+use crate::link::LinkState;
 use crate::orders::{End, KillRequest, Order, Whose};
 use crate::proxy::Proxy;
 use crate::session::Session;
@@ -32,17 +33,16 @@ impl Proxy {
         facts: &Facts,
         upload: Option<Span>,
     ) -> bool {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         if !facts.effects.intersects(Effects::KILLS) {
-            let runs_texts =
-                facts.effects.intersects(Effects::TEXT_EXECUTE) || facts.verb == Verb::Prepare;
-            let is_hidden = runs_texts && self.runs_kill(id, text);
-            if !is_hidden && !self.may_kill(id, text) {
+            let error = refused_texts(&session.want, text, facts.effects);
+            let may_kill = || self.may_kill(id, text).then(error::kill_not_supported);
+            let Some(error) = error.or_else(may_kill) else {
                 return false;
-            }
-            self.refuse_command(id, upload, error::kill_not_supported());
+            };
+            self.refuse_command(id, upload, error);
             return true;
         }
-        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         let known = |operand: KillOperand<'_>| known(session, operand);
         let kill = sql::parse_kill(text, session.want.modes(), &known);
         let is_mariadb = self.offer.collations.are_of_mariadb();
@@ -60,7 +60,11 @@ impl Proxy {
             Some((Killed::Query(number), _)) => {
                 self.answer_error(id, &error::unknown_query(number));
             }
-            _ => self.refuse_command(id, upload, error::kill_not_supported()),
+            _ => {
+                let error = refused_texts(&session.want, text, facts.effects);
+                let error = error.unwrap_or_else(error::kill_not_supported);
+                self.refuse_command(id, upload, error);
+            }
         }
         true
     }
@@ -87,20 +91,6 @@ impl Proxy {
     pub(crate) fn may_kill(&self, id: SessionId, text: &[u8]) -> bool {
         let is_untold = |session: &Session| session.held_for(Holds::UNTOLD_SETTINGS).is_some();
         self.sessions.get(id).is_some_and(is_untold) && sql::may_kill(text)
-    }
-
-    /// Whether a text that runs what variables say runs a `KILL`, as far as they are known.
-    fn runs_kill(&self, id: SessionId, text: &[u8]) -> bool {
-        let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
-        let Some(settings) = session.want.settings.as_deref() else { return false };
-        let modes = session.want.modes();
-        sql::user_variables(text, modes).any(|name| {
-            let name = [b"@", &*name.to_ascii_lowercase()].concat();
-            settings.get(&name).is_some_and(|value| {
-                let prepares = [b"PREPARE s FROM ", value].concat();
-                sql::facts_in(&prepares, modes).effects.intersects(Effects::KILLS)
-            })
-        })
     }
 
     /// Kills a connection, or what it runs, and tells the client what came of it.
@@ -185,6 +175,21 @@ impl Proxy {
             came = Killing::Done;
         }
         came
+    }
+}
+
+/// Why texts are refused that a text with these effects has run, as far as what variables say is
+/// known.
+pub(crate) fn refused_texts(want: &LinkState, text: &[u8], effects: Effects) -> Option<SqlError> {
+    if !effects.intersects(Effects::RUNS_TEXTS) {
+        return None;
+    }
+    let settings = want.settings.as_deref();
+    let known = |name: &[u8]| settings?.get(&[b"@", name].concat());
+    match sql::run_texts(text, want.modes(), &known) {
+        RunTexts::Harmless => None,
+        RunTexts::Unread => Some(error::text_not_read()),
+        RunTexts::Kill => Some(error::kill_not_supported()),
     }
 }
 

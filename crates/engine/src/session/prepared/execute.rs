@@ -13,6 +13,7 @@ use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
+use crate::session::command::kill_statement::refused_texts;
 use crate::session::command::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
 use crate::session::placing::destination::Placing;
 use crate::session::prepared::handles::Handle;
@@ -52,6 +53,9 @@ impl Proxy {
         if handle.text.effects.intersects(Effects::KILLS) {
             return self.execute_kill(id, stmt, raw, upload);
         }
+        if let Some(error) = refused_texts(&session.want, &handle.text.text, handle.text.effects) {
+            return self.refuse_command(id, upload, error);
+        }
         let handle = match handle.text.command == Verb::Set.into() && upload.is_none() {
             true => match self.assigning_text(id, stmt, raw) {
                 Some(text) => return self.serve_query(id, None, &text, None, &route),
@@ -59,8 +63,7 @@ impl Proxy {
             },
             false => Some(&*handle),
         };
-        let Some(handle) = handle else { return };
-        let execution = Execution::of(handle, raw);
+        let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else { return };
         let (own, tied) = (execution.conduct, execution.tied);
         let mut reach = self.reach_of_execution(id, stmt, known, execution.noted);
         let mut insert_id = InsertId::Told;

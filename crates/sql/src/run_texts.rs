@@ -1,0 +1,229 @@
+//! What the texts are that a text has run by `EXECUTE IMMEDIATE` and `PREPARE … FROM`, as far as
+//! that can be told without a server.
+//!
+//! Literals, variables and a few functions that put texts together are read; of what a variable
+//! was set to in the same text, the ways that lead there are not told apart. A part that any other
+//! function makes matters where it may begin a statement.
+
+use std::collections::HashMap;
+
+use crate::cursor::Cursor;
+use crate::facts::facts_in;
+use crate::lexer::{Token, TokenKind};
+use crate::{Effects, Modes, Verb};
+use expression::DEPTH;
+use made::{ALTERNATIVES, Made};
+
+/// What was found of the texts that a text has run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum RunTexts {
+    /// None of them is seen to kill.
+    #[default]
+    Harmless,
+    /// A function begins one of them that is not read: it may be any statement.
+    Unread,
+    /// One of them is a `KILL`.
+    Kill,
+}
+
+/// What a user variable was set to, by its name without `@` and in small letters: an expression.
+pub type KnownVariables<'k> = &'k dyn Fn(&[u8]) -> Option<&'k [u8]>;
+
+/// What is found of the texts that `text` has run.
+pub fn run_texts(text: &[u8], modes: Modes, known: KnownVariables<'_>) -> RunTexts {
+    let room = text.len().saturating_mul(4).saturating_add(ROOM);
+    Walk::new(text, (modes, known), TEXTS_DEPTH, room).all().0
+}
+
+/// How deep texts that run texts are followed with what variables say.
+const TEXTS_DEPTH: usize = 4;
+
+/// Bytes of texts that are put together and read, besides four times the length of the whole.
+const ROOM: usize = 1 << 12;
+
+/// A walk over the tokens of one text.
+struct Walk<'a, 'k> {
+    words: Cursor<'a>,
+    modes: Modes,
+    known: KnownVariables<'k>,
+    depth: usize,
+    /// What variables may be, by name in small letters; with `@` those of the user.
+    set: HashMap<Vec<u8>, Vec<Made>>,
+    /// What follows is maybe not run.
+    branches: bool,
+    /// Words of the statement at hand that may be variables of a block.
+    listed: Vec<Vec<u8>>,
+    /// The next word may be one.
+    lists: bool,
+    room: usize,
+    found: RunTexts,
+}
+
+impl<'a, 'k: 'a> Walk<'a, 'k> {
+    fn new(
+        text: &'a [u8],
+        (modes, known): (Modes, KnownVariables<'k>),
+        depth: usize,
+        room: usize,
+    ) -> Self {
+        Self {
+            words: Cursor::new(text, modes),
+            modes,
+            known,
+            depth,
+            set: HashMap::new(),
+            branches: false,
+            listed: Vec::new(),
+            lists: true,
+            room,
+            found: RunTexts::Harmless,
+        }
+    }
+
+    /// Walks over all of it; what was found, and the room that is left.
+    fn all(mut self) -> (RunTexts, usize) {
+        let mut target = None;
+        while let Some(token) = self.words.token {
+            let before = target.take();
+            match token.kind {
+                TokenKind::At => target = self.variable(token),
+                TokenKind::Word | TokenKind::Quoted => {
+                    target = self.word();
+                    if let Some(name) = target.as_ref().filter(|_| self.lists) {
+                        self.listed.push(name.clone());
+                        self.lists = false;
+                    }
+                }
+                TokenKind::Assign => {
+                    self.words.advance();
+                    self.assign(before, true);
+                }
+                TokenKind::Punct(b'=') => {
+                    self.words.advance();
+                    if before.is_some() {
+                        self.assign(before, false);
+                    }
+                }
+                kind => {
+                    self.words.advance();
+                    self.lists |= kind == TokenKind::Punct(b',');
+                    if kind == TokenKind::Punct(b';') {
+                        self.begin();
+                    }
+                }
+            }
+        }
+        (self.found, self.room)
+    }
+
+    /// A statement begins.
+    fn begin(&mut self) {
+        self.listed.clear();
+        self.lists = true;
+    }
+
+    /// At a word: what it says, or its name if it says nothing.
+    fn word(&mut self) -> Option<Vec<u8>> {
+        let takes = |walk: &mut Self, words: &[&[u8]]| words.iter().any(|w| walk.words.takes(w));
+        if takes(self, &[b"EXECUTE"]) {
+            if takes(self, &[b"IMMEDIATE"]) {
+                self.run();
+            }
+        } else if takes(self, &[b"PREPARE"]) {
+            if self.words.identifier().is_some() && takes(self, &[b"FROM"]) {
+                self.run();
+            }
+        } else if takes(self, &[b"DEFAULT"]) {
+            self.assign(None, true);
+        } else if takes(self, &[b"DECLARE", b"BEGIN"]) {
+            self.begin();
+        } else if takes(self, &BRANCHES) {
+            self.branches = true;
+        } else {
+            return self.name();
+        }
+        None
+    }
+
+    /// At the expression that a variable is set to, one of a declaration too.
+    fn assign(&mut self, target: Option<Vec<u8>>, declares: bool) {
+        let all = self.expression(DEPTH);
+        self.put(target, declares, &all);
+    }
+
+    fn put(&mut self, target: Option<Vec<u8>>, declares: bool, all: &[Made]) {
+        // a variable may be what nobody reads
+        let read = |made: &Made| Made { unread: None, ..made.clone() };
+        let is_set = self.listed.first().is_some_and(|first| first == b"set");
+        if let Some(name) = target.as_ref().filter(|_| is_set && !self.branches) {
+            self.set.remove(name);
+        }
+        let listed = if declares && !is_set { self.listed.clone() } else { Vec::new() };
+        let bytes: usize = all.iter().map(|made| made.text.len() + 1).sum();
+        for name in listed.into_iter().chain(target) {
+            if !self.spends(bytes) {
+                return;
+            }
+            let may_be = self.set.entry(name).or_default();
+            may_be.extend(all.iter().map(read));
+            may_be.drain(..may_be.len().saturating_sub(ALTERNATIVES));
+        }
+    }
+
+    /// At the expression that is run.
+    fn run(&mut self) {
+        for made in self.expression(DEPTH) {
+            self.found = self.found.max(self.found_in(&made));
+        }
+    }
+
+    fn found_in(&mut self, made: &Made) -> RunTexts {
+        if !self.spends(made.text.len()) {
+            return RunTexts::Unread;
+        }
+        let effects = facts_in(&made.text, self.modes).effects;
+        if effects.intersects(Effects::KILLS) {
+            return RunTexts::Kill;
+        }
+        if made.unread.is_some_and(|at| !self.is_begun(made.text.get(..at).unwrap_or_default())) {
+            return RunTexts::Unread;
+        }
+        match self.depth.checked_sub(1) {
+            _ if !effects.intersects(Effects::RUNS_TEXTS) => RunTexts::Harmless,
+            Some(depth) => {
+                let walk = Walk::new(&made.text, (self.modes, self.known), depth, self.room);
+                let (found, room) = walk.all();
+                self.room = room;
+                found
+            }
+            None => RunTexts::Unread,
+        }
+    }
+
+    /// Whether what a text begins with makes it a statement that nothing behind makes kill.
+    fn is_begun(&self, head: &[u8]) -> bool {
+        let mut words = Cursor::new(head, self.modes);
+        let is_whole = |token: Option<Token>| token.is_some_and(|token| token.end < head.len());
+        if !is_whole(words.token) || words.takes(b"SET") && !is_whole(words.token) {
+            return false;
+        }
+        let facts = facts_in(head, self.modes);
+        let is_clear = !facts.effects.intersects(Effects::RUNS_TEXTS.union(Effects::SET_STATEMENT));
+        is_clear && !matches!(facts.verb, Verb::Unknown | Verb::Begin)
+    }
+
+    fn spends(&mut self, bytes: usize) -> bool {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Words behind which not everything runs.
+const BRANCHES: [&[u8]; 8] =
+    [b"IF", b"CASE", b"LOOP", b"WHILE", b"REPEAT", b"FOR", b"HANDLER", b"ELSE"];
+
+mod expression;
+mod made;
+#[cfg(test)]
+mod tests;

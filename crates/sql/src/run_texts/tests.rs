@@ -1,0 +1,155 @@
+//! Texts that a text has run, in the ways that MariaDB takes them.
+
+use super::*;
+
+fn found(text: &str) -> RunTexts {
+    let known = |name: &[u8]| match name {
+        b"ki" => Some(&b"_utf8mb4'KI' COLLATE utf8mb4_general_ci"[..]),
+        b"kill" => Some(&b"_utf8mb4'kill 5'"[..]),
+        b"k\xc3\xa9" => Some(&b"_utf8mb4'KILL 6'"[..]),
+        b"itself" => Some(&b"_utf8mb4'EXECUTE IMMEDIATE @itself'"[..]),
+        b"number" => Some(&b"7"[..]),
+        _ => None,
+    };
+    run_texts(text.as_bytes(), Modes::default(), &known)
+}
+
+#[test]
+fn a_kill_is_found_however_its_text_is_spelled() {
+    for expression in [
+        "'KILL 5'",
+        r"'\nK\ILL 5'",
+        "N'KILL 5'",
+        "'KI' 'LL 5'",
+        "x'4b494c4C2035'",
+        "0x4b494c4C2035",
+        "b'010010110100100101001100010011000010000000110101'",
+        "0b10010110100100101001100010011000010000000110101",
+        "_latin1'KILL 5'",
+        "_latin1 x'4b494c4C2035'",
+        "_utf16 x'004b0049004c004C00200035'",
+        "_UCS2 X'004b0049004c004C00200035'",
+        "_utf16le 0x4b0049004c004C0020003500",
+        "_utf32 x'4b000000490000004c0000004C0000002000000035'",
+        "_latin1 b'010010110100100101001100010011000010000000110101'",
+        "(('KILL 5'))",
+        "BINARY 'KILL 5'",
+        "'KILL 5' COLLATE utf8mb4_bin",
+        "'KI' || 'LL 5'",
+        "CONCAT('KI', 'LL ', 5)",
+        "CONCAT('KI', @unknown, 'LL 5')",
+        "CONCAT (_utf16 x'004b0049', CONCAT('LL', ' 5'))",
+        "CONCAT_WS(' ', 'KILL', 5)",
+        "CONCAT('KILL ', CONNECTION_ID())",
+        "CONCAT(@ki, 'LL 5')",
+        "CONCAT(@KI, LOWER('LL '), @number)",
+        "@kill",
+        "@`Kill`",
+        "@'kill'",
+        "@`KÉ`",
+        "@fresh := 'KILL 5'",
+        "IF(@a = 'x', 'DO 1', 'KILL 5')",
+        "IFNULL(@unknown, 'KILL 5')",
+        "CASE @a WHEN 1 THEN 'DO 1' ELSE 'KILL 5' END",
+        "REPLACE('KALL 5', 'A', 'I')",
+        "TRIM(CONVERT('KILL 5' USING latin1))",
+        "CONCAT('BEGIN NOT ATOMIC SELECT ', QUOTE(@x), '; KILL 5; END')",
+        "'EXECUTE IMMEDIATE CONCAT(''KI'', ''LL 5'')'",
+        "'EXECUTE IMMEDIATE @kill'",
+        "CONCAT('EXECUTE IMMEDIATE ', QUOTE('KILL 5'))",
+        "CONCAT('SET STATEMENT max_statement_time=', @x, ' FOR KILL 5')",
+    ] {
+        for text in [
+            format!("EXECUTE IMMEDIATE {expression}"),
+            format!("execute immediate {expression} USING @x"),
+            format!("PREPARE s FROM {expression};"),
+            format!("BEGIN NOT ATOMIC PREPARE `s` FROM {expression}; EXECUTE s; END"),
+            format!("SET @a = {expression}; EXECUTE IMMEDIATE @a"),
+        ] {
+            assert_eq!(found(&text), RunTexts::Kill, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_variables_of_the_text_may_be_is_put_in() {
+    for text in [
+        "SET @a='KI', @b='LL 5'; EXECUTE IMMEDIATE CONCAT(@a,@b)",
+        "SET @`a b` = 'KILL 5'; PREPARE s FROM @`A B`",
+        "SET @é = 'KILL 5'; PREPARE s FROM @É",
+        "SET @a = 'DO 1'; SELECT @a := 'KILL 5'; PREPARE s FROM @a",
+        "SET @a = @kill; SELECT 1 WHERE @a = 'x'; EXECUTE IMMEDIATE @a",
+        "SET @a = 'KILL '; SET @a = CONCAT(@a, 5); EXECUTE IMMEDIATE @a",
+        "BEGIN NOT ATOMIC DECLARE v TEXT DEFAULT CONCAT('ki','ll 5'); EXECUTE IMMEDIATE v; END",
+        "BEGIN NOT ATOMIC DECLARE v, w VARCHAR(30) DEFAULT 'KILL 5'; EXECUTE IMMEDIATE W; END",
+        "BEGIN NOT ATOMIC DECLARE `v w` TEXT; SET `v w` = 'KILL 5'; EXECUTE IMMEDIATE `v w`; END",
+        "BEGIN NOT ATOMIC DECLARE v ROW(a TEXT); SET v.a='KILL 5'; EXECUTE IMMEDIATE v.a; END",
+        "BEGIN NOT ATOMIC IF a THEN SET @a = 'KILL 5'; ELSE SET @a = 'DO 1'; END IF; \
+         EXECUTE IMMEDIATE @a; END",
+        "DECLARE v VARCHAR(30) := 'KILL '; w INT := 5; BEGIN EXECUTE IMMEDIATE v || w; END",
+    ] {
+        assert_eq!(found(text), RunTexts::Kill, "{text}");
+    }
+    for text in [
+        "SET @kill = 'DO 1'; EXECUTE IMMEDIATE @kill",
+        "SET @a = 'KILL 5'; SET @a = 'SELECT 1'; EXECUTE IMMEDIATE @a",
+        "SELECT * FROM t WHERE a = 'KILL 5'; PREPARE s FROM 'SELECT 1'",
+        "INSERT INTO t VALUES ('KILL 5'); PREPARE s FROM @q",
+    ] {
+        assert_eq!(found(text), RunTexts::Harmless, "{text}");
+    }
+}
+
+#[test]
+fn what_no_function_that_is_read_begins_is_told() {
+    for expression in [
+        "REVERSE('5 LLIK')",
+        "CHAR(75, 73, 76, 76, 32, 53)",
+        "UNHEX('4B494C4C2035')",
+        "FROM_BASE64('S0lMTCA1')",
+        "INSERT('SELL 5', 1, 2, 'KI')",
+        "SUBSTR('xKILL 5', 2)",
+        "JSON_UNQUOTE('\"KILL 5\"')",
+        "REPLACE('KALL 5', CHAR(65), 'I')",
+        "REPLACE(REVERSE('5 LLAK'), 'A', 'I')",
+        "REPLACE('x', 'x', REVERSE('5 LLIK'))",
+        "TRIM(LEADING 'x' FROM 'xKILL 5')",
+        "CONCAT(CHAR(75), 'ILL 5')",
+        "CONCAT('K', CHAR(73), 'LL 5')",
+        "CONCAT('/* ', CHAR(65), ' */ KILL_ 5')",
+        "CONCAT('SET', CHAR(32), 'STATEMENT ...')",
+        "CONCAT('BEGIN', CHAR(32))",
+        "CONCAT('BEGIN NOT ATOMIC ', CHAR(75))",
+        "CONCAT('SET STATEMENT max_statement_time=', CHAR(48))",
+        "IF(@a, 'DO 1', REVERSE('5 LLIK'))",
+        "CASE WHEN 1 THEN REVERSE('5 LLIK') END",
+        "@itself",
+    ] {
+        let text = format!("EXECUTE IMMEDIATE {expression}");
+        assert_eq!(found(&text), RunTexts::Unread, "{text}");
+    }
+    for text in [
+        "EXECUTE IMMEDIATE CONCAT('CREATE TABLE log_', DATE_FORMAT(NOW(), '%Y%m'), ' LIKE log')",
+        "EXECUTE IMMEDIATE CONCAT('ALTER TABLE t AUTO_INCREMENT = ', GREATEST(@a, 5) + 1)",
+        "EXECUTE IMMEDIATE CONCAT('SET GLOBAL max_connections = ', ROUND(@@max_connections * 2))",
+        "EXECUTE IMMEDIATE CONCAT('SELECT * FROM t WHERE a = ', QUOTE('KILL 5'), REVERSE(@b))",
+        "EXECUTE IMMEDIATE CONCAT('GRANT ALL ON ', REPLACE(DATABASE(), '_', '\\_'), '.* TO u')",
+        "EXECUTE IMMEDIATE REPLACE('SELECT * FROM $t', '$t', REVERSE(@t))",
+        "EXECUTE IMMEDIATE IF(VERSION() LIKE '8%', 'ALTER TABLE t ADD a INT', 'DO 0')",
+        "EXECUTE IMMEDIATE @unknown",
+        "PREPARE s FROM @sql",
+        "SET @sql = (SELECT GROUP_CONCAT(CONCAT('MAX(', QUOTE(a), ')')) FROM t); \
+         SET @sql = CONCAT('SELECT ', @sql, ' FROM t'); PREPARE s FROM @sql; EXECUTE s",
+        "SET @sql = SUBSTRING(@sql, 2); PREPARE s FROM @sql",
+        "SELECT REVERSE('x'), prepare FROM t",
+        "EXECUTE s USING @kill",
+        "PREPARE s FROM",
+        "PREPARE s FROM 'SELECT 1",
+        "EXECUTE IMMEDIATE CONCAT('SELECT 1'",
+        "EXECUTE IMMEDIATE @`",
+    ] {
+        assert_eq!(found(text), RunTexts::Harmless, "{text}");
+    }
+    let deep = format!("EXECUTE IMMEDIATE {}'DO 1'{}", "(".repeat(40), ")".repeat(40));
+    assert_eq!(found(&deep), RunTexts::Unread);
+}
