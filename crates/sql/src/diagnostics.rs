@@ -40,6 +40,11 @@ pub fn parse_diagnostics_asked(text: &[u8], modes: Modes) -> Option<DiagnosticsA
     asked.filter(|_| words.is_over())
 }
 
+/// Whether a text is a `GET DIAGNOSTICS`, which only reads them.
+pub fn gets_diagnostics(text: &[u8], modes: Modes) -> bool {
+    Cursor::new(text, modes).takes(b"GET")
+}
+
 fn shown<'a>(words: &mut Cursor<'_>) -> Option<DiagnosticsAsked<'a>> {
     words.takes(b"SHOW").then_some(())?;
     let counts = words.takes(b"COUNT");

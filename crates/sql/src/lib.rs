@@ -57,7 +57,7 @@ pub use as_run::{Version, Versions, as_run, may_deceive};
 pub use calls::{is_native, only_computes};
 pub use command_class::{CommandClass, command_class};
 pub use definition::definition;
-pub use diagnostics::{Asked, DiagnosticsAsked, parse_diagnostics_asked};
+pub use diagnostics::{Asked, DiagnosticsAsked, gets_diagnostics, parse_diagnostics_asked};
 pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{

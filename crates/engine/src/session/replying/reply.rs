@@ -19,6 +19,7 @@ use crate::proxy::Proxy;
 use crate::server_error::Meaning;
 use crate::session::maintenance::defaults::QUESTION;
 use crate::session::replying::query_end::Rows;
+use crate::session::replying::ties::text_of;
 use crate::session::{Job, Phase, Running, Session, What};
 use crate::topology::LastFault;
 
@@ -444,11 +445,21 @@ impl Session {
             self.last.told = end.status;
         }
         // of several results, servers know of the last one
-        self.last.row_count = end.row_count;
+        self.last.row_count = match self.gets_diagnostics(job) {
+            true if end.warnings == 0 => self.last.row_count,
+            // it asked for a condition that there is not
+            true => -1,
+            false => end.row_count,
+        };
         if end.resultsets > 0 && !self.lists_diagnostics(job) {
             self.last.found_rows = end.rows.saturating_sub(end.rows_before);
         }
         self.last.insert_id = job.insert_id_told(end).unwrap_or(self.last.insert_id);
+    }
+
+    fn gets_diagnostics(&self, job: &Job) -> bool {
+        let gets = |(text, modes)| sql::gets_diagnostics(text, modes);
+        job.effects.intersects(Effects::SHOW_WARNINGS) && gets(text_of(self, job))
     }
 }
 
