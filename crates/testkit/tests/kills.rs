@@ -214,6 +214,37 @@ fn a_prepared_kill_names_its_session_by_a_parameter() {
     assert_eq!(room.hall.counters().lane_executes, before);
 }
 
+/// A `SET` that only a server can do says what its variables may be all the same.
+#[test]
+fn a_variable_that_a_server_computes_hides_no_kill() {
+    let mut room = Room::open();
+    let (stranger, id) = enter(&mut room.hall);
+    for (sets, runs) in [
+        ("SET @c = CONCAT('KILL ', #)", "PREPARE s FROM @c"),
+        ("SET @K = CONCAT('KILL ', #), @x = 1", "EXECUTE IMMEDIATE @k"),
+        ("SET @p = 'KI', @p = CONCAT(@p, 'LL #')", "EXECUTE IMMEDIATE CONCAT(@p, '')"),
+        ("SET @o = CONCAT('KILL ', CONNECTION_ID() + 1)", "PREPARE s FROM @o"),
+        ("SET @q = CONCAT('KILL ', (SELECT MAX(id) FROM t)) -- x", "PREPARE s FROM @q"),
+        ("SELECT @r := CONCAT('KILL ', #)", "PREPARE s FROM @r"),
+    ] {
+        room.told(&sets.replace('#', &id.to_string()));
+        assert_eq!(room.told(runs), NOT_SUPPORTED, "{sets}");
+    }
+    room.told("SET @p = CONCAT(@p, ' ')");
+    assert_eq!(room.told("PREPARE s FROM @p"), NOT_SUPPORTED);
+    for (sets, runs) in [
+        ("SET @c = REVERSE('1 TCELES')", "PREPARE s FROM @c"),
+        ("SET @c = 'SELECT 1'", "PREPARE s FROM @c"),
+    ] {
+        room.told(sets);
+        assert_ne!(room.told(runs), NOT_SUPPORTED, "{sets}");
+    }
+    room.told("SET @c = CONCAT('KILL ', 1)");
+    room.command(command::code::RESET_CONNECTION, b"");
+    assert_ne!(room.told("PREPARE s FROM @c"), NOT_SUPPORTED, "it is gone");
+    assert!(room.lives(stranger));
+}
+
 /// A server reads a text in its client's character set, which may have a blank of its own.
 #[test]
 fn a_blank_of_the_client_s_character_set_hides_no_kill() {

@@ -355,6 +355,8 @@ pub struct Session {
     pub(crate) unread: Option<maintenance::presumed::Unread>,
     /// What it called that nobody had read.
     pub(crate) calls: Vec<maintenance::presumed::Calls>,
+    /// How it set variables of which only a server knows the values.
+    pub(crate) variable_texts: command::variable_texts::VariableTexts,
     /// It has set whether it is told of any change, and is told what the server tells.
     pub(crate) told_any_change: bool,
     pub(crate) input: Input,
@@ -388,6 +390,7 @@ impl Session {
             read_on: None,
             unread: None,
             calls: Vec::new(),
+            variable_texts: command::variable_texts::VariableTexts::default(),
             told_any_change: false,
             input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
             timing: maintenance::deadline::Timing::new(now_us),

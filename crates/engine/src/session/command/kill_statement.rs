@@ -9,7 +9,6 @@ use wire::frame::Span;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, SessionId};
-use crate::link::LinkState;
 use crate::orders::{End, KillRequest, Order, Whose};
 use crate::proxy::Proxy;
 use crate::session::Session;
@@ -35,7 +34,7 @@ impl Proxy {
     ) -> bool {
         let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
         if !facts.effects.intersects(Effects::KILLS) {
-            let error = refused_texts(&session.want, text, facts.effects);
+            let error = refused_texts(session, text, facts.effects);
             let may_kill = || self.may_kill(id, text).then(error::kill_not_supported);
             let Some(error) = error.or_else(may_kill) else {
                 return false;
@@ -61,7 +60,7 @@ impl Proxy {
                 self.answer_error(id, &error::unknown_query(number));
             }
             _ => {
-                let error = refused_texts(&session.want, text, facts.effects);
+                let error = refused_texts(session, text, facts.effects);
                 let error = error.unwrap_or_else(error::kill_not_supported);
                 self.refuse_command(id, upload, error);
             }
@@ -91,6 +90,14 @@ impl Proxy {
     pub(crate) fn may_kill(&self, id: SessionId, text: &[u8]) -> bool {
         let is_untold = |session: &Session| session.held_for(Holds::UNTOLD_SETTINGS).is_some();
         self.sessions.get(id).is_some_and(is_untold) && sql::may_kill(text)
+    }
+
+    /// Why texts are refused that a prepared statement has run.
+    #[cold]
+    pub(crate) fn refused_texts_of(&self, id: SessionId, stmt: ClientStmtId) -> Option<SqlError> {
+        let session = self.sessions.get(id)?;
+        let text = &session.handle(stmt)?.text;
+        refused_texts(session, &text.text, text.effects)
     }
 
     /// Kills a connection, or what it runs, and tells the client what came of it.
@@ -180,16 +187,20 @@ impl Proxy {
 
 /// Why texts are refused that a text with these effects has run, as far as what variables say is
 /// known.
-pub(crate) fn refused_texts(want: &LinkState, text: &[u8], effects: Effects) -> Option<SqlError> {
+fn refused_texts(session: &Session, text: &[u8], effects: Effects) -> Option<SqlError> {
     if !effects.intersects(Effects::RUNS_TEXTS) {
         return None;
     }
-    let settings = want.settings.as_deref();
+    let (settings, modes) = (session.want.settings.as_deref(), session.want.modes());
     let known = |name: &[u8]| settings?.get(&[b"@", name].concat());
-    match sql::run_texts(text, want.modes(), &known) {
-        RunTexts::Harmless => None,
+    match sql::run_texts(text, modes, &known) {
         RunTexts::Unread => Some(error::text_not_read()),
         RunTexts::Kill => Some(error::kill_not_supported()),
+        RunTexts::Harmless => {
+            let all = session.variable_texts.in_front_of(text)?;
+            let kills = sql::run_texts(&all, modes, &known) == RunTexts::Kill;
+            kills.then(error::kill_not_supported)
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! - `query`: texts, and other commands that are no statements;
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
+//! - `variable_texts`: of what texts may be made that a session has run;
 //! - `binlog`, `local_file`: replicas, and files of clients;
 //! - `delay`, `mirror`: what rules make of a query beside its route.
 
@@ -19,3 +20,4 @@ pub(crate) mod mirror;
 pub(crate) mod own_answers;
 pub(crate) mod query;
 pub(crate) mod stored_code;
+pub(crate) mod variable_texts;

@@ -87,8 +87,21 @@ impl Proxy {
         let mut holds = holds_of(&facts, text);
         let mut what = What::Plain;
         let mut repeatable = sql::is_repeatable(&facts);
+        let mut plan = SetPlan::Sent;
         if facts.verb == Verb::Set && upload.is_none() {
-            match self.track_set(id, text, &facts) {
+            plan = self.track_set(id, text, &facts);
+        }
+        let sets = match facts.verb {
+            Verb::Set => Effects::USER_VARIABLE,
+            _ => Effects::SETS_USER_VARIABLE,
+        };
+        if facts.effects.intersects(sets) {
+            let is_known = !matches!(plan, SetPlan::Sent);
+            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+            session.variable_texts.note(text, is_known);
+        }
+        if facts.verb == Verb::Set && upload.is_none() {
+            match plan {
                 SetPlan::Answered => return,
                 SetPlan::Replayed { holds: left } => (holds, repeatable) = (left, true),
                 SetPlan::Sent => {}

@@ -15,6 +15,7 @@ use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::session::command::variable_texts::VariableTexts;
 use crate::session::replying::query_end::Rows;
 use crate::session::running::kill::Killed;
 use crate::session::{Job, LastResults, Phase, Then, What};
@@ -273,6 +274,7 @@ impl Proxy {
         self.clear_all(id, true);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.told_any_change = false;
+        session.variable_texts = VariableTexts::default();
         session.serving.next_flag = 0;
         let schema = session.want.schema.take();
         session.want = LinkState { schema, ..session.first.clone() };

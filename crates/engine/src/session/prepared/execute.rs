@@ -13,7 +13,6 @@ use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
-use crate::session::command::kill_statement::refused_texts;
 use crate::session::command::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
 use crate::session::placing::destination::Placing;
 use crate::session::prepared::handles::Handle;
@@ -53,15 +52,20 @@ impl Proxy {
         if handle.text.effects.intersects(Effects::KILLS) {
             return self.execute_kill(id, stmt, raw, upload);
         }
-        if let Some(error) = refused_texts(&session.want, &handle.text.text, handle.text.effects) {
-            return self.refuse_command(id, upload, error);
-        }
-        let handle = match handle.text.command == Verb::Set.into() && upload.is_none() {
-            true => match self.assigning_text(id, stmt, raw) {
-                Some(text) => return self.serve_query(id, None, &text, None, &route),
-                None => self.sessions.get(id).and_then(|session| session.handle(stmt)),
-            },
-            false => Some(&*handle),
+        let runs_texts = handle.text.effects.intersects(Effects::RUNS_TEXTS);
+        let is_set = handle.text.command == Verb::Set.into() && upload.is_none();
+        let handle = if runs_texts {
+            if let Some(error) = self.refused_texts_of(id, stmt) {
+                return self.refuse_command(id, upload, error);
+            }
+            self.sessions.get(id).and_then(|session| session.handle(stmt))
+        } else if is_set {
+            if let Some(text) = self.assigning_text(id, stmt, raw) {
+                return self.serve_query(id, None, &text, None, &route);
+            }
+            self.sessions.get(id).and_then(|session| session.handle(stmt))
+        } else {
+            Some(&*handle)
         };
         let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else { return };
         let (own, tied) = (execution.conduct, execution.tied);
