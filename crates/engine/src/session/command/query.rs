@@ -87,21 +87,8 @@ impl Proxy {
         let mut holds = holds_of(&facts, text);
         let mut what = What::Plain;
         let mut repeatable = sql::is_repeatable(&facts);
-        let mut plan = SetPlan::Sent;
         if facts.verb == Verb::Set && upload.is_none() {
-            plan = self.track_set(id, text, &facts);
-        }
-        let sets = match facts.verb {
-            Verb::Set => Effects::USER_VARIABLE,
-            _ => Effects::SETS_USER_VARIABLE,
-        };
-        if facts.effects.intersects(sets) {
-            let is_known = !matches!(plan, SetPlan::Sent);
-            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-            session.variable_texts.note(text, is_known);
-        }
-        if facts.verb == Verb::Set && upload.is_none() {
-            match plan {
+            match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
                 SetPlan::Replayed { holds: left } => (holds, repeatable) = (left, true),
                 SetPlan::Sent => {}
@@ -109,13 +96,10 @@ impl Proxy {
             what = What::Set;
         } else if facts.schema.is_some() && sql::parse_use_in(text, modes).is_some() {
             what = What::Schema;
+        } else if facts.effects.intersects(Effects::SETS_USER_VARIABLE) {
+            self.note_variables(id, text, false);
         }
-        if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text, modes) {
-            holds.set(Holds::GET_LOCK, false);
-        }
-        if facts.verb == Verb::DropDatabase && self.drops_another_schema(id, text) {
-            holds.set(Holds::SET, false);
-        }
+        self.look_closer(id, (text, modes), &facts, &mut holds);
         let is_shareable = is_shareable(facts.verb, facts.effects) && modes.read_as_default(text);
         let job = Job {
             repeatable,
@@ -328,9 +312,42 @@ impl Proxy {
         }
     }
 
+    /// Takes back reasons to keep a connection where a look at the text shows that there are none.
+    #[inline]
+    fn look_closer(
+        &self,
+        id: SessionId,
+        (text, modes): (&[u8], Modes),
+        facts: &Facts,
+        holds: &mut Holds,
+    ) {
+        if facts.effects.intersects(Effects::USER_LOCK) && ties::takes_no_lock(text, modes) {
+            holds.set(Holds::GET_LOCK, false);
+        }
+        if facts.verb == Verb::DropDatabase && self.drops_another_schema(id, text) {
+            holds.set(Holds::SET, false);
+        }
+    }
+
+    /// What becomes of a `SET`; takes note of what only a server knows, or may.
+    fn track_set(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> SetPlan {
+        let plan = self.follow_set(id, text, facts);
+        if facts.effects.intersects(Effects::USER_VARIABLE) {
+            self.note_variables(id, text, !matches!(plan, SetPlan::Sent));
+        }
+        plan
+    }
+
+    /// A text sets user variables, by what is known of them or to what its server says.
+    #[inline(never)]
+    fn note_variables(&mut self, id: SessionId, text: &[u8], is_known: bool) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.variable_texts.note(text, is_known);
+    }
+
     /// Answers a `SET` whose outcome is certain, unless its lane has to know of it; else says
     /// what becomes of it.
-    fn track_set(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> SetPlan {
+    fn follow_set(&mut self, id: SessionId, text: &[u8], facts: &Facts) -> SetPlan {
         const KNOWN: Effects = Effects::SYSTEM_VARIABLE
             .union(Effects::USER_VARIABLE)
             .union(Effects::SETS_USER_VARIABLE)

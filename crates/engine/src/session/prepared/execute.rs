@@ -49,23 +49,16 @@ impl Proxy {
         if route.answer.is_some() {
             return self.answer_by_rule(id, &route, upload);
         }
-        if handle.text.effects.intersects(Effects::KILLS) {
-            return self.execute_kill(id, stmt, raw, upload);
-        }
-        let runs_texts = handle.text.effects.intersects(Effects::RUNS_TEXTS);
-        let is_set = handle.text.command == Verb::Set.into() && upload.is_none();
-        let handle = if runs_texts {
-            if let Some(error) = self.refused_texts_of(id, stmt) {
-                return self.refuse_command(id, upload, error);
+        let handle = match handle.text.command == Verb::Set.into()
+            || handle.text.effects.intersects(Effects::KILLS.union(Effects::RUNS_TEXTS))
+        {
+            true => {
+                if self.served_as_text(id, stmt, (raw, upload), &route) {
+                    return;
+                }
+                self.sessions.get(id).and_then(|session| session.handle(stmt))
             }
-            self.sessions.get(id).and_then(|session| session.handle(stmt))
-        } else if is_set {
-            if let Some(text) = self.assigning_text(id, stmt, raw) {
-                return self.serve_query(id, None, &text, None, &route);
-            }
-            self.sessions.get(id).and_then(|session| session.handle(stmt))
-        } else {
-            Some(&*handle)
+            false => Some(&*handle),
         };
         let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else { return };
         let (own, tied) = (execution.conduct, execution.tied);
@@ -96,6 +89,34 @@ impl Proxy {
             None => self.begin_after(id, route.delay_ms, job, &placing),
             Some(lane) => self.run_tied(id, lane, job),
         }
+    }
+
+    /// Serves the execution of a `KILL`, of what runs texts that are refused, and of a `SET` whose
+    /// values are in sight; `false` where it is served as any other.
+    fn served_as_text(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        (raw, upload): (&[u8], Option<Span>),
+        route: &Route,
+    ) -> bool {
+        let session = self.sessions.get(id);
+        let Some(handle) = session.and_then(|session| session.handle(stmt)) else {
+            return self.impossible(true);
+        };
+        if handle.text.effects.intersects(Effects::KILLS) {
+            self.execute_kill(id, stmt, raw, upload);
+        } else if let Some(error) = self.refused_texts_of(id, stmt) {
+            self.refuse_command(id, upload, error);
+        } else if handle.text.command == Verb::Set.into()
+            && upload.is_none()
+            && let Some(text) = self.assigning_text(id, stmt, raw)
+        {
+            self.serve_query(id, None, &text, None, route);
+        } else {
+            return false;
+        }
+        true
     }
 
     /// The same as of a text with the values of an execution in it, where a text can have those.
