@@ -170,7 +170,7 @@ impl Database {
     fn create(&self, schema: Schema) -> Result<(), AdminFault> {
         for (name, table) in schema.tables() {
             if !file::exists(&self.connection, schema, &name)? {
-                self.connection.execute(&table.create(schema.name(), &name), ())?;
+                self.connection.execute(&tables::create(table, schema.name(), &name), ())?;
             }
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Database {
     /// All rows of a table of the registry, in the order of its key.
     pub(crate) fn rows(&self, schema: Schema, table: &str) -> Result<Vec<Row>, AdminFault> {
         let Some(found) = tables::find(table) else { return Ok(Vec::new()) };
-        let (columns, order) = (found.column_list(), found.order());
+        let (columns, order) = (tables::column_list(found), tables::order(found));
         let sql = format!("SELECT {columns} FROM {}.{table} ORDER BY {order}", schema.name());
         let mut statement = self.connection.prepare(&sql)?;
         let width = statement.column_count();

@@ -1,56 +1,58 @@
 //! Which columns are accepted and have no effect in this version, and where a draft uses one.
 //!
-//! Data and a look at it; whether whoever loads the draft is told each row or each column is his.
-//! Columns that never act, as in ProxySQL, are not among them: nobody waits for those.
+//! The registry knows the columns; whether each row is told or each column is the loader's matter.
 
 use std::collections::HashMap;
 
 use crate::config_fault::ConfigFault;
 use crate::json::Json;
-use crate::rows::{HostgroupRow, RuleRow, ServerRow, UserRow};
+use crate::rows::{Acts, Cell, Column, Table, TableRows, UserRow};
 use crate::snapshot::Draft;
 
 /// Every value of a draft that is not its column's default and that nothing looks at.
 pub fn idle(draft: &Draft) -> Vec<ConfigFault> {
-    let mut found = of_table("mysql_servers", &draft.servers, SERVERS);
-    found.extend(of_table("mysql_hostgroup_attributes", &draft.hostgroups, HOSTGROUPS));
-    found.extend(of_table("mysql_query_rules", &draft.rules, RULES));
+    let tables = || draft.tables().into_iter();
+    let mut found: Vec<_> = tables().flat_map(columns).collect();
     found.extend(of_users(&draft.users));
-    for (at, row) in draft.users.iter().enumerate() {
-        let known =
-            ["pipeline_depth", "replication", "annotations", "default-transaction_isolation"];
-        found.extend(members(("mysql_users", at, "attributes"), &row.attributes, &known));
+    found.extend(tables().flat_map(members));
+    found
+}
+
+/// Values of columns that nothing looks at.
+fn columns(rows: &dyn TableRows) -> Vec<ConfigFault> {
+    let (table, initial) = (rows.table(), rows.initial());
+    if table.columns.iter().all(|column| column.acts != Acts::NotYet) {
+        return Vec::new();
     }
-    for (at, row) in draft.rules.iter().enumerate() {
-        let known = ["pipeline_depth", "flagOUTs"];
-        found.extend(members(("mysql_query_rules", at, "attributes"), &row.attributes, &known));
-    }
-    for (at, row) in draft.hostgroups.iter().enumerate() {
-        let place = ("mysql_hostgroup_attributes", at, "hostgroup_settings");
-        found.extend(members(
-            place,
-            &row.hostgroup_settings,
-            &["pipeline_depth", "handle_warnings"],
-        ));
+    let of_row = |at| {
+        let values = rows.cells(at);
+        let columns = table.columns.iter().zip(values.into_iter().zip(&initial));
+        let used = columns
+            .filter(|(column, (value, initial))| column.acts == Acts::NotYet && value != *initial);
+        used.map(|(column, _)| fault(table, at, column, IDLE.to_owned())).collect::<Vec<_>>()
+    };
+    (0..rows.count()).flat_map(of_row).collect()
+}
+
+/// Members of JSON texts that nothing looks at.
+fn members(rows: &dyn TableRows) -> Vec<ConfigFault> {
+    let table = rows.table();
+    let mut found = Vec::new();
+    for at in 0..rows.count() {
+        for (column, value) in table.columns.iter().zip(rows.cells(at)) {
+            let (Some(known), Cell::Text(text)) = (column.members, value) else { continue };
+            let Ok(Json::Object(members)) = Json::parse(&text) else { continue };
+            let others = members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+            let told = |(name, _): &(String, Json)| format!("`{name}` is {IDLE}");
+            found.extend(others.map(told).map(|reason| fault(table, at, column, reason)));
+        }
     }
     found
 }
 
-/// Members of a JSON text that nothing looks at.
-fn members(
-    (table, row, column): (&'static str, usize, &str),
-    text: &str,
-    known: &[&str],
-) -> Vec<ConfigFault> {
-    let Ok(Json::Object(members)) = Json::parse(text) else { return Vec::new() };
-    let others = members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-    let told = |(name, _): &(String, Json)| ConfigFault {
-        table,
-        row: Some(row),
-        column: column.to_owned(),
-        reason: format!("`{name}` is {IDLE}"),
-    };
-    others.map(told).collect()
+fn fault(table: &Table, row: usize, column: &Column, reason: String) -> ConfigFault {
+    let column = column.name.to_owned();
+    ConfigFault { table: table.name, row: Some(row), column, reason }
 }
 
 /// Accounts that are to be used on one side only, or otherwise on each.
@@ -74,55 +76,12 @@ fn of_users(rows: &[UserRow]) -> Vec<ConfigFault> {
     found
 }
 
-/// A column's name, and whether it differs between two rows.
-type Column<R> = (&'static str, fn(&R, &R) -> bool);
-
-fn of_table<R: Default>(
-    table: &'static str,
-    rows: &[R],
-    columns: &[Column<R>],
-) -> Vec<ConfigFault> {
-    let initial = R::default();
-    let of_row = |(at, row): (usize, &R)| {
-        let used = columns.iter().filter(|(_, differs)| differs(row, &initial));
-        let told = |(column, _): &Column<R>| ConfigFault {
-            table,
-            row: Some(at),
-            column: (*column).to_owned(),
-            reason: IDLE.to_owned(),
-        };
-        used.map(told).collect::<Vec<_>>()
-    };
-    rows.iter().enumerate().flat_map(of_row).collect()
-}
-
 const IDLE: &str = "accepted, but without effect in this version";
-
-const SERVERS: &[Column<ServerRow>] = &[
-    ("gtid_port", |row, other| row.gtid_port != other.gtid_port),
-    ("compression", |row, other| row.compression != other.compression),
-    ("max_replication_lag", |row, other| row.max_replication_lag != other.max_replication_lag),
-    ("max_latency_ms", |row, other| row.max_latency_ms != other.max_latency_ms),
-];
-
-const HOSTGROUPS: &[Column<HostgroupRow>] = &[
-    ("autocommit", |row, other| row.autocommit != other.autocommit),
-    ("ignore_session_variables", |row, other| {
-        row.ignore_session_variables != other.ignore_session_variables
-    }),
-    ("servers_defaults", |row, other| row.servers_defaults != other.servers_defaults),
-];
-
-const RULES: &[Column<RuleRow>] = &[
-    ("cache_ttl", |row, other| row.cache_ttl != other.cache_ttl),
-    ("cache_empty_result", |row, other| row.cache_empty_result != other.cache_empty_result),
-    ("gtid_from_hostgroup", |row, other| row.gtid_from_hostgroup != other.gtid_from_hostgroup),
-    ("log", |row, other| row.log != other.log),
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::{HostgroupRow, RuleRow, ServerRow};
 
     #[test]
     fn only_values_that_nothing_looks_at_are_told_with_their_place() {

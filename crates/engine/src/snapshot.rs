@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
-use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
+use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, TableRows, UserRow};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::Topology;
 use crate::users::{Account, Users};
@@ -29,6 +29,20 @@ pub struct Draft {
     pub fast_routing: Vec<FastRoutingRow>,
     /// Global variables, names with their prefix.
     pub variables: Vec<(String, String)>,
+}
+
+impl Draft {
+    /// The rows of its tables.
+    pub fn tables(&self) -> [&dyn TableRows; 5] {
+        [&self.servers, &self.hostgroups, &self.users, &self.rules, &self.fast_routing]
+    }
+
+    /// The rows of one of its tables.
+    pub fn table_mut(&mut self, name: &str) -> Option<&mut dyn TableRows> {
+        let Self { servers, hostgroups, users, rules, fast_routing, variables: _ } = self;
+        let tables: [&mut dyn TableRows; 5] = [servers, hostgroups, users, rules, fast_routing];
+        tables.into_iter().find(|rows| rows.table().name == name)
+    }
 }
 
 /// A whole configuration, checked and compiled; its parts are shared, so a copy is cheap.

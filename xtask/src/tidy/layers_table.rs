@@ -76,7 +76,8 @@ pub(super) const CRATES: &[Row] = &[
 /// own; those of one group do not know each other.
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
-    &["ids", "limits", "config_fault", "json", "document", "rows", "link", "holds", "server_error"],
+    &["ids", "limits", "config_fault", "json", "document", "link", "holds", "server_error"],
+    &["rows"],
     &["catalog"],
     &["vars"],
     &["verdict", "error", "guesses"],

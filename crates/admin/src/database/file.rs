@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 use crate::fault::AdminFault;
-use crate::tables::{Schema, Table};
+use crate::tables::{self, Schema, Table};
 
 /// Whether a schema has a table.
 pub(super) fn exists(connection: &Connection, schema: Schema, name: &str) -> Result<bool> {
@@ -45,7 +45,7 @@ fn rebuild(
     let (schema, shared) = (schema.name(), shared.join(", "));
     let transaction = connection.unchecked_transaction()?;
     transaction.execute(&format!("ALTER TABLE {schema}.{name} RENAME TO {name}_old"), ())?;
-    transaction.execute(&table.create(schema, name), ())?;
+    transaction.execute(&tables::create(table, schema, name), ())?;
     if !shared.is_empty() {
         let copy = format!(
             "INSERT OR IGNORE INTO {schema}.{name} ({shared}) \

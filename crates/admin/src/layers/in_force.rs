@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::rows::Use;
 use engine::snapshot::Draft;
 use rusqlite::types::Value;
 
@@ -97,15 +98,12 @@ impl InForce {
 
 /// Whether a table is part of a draft.
 pub(crate) fn is_drafted(table: &str) -> bool {
-    matches!(
-        table,
-        "mysql_servers"
-            | "mysql_hostgroup_attributes"
-            | "mysql_users"
-            | "mysql_query_rules"
-            | "mysql_query_rules_fast_routing"
-            | "global_variables"
-    )
+    used(table) == Use::Drafted
+}
+
+/// What becomes of the rows of a table.
+pub(crate) fn used(table: &str) -> Use {
+    engine::rows::find(table).map_or(Use::Nothing, |table| table.used)
 }
 
 /// A hash over rows as ProxySQL writes its own; values do not run into each other.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use engine::config_fault::ConfigFault;
 use engine::idle::idle as idle_values;
+use engine::rows::{Saved, Use};
 use engine::snapshot::Draft;
 use engine::vars::{self, Kind};
 use rusqlite::types::Value;
 
 use super::diff::key_of;
-use super::in_force::is_drafted;
-use super::programs::{self, Programs};
+use super::in_force::used;
+use super::programs::Programs;
 use super::{Layer, MODULES, Module};
 use crate::admin::{Admin, Reply, Session};
 use crate::database::Database;
@@ -136,8 +137,7 @@ impl Admin {
             session.warn("Warning", told(fault, rows));
         }
         programs.put(self.runtime.as_ref());
-        let idle = |table: &str| !is_drafted(table) && !programs::acts(table);
-        for (table, rows) in rows.iter().filter(|(table, _)| idle(table)) {
+        for (table, rows) in rows.iter().filter(|(table, _)| used(table) == Use::Nothing) {
             if !rows.is_empty() {
                 let count = rows.len();
                 session.warn(
@@ -247,14 +247,11 @@ pub(crate) fn drafted(current: &Draft, module: &Module, rows: &Rows) -> (Draft, 
     let mut draft = current.clone();
     let mut faults = Vec::new();
     for (table, rows) in rows {
+        if let Some(into) = draft.table_mut(table) {
+            faults.extend(rows::read_all(into, rows));
+            continue;
+        }
         match *table {
-            "mysql_servers" => draft.servers = rows::read_all(rows, &mut faults),
-            "mysql_hostgroup_attributes" => draft.hostgroups = rows::read_all(rows, &mut faults),
-            "mysql_users" => draft.users = rows::read_all(rows, &mut faults),
-            "mysql_query_rules" => draft.rules = rows::read_all(rows, &mut faults),
-            "mysql_query_rules_fast_routing" => {
-                draft.fast_routing = rows::read_all(rows, &mut faults);
-            }
             "global_variables" => {
                 let prefix = module.prefix.unwrap_or_default();
                 draft.variables.retain(|(name, _)| !name.starts_with(prefix));
@@ -271,8 +268,7 @@ fn wrong_types(name: &str, rows: &[Row], faults: &mut Vec<ConfigFault>) {
     let Some(table) = tables::find(name) else { return };
     for (at, row) in rows.iter().enumerate() {
         for (column, value) in table.columns.iter().zip(row) {
-            let number = column.kind.starts_with("INT");
-            if number && !matches!(value, Value::Integer(_) | Value::Null) {
+            if column.is_number() && !matches!(value, Value::Integer(_) | Value::Null) {
                 faults.push(ConfigFault {
                     table: table.name,
                     row: Some(at),
@@ -307,27 +303,38 @@ fn keep_table(
     from: Layer,
     rows: &[Row],
 ) -> Result<(), AdminFault> {
-    match (table, from) {
-        ("global_variables", _) | (_, Layer::File) => database.add_rows(schema, table, rows),
-        ("mysql_users", Layer::Runtime) => {
-            database.own(&format!("UPDATE {}.mysql_users SET active = 0", schema.name()))?;
-            database.add_rows(schema, table, rows)
+    if table == "global_variables" || from == Layer::File {
+        return database.add_rows(schema, table, rows);
+    }
+    let Some(found) = tables::find(table).filter(|_| from == Layer::Runtime) else {
+        return database.write_rows(schema, table, rows);
+    };
+    let mut rows = rows.to_vec();
+    let mut others_stay = false;
+    for (at, column) in found.columns.iter().enumerate() {
+        match column.saved {
+            Saved::Value => {}
+            Saved::Instead(passing, instead) => put_instead(&mut rows, at, passing, instead),
+            Saved::ZeroInOthers => {
+                let (schema, column) = (schema.name(), column.name);
+                database.own(&format!("UPDATE {schema}.{table} SET {column} = 0"))?;
+                others_stay = true;
+            }
         }
-        ("mysql_servers", Layer::Runtime) => {
-            database.write_rows(schema, table, &without_shunned(rows))
-        }
-        _ => database.write_rows(schema, table, rows),
+    }
+    match others_stay {
+        true => database.add_rows(schema, table, &rows),
+        false => database.write_rows(schema, table, &rows),
     }
 }
 
-/// A server is shunned for a while; that is nothing to keep.
-fn without_shunned(rows: &[Row]) -> Vec<Row> {
-    let shunned = Value::Text("SHUNNED".to_owned());
-    let online = |value: &Value| match *value == shunned {
-        true => Value::Text("ONLINE".to_owned()),
-        false => value.clone(),
-    };
-    rows.iter().map(|row| row.iter().map(online).collect()).collect()
+/// A value that lasts for a while is nothing to keep.
+fn put_instead(rows: &mut [Row], column: usize, passing: &str, instead: &str) {
+    for value in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+        if matches!(value, Value::Text(text) if text == passing) {
+            *value = Value::Text(instead.to_owned());
+        }
+    }
 }
 
 fn refusal(faults: &[ConfigFault], rows: &Rows) -> AdminFault {

@@ -16,9 +16,14 @@ pub(super) struct Programs {
 impl Programs {
     /// Reads them; values of a wrong type are told.
     pub(super) fn read(rows: &Rows, faults: &mut Vec<ConfigFault>) -> Self {
-        let scheduler = rows.get("scheduler").map(|rows| rows::read_all(rows, faults));
-        let routes = rows.get("restapi_routes").map(|rows| rows::read_all(rows, faults));
-        Self { scheduler, routes }
+        let mut made = Self::default();
+        if let Some(rows) = rows.get("scheduler") {
+            faults.extend(rows::read_all(made.scheduler.insert(Vec::new()), rows));
+        }
+        if let Some(rows) = rows.get("restapi_routes") {
+            faults.extend(rows::read_all(made.routes.insert(Vec::new()), rows));
+        }
+        made
     }
 
     /// Puts them in force.
@@ -30,9 +35,4 @@ impl Programs {
             runtime.route(rows);
         }
     }
-}
-
-/// Whether something acts on the rows of a table that is no part of a draft.
-pub(super) fn acts(table: &str) -> bool {
-    matches!(table, "scheduler" | "restapi_routes")
 }

@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{NOT_NULL, NULL, Table, column};
+use super::{NOT_NULL, NULL, SHOWN, Table, column};
 
 /// The rows.
 pub(super) const ROWS: &[Table] = &[
@@ -27,8 +27,7 @@ pub(super) const ROWS: &[Table] = &[
             column("sum_rows_sent", "INTEGER", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "history_mysql_status_variables",
@@ -39,8 +38,7 @@ pub(super) const ROWS: &[Table] = &[
             column("variable_value", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["timestamp", "variable_id"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "history_mysql_status_variables_lookup",
@@ -51,7 +49,7 @@ pub(super) const ROWS: &[Table] = &[
         ],
         key: &["variable_id"],
         unique: &["variable_name"],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "history_stats_mysql_connection_pool",
@@ -74,8 +72,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Latency_us", "INT", NULL, "", ""),
         ],
         key: &["timestamp", "hostgroup", "srv_host", "srv_port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "myhgm_connections",
@@ -89,8 +86,7 @@ pub(super) const ROWS: &[Table] = &[
             column("MyHGM_myconnpoll_reset", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "myhgm_connections_day",
@@ -104,8 +100,7 @@ pub(super) const ROWS: &[Table] = &[
             column("MyHGM_myconnpoll_reset", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "myhgm_connections_hour",
@@ -119,8 +114,7 @@ pub(super) const ROWS: &[Table] = &[
             column("MyHGM_myconnpoll_reset", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_connections",
@@ -141,8 +135,7 @@ pub(super) const ROWS: &[Table] = &[
             column("GTID_consistent_queries", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_connections_day",
@@ -163,8 +156,7 @@ pub(super) const ROWS: &[Table] = &[
             column("GTID_consistent_queries", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_connections_hour",
@@ -185,8 +177,7 @@ pub(super) const ROWS: &[Table] = &[
             column("GTID_consistent_queries", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_query_cache",
@@ -203,8 +194,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Memory_Bytes", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_query_cache_day",
@@ -221,8 +211,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Memory_Bytes", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_query_cache_hour",
@@ -239,8 +228,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Memory_Bytes", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_cpu",
@@ -251,8 +239,7 @@ pub(super) const ROWS: &[Table] = &[
             column("tms_stime", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_cpu_day",
@@ -263,8 +250,7 @@ pub(super) const ROWS: &[Table] = &[
             column("tms_stime", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_cpu_hour",
@@ -275,8 +261,7 @@ pub(super) const ROWS: &[Table] = &[
             column("tms_stime", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_memory",
@@ -291,8 +276,7 @@ pub(super) const ROWS: &[Table] = &[
             column("retained", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_memory_day",
@@ -307,8 +291,7 @@ pub(super) const ROWS: &[Table] = &[
             column("retained", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "system_memory_hour",
@@ -323,7 +306,6 @@ pub(super) const ROWS: &[Table] = &[
             column("retained", "INT", NOT_NULL, "", ""),
         ],
         key: &["timestamp"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
 ];

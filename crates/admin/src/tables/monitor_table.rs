@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{NOT_NULL, NULL, Table, column};
+use super::{NOT_NULL, NULL, SHOWN, Table, column};
 
 /// The rows.
 pub(super) const ROWS: &[Table] = &[
@@ -19,8 +19,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_error", "VARCHAR", NULL, "", ""),
         ],
         key: &["writer_hostgroup", "hostname", "port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_aws_aurora_failovers",
@@ -31,8 +30,7 @@ pub(super) const ROWS: &[Table] = &[
             column("inserted_at", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_aws_aurora_log",
@@ -51,8 +49,7 @@ pub(super) const ROWS: &[Table] = &[
             column("CPU", "INT", NOT_NULL, "0", ""),
         ],
         key: &["hostname", "port", "time_start_us", "SERVER_ID"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_connect_log",
@@ -65,8 +62,7 @@ pub(super) const ROWS: &[Table] = &[
             column("connect_error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_galera_log",
@@ -87,8 +83,7 @@ pub(super) const ROWS: &[Table] = &[
             column("error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_group_replication_log",
@@ -104,8 +99,7 @@ pub(super) const ROWS: &[Table] = &[
             column("error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_ping_log",
@@ -118,8 +112,7 @@ pub(super) const ROWS: &[Table] = &[
             column("ping_error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_read_only_log",
@@ -133,8 +126,7 @@ pub(super) const ROWS: &[Table] = &[
             column("error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "mysql_server_replication_lag_log",
@@ -148,7 +140,6 @@ pub(super) const ROWS: &[Table] = &[
             column("error", "VARCHAR", NULL, "", ""),
         ],
         key: &["hostname", "port", "time_start_us"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
 ];

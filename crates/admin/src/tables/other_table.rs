@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{NOT_NULL, Table, column};
+use super::{NOT_NULL, SHOWN, Table, column};
 
 /// The rows.
 pub(super) const ROWS: &[Table] = &[
@@ -16,8 +16,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Default", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["Id"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "coredump_filters",
@@ -27,8 +26,7 @@ pub(super) const ROWS: &[Table] = &[
             column("line", "INT", NOT_NULL, "", ""),
         ],
         key: &["filename", "line"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "global_settings",
@@ -38,8 +36,7 @@ pub(super) const ROWS: &[Table] = &[
             column("variable_value", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["variable_name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "runtime_checksums_values",
@@ -51,7 +48,6 @@ pub(super) const ROWS: &[Table] = &[
             column("checksum", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
 ];

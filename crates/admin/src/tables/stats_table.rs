@@ -2,7 +2,7 @@
 //!
 //! Data only; what a row means is in the parent module.
 
-use super::{NOT_NULL, NULL, Table, column};
+use super::{NOT_NULL, NULL, SHOWN, Table, column};
 
 /// The rows.
 pub(super) const ROWS: &[Table] = &[
@@ -14,8 +14,7 @@ pub(super) const ROWS: &[Table] = &[
             column("variable_value", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["variable_name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_memory_metrics",
@@ -25,8 +24,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Variable_Value", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["Variable_Name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_client_host_cache",
@@ -37,8 +35,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_updated", "BIGINT", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_client_host_cache_reset",
@@ -49,8 +46,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_updated", "BIGINT", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_commands_counters",
@@ -73,8 +69,7 @@ pub(super) const ROWS: &[Table] = &[
             column("cnt_INFs", "", NULL, "", ""),
         ],
         key: &["Command"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_connection_pool",
@@ -96,8 +91,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Latency_us", "INT", NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_connection_pool_reset",
@@ -119,8 +113,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Latency_us", "INT", NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_errors",
@@ -139,8 +132,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_error", "VARCHAR", NOT_NULL, "''", ""),
         ],
         key: &["hostgroup", "hostname", "port", "username", "schemaname", "errno"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_errors_reset",
@@ -159,8 +151,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_error", "VARCHAR", NOT_NULL, "''", ""),
         ],
         key: &["hostgroup", "hostname", "port", "username", "schemaname", "errno"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_free_connections",
@@ -181,8 +172,7 @@ pub(super) const ROWS: &[Table] = &[
             column("mysql_info", "VARCHAR", NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_global",
@@ -192,8 +182,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Variable_Value", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &["Variable_Name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_gtid_executed",
@@ -205,8 +194,7 @@ pub(super) const ROWS: &[Table] = &[
             column("events", "INT", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_prepared_statements_info",
@@ -223,8 +211,7 @@ pub(super) const ROWS: &[Table] = &[
             column("query", "VARCHAR", NOT_NULL, "", ""),
         ],
         key: &[],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_processlist",
@@ -248,8 +235,7 @@ pub(super) const ROWS: &[Table] = &[
             column("extended_info", "VARCHAR", NULL, "", ""),
         ],
         key: &["SessionID"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_query_digest",
@@ -274,8 +260,7 @@ pub(super) const ROWS: &[Table] = &[
             column("p99_time", "INTEGER", NOT_NULL, "0", ""),
         ],
         key: &["hostgroup", "schemaname", "username", "client_address", "digest"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_query_digest_reset",
@@ -300,8 +285,7 @@ pub(super) const ROWS: &[Table] = &[
             column("p99_time", "INTEGER", NOT_NULL, "0", ""),
         ],
         key: &["hostgroup", "schemaname", "username", "client_address", "digest"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_query_rules",
@@ -311,8 +295,7 @@ pub(super) const ROWS: &[Table] = &[
             column("hits", "INT", NOT_NULL, "", ""),
         ],
         key: &["rule_id"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_mysql_users",
@@ -323,8 +306,7 @@ pub(super) const ROWS: &[Table] = &[
             column("frontend_max_connections", "INT", NOT_NULL, "", ""),
         ],
         key: &["username"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_message_metrics",
@@ -339,8 +321,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_seen", "INTEGER", NOT_NULL, "", ""),
         ],
         key: &["filename", "line", "func"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_message_metrics_reset",
@@ -355,8 +336,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_seen", "INTEGER", NOT_NULL, "", ""),
         ],
         key: &["filename", "line", "func"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_servers_checksums",
@@ -373,8 +353,7 @@ pub(super) const ROWS: &[Table] = &[
             column("diff_check", "INT", NOT_NULL, "", ""),
         ],
         key: &["hostname", "port", "name"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_servers_clients_status",
@@ -387,8 +366,7 @@ pub(super) const ROWS: &[Table] = &[
             column("last_seen_at", "INT", NOT_NULL, "", ""),
         ],
         key: &["uuid", "hostname", "port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_servers_metrics",
@@ -406,8 +384,7 @@ pub(super) const ROWS: &[Table] = &[
             column("Client_Connections_created", "INT", NOT_NULL, "", ""),
         ],
         key: &["hostname", "port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_proxysql_servers_status",
@@ -424,8 +401,7 @@ pub(super) const ROWS: &[Table] = &[
             column("checks_ERR", "INT", NOT_NULL, "", ""),
         ],
         key: &["hostname", "port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_tidegate_servers",
@@ -441,8 +417,7 @@ pub(super) const ROWS: &[Table] = &[
             column("still_ms", "INT", NOT_NULL, "", ""),
         ],
         key: &["hostgroup", "srv_host", "srv_port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
     Table {
         name: "stats_tidegate_users",
@@ -456,7 +431,6 @@ pub(super) const ROWS: &[Table] = &[
             column("max_connections", "INT", NOT_NULL, "", ""),
         ],
         key: &["username", "hostgroup", "srv_host", "srv_port"],
-        unique: &[],
-        numbered: false,
+        ..SHOWN
     },
 ];

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use admin::tables::{self, Table};
 use admin::{ConfigFile, Rows};
+use engine::rows::Cell;
 use engine::snapshot::Draft;
 use engine::vars::{Family, Kind, find};
 use rusqlite::types::Value;
 
-use crate::config::{self, Cell, Format, Scalar, Section};
+use crate::config::{self, Format, Scalar, Section};
 
 /// The file that was named at the start; `None` when there is none.
 pub(super) struct OwnFile(pub(super) Option<PathBuf>);
@@ -20,7 +21,7 @@ impl ConfigFile for OwnFile {
             config::load_all(file, None).map_err(|error| vec![format!("{error:#}")])?;
         let mut rows = admin::of_file(&loaded.draft);
         for (table, kept) in &kept.tables {
-            let values = |row: &Vec<Cell>| row.iter().map(value).collect();
+            let values = |row: &Vec<Cell>| row.iter().cloned().map(admin::value).collect();
             rows.insert(table.name, kept.iter().map(values).collect());
         }
         Ok(rows)
@@ -59,36 +60,15 @@ fn variables(rows: &Rows, family: Family) -> Section {
 fn pairs(table: &Table, row: &[Value]) -> Vec<(String, Scalar)> {
     let mut pairs = Vec::new();
     for (value, column) in row.iter().zip(table.columns) {
-        let name = column.name;
-        let text = admin::cell_text(value);
         let default = column.default.trim_matches(['(', ')', '\'']);
         // what the reader of files would take for something else when it is not written
-        let told = match (table.name, name) {
-            ("mysql_query_rules", "active") | ("mysql_servers", "port" | "hostgroup_id") => true,
-            _ => table.key.contains(&name) || text.as_deref().is_some_and(|text| text != default),
-        };
-        let scalar = match value {
-            Value::Null if (table.name, name) == ("mysql_query_rules", "re_modifiers") => {
-                Some(Scalar::Text(Vec::new()))
-            }
-            Value::Null => None,
-            Value::Integer(number) => Some(Scalar::Int(*number)),
-            Value::Blob(bytes) => Some(Scalar::Text(bytes.clone())),
-            Value::Real(_) | Value::Text(_) => text.map(|text| Scalar::Text(text.into_bytes())),
-        };
-        let null = *value == Value::Null;
-        pairs.extend(scalar.filter(|_| told || null).map(|scalar| (name.to_owned(), scalar)));
+        let told = column.always_written
+            || table.key.contains(&column.name)
+            || admin::cell_text(value).is_none_or(|text| text != default);
+        let scalar = config::scalar(column, admin::cell(value)).filter(|_| told);
+        pairs.extend(scalar.map(|scalar| (column.name.to_owned(), scalar)));
     }
     pairs
-}
-
-fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Null => Value::Null,
-        Cell::Int(number) => Value::Integer(*number),
-        Cell::Bool(value) => Value::Integer(i64::from(*value)),
-        Cell::Text(text) => Value::Text(text.clone()),
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@
 
 use std::ops::Range;
 
-use engine::vars;
-
-use super::tables;
+use engine::rows::{Column, TABLES, Table};
+use engine::vars::{self, Family};
 
 /// A text of which one line may be shown.
 pub(super) struct Concealed<'t> {
@@ -131,13 +130,19 @@ fn is_sign(sign: char) -> bool {
 
 /// Whether a word is a name of the configuration.
 fn is_known(word: &str) -> bool {
-    vars::all().any(|variable| variable.name == word) || tables::knows(word)
+    let has = |table: &Table| {
+        let is = |column: &Column| column.name.eq_ignore_ascii_case(word) || column.is_called(word);
+        table.name == word || table.columns.iter().any(is)
+    };
+    vars::all().any(|variable| variable.name == word)
+        || [Family::Mysql, Family::Admin].into_iter().any(|family| family.table() == word)
+        || TABLES.iter().any(has)
 }
 
 /// Whether a name is a password's, or may have been meant to be.
 fn is_like_secret(name: &str) -> bool {
     let variables = vars::all().filter(|variable| variable.secret).map(|variable| variable.name);
-    let columns = admin::tables::configured().iter().flat_map(|table| table.columns);
+    let columns = TABLES.iter().flat_map(|table| table.columns);
     let columns = columns.filter(|column| column.secret).map(|column| column.name);
     let mut all = variables.chain(columns);
     let name = name.to_ascii_lowercase();

@@ -10,13 +10,12 @@ use engine::vars::{Family, nearest};
 use libconfig::Sources;
 use toml::de::DeTable;
 
-use super::columns::Table;
 use super::fault::{Fault, Severity};
 use super::format::Format;
 use super::kept::{self, Kept};
 use super::places::Places;
 use super::tree::{Entry, Item, Value};
-use super::{kept_table, tables, tree, variables};
+use super::{columns, kept_table, tree, variables};
 
 /// What was read of a file, with everything that is wrong with its shape.
 pub(super) struct Document {
@@ -74,25 +73,10 @@ pub(super) fn read(format: Format, origin: &str, text: &str) -> Document {
 
 impl Document {
     fn read_table(&mut self, entry: &Entry) {
+        if self.read_rows(entry).is_some() {
+            return;
+        }
         match entry.key.as_str() {
-            "mysql_servers" => {
-                let mut servers = self.read_rows(&tables::SERVERS, entry);
-                for (index, server) in servers.iter_mut().enumerate() {
-                    let written = self.places.find("mysql_servers", Some(index), "port");
-                    if server.hostname.starts_with('/') && written.is_none() {
-                        server.port = 0;
-                    }
-                }
-                self.draft.servers = servers;
-            }
-            "mysql_hostgroup_attributes" => {
-                self.draft.hostgroups = self.read_rows(&tables::HOSTGROUPS, entry);
-            }
-            "mysql_users" => self.draft.users = self.read_rows(&tables::USERS, entry),
-            "mysql_query_rules" => self.draft.rules = self.read_rows(&tables::RULES, entry),
-            "mysql_query_rules_fast_routing" => {
-                self.draft.fast_routing = self.read_rows(&tables::FAST_ROUTING, entry);
-            }
             "mysql_variables" => self.read_variables(Family::Mysql, entry),
             "admin_variables" => self.read_variables(Family::Admin, entry),
             other => self.read_other(other, entry),
@@ -158,36 +142,47 @@ impl Document {
     /// Takes the rows out of the draft that are to be left out.
     pub(super) fn leave_rows_out(&mut self) {
         for (table, rows) in std::mem::take(&mut self.left_out) {
-            match table {
-                "mysql_servers" => without(&mut self.draft.servers, &rows),
-                "mysql_hostgroup_attributes" => without(&mut self.draft.hostgroups, &rows),
-                "mysql_users" => without(&mut self.draft.users, &rows),
-                "mysql_query_rules" => without(&mut self.draft.rules, &rows),
-                _ => without(&mut self.draft.fast_routing, &rows),
+            if let Some(from) = self.draft.table_mut(table) {
+                from.leave_out(&rows);
             }
             self.places.leave_out(table, &rows);
         }
     }
 
-    fn read_rows<R: Default>(&mut self, table: &Table<R>, entry: &Entry) -> Vec<R> {
-        let Some(rows) = self.rows_of(table.name, entry) else { return Vec::new() };
-        let mut typed = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
-            match &row.value {
-                Value::Group(cells) => {
-                    typed.push(table.read_row(self, index, row.span.clone(), cells));
+    /// Reads the rows of a drafted table; `None` when it is none.
+    fn read_rows(&mut self, entry: &Entry) -> Option<()> {
+        let into = self.draft.table_mut(&entry.key)?;
+        let (table, initial) = (into.table(), into.initial());
+        let mut cells = Vec::new();
+        for (index, row) in self.rows_of(table.name, entry).into_iter().flatten().enumerate() {
+            let Value::Group(entries) = &row.value else {
+                self.no_row(table.name, row);
+                self.places.unreadable(table.name, index);
+                if self.format == Format::Cnf {
+                    self.leave_out(table.name, index);
                 }
-                _ => {
-                    self.no_row(table.name, row);
-                    self.places.unreadable(table.name, index);
-                    if self.format == Format::Cnf {
-                        self.leave_out(table.name, index);
-                    }
-                    typed.push(R::default());
-                }
+                cells.push(initial.clone());
+                continue;
+            };
+            let row = (row.span.clone(), entries.as_slice());
+            cells.push(columns::read_row(self, table, index, &initial, row));
+        }
+        let faults = self.draft.table_mut(table.name)?.replace(&mut cells.into_iter());
+        debug_assert_eq!(faults, [], "the reader gives each column what its shape is");
+        if table.name == "mysql_servers" {
+            self.ports_of_sockets();
+        }
+        Some(())
+    }
+
+    /// A server at a Unix socket has port 0 unless it says otherwise.
+    fn ports_of_sockets(&mut self) {
+        for (index, server) in self.draft.servers.iter_mut().enumerate() {
+            let written = self.places.find("mysql_servers", Some(index), "port");
+            if server.hostname.starts_with('/') && written.is_none() {
+                server.port = 0;
             }
         }
-        typed
     }
 
     /// The rows of a table; `None`, and a fault, when it is written as something else.
@@ -315,7 +310,7 @@ fn unknown_table(format: Format, name: &str) -> String {
     match near_table(format, name) {
         Some(near) => format!("{name}: {near}"),
         None => {
-            let tables: Vec<_> = ROW_TABLES.into_iter().chain(VARIABLE_TABLES).collect();
+            let tables: Vec<_> = row_tables().chain(VARIABLE_TABLES).collect();
             format!("{name}: unknown table; there are {}", tables.join(", "))
         }
     }
@@ -330,18 +325,9 @@ fn near_table(format: Format, name: &str) -> Option<String> {
             format.shown_table(variable.family.table())
         ));
     }
-    let kept = kept_table::TABLES.iter().flat_map(|table| [table.name, table.section]);
-    let meant = nearest(name, ROW_TABLES.into_iter().chain(VARIABLE_TABLES).chain(kept))?;
+    let kept = kept::tables().flat_map(|table| [table.name, table.section]);
+    let meant = nearest(name, row_tables().chain(VARIABLE_TABLES).chain(kept))?;
     Some(format!("unknown table; did you mean `{meant}`?"))
-}
-
-/// Takes rows out of a table.
-fn without<R>(table: &mut Vec<R>, rows: &BTreeSet<usize>) {
-    let mut at = 0;
-    table.retain(|_| {
-        at += 1;
-        !rows.contains(&(at - 1))
-    });
 }
 
 const MONITOR: &str = "ProxySQL's monitor would move some there, this version has none";
@@ -350,12 +336,8 @@ const MONITOR: &str = "ProxySQL's monitor would move some there, this version ha
 pub(super) const LEFT_OUT: &str = "this row is left out, as in ProxySQL";
 
 /// The tables of rows that have an effect.
-pub(super) const ROW_TABLES: [&str; 5] = [
-    "mysql_servers",
-    "mysql_hostgroup_attributes",
-    "mysql_users",
-    "mysql_query_rules",
-    "mysql_query_rules_fast_routing",
-];
+fn row_tables() -> impl Iterator<Item = &'static str> {
+    Draft::default().tables().map(|rows| rows.table().name).into_iter()
+}
 
 const VARIABLE_TABLES: [&str; 2] = ["mysql_variables", "admin_variables"];

@@ -1,26 +1,28 @@
 //! What is known, kept and written again, but has no effect in this version.
 
+use engine::rows::{Cell, Column, TABLES, Table, Use};
 use engine::vars::nearest;
 
 use super::document::{Document, LEFT_OUT};
 use super::fault::Fault;
 use super::format::Format;
-use super::kept_table::{SETTINGS, TABLES};
+use super::kept_table::SETTINGS;
 use super::tree::{Entry, Item, Value};
+use super::write::Scalar;
 
 /// Rows and settings that are carried.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     /// Settings outside of all tables, in the order of the registry.
-    pub(crate) settings: Vec<(&'static str, Cell)>,
+    pub(crate) settings: Vec<(&'static str, Scalar)>,
     /// Rows of each table that has any, values in the order of its columns.
-    pub(crate) tables: Vec<(&'static KeptTable, Vec<Vec<Cell>>)>,
+    pub(crate) tables: Vec<(&'static Table, Vec<Vec<Cell>>)>,
 }
 
 impl Kept {
     /// Whether ProxySQL's monitor would move servers to a hostgroup.
     pub(super) fn would_move_servers_to(&self, hostgroup: i64) -> bool {
-        let tables = self.tables.iter().filter(|(table, _)| table.moves_servers());
+        let tables = self.tables.iter().filter(|(table, _)| moves_servers(table));
         tables.flat_map(|(table, rows)| rows.iter().map(move |row| (table, row))).any(
             |(table, row)| {
                 let named = table.columns.iter().zip(row);
@@ -32,58 +34,9 @@ impl Kept {
     }
 }
 
-/// A carried value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Cell {
-    /// Nothing.
-    Null,
-    /// A whole number.
-    Int(i64),
-    /// `true` or `false`.
-    Bool(bool),
-    /// Text.
-    Text(String),
-}
-
-/// A table that is carried.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) struct KeptTable {
-    /// Its name in the admin interface and in `tidegate.toml`.
-    pub(crate) name: &'static str,
-    /// Its name in `proxysql.cnf`.
-    pub(crate) section: &'static str,
-    /// Its columns.
-    pub(crate) columns: Vec<KeptColumn>,
-}
-
-impl KeptTable {
-    /// Whether ProxySQL's monitor moves servers between the hostgroups of its rows.
-    fn moves_servers(&self) -> bool {
-        self.name.ends_with("_hostgroups")
-    }
-
-    /// Whether something acts on its rows when they are in force.
-    pub(crate) fn acts(&self) -> bool {
-        matches!(self.name, "scheduler" | "restapi_routes")
-    }
-}
-
-/// A column of it.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) struct KeptColumn {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// Another name it may be written by; empty for none.
-    pub(crate) alias: &'static str,
-    /// What it holds.
-    pub(crate) wants: Type,
-    /// What it is when it is not written.
-    pub(crate) absent: Absent,
-}
-
-/// What a carried value is.
+/// What the value of a carried setting is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Type {
+pub(super) enum Type {
     /// A whole number.
     Int,
     /// `true` or `false`.
@@ -92,22 +45,19 @@ pub(crate) enum Type {
     Text,
 }
 
-/// What a column is that is not written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Absent {
-    /// It has to be written.
-    Needed,
-    /// Nothing.
-    Null,
-    /// This number.
-    Int(i64),
-    /// This text.
-    Text(&'static str),
+/// The carried table of that name, or of that section of `proxysql.cnf`.
+pub(super) fn find(name: &str) -> Option<&'static Table> {
+    tables().find(|table| table.name == name || table.section == name)
 }
 
-/// The carried table of that name, or of that section of `proxysql.cnf`.
-pub(super) fn find(name: &str) -> Option<&'static KeptTable> {
-    TABLES.iter().find(|table| table.name == name || table.section == name)
+/// The tables: those of the registry that nothing in a draft is made from.
+pub(super) fn tables() -> impl Iterator<Item = &'static Table> {
+    TABLES.iter().filter(|table| table.used != Use::Drafted)
+}
+
+/// Whether ProxySQL's monitor moves servers between the hostgroups of a table's rows.
+fn moves_servers(table: &Table) -> bool {
+    table.name.ends_with("_hostgroups")
 }
 
 /// The carried setting of that name.
@@ -122,8 +72,8 @@ pub(super) fn read_setting(
     of: &Entry,
 ) {
     match wants.read(&of.item.value) {
-        Ok(cell) => {
-            document.kept.settings.push((name, cell));
+        Ok(value) => {
+            document.kept.settings.push((name, value));
             let reason = "known and kept, but without effect in this version";
             document.faults.push(Fault::note(of.key_span.clone(), format!("{name}: {reason}")));
         }
@@ -135,7 +85,7 @@ pub(super) fn read_setting(
 }
 
 /// Reads the rows of a table.
-pub(super) fn read_rows(document: &mut Document, table: &'static KeptTable, of: &Entry) {
+pub(super) fn read_rows(document: &mut Document, table: &'static Table, of: &Entry) {
     let Some(rows) = document.rows_of(table.section, of) else { return };
     let mut read = Vec::new();
     for row in rows {
@@ -144,11 +94,11 @@ pub(super) fn read_rows(document: &mut Document, table: &'static KeptTable, of: 
             _ => document.no_row(table.name, row),
         }
     }
-    if !read.is_empty() && table.moves_servers() {
+    if !read.is_empty() && moves_servers(table) {
         let reason = "without effect, as servers are not monitored in this version: each serves in \
                       the hostgroup of its row";
         document.faults.push(Fault::serious(of.key_span.clone(), format!("{}: {reason}", of.key)));
-    } else if !read.is_empty() && !table.acts() {
+    } else if !read.is_empty() && table.used == Use::Nothing {
         let title = format!("{}: known and kept, but without effect in this version", of.key);
         document.faults.push(Fault::note(of.key_span.clone(), title));
     }
@@ -160,7 +110,7 @@ pub(super) fn read_rows(document: &mut Document, table: &'static KeptTable, of: 
 /// The values of a row; `None` for one that is left out.
 fn read_row(
     document: &mut Document,
-    table: &KeptTable,
+    table: &Table,
     row: &Item,
     cells: &[Entry],
 ) -> Option<Vec<Cell>> {
@@ -169,8 +119,7 @@ fn read_row(
     let mut found: Vec<Option<Cell>> = vec![None; table.columns.len()];
     for Entry { key, key_span, item } in cells {
         let title = |reason: String| format!("{}.{key}: {reason}", table.name);
-        let is = |column: &KeptColumn| column.name == key || column.alias == key;
-        let at = table.columns.iter().position(is);
+        let at = table.columns.iter().position(|column| column.is_called(key));
         let Some((place, column)) = at.and_then(|at| found.get_mut(at).zip(table.columns.get(at)))
         else {
             let near = nearest(key, table.columns.iter().map(|column| column.name));
@@ -184,44 +133,53 @@ fn read_row(
             let reason = format!("`{}` is given twice in this row", column.name);
             document.in_vain(key_span.clone(), &title(reason), "this one counts");
         }
-        *place = Some(column.wants.read(&item.value).unwrap_or_else(|reason| {
-            let is_vital = column.absent == Absent::Needed;
+        *place = Some(read_cell(column, &item.value).unwrap_or_else(|reason| {
+            let is_vital = column.needed;
             let instead = if is_vital { "this row is left out" } else { "its default is kept" };
             document.in_vain(item.span.clone(), &title(reason), instead);
             is_left_out |= is_vital;
-            column.absent.cell()
+            absent(column)
         }));
     }
     let mut whole = Vec::with_capacity(found.len());
-    for (cell, column) in found.into_iter().zip(&table.columns) {
-        if cell.is_none() && column.absent == Absent::Needed && !broken {
+    for (cell, column) in found.into_iter().zip(table.columns) {
+        if cell.is_none() && column.needed && !broken {
             let title = format!("{}.{} is missing", table.name, column.name);
             document.in_vain(row.span.clone(), &title, LEFT_OUT);
             is_left_out = true;
         }
-        whole.push(cell.unwrap_or_else(|| column.absent.cell()));
+        whole.push(cell.unwrap_or_else(|| absent(column)));
     }
     (!is_left_out || document.format == Format::Toml).then_some(whole)
 }
 
-impl Absent {
-    /// The value that stands for it.
-    pub(super) fn cell(self) -> Cell {
-        match self {
-            Absent::Needed | Absent::Null => Cell::Null,
-            Absent::Int(number) => Cell::Int(number),
-            Absent::Text(text) => Cell::Text(text.to_owned()),
-        }
+/// What a column is that is not written.
+pub(super) fn absent(column: &Column) -> Cell {
+    match column.initial() {
+        // nobody has to comment
+        Cell::Null if !column.null && !column.needed => Cell::Text(String::new()),
+        initial => initial,
     }
 }
 
+fn read_cell(column: &Column, value: &Value) -> Result<Cell, String> {
+    let wants = if column.is_number() { Type::Int } else { Type::Text };
+    Ok(match wants.read(value)? {
+        Scalar::Int(number) => Cell::Int(number),
+        Scalar::Bool(value) => Cell::Int(i64::from(value)),
+        Scalar::Text(bytes) => Cell::Text(String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}
+
 impl Type {
-    fn read(self, value: &Value) -> Result<Cell, String> {
+    fn read(self, value: &Value) -> Result<Scalar, String> {
         let read = match (self, value) {
-            (Type::Int, Value::Bool(value)) => Some(Ok(Cell::Int(i64::from(*value)))),
-            (Type::Bool, Value::Bool(value)) => Some(Ok(Cell::Bool(*value))),
-            (Type::Int, value) => value.whole().map(|number| number.map(Cell::Int)),
-            (Type::Text, value) => value.text().map(|text| text.map(Cell::Text)),
+            (Type::Int, Value::Bool(value)) => Some(Ok(Scalar::Int(i64::from(*value)))),
+            (Type::Bool, Value::Bool(value)) => Some(Ok(Scalar::Bool(*value))),
+            (Type::Int, value) => value.whole().map(|number| number.map(Scalar::Int)),
+            (Type::Text, value) => {
+                value.text().map(|text| text.map(|text| Scalar::Text(text.into_bytes())))
+            }
             (Type::Bool, _) => None,
         };
         read.unwrap_or_else(|| {

@@ -15,7 +15,6 @@ mod kept_table;
 mod mend;
 mod places;
 mod readable;
-mod tables;
 mod tree;
 mod variables;
 mod write;
@@ -30,10 +29,11 @@ use libconfig::Sources;
 use document::Document;
 use fault::{Fault, Severity};
 
+pub(crate) use columns::scalar;
 pub(crate) use document::left_out;
 pub(crate) use fault::Told;
 pub(crate) use format::Format;
-pub(crate) use kept::{Cell, Kept};
+pub(crate) use kept::Kept;
 pub(crate) use write::{
     Scalar, Section, text as written, text_of as written_sections, variable as written_variable,
 };
@@ -157,8 +157,8 @@ pub(crate) fn text_of(file: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
 
 /// The name that a table has in `proxysql.cnf`; `None` for one that no file has.
 pub(crate) fn section(table: &str) -> Option<&'static str> {
-    let read = document::ROW_TABLES.into_iter().find(|name| *name == table);
-    read.or_else(|| kept::find(table).map(|kept| kept.section))
+    let found = engine::rows::find(table).filter(|found| found.name != "global_variables");
+    found.map(|found| found.section)
 }
 
 /// Compiles what was read, to follow the configuration `before`.

@@ -4,14 +4,13 @@
 
 use std::fmt::Write as _;
 
+use engine::rows::{Cell, TableRows};
 use engine::snapshot::Draft;
 use engine::vars::{Family, Kind, find};
 
-pub(crate) use super::columns::Scalar;
-use super::columns::Table;
+use super::columns;
 use super::format::Format;
-use super::kept::{Cell, Kept};
-use super::tables;
+use super::kept::{self, Kept};
 
 /// The whole text.
 pub(crate) fn text(format: Format, draft: &Draft, kept: &Kept) -> String {
@@ -38,35 +37,46 @@ pub(crate) enum Section {
     Rows(&'static str, &'static str, Vec<Vec<Pair>>),
 }
 
+/// A value as it is written to a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Scalar {
+    /// A whole number.
+    Int(i64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// Text, or bytes that are none.
+    Text(Vec<u8>),
+}
+
 /// A key and its value.
 pub(crate) type Pair = (String, Scalar);
 
 fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
-    let setting = |(name, cell): &(&'static str, Cell)| Some(((*name).to_owned(), scalar(cell)?));
+    let setting = |(name, value): &(&'static str, Scalar)| ((*name).to_owned(), value.clone());
     let mut sections = vec![
-        Section::Settings(kept.settings.iter().filter_map(setting).collect()),
+        Section::Settings(kept.settings.iter().map(setting).collect()),
         variables(draft, Family::Admin),
         variables(draft, Family::Mysql),
-        rows(&tables::SERVERS, &draft.servers),
-        rows(&tables::HOSTGROUPS, &draft.hostgroups),
-        rows(&tables::USERS, &draft.users),
-        rows(&tables::RULES, &draft.rules),
-        rows(&tables::FAST_ROUTING, &draft.fast_routing),
     ];
+    sections.extend(draft.tables().map(rows));
     for (table, rows) in &kept.tables {
         let row = |row: &Vec<Cell>| {
-            let cells = row.iter().zip(&table.columns);
-            let told = cells.filter(|(cell, column)| **cell != column.absent.cell());
-            told.filter_map(|(cell, column)| Some((column.name.to_owned(), scalar(cell)?)))
-                .collect()
+            let cells = table.columns.iter().zip(row);
+            let told = cells.filter(|(column, cell)| **cell != kept::absent(column));
+            told.filter_map(|(column, cell)| {
+                Some((column.name.to_owned(), columns::scalar(column, cell.clone())?))
+            })
+            .collect()
         };
         sections.push(Section::Rows(table.name, table.section, rows.iter().map(row).collect()));
     }
     sections
 }
 
-fn rows<R: Default + Clone>(table: &'static Table<R>, rows: &[R]) -> Section {
-    Section::Rows(table.name, table.name, rows.iter().map(|row| table.write_row(row)).collect())
+fn rows(rows: &dyn TableRows) -> Section {
+    let (table, initial) = (rows.table(), rows.initial());
+    let row = |at| columns::written(table, &initial, rows.cells(at));
+    Section::Rows(table.name, table.section, (0..rows.count()).map(row).collect())
 }
 
 fn variables(draft: &Draft, family: Family) -> Section {
@@ -90,15 +100,6 @@ pub(crate) fn variable(name: &str, text: &str) -> Scalar {
         (Some(Kind::Bool), _, "true") => Scalar::Bool(true),
         (Some(Kind::Bool), _, "false") => Scalar::Bool(false),
         _ => Scalar::Text(text.as_bytes().to_vec()),
-    }
-}
-
-fn scalar(cell: &Cell) -> Option<Scalar> {
-    match cell {
-        Cell::Null => None,
-        Cell::Int(number) => Some(Scalar::Int(*number)),
-        Cell::Bool(value) => Some(Scalar::Bool(*value)),
-        Cell::Text(text) => Some(Scalar::Text(text.as_bytes().to_vec())),
     }
 }
 

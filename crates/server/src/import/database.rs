@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::bail;
+use engine::rows::{self, Cell};
 use engine::vars::{Family, Kind, find};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -128,7 +129,7 @@ fn row_text(table: &str, columns: &[String], row: &Row<'_>) -> rusqlite::Result<
     for (at, column) in columns.iter().enumerate() {
         let value = match row.get_ref(at)? {
             // where the default of a missing key is another than nothing
-            ValueRef::Null if (table, column.as_str()) == MODIFIERS => "\"\"".to_owned(),
+            ValueRef::Null if has_default(table, column) => "\"\"".to_owned(),
             ValueRef::Null => continue,
             ValueRef::Integer(number) => number.to_string(),
             ValueRef::Real(number) => format!("{number:?}"),
@@ -137,6 +138,13 @@ fn row_text(table: &str, columns: &[String], row: &Row<'_>) -> rusqlite::Result<
         text += &format!(" {column} = {value};");
     }
     Ok(text + " }")
+}
+
+/// Whether a column may be NULL and is another text where a file says nothing.
+fn has_default(table: &str, column: &str) -> bool {
+    let columns = rows::find(table).into_iter().flat_map(|table| table.columns);
+    let found = columns.filter(|found| found.null).find(|found| found.name == column);
+    found.is_some_and(|found| matches!(found.initial(), Cell::Text(_)))
 }
 
 fn bytes(value: ValueRef<'_>) -> Vec<u8> {
@@ -151,4 +159,3 @@ fn bytes(value: ValueRef<'_>) -> Vec<u8> {
 /// Tables that hold no configuration of an operator.
 const IGNORED: &[&str] =
     &["global_variables", "global_settings", "mysql_collations", "sqlite_sequence"];
-const MODIFIERS: (&str, &str) = ("mysql_query_rules", "re_modifiers");

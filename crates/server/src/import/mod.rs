@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use engine::rows::Use;
 
 use crate::cli::ImportOptions;
 use crate::config::{self, Format, Survey};
@@ -68,15 +69,11 @@ fn report(survey: &Survey, notes: &[String]) -> String {
         let of = survey.draft.variables.iter().filter(|(variable, _)| variable.starts_with(prefix));
         taken.push((name.to_owned(), of.count()));
     }
-    taken.push(("mysql_servers".to_owned(), survey.draft.servers.len()));
-    let hostgroups = survey.draft.hostgroups.len();
-    taken.push(("mysql_hostgroup_attributes".to_owned(), hostgroups));
-    taken.push(("mysql_users".to_owned(), survey.draft.users.len()));
-    taken.push(("mysql_query_rules".to_owned(), survey.draft.rules.len()));
-    taken.push(("mysql_query_rules_fast_routing".to_owned(), survey.draft.fast_routing.len()));
+    let tables = survey.draft.tables();
+    taken.extend(tables.map(|rows| (rows.table().name.to_owned(), rows.count())));
     let kept = survey.kept.tables.iter();
     taken.extend(kept.map(|(table, rows)| {
-        let note = if table.acts() { "" } else { " (no effect yet)" };
+        let note = if table.used == Use::Programs { "" } else { " (no effect yet)" };
         (format!("{}{note}", table.name), rows.len())
     }));
     for (name, count) in taken.iter().filter(|(_, count)| *count > 0) {

@@ -1,0 +1,169 @@
+//! Every table that an operator configures, in order, with the columns of those that have no rows of
+//! a type of their own: nothing in this version acts on them, but for variables.
+//!
+//! Data only.
+
+use super::column::{Table, int, table, text};
+use super::{
+    FastRoutingRow, HostgroupRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, UserRow,
+};
+
+/// The tables.
+pub static TABLES: &[Table] = &[
+    GLOBAL_VARIABLES,
+    MYSQL_AWS_AURORA_HOSTGROUPS,
+    MYSQL_FIREWALL_WHITELIST_RULES,
+    MYSQL_FIREWALL_WHITELIST_SQLI_FINGERPRINTS,
+    MYSQL_FIREWALL_WHITELIST_USERS,
+    MYSQL_GALERA_HOSTGROUPS,
+    MYSQL_GROUP_REPLICATION_HOSTGROUPS,
+    *HostgroupRow::TABLE,
+    *RuleRow::TABLE,
+    *FastRoutingRow::TABLE,
+    MYSQL_REPLICATION_HOSTGROUPS,
+    *ServerRow::TABLE,
+    MYSQL_SERVERS_SSL_PARAMS,
+    *UserRow::TABLE,
+    PROXYSQL_SERVERS,
+    *RestapiRouteRow::TABLE,
+    *SchedulerRow::TABLE,
+];
+
+const GLOBAL_VARIABLES: Table =
+    table("global_variables", "Variables, by their names with prefix; all values are text.")
+        .key(&["variable_name"])
+        .drafted()
+        .columns(&[text("variable_name"), text("variable_value")]);
+
+const MYSQL_AWS_AURORA_HOSTGROUPS: Table =
+    table("mysql_aws_aurora_hostgroups", "Hostgroups of an Aurora cluster.")
+        .key(&["writer_hostgroup"])
+        .unique(&["reader_hostgroup"])
+        .columns(&[
+            int("writer_hostgroup").check("writer_hostgroup>=0"),
+            int("reader_hostgroup")
+                .check("reader_hostgroup<>writer_hostgroup AND reader_hostgroup>0"),
+            int("active").default("1").check("active IN (0,1)"),
+            int("aurora_port").default("3306"),
+            text("domain_name").check("SUBSTR(domain_name,1,1) = '.'"),
+            int("max_lag_ms").default("600000").check("max_lag_ms>= 10 AND max_lag_ms <= 600000"),
+            int("check_interval_ms")
+                .default("1000")
+                .check("check_interval_ms >= 100 AND check_interval_ms <= 600000"),
+            int("check_timeout_ms")
+                .default("800")
+                .check("check_timeout_ms >= 80 AND check_timeout_ms <= 3000"),
+            int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1)"),
+            int("new_reader_weight")
+                .default("1")
+                .check("new_reader_weight >= 0 AND new_reader_weight <=10000000"),
+            int("add_lag_ms").default("30").check("add_lag_ms >= 0 AND add_lag_ms <= 600000"),
+            int("min_lag_ms").default("30").check("min_lag_ms >= 0 AND min_lag_ms <= 600000"),
+            int("lag_num_checks")
+                .default("1")
+                .check("lag_num_checks >= 1 AND lag_num_checks <= 16"),
+            text("comment").null(),
+        ]);
+
+const MYSQL_FIREWALL_WHITELIST_RULES: Table =
+    table("mysql_firewall_whitelist_rules", "Queries that the firewall lets through.")
+        .key(&["username", "client_address", "schemaname", "flagIN", "digest"])
+        .columns(&[
+            int("active").default("1").check("active IN (0,1)"),
+            text("username"),
+            text("client_address"),
+            text("schemaname"),
+            int("flagIN").default("0"),
+            text("digest"),
+            text("comment").not_needed(),
+        ]);
+
+const MYSQL_FIREWALL_WHITELIST_SQLI_FINGERPRINTS: Table = table(
+    "mysql_firewall_whitelist_sqli_fingerprints",
+    "Fingerprints that are not taken for an injection.",
+)
+.key(&["fingerprint"])
+.columns(&[int("active").default("1").check("active IN (0,1)"), text("fingerprint")]);
+
+const MYSQL_FIREWALL_WHITELIST_USERS: Table =
+    table("mysql_firewall_whitelist_users", "What the firewall does about an account.")
+        .key(&["username", "client_address"])
+        .columns(&[
+            int("active").default("1").check("active IN (0,1)"),
+            text("username"),
+            text("client_address"),
+            text("mode").default("'OFF'").check("mode IN ('OFF','DETECTING','PROTECTING')"),
+            text("comment").not_needed(),
+        ]);
+
+const MYSQL_GALERA_HOSTGROUPS: Table = table("mysql_galera_hostgroups", "Hostgroups of a Galera cluster.")
+    .key(&["writer_hostgroup"])
+    .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]).columns(&[
+    int("writer_hostgroup").check("writer_hostgroup>=0"),
+    int("backup_writer_hostgroup")
+        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup"),
+    int("reader_hostgroup")
+        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0"),
+    int("offline_hostgroup")
+        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0"),
+    int("active").default("1").check("active IN (0,1)"),
+    int("max_writers").default("1").check("max_writers >= 0"),
+    int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1,2)"),
+    int("max_transactions_behind").default("0").check("max_transactions_behind>=0"),
+    text("comment").null(),
+]);
+
+const MYSQL_GROUP_REPLICATION_HOSTGROUPS: Table = table("mysql_group_replication_hostgroups", "Hostgroups of a Group Replication cluster.")
+    .key(&["writer_hostgroup"])
+    .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]).columns(&[
+    int("writer_hostgroup").check("writer_hostgroup>=0"),
+    int("backup_writer_hostgroup")
+        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup"),
+    int("reader_hostgroup")
+        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0"),
+    int("offline_hostgroup")
+        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0"),
+    int("active").default("1").check("active IN (0,1)"),
+    int("max_writers").default("1").check("max_writers >= 0"),
+    int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1,2)"),
+    int("max_transactions_behind").default("0").check("max_transactions_behind>=0"),
+    text("comment").null(),
+]);
+
+const MYSQL_REPLICATION_HOSTGROUPS: Table = table("mysql_replication_hostgroups", "Pairs of hostgroups between which servers move by their read-only flag.")
+    .key(&["writer_hostgroup"]).unique(&["reader_hostgroup"]).columns(&[
+    int("writer_hostgroup").check("writer_hostgroup>=0"),
+    int("reader_hostgroup").check("reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0"),
+    text("check_type")
+        .default("'read_only'")
+        .check("LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')"),
+    text("comment").default("''"),
+]);
+
+const MYSQL_SERVERS_SSL_PARAMS: Table = table(
+    "mysql_servers_ssl_params",
+    "TLS files for connections to one server, for one user or all.",
+)
+.key(&["hostname", "port", "username"])
+.columns(&[
+    text("hostname"),
+    int("port").default("3306").check("port >= 0 AND port <= 65535"),
+    text("username").default("''"),
+    text("ssl_ca").default("''"),
+    text("ssl_cert").default("''"),
+    text("ssl_key").default("''"),
+    text("ssl_capath").default("''"),
+    text("ssl_crl").default("''"),
+    text("ssl_crlpath").default("''"),
+    text("ssl_cipher").default("''"),
+    text("tls_version").default("''"),
+    text("comment").default("''"),
+]);
+
+const PROXYSQL_SERVERS: Table =
+    table("proxysql_servers", "Members of the cluster.").key(&["hostname", "port"]).columns(&[
+        text("hostname").also(&["address"]),
+        int("port").default("6032"),
+        int("weight").default("0").check("weight >= 0"),
+        text("comment").default("''"),
+    ]);
