@@ -14,21 +14,17 @@
 )]
 
 pub mod backend;
-pub mod candidate;
 pub mod catalog;
 pub mod config_fault;
 pub mod document;
 pub mod error;
-pub mod explain;
 pub mod guesses;
 pub mod holds;
 pub mod hostgroups;
-pub mod idle;
 pub mod ids;
 mod json;
 pub mod lane;
 pub mod link;
-pub mod lint;
 pub mod orders;
 pub mod pool;
 pub mod proxy;

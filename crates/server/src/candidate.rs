@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use advice::candidate::{Comparison, Difference, Outcome};
+use advice::explain::{Request, complete, query_of};
 use anyhow::{Context, anyhow};
-use engine::candidate::{Comparison, Difference, Outcome};
-use engine::explain::{Request, complete, query_of};
 use serde_json::{Value, json};
 
 use crate::cli::CandidateOptions;

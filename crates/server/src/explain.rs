@@ -1,7 +1,7 @@
 //! `tidegate explain`: why a query goes where it goes.
 
+use advice::explain::{Candidate, Explanation, Reason, Request, Step, explain};
 use anyhow::{anyhow, bail};
-use engine::explain::{Candidate, Explanation, Reason, Request, Step, explain};
 use engine::route::Answer;
 use serde_json::{Value, json};
 

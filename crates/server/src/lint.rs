@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use engine::lint::{Finding, lint};
+use advice::lint::{Finding, lint};
 use serde_json::{Value, json};
 
 use crate::cli::LintOptions;

@@ -71,7 +71,7 @@ fn every_kind_has_a_planted_fault() {
         .iter()
         .map(|file| std::fs::read_to_string(file).expect("it is readable"))
         .collect();
-    for kind in engine::lint::Kind::ALL {
+    for kind in advice::lint::Kind::ALL {
         assert!(planted.contains(&format!("# finding: {}", kind.name())), "{}", kind.name());
     }
 }
@@ -79,7 +79,7 @@ fn every_kind_has_a_planted_fault() {
 #[test]
 fn every_kind_is_documented() {
     let text = include_str!("../../../docs/query-rules.md");
-    for kind in engine::lint::Kind::ALL {
+    for kind in advice::lint::Kind::ALL {
         let line = format!("| `{}` | {} |", kind.name(), kind.meaning());
         assert!(text.contains(&line), "docs/query-rules.md has no line\n{line}");
     }

@@ -1,6 +1,6 @@
 //! CANDIDATE: what the rules in memory would change of the traffic that was counted.
 
-use engine::candidate::{Comparison, Difference};
+use advice::candidate::{Comparison, Difference};
 use engine::route::Query;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;

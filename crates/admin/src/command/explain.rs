@@ -1,6 +1,6 @@
 //! EXPLAIN ROUTE: where a query would go with the configuration in force, and why.
 
-use engine::explain::{Explanation, Reason, Request, explain};
+use advice::explain::{Explanation, Reason, Request, explain};
 use engine::stats::Parts;
 
 use super::{Found, Step};

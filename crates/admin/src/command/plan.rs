@@ -1,7 +1,7 @@
 //! PLAN, SHOW CONFIG DIFF, SHOW CONFIG VERSIONS, ROLLBACK and LINT: what would change, what did,
 //! and what is hardly meant.
 
-use engine::lint::{Finding, lint};
+use advice::lint::{Finding, lint};
 use engine::snapshot::{Draft, Snapshot};
 
 use super::layers::module_of;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use advice::without_effect::without_effect;
 use engine::config_fault::ConfigFault;
-use engine::idle::idle as idle_values;
 use engine::rows::{Saved, Use};
 use engine::snapshot::Draft;
 use engine::vars::{self, Kind};
@@ -130,7 +130,8 @@ impl Admin {
         if !faults.is_empty() {
             return Err(refusal(&faults, rows));
         }
-        let unused = idle_values(&draft).into_iter().filter(|fault| rows.contains_key(fault.table));
+        let unused =
+            without_effect(&draft).into_iter().filter(|fault| rows.contains_key(fault.table));
         let unused: Vec<_> = unused.collect();
         let applied = self.runtime.apply(draft).map_err(|faults| refusal(&faults, rows))?;
         for fault in &applied.warnings {

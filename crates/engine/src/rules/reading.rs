@@ -8,13 +8,13 @@ use super::dialect;
 use super::pattern::Options;
 
 /// What a pattern means to the linear-time engine; `None` when that cannot run it.
-pub(crate) fn meaning_of_pattern(text: &str, caseless: bool, engine: Engine) -> Option<Hir> {
+pub fn meaning_of_pattern(text: &str, caseless: bool, engine: Engine) -> Option<Hir> {
     let options = Options { engine, caseless, replaces: false, global: false };
     dialect::read(text, options).ok().map(|reading| reading.meaning)
 }
 
 /// The flags that `attributes` choose from.
-pub(crate) fn flags_of_attributes(attributes: &str) -> Vec<i64> {
+pub fn flags_of_attributes(attributes: &str) -> Vec<i64> {
     let choice = FlagChoice::read(attributes).ok().flatten();
     choice.iter().flat_map(FlagChoice::flags).map(i64::from).collect()
 }

@@ -21,8 +21,8 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use advice::without_effect::without_effect;
 use anyhow::{Context, anyhow, bail};
-use engine::idle::idle;
 use engine::snapshot::{Draft, Snapshot};
 use libconfig::Sources;
 
@@ -189,7 +189,7 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
             None
         }
     };
-    document.warn_of(&idle(&document.draft));
+    document.warn_of(&without_effect(&document.draft));
     if !document.faults.iter().any(|fault| fault.severity.refuses()) {
         let mut odd = document.oddities();
         document.faults.append(&mut odd);

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use super::language::{Found, Language, find_text};
 use super::rule::{LintedRule, text};
 use super::{Findings, Kind, Lint};
-use crate::ids::HostgroupId;
-use crate::rules::{DigestRef, Observer, RuleInput, RuleScratch, RuleStep};
-use crate::vars::Interface;
+use engine::ids::HostgroupId;
+use engine::rules::{DigestRef, Observer, RuleInput, RuleScratch, RuleStep};
+use engine::vars::Interface;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let Some(forms) = Forms::new() else { return };

@@ -2,7 +2,7 @@
 
 use super::rule::text;
 use super::{Findings, Kind, Lint, LintedRule};
-use crate::rows::RuleRow;
+use engine::rows::RuleRow;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     if lint.rules.is_empty() && !lint.draft.rules.is_empty() {

@@ -4,13 +4,13 @@
 
 use std::collections::HashMap;
 
-use crate::config_fault::ConfigFault;
-use crate::json::Json;
-use crate::rows::{Acts, Cell, Column, Table, TableRows, UserRow};
-use crate::snapshot::Draft;
+use engine::config_fault::ConfigFault;
+use engine::rows::{Acts, Cell, Column, Table, TableRows, UserRow};
+use engine::snapshot::Draft;
+use serde_json::Value;
 
 /// Every value of a draft that is not its column's default and that nothing looks at.
-pub fn idle(draft: &Draft) -> Vec<ConfigFault> {
+pub fn without_effect(draft: &Draft) -> Vec<ConfigFault> {
     let tables = || draft.tables().into_iter();
     let mut found: Vec<_> = tables().flat_map(columns).collect();
     found.extend(of_users(&draft.users));
@@ -29,7 +29,8 @@ fn columns(rows: &dyn TableRows) -> Vec<ConfigFault> {
         let columns = table.columns.iter().zip(values.into_iter().zip(&initial));
         let used = columns
             .filter(|(column, (value, initial))| column.acts == Acts::NotYet && value != *initial);
-        used.map(|(column, _)| fault(table, at, column, IDLE.to_owned())).collect::<Vec<_>>()
+        used.map(|(column, _)| fault(table, at, column, WITHOUT_EFFECT.to_owned()))
+            .collect::<Vec<_>>()
     };
     (0..rows.count()).flat_map(of_row).collect()
 }
@@ -41,9 +42,9 @@ fn members(rows: &dyn TableRows) -> Vec<ConfigFault> {
     for at in 0..rows.count() {
         for (column, value) in table.columns.iter().zip(rows.cells(at)) {
             let (Some(known), Cell::Text(text)) = (column.members, value) else { continue };
-            let Ok(Json::Object(members)) = Json::parse(&text) else { continue };
-            let others = members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-            let told = |(name, _): &(String, Json)| format!("`{name}` is {IDLE}");
+            let Ok(Value::Object(members)) = serde_json::from_str(&text) else { continue };
+            let others = members.keys().filter(|name| !known.contains(&name.as_str()));
+            let told = |name: &String| format!("`{name}` is {WITHOUT_EFFECT}");
             found.extend(others.map(told).map(|reason| fault(table, at, column, reason)));
         }
     }
@@ -76,12 +77,12 @@ fn of_users(rows: &[UserRow]) -> Vec<ConfigFault> {
     found
 }
 
-const IDLE: &str = "accepted, but without effect in this version";
+const WITHOUT_EFFECT: &str = "accepted, but without effect in this version";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{HostgroupRow, RuleRow, ServerRow};
+    use engine::rows::{HostgroupRow, RuleRow, ServerRow};
 
     #[test]
     fn only_values_that_nothing_looks_at_are_told_with_their_place() {
@@ -97,7 +98,7 @@ mod tests {
             rules: vec![RuleRow { log: Some(0), sticky_conn: Some(1), ..Default::default() }],
             ..Draft::default()
         };
-        let told: Vec<_> = idle(&draft).iter().map(ToString::to_string).collect();
+        let told: Vec<_> = without_effect(&draft).iter().map(ToString::to_string).collect();
         let said = |place: &str| format!("{place}: accepted, but without effect in this version");
         let places = [
             "mysql_servers row 2 column compression",
@@ -117,7 +118,9 @@ mod tests {
             backend,
             ..UserRow::default()
         };
-        let told = |draft: Draft| idle(&draft).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let told = |draft: Draft| {
+            without_effect(&draft).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
         let users = |users: &[UserRow]| told(Draft { users: users.to_vec(), ..Draft::default() });
         assert_eq!(users(&[user(1, 1, "a"), user(0, 1, "a")]), [""; 0]);
         assert_eq!(users(&[user(1, 0, "a"), user(0, 1, "a")]), [""; 0]);

@@ -1,7 +1,7 @@
 //! Chains of flags: who sets which, and who waits for it.
 
 use super::{Findings, Kind, Lint, LintedRule};
-use crate::rows::RuleRow;
+use engine::rows::RuleRow;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     for rule in &lint.rules {

@@ -1,7 +1,7 @@
 //! What digest texts never hold: a pattern that needs it is never found in one.
 
 use super::language::Language;
-use crate::vars::Vars;
+use engine::vars::Vars;
 
 /// Something that a digest text never holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

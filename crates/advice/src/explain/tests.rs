@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::holds::Holds;
-use crate::rows::{FastRoutingRow, ServerRow, UserRow};
-use crate::snapshot::Draft;
+use engine::holds::Holds;
+use engine::rows::{FastRoutingRow, ServerRow, UserRow};
+use engine::snapshot::Draft;
 
 fn routed(rule_id: i64, match_digest: &str, hostgroup: i64) -> RuleRow {
     RuleRow {

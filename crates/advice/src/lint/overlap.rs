@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::language::{Found, Language, find_text};
 use super::rule::{LintedPattern, text};
 use super::{Findings, Kind, Lint, LintedRule};
-use crate::rows::RuleRow;
+use engine::rows::RuleRow;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let digests = lint.snapshot.vars.query_digests;

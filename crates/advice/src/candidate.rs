@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use crate::ids::HostgroupId;
-use crate::route::{Answer, Mirror, Query, QueryProcessor, Route};
-use crate::snapshot::Snapshot;
+use engine::ids::HostgroupId;
+use engine::route::{Answer, Mirror, Query, QueryProcessor, Route};
+use engine::snapshot::Snapshot;
 
 /// Two configurations, and what their rules decided differently so far.
 pub struct Comparison {
@@ -188,8 +188,8 @@ const DIFFERENCES_MAX: usize = 10_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{RuleRow, UserRow};
-    use crate::snapshot::Draft;
+    use engine::rows::{RuleRow, UserRow};
+    use engine::snapshot::Draft;
 
     fn snapshot(pattern: &str, hostgroup: i64, timeout: Option<i64>) -> Snapshot {
         let rule = RuleRow {

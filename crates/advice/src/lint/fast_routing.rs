@@ -2,7 +2,7 @@
 
 use super::rule::LintedRule;
 use super::{Findings, Kind, Lint, flags};
-use crate::rows::{FastRoutingRow, RuleRow};
+use engine::rows::{FastRoutingRow, RuleRow};
 
 const TABLE: &str = "mysql_query_rules_fast_routing";
 

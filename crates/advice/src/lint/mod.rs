@@ -20,8 +20,8 @@ mod shape;
 mod spelling;
 mod users;
 
-use crate::rows::RuleRow;
-use crate::snapshot::{Draft, Snapshot};
+use engine::rows::RuleRow;
+use engine::snapshot::{Draft, Snapshot};
 
 pub use kinds_table::Kind;
 use language::Language;
@@ -92,7 +92,7 @@ impl<'a> Lint<'a> {
     }
 
     /// Users that may log in.
-    fn users(&self) -> impl Iterator<Item = &'a crate::rows::UserRow> {
+    fn users(&self) -> impl Iterator<Item = &'a engine::rows::UserRow> {
         self.draft.users.iter().filter(|user| user.active == 1 && user.frontend == 1)
     }
 

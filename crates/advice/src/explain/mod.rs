@@ -8,15 +8,15 @@ mod request;
 
 use sql::Hints;
 
-use crate::holds;
-use crate::ids::HostgroupId;
-use crate::route::{Conduct, Query, QueryProcessor, Route, Why};
-use crate::rows::RuleRow;
-use crate::rules::{Condition, Observer, RuleStep};
-use crate::snapshot::Snapshot;
-use crate::topology::{Server, ServerState, Status};
-use crate::users::Account;
-use crate::vars::Interface;
+use engine::holds;
+use engine::ids::HostgroupId;
+use engine::route::{Conduct, Query, QueryProcessor, Route, Why};
+use engine::rows::RuleRow;
+use engine::rules::{Condition, Observer, RuleStep};
+use engine::snapshot::Snapshot;
+use engine::topology::{Server, ServerState, Status};
+use engine::users::Account;
+use engine::vars::Interface;
 
 pub use request::Request;
 

@@ -4,9 +4,9 @@ use regex_syntax::ast::Ast;
 use regex_syntax::ast::parse::Parser;
 
 use super::language::{Found, Language, find_text};
-use crate::rows::RuleRow;
-use crate::rules::{self, RuleOptions};
-use crate::vars::Vars;
+use engine::rows::RuleRow;
+use engine::rules::{self, RuleOptions};
+use engine::vars::Vars;
 
 /// An active rule.
 pub(super) struct LintedRule<'a> {

@@ -2,9 +2,9 @@
 
 use super::rule::text;
 use super::{Findings, Kind, Lint};
-use crate::ids::HostgroupId;
-use crate::rows::UserRow;
-use crate::topology::Status;
+use engine::ids::HostgroupId;
+use engine::rows::UserRow;
+use engine::topology::Status;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     if lint.draft.servers.is_empty() {

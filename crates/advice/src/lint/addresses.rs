@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::rule::text;
 use super::{Findings, Kind, Lint};
-use crate::vars::Interface;
+use engine::vars::Interface;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     for rule in &lint.rules {

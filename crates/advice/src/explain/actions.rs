@@ -1,6 +1,6 @@
 //! What a rule sets, by column.
 
-use crate::rows::RuleRow;
+use engine::rows::RuleRow;
 
 /// The columns that act and are set, with their values.
 pub(super) fn of_row(row: &RuleRow) -> Vec<(&'static str, String)> {

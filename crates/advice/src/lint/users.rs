@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::rule::text;
 use super::{Findings, Kind, Lint};
-use crate::vars::nearest;
+use engine::vars::nearest;
 
 pub(super) fn look(lint: &Lint<'_>, findings: &mut Findings) {
     let known = spellings(lint);

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::shape::Shape;
 use super::{Kind, lint};
-use crate::rows::{RuleRow, ServerRow};
-use crate::rules::{DigestRef, RuleInput};
-use crate::snapshot::{Draft, Snapshot};
-use crate::vars::Vars;
+use engine::rows::{RuleRow, ServerRow};
+use engine::rules::{DigestRef, RuleInput};
+use engine::snapshot::{Draft, Snapshot};
+use engine::vars::Vars;
 
 /// The value of a member of a line of JSON, as it is written.
 fn member<'a>(line: &'a str, name: &str) -> Option<&'a str> {
