@@ -1,11 +1,10 @@
 //! The `Cargo.toml` of every member: its names and what it depends on.
-//!
-//! Reads only the few forms this repository uses; it is not a TOML parser.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use toml::{Table, Value};
 
 /// One member of the workspace.
 pub(crate) struct Manifest {
@@ -62,69 +61,62 @@ impl Manifest {
         Ok(names)
     }
 
-    fn parse(folder: &str, text: &str) -> Self {
+    fn parse(folder: &str, text: &str) -> Result<Self> {
+        let read: Table = text.parse()?;
+        let name = |table: &str| Some(read.get(table)?.get("name")?.as_str()?.to_owned());
+        let shared_lints = read.get("lints").and_then(|lints| lints.get("workspace"));
         let mut manifest = Self {
             folder: folder.to_owned(),
-            package: String::new(),
-            lib: None,
-            shared_lints: false,
+            package: name("package").unwrap_or_default(),
+            lib: name("lib"),
+            shared_lints: shared_lints == Some(&Value::Boolean(true)),
             dependencies: Vec::new(),
         };
-        let mut table = "";
-        for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
-            if let Some(name) = line.strip_prefix('[') {
-                table = name.trim_end_matches(']');
-                continue;
-            }
-            manifest.take_line(table, line);
-        }
-        manifest
+        manifest.take(&read);
+        let targets = read.get("target").and_then(Value::as_table).into_iter().flatten();
+        targets.filter_map(|(_, target)| target.as_table()).for_each(|of| manifest.take(of));
+        Ok(manifest)
     }
 
-    fn take_line(&mut self, table: &str, line: &str) {
-        let Some((key, value)) = line.split_once('=') else { return };
-        let (key, value) = (key.trim(), value.trim());
-        match (table, key) {
-            ("package", "name") => self.package = value.trim_matches('"').to_owned(),
-            ("lib", "name") => self.lib = Some(value.trim_matches('"').to_owned()),
-            ("lints", "workspace") => self.shared_lints = value == "true",
-            _ => {
-                let Some(section) = section_of(table) else { return };
-                let name = key.split('.').next().unwrap_or(key).trim_matches('"');
-                self.dependencies.push(Dependency { name: name.to_owned(), section });
-            }
+    fn take(&mut self, from: &Table) {
+        for (table, section) in [
+            ("dependencies", Section::Normal),
+            ("dev-dependencies", Section::Dev),
+            ("build-dependencies", Section::Build),
+        ] {
+            let found = from.get(table).and_then(Value::as_table).into_iter().flatten();
+            let dependency = |(name, _): (&String, _)| Dependency { name: name.clone(), section };
+            self.dependencies.extend(found.map(dependency));
         }
-    }
-}
-
-fn section_of(table: &str) -> Option<Section> {
-    let last = table.rsplit('.').next().unwrap_or(table);
-    match last {
-        "dependencies" if !table.starts_with("workspace") => Some(Section::Normal),
-        "dev-dependencies" => Some(Section::Dev),
-        "build-dependencies" => Some(Section::Build),
-        _ => None,
     }
 }
 
 /// Every member of the workspace, in the order of `members`.
 pub(crate) fn members(root: &Path) -> Result<Vec<Manifest>> {
-    let text = fs::read_to_string(root.join("Cargo.toml")).context("Cargo.toml")?;
     let mut members = Vec::new();
-    for entry in member_globs(&text) {
+    for entry in member_globs(&workspace(root)?) {
         for folder in expand(root, &entry)? {
             let text = fs::read_to_string(root.join(&folder).join("Cargo.toml"))
                 .with_context(|| folder.clone())?;
-            members.push(Manifest::parse(&folder, &text));
+            members.push(Manifest::parse(&folder, &text).with_context(|| folder.clone())?);
         }
     }
     Ok(members)
 }
 
-fn member_globs(text: &str) -> Vec<String> {
-    let list = text.split("members").nth(1).unwrap_or("");
-    let list = list.split('[').nth(1).and_then(|l| l.split(']').next()).unwrap_or("");
-    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+/// The table `workspace` of the root's manifest.
+fn workspace(root: &Path) -> Result<Table> {
+    let text = fs::read_to_string(root.join("Cargo.toml")).context("Cargo.toml")?;
+    let mut manifest: Table = text.parse().context("Cargo.toml")?;
+    match manifest.remove("workspace") {
+        Some(Value::Table(workspace)) => Ok(workspace),
+        _ => anyhow::bail!("Cargo.toml has no workspace"),
+    }
+}
+
+fn member_globs(workspace: &Table) -> Vec<String> {
+    let list = workspace.get("members").and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn expand(root: &Path, entry: &str) -> Result<Vec<String>> {
@@ -144,11 +136,9 @@ fn expand(root: &Path, entry: &str) -> Result<Vec<String>> {
 
 /// The names under `[workspace.dependencies]`.
 pub(crate) fn workspace_dependencies(root: &Path) -> Result<Vec<String>> {
-    let text = fs::read_to_string(root.join("Cargo.toml")).context("Cargo.toml")?;
-    let section = text.split("[workspace.dependencies]").nth(1).unwrap_or("");
-    let section = section.split("\n[").next().unwrap_or("");
-    let lines = section.lines().map(str::trim).filter(|l| !l.starts_with('#'));
-    Ok(lines.filter_map(|l| l.split_once('=')).map(|(key, _)| key.trim().to_owned()).collect())
+    let workspace = workspace(root)?;
+    let dependencies = workspace.get("dependencies").and_then(Value::as_table);
+    Ok(dependencies.into_iter().flatten().map(|(name, _)| name.clone()).collect())
 }
 
 #[cfg(test)]
@@ -160,7 +150,7 @@ mod tests {
         let text = "[package]\nname = \"tidegate-io\"\n[lib]\nname = \"io\"\n[lints]\n\
                     workspace = true\n[dependencies]\nlibc.workspace = true\n# no\n\
                     [dev-dependencies]\nproptest = { version = \"1\" }\n";
-        let manifest = Manifest::parse("crates/io", text);
+        let manifest = Manifest::parse("crates/io", text).expect("TOML");
         assert_eq!(manifest.own_name().as_deref(), Some("io"));
         assert!(manifest.shared_lints);
         let found: Vec<_> =
@@ -170,7 +160,7 @@ mod tests {
 
     #[test]
     fn members_are_listed() {
-        let text = "[workspace]\nmembers = [\"crates/*\", \"xtask\"]\nexclude = [\"fuzz\"]\n";
-        assert_eq!(member_globs(text), ["crates/*", "xtask"]);
+        let text = "members = [\"crates/*\", \"xtask\"]\nexclude = [\"fuzz\"]\n";
+        assert_eq!(member_globs(&text.parse().expect("TOML")), ["crates/*", "xtask"]);
     }
 }

@@ -1,6 +1,8 @@
-//! Just enough JSON for the columns that hold some: values that are made here and shown.
+//! JSON that is made here and shown, with the members of objects in the order they were put there.
 
-use std::fmt::Write as _;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::PrettyFormatter;
 
 /// A value.
 pub enum Json {
@@ -26,81 +28,29 @@ impl Json {
 
     /// In one line.
     pub fn compact(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out, None);
-        out
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// In lines, four blanks a level.
     pub fn pretty(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out, Some(0));
-        out
+        let mut out = Vec::new();
+        let format = PrettyFormatter::with_indent(b"    ");
+        let written = self.serialize(&mut Serializer::with_formatter(&mut out, format));
+        written.map(|()| String::from_utf8(out).unwrap_or_default()).unwrap_or_default()
     }
+}
 
-    fn write(&self, out: &mut String, level: Option<usize>) {
+impl Serialize for Json {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Text(text) => write_text(out, text),
-            Self::Number(number) => drop(write!(out, "{number}")),
-            Self::Signed(number) => drop(write!(out, "{number}")),
-            Self::Bool(on) => drop(write!(out, "{on}")),
-            Self::List(list) => {
-                write_all(out, ['[', ']'], level, list, |out, value, level| {
-                    value.write(out, level);
-                });
-            }
-            Self::Object(pairs) => {
-                write_all(out, ['{', '}'], level, pairs, |out, (name, value), level| {
-                    write_text(out, name);
-                    out.push_str(if level.is_some() { ": " } else { ":" });
-                    value.write(out, level);
-                });
-            }
+            Self::Text(text) => to.serialize_str(text),
+            Self::Number(number) => to.serialize_u64(*number),
+            Self::Signed(number) => to.serialize_i64(*number),
+            Self::Bool(on) => to.serialize_bool(*on),
+            Self::List(list) => to.collect_seq(list),
+            Self::Object(members) => to.collect_map(members.iter().map(|(name, of)| (name, of))),
         }
     }
-}
-
-fn write_all<T>(
-    out: &mut String,
-    [open, close]: [char; 2],
-    level: Option<usize>,
-    all: &[T],
-    mut each: impl FnMut(&mut String, &T, Option<usize>),
-) {
-    let inner = level.map(|level| level + 1);
-    out.push(open);
-    for (at, one) in all.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        new_line(out, inner);
-        each(out, one, inner);
-    }
-    if !all.is_empty() {
-        new_line(out, level);
-    }
-    out.push(close);
-}
-
-fn new_line(out: &mut String, level: Option<usize>) {
-    if let Some(level) = level {
-        out.push('\n');
-        (0..level).for_each(|_| out.push_str("    "));
-    }
-}
-
-fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            char if char < ' ' => drop(write!(out, "\\u{:04x}", u32::from(char))),
-            char => out.push(char),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
-use crate::json::{self, Json};
+use crate::json;
 use crate::rows::HostgroupRow;
 use crate::topology::DialLimits;
 use crate::vars::Vars;
@@ -150,7 +150,7 @@ fn attributes(
         ("ignore_session_variables", &row.ignore_session_variables),
         ("servers_defaults", &row.servers_defaults),
     ] {
-        if let Some(reason) = Json::parse(text).err().filter(|_| !text.is_empty()) {
+        if let Some(reason) = json::parse(text).err().filter(|_| !text.is_empty()) {
             fault(column, reason);
         }
     }

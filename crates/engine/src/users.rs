@@ -11,7 +11,7 @@ use wire::auth::native;
 
 use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
-use crate::json::{self, Json};
+use crate::json;
 use crate::rows::UserRow;
 
 mod backends;
@@ -358,18 +358,9 @@ fn isolation(text: &str) -> Result<Option<&'static str>, String> {
     const NAME: &str = "default-transaction_isolation";
     const LEVELS: [&str; 4] =
         ["'READ-UNCOMMITTED'", "'READ-COMMITTED'", "'REPEATABLE-READ'", "'SERIALIZABLE'"];
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let json = Json::parse(text)?;
-    let Some(said) = json.member(NAME) else { return Ok(None) };
-    let level = match said {
-        Json::Text(said) => {
-            let said = format!("'{}'", said.replace(' ', "-"));
-            LEVELS.into_iter().find(|level| level.eq_ignore_ascii_case(&said))
-        }
-        _ => None,
-    };
+    let Some(said) = json::member(text, NAME)? else { return Ok(None) };
+    let said = said.as_str().map(|said| format!("'{}'", said.replace(' ', "-")));
+    let level = said.and_then(|said| LEVELS.into_iter().find(|it| it.eq_ignore_ascii_case(&said)));
     level.map(Some).ok_or_else(|| format!("{NAME} is no isolation level"))
 }
 

@@ -96,7 +96,7 @@ impl Room {
     /// Every connection to a server has its permit, and nothing else has one.
     fn has_right_permits(&self) -> bool {
         let snapshot = self.hall.stage.snapshot.clone();
-        let used = snapshot.topology.servers().iter().map(|server| server.gauge.used()).sum();
+        let used: u32 = snapshot.topology.servers().iter().map(|server| server.gauge.used()).sum();
         self.lanes() as u32 == used
     }
 }

@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -209,8 +210,8 @@ fn state(reasons: Vec<String>, well: &str) -> Response<Body> {
 
 async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes::Answer {
     let Ok(_running) = shared.programs.clone().try_acquire_owned() else {
-        let error = format!("{{\"error\":\"{PROGRAMS_MAX} requests are being worked on\"}}");
-        return (StatusCode::SERVICE_UNAVAILABLE, error);
+        let error = format!("{PROGRAMS_MAX} requests are being worked on");
+        return (StatusCode::SERVICE_UNAVAILABLE, refusal(&error));
     };
     let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (head, body) = request.into_parts();
@@ -222,18 +223,19 @@ async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes
         Method::POST => {
             let whole = timeout(BODY_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
             let Ok(Ok(body)) = whole else {
-                let error = format!("{{\"error\":\"no body of {BODY_BYTES_MAX} bytes at most\"}}");
-                return (StatusCode::BAD_REQUEST, error);
+                let error = format!("no body of {BODY_BYTES_MAX} bytes at most");
+                return (StatusCode::BAD_REQUEST, refusal(&error));
             };
             let body = body.to_bytes();
             routes::answer(&rows, ("POST", uri), Given::Body(&body), shared.stop.subscribe()).await
         }
         // as in ProxySQL, down to the status
-        method => {
-            let error = format!("{{\"error\":\"HTTP method {method} is not implemented\"}}");
-            (StatusCode::OK, error)
-        }
+        method => (StatusCode::OK, refusal(&format!("HTTP method {method} is not implemented"))),
     }
+}
+
+fn refusal(error: &str) -> String {
+    json!({ "error": error }).to_string()
 }
 
 fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Body> {

@@ -105,27 +105,8 @@ fn outcome(finished: Finished) -> Answer {
 
 /// What an address says after its `?`; of a name that comes twice the last.
 fn pairs(query: &str) -> Map<String, Value> {
-    let pair = |piece: &str| {
-        let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-        (decoded(name), Value::String(decoded(value)))
-    };
-    query.split('&').filter(|piece| !piece.is_empty()).map(pair).collect()
-}
-
-/// Text of which `%41` and `+` are written for other characters.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = hex.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        (rest, _) = match (first, byte) {
-            (b'%', Some(byte)) => (&after[2..], bytes.push(byte)),
-            (b'+', _) => (after, bytes.push(b' ')),
-            _ => (after, bytes.push(first)),
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into_owned()))).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,15 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "crates/engine",
         &["wire", "sql"],
-        &["memchr", "regex-automata", "regex-syntax", "aho-corasick", "pcre2"],
+        &[
+            "memchr",
+            "regex-automata",
+            "regex-syntax",
+            "aho-corasick",
+            "pcre2",
+            "serde",
+            "serde_json",
+        ],
         &["testkit"],
     ),
     row(
@@ -44,7 +52,7 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "crates/web",
         &["engine", "io"],
-        &["tokio", "hyper", "hyper-util", "http-body-util", "serde_json"],
+        &["tokio", "hyper", "hyper-util", "http-body-util", "serde_json", "form_urlencoded"],
         &["sql"],
     ),
     row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
@@ -79,7 +87,7 @@ pub(super) const CRATES: &[Row] = &[
         &["testkit"],
     ),
     row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
-    row("xtask", &[], &["anyhow", "serde_json"], &["engine", "admin"]),
+    row("xtask", &[], &["anyhow", "serde_json", "spdx", "toml"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow"], &[]),
     row("bench/icount", &["wire", "sql", "engine", "io", "worker"], &[], &[]),
     row(

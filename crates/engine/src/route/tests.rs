@@ -1,7 +1,8 @@
 //! Routes of recorded queries, and what annotations and fast routing change.
 
+use serde_json::Value as Json;
+
 use super::*;
-use crate::json::Json;
 use crate::rows::{FastRoutingRow, RuleRow};
 use crate::snapshot::Draft;
 
@@ -29,22 +30,16 @@ fn compiled(draft: &Draft) -> (Snapshot, QueryProcessor) {
 }
 
 fn text(json: &Json) -> String {
-    match json {
-        Json::Text(text) => text.clone(),
-        other => panic!("{other:?} is no text"),
-    }
+    json.as_str().unwrap_or_else(|| panic!("{json:?} is no text")).to_owned()
 }
 
 fn number(json: &Json) -> i64 {
-    match json {
-        Json::Number(number) => number.parse().expect("a whole number"),
-        other => panic!("{other:?} is no number"),
-    }
+    json.as_i64().unwrap_or_else(|| panic!("{json:?} is no whole number"))
 }
 
 fn list(json: Option<&Json>) -> &[Json] {
     match json {
-        Some(Json::List(list)) => list,
+        Some(Json::Array(list)) => list,
         other => panic!("{other:?} is no list"),
     }
 }
@@ -82,14 +77,14 @@ fn row(json: &Json) -> RuleRow {
 
 /// Compares a route with the outcome of a recorded case; says what differs.
 fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
-    let user = text(case.member("user").expect("user"));
+    let user = text(case.get("user").expect("user"));
     let default = HostgroupId(if user == "rep" { 5 } else { 0 });
-    let recorded_digest = text(&list(case.member("digest_text"))[0]);
+    let recorded_digest = text(&list(case.get("digest_text"))[0]);
     if digest != recorded_digest {
         return Some(format!("digest {digest} instead of {recorded_digest}"));
     }
-    let outcome = case.member("outcome").expect("outcome");
-    let error = outcome.member("error").map(|error| list(Some(error)));
+    let outcome = case.get("outcome").expect("outcome");
+    let error = outcome.get("error").map(|error| list(Some(error)));
     let refused = error.filter(|error| number(&error[0]) == 1148).map(|error| text(&error[1]));
     let answered = match &route.answer {
         Some(Answer::Error(text)) => Some(text.to_string()),
@@ -100,11 +95,11 @@ fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
     }
     // what the proxy answers is recorded under the default hostgroup: so are rules' answers, and
     // a COMMIT that is a session's first query
-    let is = |key, value: &str| case.member(key) == Some(&Json::Text(value.into()));
+    let is = |key, value: &str| case.get(key) == Some(&Json::String(value.into()));
     let commit = is("query", "COMMIT") && !is("set", "next_flag");
     let local = route.answer.is_some() || commit;
     let found = route.destination.filter(|_| !local).unwrap_or(default);
-    let recorded = number(&list(case.member("hostgroup"))[0]);
+    let recorded = number(&list(case.get("hostgroup"))[0]);
     (i64::from(found.0) != recorded).then(|| format!("hostgroup {} instead of {recorded}", found.0))
 }
 
@@ -112,8 +107,8 @@ fn difference(case: &Json, route: &Route, digest: &str) -> Option<String> {
 fn recorded_queries_go_where_they_went() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rules.json");
     let recorded = std::fs::read_to_string(path).expect(path);
-    let recorded = Json::parse(&recorded).expect("JSON");
-    let Some(Json::Object(sets)) = recorded.member("rule_sets") else { panic!("no rule sets") };
+    let recorded = crate::json::parse(&recorded).expect("JSON");
+    let Some(Json::Object(sets)) = recorded.get("rule_sets") else { panic!("no rule sets") };
     let digest_of_select_1 = Digester::new().digest(b"SELECT 1", &Default::default()).hash;
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -123,10 +118,10 @@ fn recorded_queries_go_where_they_went() {
             *digest = format!("0x{digest_of_select_1:016X}");
         }
         let (snapshot, mut processor) = compiled(&Draft { rules: rows, ..Draft::default() });
-        let cases = list(recorded.member("cases")).iter();
-        for case in cases.filter(|case| case.member("set") == Some(&Json::Text(name.clone()))) {
+        let cases = list(recorded.get("cases")).iter();
+        for case in cases.filter(|case| case.get("set") == Some(&Json::String(name.clone()))) {
             let [user, schema, sql] =
-                ["user", "schema", "query"].map(|key| text(case.member(key).expect(key)));
+                ["user", "schema", "query"].map(|key| text(case.get(key).expect(key)));
             let query = Query {
                 username: user.as_bytes(),
                 schemaname: schema.as_bytes(),

@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::replace::Replacement;
 use super::verdict::{Multiplex, RuleVerdict};
 use crate::ids::HostgroupId;
-use crate::json::{self, Json};
+use crate::json;
 
 /// What a matching rule decides; `None` leaves to the verdict what it has.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl More {
 
 fn pipeline_depth(cells: &mut Cells<'_, '_>) -> Option<u32> {
     // a text that is no JSON is told by whoever looks for flags in it
-    Json::parse(&cells.row.attributes).ok()?;
+    json::parse(&cells.row.attributes).ok()?;
     json::pipeline_depth(&cells.row.attributes).unwrap_or_else(|reason| {
         cells.fault("attributes", reason);
         None

@@ -1,7 +1,9 @@
 //! `attributes`: flags that are chosen by weight.
 
+use serde_json::Value;
+
 use super::cells::Cells;
-use crate::json::Json;
+use crate::json;
 
 /// Flags and how much of the traffic goes on with each.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,19 +26,13 @@ impl FlagChoice {
     }
 
     pub(super) fn read(attributes: &str) -> Result<Option<Self>, String> {
-        if attributes.is_empty() {
-            return Ok(None);
-        }
-        let json = Json::parse(attributes)?;
-        let Some(list) = json.member("flagOUTs") else { return Ok(None) };
-        let Json::List(list) = list else { return Err(format!("flagOUTs is no list; {FORM}")) };
+        let Some(list) = json::member(attributes, "flagOUTs")? else { return Ok(None) };
+        let Value::Array(list) = list else { return Err(format!("flagOUTs is no list; {FORM}")) };
         let mut flags = Vec::with_capacity(list.len());
         let mut total = 0;
         for entry in list {
-            let number = |name| match entry.member(name) {
-                Some(Json::Number(text)) => text.parse::<u32>().ok().filter(|n| *n <= NUMBER_MAX),
-                _ => None,
-            };
+            let number =
+                |name| entry.get(name).and_then(json::whole).filter(|number| *number <= NUMBER_MAX);
             let (Some(id), Some(weight)) = (number("id"), number("weight")) else {
                 let reason = "an entry of flagOUTs has no id or no weight that is a whole number \
                               from 0 to 2147483647";
