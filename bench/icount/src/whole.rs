@@ -13,7 +13,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use io::{Addr, EpollDriver, Loop, Options};
 use wire::connect::Greeting;
-use worker::{Outside, Places, Shared, Worker};
+use worker::{Outside, ServerAddresses, Shared, Worker};
 
 use crate::packets::{self, POINT_SELECT};
 use crate::world;
@@ -24,7 +24,7 @@ pub struct Plan {
     snapshot: Arc<Snapshot>,
     offer: Arc<Offer>,
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    addresses: Arc<ServerAddresses>,
 }
 
 impl Plan {
@@ -35,9 +35,11 @@ impl Plan {
     /// When a variable cannot be so.
     pub fn new(server: SocketAddr, variables: &[(&str, &str)]) -> Self {
         let (snapshot, offer) = world::configured(variables);
-        let places = snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
-        let (shared, places) = (Arc::new(Shared::new(100)), Arc::new(Places::new(places)));
-        Self { snapshot, offer, shared, places }
+        let addresses =
+            snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
+        let (shared, addresses) =
+            (Arc::new(Shared::new(100)), Arc::new(ServerAddresses::new(addresses)));
+        Self { snapshot, offer, shared, addresses }
     }
 
     /// A worker that has begun, and where it listens.
@@ -48,7 +50,7 @@ impl Plan {
     pub fn start(&self, seed: u64) -> (Loop<EpollDriver, Worker>, SocketAddr) {
         let outside = Outside {
             shared: self.shared.clone(),
-            places: self.places.clone(),
+            addresses: self.addresses.clone(),
             random: Box::new(|| *b"abcdefghijklmnopqrst"),
             log: Box::new(|_| {}),
         };

@@ -12,11 +12,11 @@ use crate::database::{Database, Facts, Ran, ResultSet, Rights, Run};
 use crate::fault::AdminFault;
 use crate::history::History;
 use crate::layers::{InForce, Store};
-use crate::live::{self, OfInterface, PoolSince, Row};
 use crate::rows::Rows;
 use crate::runtime::Runtime;
 use crate::secrets;
 use crate::statement::Statement;
+use crate::statistics::{self, OfInterface, PoolSince, Row};
 use crate::tables::Schema;
 
 /// Everything behind the interface.
@@ -294,7 +294,8 @@ impl Admin {
             servers_version: self.in_force.version("mysql_servers"),
         };
         if schema == Schema::Stats
-            && let Some(rows) = live::read(name, self.runtime.as_ref(), &self.pool_since, interface)
+            && let Some(rows) =
+                statistics::read(name, self.runtime.as_ref(), &self.pool_since, interface)
         {
             return rows;
         }

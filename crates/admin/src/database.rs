@@ -18,8 +18,8 @@ use rusqlite::{Connection, Statement};
 use wire::collation_table::{self, Collation};
 
 use crate::fault::AdminFault;
-use crate::live::Row;
-use crate::private;
+use crate::private_files;
+use crate::statistics::Row;
 use crate::tables::{self, Schema};
 
 use bounds::Bounds;
@@ -137,7 +137,7 @@ impl Database {
     fn attach(&self, schema: Schema, file: Option<PathBuf>) -> Result<(), AdminFault> {
         let path = file.as_deref().map_or(":memory:".into(), Path::to_string_lossy);
         if let Some(file) = &file {
-            private::prepare(file)
+            private_files::prepare(file)
                 .map_err(|error| AdminFault::refused(format!("{path}: {error}")))?;
         }
         let sql = format!("ATTACH ?1 AS {}", schema.name());

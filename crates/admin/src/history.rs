@@ -9,8 +9,8 @@ use rusqlite::types::Value;
 
 use crate::admin::{Admin, Session};
 use crate::fault::AdminFault;
-use crate::live::Row;
 use crate::rows::as_text;
+use crate::statistics::Row;
 use crate::tables::{self, Schema};
 
 /// When each sample was taken last, in seconds since 1970.
@@ -159,7 +159,7 @@ fn cpu(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
 }
 
 fn memory(admin: &mut Admin, now: i64) -> Result<(), AdminFault> {
-    let (heap, resident) = (io::heap(), crate::live::resident());
+    let (heap, resident) = (io::heap(), crate::statistics::resident());
     let total = resident.program + resident.stacks + resident.heap;
     let values = [heap.in_use, total, heap.in_use + heap.free, total, 0, heap.free];
     let values = values.map(|bytes| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX)));

@@ -15,19 +15,19 @@ mod client;
 mod clock;
 mod command;
 mod database;
+#[cfg(test)]
+mod fake_process;
 mod fault;
 mod fault_table;
 mod history;
 mod layers;
-pub mod live;
-mod private;
+mod private_files;
 mod rows;
 mod runtime;
 mod secrets;
 mod service;
 mod statement;
-#[cfg(test)]
-mod still;
+pub mod statistics;
 pub mod tables;
 
 pub use admin::{Admin, Outcome, Prepared, Reply, Role, Session, Warning};

@@ -9,7 +9,7 @@ use engine::rows::{Cell, TableRows};
 use engine::snapshot::Draft;
 use rusqlite::types::Value;
 
-use crate::live::Row;
+use crate::statistics::Row;
 
 /// Rows by the name of their table.
 pub type Rows = BTreeMap<&'static str, Vec<Row>>;

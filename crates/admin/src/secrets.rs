@@ -3,8 +3,8 @@
 use engine::vars;
 use rusqlite::types::Value;
 
-use crate::live::Row;
 use crate::rows::as_text;
+use crate::statistics::Row;
 use crate::tables;
 
 /// Whether a column of a row holds a secret; `key` is the row's, and names the variable in

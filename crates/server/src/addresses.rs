@@ -1,6 +1,6 @@
 //! From the names of servers to addresses, by the system's resolver.
 //!
-//! When names are looked up again is `names`.
+//! When names are looked up again is `name_lookup`.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 

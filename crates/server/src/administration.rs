@@ -2,7 +2,7 @@
 //! and what it may ask of the workers.
 
 mod file;
-mod reach;
+mod runtime;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use io::{EpollDriver, Loop, Mailbox};
 
 use crate::cli::{ConfigSource, StoreOptions};
 use crate::config::{self, Loaded, Told};
-use crate::doors;
 use crate::listeners::{Change, Listeners, Tell};
+use crate::listening;
 use crate::signals::Notice;
 use crate::threads::Reach;
 use file::OwnFile;
-use reach::Workers;
+use runtime::Workers;
 
 /// What is kept between reading the configuration and opening the interface.
 pub(crate) type Store = admin::Store;
@@ -95,7 +95,7 @@ pub(crate) fn open(
     reach: Reach,
     notices: Sender<Notice>,
 ) -> anyhow::Result<Administration> {
-    let doors = reach.doors.clone();
+    let listening = reach.listening.clone();
     let workers = Workers::new(reach, notices);
     let admin = Admin::new(store, Arc::new(workers)).context("admin interface")?;
     let service = Service::new(admin, Box::new(|report| tracing::warn!("{report}")));
@@ -109,7 +109,7 @@ pub(crate) fn open(
     service.start(edge);
     let mailbox = events.mailbox();
     listeners.tell_by(&loaded.snapshot.vars.admin_interfaces, to_interface(mailbox.clone()));
-    doors.add_admin(listeners);
+    listening.add_admin(listeners);
     let thread = std::thread::Builder::new()
         .name("admin".to_owned())
         .spawn(move || events.run())
@@ -124,7 +124,7 @@ fn to_interface(mailbox: Mailbox<Mail>) -> Tell {
             Change::Open(socket, on) => Mail::Listen(socket, on),
             Change::Close(on) => Mail::Unlisten(on),
         };
-        doors::post(&mailbox, mail);
+        listening::post(&mailbox, mail);
     })
 }
 

@@ -14,15 +14,15 @@ use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
-use worker::{Mail, Places, Replaced};
+use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
-use crate::doors::{self, Doors};
+use crate::listening::{self, Listening};
 
 /// Changes the configuration of the workers of this process.
 pub(crate) struct Publisher {
     state: Mutex<State>,
-    doors: Arc<Doors>,
+    listening: Arc<Listening>,
     /// Time the workers have to take over.
     limit: Duration,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Publisher {
 struct State {
     workers: Vec<Mailbox<Mail>>,
     snapshot: Arc<Snapshot>,
-    places: Arc<Places>,
+    addresses: Arc<ServerAddresses>,
     /// Number of the last change.
     change: u64,
     answer: Sender<Answer>,
@@ -60,12 +60,12 @@ impl Publisher {
     pub(crate) fn new(
         workers: Vec<Mailbox<Mail>>,
         snapshot: Arc<Snapshot>,
-        places: Arc<Places>,
-        doors: Arc<Doors>,
+        addresses: Arc<ServerAddresses>,
+        listening: Arc<Listening>,
     ) -> Self {
         let (answer, answers) = channel();
-        let state = State { workers, snapshot, places, change: 0, answer, answers };
-        Self { state: Mutex::new(state), doors, limit: LIMIT }
+        let state = State { workers, snapshot, addresses, change: 0, answer, answers };
+        Self { state: Mutex::new(state), listening, limit: LIMIT }
     }
 
     /// The configuration in force.
@@ -74,9 +74,9 @@ impl Publisher {
     }
 
     /// The configuration in force, where its servers are, and the number of its change.
-    pub(crate) fn places(&self) -> (Arc<Snapshot>, Arc<Places>, u64) {
+    pub(crate) fn addresses(&self) -> (Arc<Snapshot>, Arc<ServerAddresses>, u64) {
         let state = self.lock();
-        (state.snapshot.clone(), state.places.clone(), state.change)
+        (state.snapshot.clone(), state.addresses.clone(), state.change)
     }
 
     /// Servers are elsewhere now, unless the configuration was changed since.
@@ -85,9 +85,9 @@ impl Publisher {
         if state.change != change {
             return;
         }
-        state.places = Arc::new(state.places.with(moved));
+        state.addresses = Arc::new(state.addresses.with(moved));
         for mailbox in &state.workers {
-            doors::post(mailbox, Mail::Places(state.places.clone()));
+            listening::post(mailbox, Mail::Addresses(state.addresses.clone()));
         }
     }
 
@@ -103,7 +103,7 @@ impl Publisher {
         let mut state = self.lock();
         let wanted = compile(&state.snapshot)?;
         let (snapshot, after_restart) = state.snapshot.at_run_time(wanted);
-        self.doors.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
+        self.listening.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
         let unanswered = state.publish(Arc::new(snapshot), self.limit);
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }
@@ -118,12 +118,13 @@ impl State {
     /// Hands a snapshot to every worker. Returns those that did not answer in time.
     fn publish(&mut self, snapshot: Arc<Snapshot>, limit: Duration) -> Vec<usize> {
         let deadline = Instant::now() + limit;
-        let places =
-            Arc::new(self.places.with(places_of_new(&self.snapshot.topology, &snapshot.topology)));
+        let addresses = Arc::new(
+            self.addresses.with(places_of_new(&self.snapshot.topology, &snapshot.topology)),
+        );
         self.change += 1;
         let mut missing: Vec<usize> = (0..self.workers.len()).collect();
         for worker in &missing {
-            self.tell(*worker, &snapshot, &places);
+            self.tell(*worker, &snapshot, &addresses);
         }
         while !missing.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -133,24 +134,24 @@ impl State {
             }
         }
         self.snapshot = snapshot;
-        self.places = places;
+        self.addresses = addresses;
         missing
     }
 
     /// Mails a snapshot to a worker, which comes to it whatever else is in its mailbox.
-    fn tell(&self, worker: usize, snapshot: &Arc<Snapshot>, places: &Arc<Places>) {
+    fn tell(&self, worker: usize, snapshot: &Arc<Snapshot>, addresses: &Arc<ServerAddresses>) {
         let (answer, change) = (self.answer.clone(), self.change);
         let tell = move |replaced| {
             drop(answer.send(Answer { change, worker, _replaced: replaced }));
         };
         let mail = Mail::Snapshot {
             snapshot: snapshot.clone(),
-            places: places.clone(),
+            addresses: addresses.clone(),
             backlog_max: backlog_max(&snapshot.vars),
             tell: Box::new(tell),
         };
         if let Some(mailbox) = self.workers.get(worker) {
-            doors::post(mailbox, mail);
+            listening::post(mailbox, mail);
         }
     }
 }
@@ -199,7 +200,7 @@ mod tests {
         let offer = Arc::new(Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key));
         let outside = Outside {
             shared: Arc::new(Shared::new(10)),
-            places: Arc::default(),
+            addresses: Arc::default(),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
         };
@@ -217,8 +218,8 @@ mod tests {
         let mut events = busy(&snapshot);
         let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
         let workers = vec![events.mailbox()];
-        let doors = Arc::new(Doors::new(listeners, workers.clone(), &snapshot.vars));
-        let mut publisher = Publisher::new(workers, snapshot, Arc::default(), doors);
+        let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
+        let mut publisher = Publisher::new(workers, snapshot, Arc::default(), listening);
         publisher.limit = Duration::from_millis(20);
         let published =
             publisher.change(|before| before.recompile(&Draft::default()), |it| vec![it]);

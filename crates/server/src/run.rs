@@ -56,10 +56,10 @@ pub(crate) fn serve(
     log_told(&loaded.warnings);
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
-    let doors = administration::listen(&loaded)?;
+    let listening = administration::listen(&loaded)?;
     let mut running = threads::start(&loaded, io, stats_file, &sender)?;
     report(&loaded, &running);
-    let administration = administration::open(&loaded, doors, store, running.reach(), sender)?;
+    let administration = administration::open(&loaded, listening, store, running.reach(), sender)?;
     running.tell_interface(administration.mailbox());
     signals::serve(&mut running, &notices)
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use admin::live::{self, OfInterface, Seen};
+use admin::statistics::{self, OfInterface, Seen};
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use serde_json::{Map, Value, json};
@@ -98,26 +98,26 @@ fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
         "stats_mysql_connection_pool": table("stats_mysql_connection_pool", &seen),
         "stats_mysql_query_digest": digests,
         "digests_known": known,
-        "digests_all": object(live::digest_totals(&seen, &all)),
+        "digests_all": object(statistics::digest_totals(&seen, &all)),
         "digests_evicted": evictions,
-        "digests_evicted_all": object(live::digest_totals(&seen, evicted)),
+        "digests_evicted_all": object(statistics::digest_totals(&seen, evicted)),
     })
 }
 
 /// The rows of a table of the administrative interface.
 fn table(name: &str, seen: &Seen<'_>) -> Vec<Value> {
-    let Some((columns, rows)) = live::rows_of(name, seen) else { return Vec::new() };
-    let row = |row: live::Row| object(columns.iter().copied().zip(row));
+    let Some((columns, rows)) = statistics::rows_of(name, seen) else { return Vec::new() };
+    let row = |row: statistics::Row| object(columns.iter().copied().zip(row));
     rows.into_iter().map(row).collect()
 }
 
-fn object(pairs: impl IntoIterator<Item = (&'static str, live::Value)>) -> Value {
+fn object(pairs: impl IntoIterator<Item = (&'static str, statistics::Value)>) -> Value {
     let json = |value| match value {
-        live::Value::Integer(number) => number.into(),
-        live::Value::Real(number) => number.into(),
-        live::Value::Text(text) => text.into(),
-        live::Value::Blob(bytes) => String::from_utf8_lossy(&bytes).into(),
-        live::Value::Null => Value::Null,
+        statistics::Value::Integer(number) => number.into(),
+        statistics::Value::Real(number) => number.into(),
+        statistics::Value::Text(text) => text.into(),
+        statistics::Value::Blob(bytes) => String::from_utf8_lossy(&bytes).into(),
+        statistics::Value::Null => Value::Null,
     };
     let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), json(value)));
     pairs.collect::<Map<_, _>>().into()

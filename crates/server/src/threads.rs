@@ -17,24 +17,24 @@ use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
 use web::Web;
-use worker::{ClientHosts, Mail, Outside, Places, Shared, Worker};
+use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 
 use crate::cli::IoChoice;
 use crate::collector::Collector;
 use crate::config::Loaded;
-use crate::doors::Doors;
 use crate::listeners::Listeners;
+use crate::listening::Listening;
+use crate::metrics_source::{self, MetricsSource};
 use crate::publisher::Publisher;
-use crate::sight::{self, Sight};
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{doors, logs, names, offer, publisher, reload};
+use crate::{listening, logs, name_lookup, publisher, reload, server_greetings};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
     /// Where it listened for clients at the start.
     listeners: Vec<Addr>,
-    doors: Arc<Doors>,
+    listening: Arc<Listening>,
     driver: (&'static str, String),
     mailboxes: Vec<Mailbox<Mail>>,
     reporter: Reporter,
@@ -42,7 +42,7 @@ pub(crate) struct Running {
     publisher: Arc<Publisher>,
     hosts: ClientHosts,
     shared: Arc<Shared>,
-    sight: Arc<Sight>,
+    metrics_source: Arc<MetricsSource>,
     web: Arc<Web>,
     /// The administrative interface, once there is one.
     interface: Option<Mailbox<admin::Mail>>,
@@ -59,11 +59,11 @@ pub(crate) struct Reach {
     /// Changes their configuration.
     pub(crate) publisher: Arc<Publisher>,
     /// Where they listen.
-    pub(crate) doors: Arc<Doors>,
+    pub(crate) listening: Arc<Listening>,
     /// Client addresses that failed to log in.
     pub(crate) hosts: ClientHosts,
     /// The process as it is seen.
-    pub(crate) sight: Arc<Sight>,
+    pub(crate) metrics_source: Arc<MetricsSource>,
     /// Shows it, and runs programs.
     pub(crate) web: Arc<Web>,
 }
@@ -74,9 +74,9 @@ struct Plan {
     snapshot: Arc<Snapshot>,
     offer: Arc<Offer>,
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    addresses: Arc<ServerAddresses>,
     /// What is listened on, in the order of every worker's sockets.
-    doors: Arc<[Addr]>,
+    listening: Arc<[Addr]>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
@@ -89,15 +89,16 @@ pub(crate) fn start(
     let snapshot = Arc::new(loaded.snapshot.clone());
     let vars = snapshot.vars.clone();
     let driver = choose(io)?;
-    let places: Vec<_> =
+    let addresses: Vec<_> =
         publisher::places_of_new(&Topology::default(), &snapshot.topology).collect();
-    let offer = Arc::new(offer::find(places.iter().filter_map(|(_, addr)| addr.clone()))?);
+    let offer =
+        Arc::new(server_greetings::find(addresses.iter().filter_map(|(_, addr)| addr.clone()))?);
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let plan = Plan {
         shared: Arc::new(Shared::new(vars.max_connections)),
-        places: Arc::new(Places::default().with(places)),
-        doors: listeners.addresses().into(),
+        addresses: Arc::new(ServerAddresses::default().with(addresses)),
+        listening: listeners.addresses().into(),
         snapshot: snapshot.clone(),
         offer,
     };
@@ -113,15 +114,17 @@ pub(crate) fn start(
         let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
     }
     let addresses = listeners.addresses();
-    let doors = Arc::new(Doors::new(listeners, mailboxes.clone(), &vars));
-    let publisher = Publisher::new(mailboxes.clone(), snapshot, plan.places, doors.clone());
+    let listening = Arc::new(Listening::new(listeners, mailboxes.clone(), &vars));
+    let publisher = Publisher::new(mailboxes.clone(), snapshot, plan.addresses, listening.clone());
     let publisher = Arc::new(publisher);
-    names::follow(publisher.clone()).context("cannot start the thread of names")?;
+    name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
-    let sight = Sight::new(collector.clone(), publisher.clone(), doors.clone());
-    let sight = Arc::new(sight);
-    let web = sight::show(sight.clone(), &vars).context("cannot start the thread of metrics")?;
+    let metrics_source =
+        MetricsSource::new(collector.clone(), publisher.clone(), listening.clone());
+    let metrics_source = Arc::new(metrics_source);
+    let web = metrics_source::show(metrics_source.clone(), &vars)
+        .context("cannot start the thread of metrics")?;
     let web = Arc::new(web);
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
     let listeners = addresses;
@@ -129,14 +132,14 @@ pub(crate) fn start(
     Ok(Running {
         shared,
         listeners,
-        doors,
+        listening,
         driver,
         mailboxes,
         reporter,
         collector,
         publisher,
         hosts,
-        sight,
+        metrics_source,
         web,
         interface: None,
         origin,
@@ -189,7 +192,7 @@ fn make<D: Driver<Listening = OwnedFd>>(
     proxy.time_with(clock_ns);
     let outside = Outside {
         shared: plan.shared.clone(),
-        places: plan.places.clone(),
+        addresses: plan.addresses.clone(),
         random: Box::new(|| {
             let mut bytes = [0; 20];
             fill(&mut bytes);
@@ -198,7 +201,7 @@ fn make<D: Driver<Listening = OwnedFd>>(
         log: Box::new(move |event| logs::write(number, event)),
     };
     let mut worker = Worker::new(proxy, outside, publisher::backlog_max(&plan.snapshot.vars));
-    plan.doors.iter().for_each(|door| worker.add_door(door));
+    plan.listening.iter().for_each(|door| worker.add_door(door));
     let mut events = Loop::new(driver, worker, Options::default());
     for socket in sockets {
         events.add_listener(socket);
@@ -254,9 +257,9 @@ impl Running {
             mailboxes: self.mailboxes.clone(),
             collector: self.collector.clone(),
             publisher: self.publisher.clone(),
-            doors: self.doors.clone(),
+            listening: self.listening.clone(),
             hosts: self.hosts.clone(),
-            sight: self.sight.clone(),
+            metrics_source: self.metrics_source.clone(),
             web: self.web.clone(),
         }
     }
@@ -268,7 +271,7 @@ impl Running {
 
     fn tell(&self, mail: impl Fn() -> Mail) {
         for mailbox in &self.mailboxes {
-            doors::post(mailbox, mail());
+            listening::post(mailbox, mail());
         }
     }
 }
@@ -279,8 +282,8 @@ impl Workers for Running {
     }
 
     fn drain(&self) {
-        self.sight.drains();
-        self.doors.refuse();
+        self.metrics_source.drains();
+        self.listening.refuse();
         self.tell(|| Mail::Drain);
     }
 
@@ -299,9 +302,11 @@ impl Workers for Running {
             Some(file) => {
                 let replaced = reload::from_file(&self.publisher, file);
                 if let (Some(before), Some(interface)) = (replaced, &self.interface) {
-                    doors::post(interface, admin::Mail::Reloaded { before });
+                    listening::post(interface, admin::Mail::Reloaded { before });
                 }
-                if let Err(reason) = sight::follow(&self.web, &self.publisher.current().vars) {
+                if let Err(reason) =
+                    metrics_source::follow(&self.web, &self.publisher.current().vars)
+                {
                     tracing::warn!("{reason}");
                 }
             }

@@ -17,7 +17,7 @@ use testkit::sim::{Simulator, Weather, snapshot};
 use wire::command::{self, code};
 use wire::frame::{Framed, next_packet};
 use wire::{Caps, lenenc};
-use worker::{Outside, Places, Shared, Worker};
+use worker::{Outside, ServerAddresses, Shared, Worker};
 
 struct Counting;
 
@@ -75,15 +75,15 @@ impl Street {
         let service = Mysqlds::new(list, Manners::default(), dice.split(), board.clone());
         let driver = || EpollDriver::new().unwrap();
         let mut servers = Loop::new(driver(), service, Options::default());
-        let mut places = Vec::new();
+        let mut addresses = Vec::new();
         for _ in 0..count {
             let (listener, addr) = listener();
             servers.add_listener(listener);
-            places.push(Some(addr));
+            addresses.push(Some(addr));
         }
         let outside = Outside {
             shared: Arc::new(Shared::new(100)),
-            places: Arc::new(Places::new(places)),
+            addresses: Arc::new(ServerAddresses::new(addresses)),
             random: Box::new(move || dice.bytes20()),
             log: Box::new(|event| panic!("{event}")),
         };

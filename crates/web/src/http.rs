@@ -21,11 +21,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::exposer::Exposer;
 use crate::health;
+use crate::idle_clients::Waiting;
 use crate::metrics;
-use crate::quotes::Unquoted;
+use crate::raw_quotes::Unquoted;
 use crate::routes::{self, Given};
 use crate::view::{Process, View};
-use crate::waiting::Waiting;
 use crate::web::Log;
 
 /// What all clients share.

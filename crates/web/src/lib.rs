@@ -10,13 +10,13 @@
 mod exposer;
 mod health;
 mod http;
+mod idle_clients;
 mod metrics;
 mod program;
-mod quotes;
+mod raw_quotes;
 mod routes;
 mod schedule;
 mod view;
-mod waiting;
 mod web;
 
 pub use health::{alive, unready};

@@ -4,10 +4,10 @@
 //! the proxy orders; the simulator runs the very same code on another driver.
 #![forbid(unsafe_code)]
 
-mod hosts;
+mod client_hosts;
 mod mail;
 mod orders;
-mod places;
+mod server_addresses;
 mod service;
 
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use engine::report::LogEvent;
 use engine::stats::Overall;
 use io::{Addr, Mailbox};
 
-pub use hosts::{ClientHosts, HostErrors};
+pub use client_hosts::{ClientHosts, HostErrors};
 pub use mail::{Mail, Replaced};
-pub use places::Places;
+pub use server_addresses::ServerAddresses;
 
 /// What all workers of a process count together.
 pub struct Shared {
@@ -104,7 +104,7 @@ pub struct Outside {
     /// What is counted together with the other workers.
     pub shared: Arc<Shared>,
     /// Where servers are.
-    pub places: Arc<Places>,
+    pub addresses: Arc<ServerAddresses>,
     /// Gives random bytes.
     pub random: Box<dyn FnMut() -> [u8; 20] + Send>,
     /// Takes what is worth a log line.

@@ -11,7 +11,7 @@ use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
 use io::{Addr, Driver, Edge, Listener, Mailbox};
 
-use crate::{Places, Worker};
+use crate::{ServerAddresses, Worker};
 
 /// A message to a worker.
 pub enum Mail {
@@ -40,7 +40,7 @@ pub enum Mail {
         /// The configuration, made to follow the one before.
         snapshot: Arc<Snapshot>,
         /// Where its servers are.
-        places: Arc<Places>,
+        addresses: Arc<ServerAddresses>,
         /// As [`Worker::new`] is told.
         backlog_max: usize,
         /// Is given what came out of force; must not block. Never called if panics that no session
@@ -49,7 +49,7 @@ pub enum Mail {
         tell: Box<dyn FnOnce(Replaced) + Send>,
     },
     /// Servers are elsewhere now.
-    Places(Arc<Places>),
+    Addresses(Arc<ServerAddresses>),
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept clients here, too.
@@ -123,14 +123,14 @@ impl Worker {
             Mail::Want { hostgroup, worker, of } => {
                 self.mention(|proxy| proxy.on_want(hostgroup, worker, of.as_deref()));
             }
-            Mail::Snapshot { snapshot, places, backlog_max, tell } => {
-                self.outside.places = places;
+            Mail::Snapshot { snapshot, addresses, backlog_max, tell } => {
+                self.outside.addresses = addresses;
                 self.outside.shared.set_clients_max(snapshot.vars.max_connections);
                 self.backlog_max = backlog_max;
                 io.keep_alive(snapshot.vars.keepalive_s());
                 let _ = self.take_over(&snapshot).map(tell);
             }
-            Mail::Places(places) => self.outside.places = places,
+            Mail::Addresses(addresses) => self.outside.addresses = addresses,
             Mail::Kill(request) => {
                 self.mention(|proxy| proxy.on_kill(&request));
             }

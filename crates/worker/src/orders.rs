@@ -165,7 +165,7 @@ impl Worker {
         lane: LaneId,
         server: &engine::topology::Server,
     ) {
-        let Some(addr) = self.outside.places.find(server) else {
+        let Some(addr) = self.outside.addresses.find(server) else {
             return self.not_dialed(lane, NAME_UNKNOWN.cast_signed());
         };
         match io.connect(addr) {

@@ -265,7 +265,7 @@ mod tests {
     use engine::snapshot::{Draft, Snapshot};
 
     use super::*;
-    use crate::{Outside, Places, Shared};
+    use crate::{Outside, ServerAddresses, Shared};
 
     fn worker() -> Worker {
         let snapshot = Snapshot::compile(&Draft::default()).expect("nothing is wrong in nothing");
@@ -273,7 +273,7 @@ mod tests {
         let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
         let outside = Outside {
             shared: Arc::new(Shared::new(10)),
-            places: Arc::new(Places::default()),
+            addresses: Arc::new(ServerAddresses::default()),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
         };

@@ -43,7 +43,7 @@ fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Resu
 
 #[test]
 fn accounts_that_everybody_knows_are_for_this_machine_alone() {
-    let mut admin = crate::still::admin(&[
+    let mut admin = crate::fake_process::admin(&[
         ("admin-admin_credentials", "admin:a;remote:r"),
         ("admin-stats_credentials", "stats:s;viewer:v;remote:other"),
         ("mysql-monitor_username", "watch"),
@@ -86,8 +86,10 @@ fn accounts_that_everybody_knows_are_for_this_machine_alone() {
 
 #[test]
 fn without_a_monitoring_account_nobody_has_an_empty_name() {
-    let mut admin =
-        crate::still::admin(&[("mysql-monitor_username", ""), ("mysql-monitor_password", "")]);
+    let mut admin = crate::fake_process::admin(&[
+        ("mysql-monitor_username", ""),
+        ("mysql-monitor_password", ""),
+    ]);
     let from = io::Addr::Unix("".into());
     let told = login(&mut admin, &from, "", "").expect_err("nobody");
     assert!(told.ends_with("; log: there is no such account"), "{told}");

@@ -6,7 +6,7 @@ use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::layers::{MODULES, faults};
-use crate::private;
+use crate::private_files;
 use crate::rows::Rows;
 use crate::statement::{Statement, unquoted};
 use crate::tables::Schema;
@@ -32,7 +32,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
             return Err(AdminFault::not_saved(faults));
         }
         let text = admin.store.file().text(&rows, Some(Path::new(&path)));
-        private::write(Path::new(&path), text.as_bytes())
+        private_files::write(Path::new(&path), text.as_bytes())
             .map_err(|error| AdminFault::refused(format!("cannot write {path}: {error}")))?;
         Ok(Reply::Done {
             affected_rows: text.len() as u64,

@@ -5,9 +5,9 @@ use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
 use crate::fault::AdminFault;
 use crate::layers::{Layer, MODULES, Module};
-use crate::live::Row;
 use crate::rows::{Rows, as_text};
 use crate::statement::{Statement, is, unquoted};
+use crate::statistics::Row;
 
 pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Found {
     let load = is(statement.word(0), "LOAD");

@@ -17,7 +17,7 @@ use rusqlite::types::Value;
 
 use super::{lock, lossy, text_of};
 use crate::fault::AdminFault;
-use crate::live::Row;
+use crate::statistics::Row;
 
 /// The bounds of a connection to SQLite.
 pub(super) struct Bounds {

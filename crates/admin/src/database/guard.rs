@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-use crate::private;
+use crate::private_files;
 use crate::tables::Schema;
 
 /// Whose statement it is.
@@ -116,7 +116,7 @@ impl Watch {
             && !filename.starts_with(':')
         {
             // VACUUM INTO makes it by this, with everything that is in memory
-            private::make(Path::new(filename));
+            private_files::make(Path::new(filename));
         }
         match refusal {
             None => Authorization::Allow,

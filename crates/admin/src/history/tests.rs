@@ -12,7 +12,7 @@ fn found(admin: &Admin, sql: &str) -> String {
 
 #[test]
 fn a_sample_is_taken_when_its_interval_is_over_and_never_with_an_interval_of_0() {
-    let mut admin = crate::still::admin(&[
+    let mut admin = crate::fake_process::admin(&[
         ("admin-stats_system_cpu", "20"),
         ("admin-stats_system_memory", "0"),
         ("admin-stats_mysql_query_digest_to_disk", "0"),
@@ -39,7 +39,7 @@ fn a_sample_is_taken_when_its_interval_is_over_and_never_with_an_interval_of_0()
 
 #[test]
 fn an_hour_becomes_the_mean_of_what_there_was_and_the_last_of_what_only_grows() {
-    let mut admin = crate::still::admin(&[("admin-stats_mysql_connections", "0")]);
+    let mut admin = crate::fake_process::admin(&[("admin-stats_mysql_connections", "0")]);
     let add = |admin: &Admin, hour: i64, second: i64, connected: i64, questions: i64| {
         let sql = format!(
             "INSERT INTO stats_history.mysql_connections VALUES \

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
 
-use crate::live::Row;
 use crate::rows::{self, Rows, as_text};
+use crate::statistics::Row;
 use crate::tables::{self, Table};
 
 /// One thing that is different.

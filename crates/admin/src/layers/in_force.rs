@@ -12,9 +12,9 @@ use super::programs::Programs;
 use super::versions::Versions;
 use crate::clock::unix_seconds;
 use crate::fault::AdminFault;
-use crate::live::Row;
 use crate::rows::{self, Rows};
 use crate::runtime::Runtime;
+use crate::statistics::Row;
 use crate::tables::{self, Schema};
 
 /// What the interface keeps of the configuration in force.

@@ -2,8 +2,8 @@
 
 use rusqlite::types::Value;
 
-use crate::live::Row;
 use crate::rows::Rows;
+use crate::statistics::Row;
 
 /// Tables that are moved together.
 #[derive(Debug)]

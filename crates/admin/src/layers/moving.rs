@@ -16,8 +16,8 @@ use super::{Layer, MODULES, Module};
 use crate::admin::{Admin, Reply, Session};
 use crate::database::Database;
 use crate::fault::AdminFault;
-use crate::live::Row;
 use crate::rows::{self, Rows};
+use crate::statistics::Row;
 use crate::tables::{self, Schema};
 
 impl Admin {

@@ -14,7 +14,7 @@ use super::programs::Programs;
 use super::{ConfigFile, Store};
 use crate::database::{DISK_FILE, Database};
 use crate::fault::AdminFault;
-use crate::private;
+use crate::private_files;
 use crate::rows::Rows;
 use crate::secrets::is_secret;
 use crate::tables::{self, Schema};
@@ -137,11 +137,12 @@ impl Opening {
         let told = |what: &str, path: &Path, error: std::io::Error| {
             AdminFault::refused(format!("cannot {what} {}: {error}", path.display()))
         };
-        private::make_dir(dir).map_err(|error| told("make", dir, error))?;
+        private_files::make_dir(dir).map_err(|error| told("make", dir, error))?;
         let path = dir.join(DISK_FILE);
         if self.initial && path.exists() {
             let aside = dir.join(format!("{DISK_FILE}.bak"));
-            private::prepare(&path).map_err(|error| told("keep to its owner", &path, error))?;
+            private_files::prepare(&path)
+                .map_err(|error| told("keep to its owner", &path, error))?;
             std::fs::rename(&path, &aside).map_err(|error| told("rename", &path, error))?;
             notes.push(format!("{} was put aside as {}", path.display(), aside.display()));
         }

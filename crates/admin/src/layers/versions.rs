@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::unix_seconds;
-use crate::live::Row;
 use crate::rows::Rows;
+use crate::statistics::Row;
 
 /// The versions that are remembered.
 #[derive(Default)]

@@ -56,7 +56,7 @@ impl Hall {
         let report = move |report: &Report| {
             lines.lock().expect("no panic").push(report.to_string());
         };
-        let service = Service::new(crate::still::admin(&[]), Box::new(report));
+        let service = Service::new(crate::fake_process::admin(&[]), Box::new(report));
         let mut interface = Loop::new(net.driver(), service, Options::default());
         interface.add_listener(net.listen(&place()));
         let (service, edge) = interface.parts_mut();

@@ -17,12 +17,12 @@ pub(super) struct OwnFile(pub(super) Option<PathBuf>);
 impl ConfigFile for OwnFile {
     fn read(&self) -> Result<Rows, Vec<String>> {
         let Some(file) = &self.0 else { return Ok(admin::of_file(&Draft::default())) };
-        let (loaded, kept) =
+        let (loaded, undrafted) =
             config::load_all(file, None).map_err(|error| vec![format!("{error:#}")])?;
         let mut rows = admin::of_file(&loaded.draft);
-        for (table, kept) in &kept.tables {
+        for (table, undrafted) in &undrafted.tables {
             let values = |row: &Vec<Cell>| row.iter().cloned().map(admin::value).collect();
-            rows.insert(table.name, kept.iter().map(values).collect());
+            rows.insert(table.name, undrafted.iter().map(values).collect());
         }
         Ok(rows)
     }

@@ -12,17 +12,17 @@ use toml::de::DeTable;
 
 use super::fault::{Fault, Severity};
 use super::format::Format;
-use super::kept::{self, Kept};
 use super::places::Places;
 use super::tree::{Entry, Item, Value};
-use super::{columns, kept_table, tree, variables};
+use super::undrafted::{self, Undrafted};
+use super::{columns, tree, undrafted_table, variables};
 
 /// What was read of a file, with everything that is wrong with its shape.
 pub(super) struct Document {
     /// Rows, those with faults included, so that positions are those of the file.
     pub(super) draft: Draft,
     /// What is carried without effect.
-    pub(super) kept: Kept,
+    pub(super) undrafted: Undrafted,
     /// Where everything stood.
     pub(super) places: Places,
     /// What is wrong or odd.
@@ -58,16 +58,17 @@ pub(super) fn read(format: Format, origin: &str, text: &str) -> Document {
             (tree::of_cnf(read.settings), faults, read.sources)
         }
     };
-    let (draft, kept, places) = (Draft::default(), Kept::default(), Places::default());
+    let (draft, undrafted, places) = (Draft::default(), Undrafted::default(), Places::default());
     let wrong = faults.iter().filter(|fault| fault.severity == Severity::Error);
     let mut broken: Vec<_> = wrong.map(|fault| fault.span.start).collect();
     broken.sort_unstable();
     let left_out = BTreeMap::new();
-    let mut document = Document { draft, kept, places, faults, sources, format, left_out, broken };
+    let mut document =
+        Document { draft, undrafted, places, faults, sources, format, left_out, broken };
     entries.iter().for_each(|entry| document.read_table(entry));
     document.draft.variables.sort();
-    document.kept.settings.sort_by_key(|(name, _)| *name);
-    document.kept.tables.sort_by_key(|(table, _)| table.name);
+    document.undrafted.settings.sort_by_key(|(name, _)| *name);
+    document.undrafted.tables.sort_by_key(|(table, _)| table.name);
     document
 }
 
@@ -86,10 +87,10 @@ impl Document {
     /// Reads what is carried only; what is not known is told.
     fn read_other(&mut self, name: &str, entry: &Entry) {
         let span = entry.key_span.clone();
-        if let Some(table) = kept::find(name) {
-            kept::read_rows(self, table, entry);
-        } else if let Some(setting) = kept::find_setting(name) {
-            kept::read_setting(self, setting, entry);
+        if let Some(table) = undrafted::find(name) {
+            undrafted::read_rows(self, table, entry);
+        } else if let Some(setting) = undrafted::find_setting(name) {
+            undrafted::read_setting(self, setting, entry);
         } else if let Some(reason) = left_out(name) {
             let title = format!("{name}: {reason}; left out");
             self.faults.push(Fault { span, title, severity: Severity::LeftOut });
@@ -293,7 +294,7 @@ impl Document {
         let span = self.places.find(table, Some(index), column);
         let span = span.unwrap_or_else(|| self.places.find_row(table, Some(index)));
         let title = format!("{table}.{column}: hostgroup {hostgroup} has no server");
-        Some(match self.kept.would_move_servers_to(hostgroup) {
+        Some(match self.undrafted.would_move_servers_to(hostgroup) {
             true => Fault::serious(span, format!("{title}; {MONITOR}")),
             false => Fault::warning(span, title),
         })
@@ -303,7 +304,7 @@ impl Document {
 /// Why a table or setting that is known has no place here.
 pub(crate) fn left_out(name: &str) -> Option<&'static str> {
     let is = |&&(beginning, _): &&(&str, _)| name.starts_with(beginning);
-    kept_table::LEFT_OUT.iter().find(is).map(|(_, reason)| *reason)
+    undrafted_table::LEFT_OUT.iter().find(is).map(|(_, reason)| *reason)
 }
 
 fn unknown_table(format: Format, name: &str) -> String {
@@ -325,8 +326,8 @@ fn near_table(format: Format, name: &str) -> Option<String> {
             format.shown_table(variable.family.table())
         ));
     }
-    let kept = kept::tables().flat_map(|table| [table.name, table.section]);
-    let meant = nearest(name, row_tables().chain(VARIABLE_TABLES).chain(kept))?;
+    let undrafted = undrafted::tables().flat_map(|table| [table.name, table.section]);
+    let meant = nearest(name, row_tables().chain(VARIABLE_TABLES).chain(undrafted))?;
     Some(format!("unknown table; did you mean `{meant}`?"))
 }
 

@@ -9,13 +9,13 @@ mod columns;
 mod conceal;
 mod document;
 mod fault;
+mod file_permissions;
 mod format;
-mod kept;
-mod kept_table;
 mod mend;
 mod places;
-mod readable;
 mod tree;
+mod undrafted;
+mod undrafted_table;
 mod variables;
 mod write;
 
@@ -33,7 +33,7 @@ pub(crate) use columns::scalar;
 pub(crate) use document::left_out;
 pub(crate) use fault::Told;
 pub(crate) use format::Format;
-pub(crate) use kept::Kept;
+pub(crate) use undrafted::Undrafted;
 pub(crate) use write::{
     Scalar, Section, text as written, text_of as written_sections, variable as written_variable,
 };
@@ -76,7 +76,10 @@ pub(crate) fn load_after(file: &Path, before: Option<&Snapshot>) -> anyhow::Resu
 }
 
 /// Reads `file` likewise, with what is carried without effect.
-pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result<(Loaded, Kept)> {
+pub(crate) fn load_all(
+    file: &Path,
+    before: Option<&Snapshot>,
+) -> anyhow::Result<(Loaded, Undrafted)> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = text_of(file, bytes)?;
     let origin = file.display().to_string();
@@ -84,13 +87,13 @@ pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result
     match judged.snapshot {
         Some(snapshot) if !judged.refused() => {
             let files = judged.sources.origins();
-            let open = files.filter_map(|file| readable::warning(file, &judged.draft));
+            let open = files.filter_map(|file| file_permissions::warning(file, &judged.draft));
             let mut warnings = fault::told(&judged.faults, &judged.sources);
             let notes = warnings.iter().position(|told| told.is_note).unwrap_or(warnings.len());
             warnings.splice(notes..notes, open.map(Told::warning));
-            let Judged { draft, kept, .. } = judged;
+            let Judged { draft, undrafted, .. } = judged;
             let origin = Some(file.to_path_buf());
-            Ok((Loaded { origin, draft, snapshot, warnings }, kept))
+            Ok((Loaded { origin, draft, snapshot, warnings }, undrafted))
         }
         _ => bail!(fault::render(&judged.faults, &judged.sources)),
     }
@@ -99,7 +102,7 @@ pub(crate) fn load_all(file: &Path, before: Option<&Snapshot>) -> anyhow::Result
 /// A file that was read and compiled, with everything that there is to say of it.
 struct Judged {
     draft: Draft,
-    kept: Kept,
+    undrafted: Undrafted,
     /// `None` when the rows do not compile.
     snapshot: Option<Snapshot>,
     /// What is wrong or odd, in the order of the file.
@@ -119,7 +122,7 @@ pub(crate) struct Survey {
     /// The rows, those that cannot be put in force included.
     pub(crate) draft: Draft,
     /// What is carried without effect.
-    pub(crate) kept: Kept,
+    pub(crate) undrafted: Undrafted,
     /// What has to be corrected before it can be put in force, rendered for people.
     pub(crate) unfit: Vec<String>,
     /// Names that are not known; they are not among the rows.
@@ -133,7 +136,7 @@ pub(crate) struct Survey {
 /// Reads the text of the file `origin` to convert it; the error shows everything that keeps it
 /// from being read.
 pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result<Survey> {
-    let Judged { draft, kept, faults, sources, .. } =
+    let Judged { draft, undrafted, faults, sources, .. } =
         judge(document::read(format, origin, text), None);
     let (wrong, rest): (Vec<_>, Vec<_>) =
         faults.into_iter().partition(|fault| fault.severity == Severity::Error);
@@ -146,7 +149,7 @@ pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result
     let (unknown, left_out) = (titles(Severity::Unknown), titles(Severity::LeftOut));
     let odd = [Severity::Serious, Severity::Warning, Severity::Note].map(titles).concat();
     let unfit = fault::render_each(of(Severity::Unfit), &sources);
-    Ok(Survey { draft, kept, unfit, unknown, left_out, odd })
+    Ok(Survey { draft, undrafted, unfit, unknown, left_out, odd })
 }
 
 /// The text of a file, or where it is none.
@@ -196,8 +199,8 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
     }
     let mut faults = document.faults;
     faults.sort_by_key(|fault| fault.span.start);
-    let Document { draft, kept, sources, .. } = document;
-    Judged { draft, kept, snapshot, faults, sources }
+    let Document { draft, undrafted, sources, .. } = document;
+    Judged { draft, undrafted, snapshot, faults, sources }
 }
 
 const USUAL_PLACES: [&str; 2] = ["./tidegate.toml", "/etc/tidegate/tidegate.toml"];

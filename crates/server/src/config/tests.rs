@@ -156,12 +156,12 @@ fn a_missing_file_is_named() {
 }
 
 /// Reads a text that may be refused for its values, but not for its shape.
-fn rows(format: Format, text: &str) -> (Draft, Kept) {
+fn rows(format: Format, text: &str) -> (Draft, Undrafted) {
     let judged = judge(document::read(format, "x", text), None);
     let wrong = |fault: &&Fault| fault.severity == fault::Severity::Error;
     let wrong: Vec<_> = judged.faults.iter().filter(wrong).collect();
     assert!(wrong.is_empty(), "{wrong:?} of\n{text}");
-    (judged.draft, judged.kept)
+    (judged.draft, judged.undrafted)
 }
 
 #[test]
@@ -171,20 +171,20 @@ fn what_is_written_is_read_back_equal() {
     for entry in std::fs::read_dir(Path::new(folder).join("cnf")).expect(folder) {
         let file = entry.expect(folder).path();
         let text = std::fs::read_to_string(&file).expect(folder);
-        let (draft, kept) = rows(Format::Cnf, &text);
+        let (draft, undrafted) = rows(Format::Cnf, &text);
         for format in [Format::Toml, Format::Cnf] {
-            let written = write::text(format, &draft, &kept);
-            let (again, kept_again) = rows(format, &written);
+            let written = write::text(format, &draft, &undrafted);
+            let (again, undrafted_again) = rows(format, &written);
             assert_eq!(again, draft, "{}\n{written}", file.display());
-            assert_eq!(kept_again, kept, "{}\n{written}", file.display());
+            assert_eq!(undrafted_again, undrafted, "{}\n{written}", file.display());
         }
         count += 1;
     }
     assert!(count >= 6, "{count}");
     let text = include_str!("../../../../testdata/config/every-column.toml");
-    let (draft, kept) = rows(Format::Toml, text);
+    let (draft, undrafted) = rows(Format::Toml, text);
     for format in [Format::Toml, Format::Cnf] {
-        let written = write::text(format, &draft, &kept);
+        let written = write::text(format, &draft, &undrafted);
         assert_eq!(rows(format, &written).0, draft, "{written}");
     }
 }
@@ -193,7 +193,7 @@ fn what_is_written_is_read_back_equal() {
 fn rows_of_the_database_that_no_file_can_say_are_written_with_the_same_meaning() {
     let rule = engine::rows::RuleRow { rule_id: 1, re_modifiers: None, ..Default::default() };
     let draft = Draft { rules: vec![rule], ..Draft::default() };
-    let written = write::text(Format::Toml, &draft, &Kept::default());
+    let written = write::text(Format::Toml, &draft, &Undrafted::default());
     assert_eq!(written, "[[mysql_query_rules]]\nrule_id = 1\nactive = 0\nre_modifiers = \"\"\n");
 }
 
@@ -201,14 +201,14 @@ fn rows_of_the_database_that_no_file_can_say_are_written_with_the_same_meaning()
 fn kept_tables_are_the_recorded_ones() {
     let text = include_str!("../../../../testdata/admin.json");
     let recorded: serde_json::Value = serde_json::from_str(text).expect("JSON");
-    for table in kept::tables() {
+    for table in undrafted::tables() {
         let columns = recorded["tables"]["main"][table.name].as_array().expect(table.name);
         let names: Vec<_> = columns.iter().map(|column| column["name"].as_str()).collect();
         let ours: Vec<_> = table.columns.iter().map(|column| Some(column.name)).collect();
         assert_eq!(ours, names, "{}", table.name);
         for (column, recorded) in table.columns.iter().zip(columns) {
             let default = recorded["default"].as_str().map(|text| text.trim_matches(['(', ')']));
-            let ours = match kept::absent(column) {
+            let ours = match undrafted::absent(column) {
                 Cell::Int(number) => Some(number.to_string()),
                 Cell::Text(text) if text.is_empty() && default.is_none() => None,
                 Cell::Text(text) => Some(format!("'{text}'")),
@@ -242,7 +242,7 @@ fn any_text_is_written_so_that_it_is_read_back() {
         };
         let draft = Draft { rules: vec![rule], users: vec![user], ..Draft::default() };
         for format in [Format::Toml, Format::Cnf] {
-            let written = write::text(format, &draft, &Kept::default());
+            let written = write::text(format, &draft, &Undrafted::default());
             assert_eq!(rows(format, &written).0, draft, "{written}");
         }
     }

@@ -10,11 +10,11 @@ use engine::vars::{Family, Kind, find};
 
 use super::columns;
 use super::format::Format;
-use super::kept::{self, Kept};
+use super::undrafted::{self, Undrafted};
 
 /// The whole text.
-pub(crate) fn text(format: Format, draft: &Draft, kept: &Kept) -> String {
-    text_of(format, &sections(draft, kept))
+pub(crate) fn text(format: Format, draft: &Draft, undrafted: &Undrafted) -> String {
+    text_of(format, &sections(draft, undrafted))
 }
 
 /// The text of sections.
@@ -51,18 +51,18 @@ pub(crate) enum Scalar {
 /// A key and its value.
 pub(crate) type Pair = (String, Scalar);
 
-fn sections(draft: &Draft, kept: &Kept) -> Vec<Section> {
+fn sections(draft: &Draft, undrafted: &Undrafted) -> Vec<Section> {
     let setting = |(name, value): &(&'static str, Scalar)| ((*name).to_owned(), value.clone());
     let mut sections = vec![
-        Section::Settings(kept.settings.iter().map(setting).collect()),
+        Section::Settings(undrafted.settings.iter().map(setting).collect()),
         variables(draft, Family::Admin),
         variables(draft, Family::Mysql),
     ];
     sections.extend(draft.tables().map(rows));
-    for (table, rows) in &kept.tables {
+    for (table, rows) in &undrafted.tables {
         let row = |row: &Vec<Cell>| {
             let cells = table.columns.iter().zip(row);
-            let told = cells.filter(|(column, cell)| **cell != kept::absent(column));
+            let told = cells.filter(|(column, cell)| **cell != undrafted::absent(column));
             told.filter_map(|(column, cell)| {
                 Some((column.name.to_owned(), columns::scalar(column, cell.clone())?))
             })

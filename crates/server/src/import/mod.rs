@@ -27,7 +27,7 @@ pub(crate) fn run(options: &ImportOptions) -> anyhow::Result<ExitCode> {
     let survey = config::survey(format, &options.file.display().to_string(), &text)?;
     let format = options.output.as_deref().and_then(Format::of_name).unwrap_or(Format::Toml);
     let comment = format!("# Written by `tidegate import {}`.\n", options.file.display());
-    let written = comment + "\n" + &config::written(format, &survey.draft, &survey.kept);
+    let written = comment + "\n" + &config::written(format, &survey.draft, &survey.undrafted);
     let report = report(&survey, &notes);
     match &options.output {
         Some(output) => {
@@ -71,8 +71,8 @@ fn report(survey: &Survey, notes: &[String]) -> String {
     }
     let tables = survey.draft.tables();
     taken.extend(tables.map(|rows| (rows.table().name.to_owned(), rows.count())));
-    let kept = survey.kept.tables.iter();
-    taken.extend(kept.map(|(table, rows)| {
+    let undrafted = survey.undrafted.tables.iter();
+    taken.extend(undrafted.map(|(table, rows)| {
         let note = if table.used == Use::Programs { "" } else { " (no effect yet)" };
         (format!("{}{note}", table.name), rows.len())
     }));

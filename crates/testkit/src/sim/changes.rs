@@ -77,15 +77,15 @@ impl Stage {
         let next = Arc::new(self.configurations.compile(draft, Some(&self.snapshot)));
         let addrs = self.server_addrs.iter().cloned();
         let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
-        let places = next.topology.servers().iter().map(|server| {
+        let addresses = next.topology.servers().iter().map(|server| {
             let is_it = |addr: &&io::Addr| addr.to_string() == server.to_string();
             (server.index, addrs.iter().find(is_it).cloned())
         });
-        self.places = Arc::new(self.places.with(places));
+        self.addresses = Arc::new(self.addresses.with(addresses));
         for worker in &self.workers {
             let mail = Mail::Snapshot {
                 snapshot: next.clone(),
-                places: self.places.clone(),
+                addresses: self.addresses.clone(),
                 backlog_max,
                 tell: Box::new(drop),
             };

@@ -14,7 +14,7 @@ use engine::stats::{Counters, Parts};
 use engine::topology::Gauge;
 use engine::users::Backends;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
-use worker::{Mail, Outside, Places, Shared, Worker};
+use worker::{Mail, Outside, ServerAddresses, Shared, Worker};
 
 use super::changes::draft;
 use super::configurations::Configurations;
@@ -61,7 +61,7 @@ pub struct Stage {
     /// The configuration in force, or on its way to the workers.
     pub snapshot: Arc<Snapshot>,
     pub(super) configurations: Rc<Configurations>,
-    pub(super) places: Arc<Places>,
+    pub(super) addresses: Arc<ServerAddresses>,
     /// Every server there ever was, by name.
     known: Vec<(String, Weak<Gauge>)>,
     /// What would have been logged.
@@ -93,11 +93,11 @@ impl Stage {
         let log = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared::new(limits.clients.unwrap_or(1000)));
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
-        let places = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
-        let places = Arc::new(Places::new(places));
+        let addresses = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
+        let addresses = Arc::new(ServerAddresses::new(addresses));
         let strikes = Arc::new(AtomicU64::new(0));
         let workers = (0..weather.workers).map(|_| {
-            let outside = outside(&shared, &places, &log, dice.split());
+            let outside = outside(&shared, &addresses, &log, dice.split());
             let decider = Proxy::new(snapshot.clone(), simulator.offer(), dice.throw(), [7; 32]);
             let mut worker = Worker::new(decider, outside, weather.backlog_max);
             worker.add_door(&client_addr);
@@ -131,7 +131,7 @@ impl Stage {
             board,
             snapshot: snapshot.clone(),
             configurations,
-            places,
+            addresses,
             known: Vec::new(),
             log,
             client_addr,
@@ -407,14 +407,14 @@ fn servers(
 
 fn outside(
     shared: &Arc<Shared>,
-    places: &Arc<Places>,
+    addresses: &Arc<ServerAddresses>,
     log: &Arc<Mutex<Vec<LogEvent>>>,
     mut dice: Dice,
 ) -> Outside {
     let log = log.clone();
     Outside {
         shared: shared.clone(),
-        places: places.clone(),
+        addresses: addresses.clone(),
         random: Box::new(move || dice.bytes20()),
         log: Box::new(move |event| {
             if let Ok(mut log) = log.lock() {

@@ -125,7 +125,7 @@ fn every_metric_that_was_recorded_is_there_and_what_is_always_0_is_documented() 
     }
     let documented = include_str!("../../../../docs/metrics.md");
     let text = text(&view(Collected::default()));
-    for Family { name, help, .. } in nothing_table::FAMILIES {
+    for Family { name, help, .. } in always_zero_table::FAMILIES {
         assert!(recorded.iter().any(|pair| pair[0] == *name), "{name} was not recorded");
         assert!(help.starts_with("Always 0: "), "{name}");
         assert!(!lines(&text, name).is_empty(), "{name} has no series");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use engine::topology::{LastFault, Server, ServerRef, Topology};
 use io::Addr;
-use worker::Places;
+use worker::ServerAddresses;
 
 use crate::addresses;
 use crate::publisher::Publisher;
@@ -47,7 +47,7 @@ struct Names {
 impl Names {
     /// Looks up what has to be, and tells the workers what is elsewhere now.
     fn look(&mut self, publisher: &Publisher, now: Instant) {
-        let (snapshot, places, change) = publisher.places();
+        let (snapshot, addresses, change) = publisher.addresses();
         let interval = Duration::from_millis(snapshot.vars.dns_refresh_interval_ms);
         let (at, of) = *self.all.get_or_insert((now, change));
         let is_due = of != change || !interval.is_zero() && now - at >= interval;
@@ -55,17 +55,17 @@ impl Names {
             self.all = Some((now, change));
         }
         let topology = &snapshot.topology;
-        let moved = self.moved(topology, &places, is_due, addresses::look_up);
+        let moved = self.moved(topology, &addresses, is_due, addresses::look_up);
         if !moved.is_empty() {
             publisher.relocate(change, moved);
         }
     }
 
-    /// The servers that are elsewhere than `places` say: of all, or of those that failed.
+    /// The servers that are elsewhere than `addresses` say: of all, or of those that failed.
     fn moved(
         &mut self,
         topology: &Topology,
-        places: &Places,
+        addresses: &ServerAddresses,
         all: bool,
         look_up: impl Fn(&str, u16) -> Found,
     ) -> Vec<(usize, Option<Addr>)> {
@@ -74,7 +74,7 @@ impl Names {
         let servers = topology.servers().iter().filter(|server| addresses::is_name(server));
         for server in servers.filter(|server| all || has_failed(server)) {
             let key = (server.hostname.as_str(), server.port);
-            let current = match places.find(server) {
+            let current = match addresses.find(server) {
                 Some(Addr::Tcp(addr)) => Some(*addr),
                 _ => None,
             };
@@ -141,7 +141,7 @@ mod tests {
     /// Where the workers look for the first server then, when `db` has these addresses.
     fn look(names: &mut Names, topology: &Topology, at: Option<&str>, has: &[&str]) -> Vec<String> {
         let place = at.map(|at| Addr::Tcp(addr(at)));
-        let places = Places::default().with([(0, place)]);
+        let addresses = ServerAddresses::default().with([(0, place)]);
         let look_up = |host: &str, port: u16| {
             assert_eq!((host, port), ("db", 3306), "nothing else is a name");
             match has {
@@ -149,7 +149,7 @@ mod tests {
                 has => Ok(has.iter().map(|text| addr(text)).collect()),
             }
         };
-        let moved = names.moved(topology, &places, true, look_up);
+        let moved = names.moved(topology, &addresses, true, look_up);
         moved.iter().map(|(index, to)| format!("{index} {}", to.as_ref().expect("found"))).collect()
     }
 
@@ -170,8 +170,8 @@ mod tests {
         let (mut names, topology) = (Names::default(), topology());
         let gauge = &topology.servers()[0].gauge;
         let only_failed = |names: &mut Names| {
-            let places = Places::default().with([(0, Some(Addr::Tcp(addr(A))))]);
-            names.moved(&topology, &places, false, |_, _| Ok(vec![addr(A), addr(B)])).len()
+            let addresses = ServerAddresses::default().with([(0, Some(Addr::Tcp(addr(A))))]);
+            names.moved(&topology, &addresses, false, |_, _| Ok(vec![addr(A), addr(B)])).len()
         };
         assert_eq!(only_failed(&mut names), 0);
         gauge.on_fault(LastFault::Server(1045), 1, 5, 1);

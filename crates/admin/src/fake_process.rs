@@ -13,7 +13,7 @@ use crate::rows::{Rows, of_file};
 use crate::runtime::{Applied, Control, FailedClient, Kill, Runtime};
 
 /// The process; nothing can be put in force, and nothing was counted.
-struct Still(Arc<Snapshot>);
+struct FakeProcess(Arc<Snapshot>);
 
 /// Its configuration file.
 struct Given(Draft);
@@ -25,10 +25,10 @@ pub(crate) fn admin(variables: &[(&str, &str)]) -> Admin {
     let (dir, source, file) = (None, Source::Auto, Box::new(Given(draft)));
     let opening = Opening { dir, source, initial: false, reload: false, file };
     let Opened { store, snapshot, .. } = opening.open().expect("it opens");
-    Admin::new(store, Arc::new(Still(Arc::new(snapshot)))).expect("it begins")
+    Admin::new(store, Arc::new(FakeProcess(Arc::new(snapshot)))).expect("it begins")
 }
 
-impl Runtime for Still {
+impl Runtime for FakeProcess {
     fn snapshot(&self) -> Arc<Snapshot> {
         self.0.clone()
     }

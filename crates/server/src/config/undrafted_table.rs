@@ -1,6 +1,6 @@
 //! Settings that are known and kept, and names that have no place here.
 
-use super::kept::Type;
+use super::undrafted::Type;
 
 /// Settings outside of all tables that are known and kept.
 pub(super) const SETTINGS: &[(&str, Type)] = &[

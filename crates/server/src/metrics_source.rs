@@ -6,35 +6,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use admin::live::{self, OfInterface, Seen};
+use admin::statistics::{self, OfInterface, Seen};
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
 use engine::vars::Vars;
 use web::{Process, Serving, System, View, Web};
 
 use crate::collector::Collector;
-use crate::doors::Doors;
+use crate::listening::Listening;
 use crate::logs;
 use crate::publisher::Publisher;
 
 /// The process as it is seen.
-pub(crate) struct Sight {
+pub(crate) struct MetricsSource {
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
-    doors: Arc<Doors>,
+    listening: Arc<Listening>,
     draining: AtomicBool,
     began: Instant,
 }
 
-impl Sight {
+impl MetricsSource {
     /// A process that begins now.
     pub(crate) fn new(
         collector: Arc<Mutex<Collector>>,
         publisher: Arc<Publisher>,
-        doors: Arc<Doors>,
+        listening: Arc<Listening>,
     ) -> Self {
         let (draining, began) = (AtomicBool::new(false), Instant::now());
-        Self { collector, publisher, doors, draining, began }
+        Self { collector, publisher, listening, draining, began }
     }
 
     /// No client is accepted any more.
@@ -43,7 +43,7 @@ impl Sight {
     }
 }
 
-impl Process for Sight {
+impl Process for MetricsSource {
     fn look(&self, parts: Parts) -> View {
         // a collector is whole between its calls, whatever happened to the thread that held it
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Process for Sight {
             snapshot,
             serving: match self.draining.load(Ordering::Relaxed) {
                 true => Serving::Draining,
-                false => self.doors.serving(),
+                false => self.listening.serving(),
             },
             uptime_s: self.began.elapsed().as_secs(),
             version: env!("CARGO_PKG_VERSION"),
@@ -80,21 +80,23 @@ fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
         runtime: None,
         reset: false,
     };
-    let rows = live::rows_of("stats_mysql_global", &seen).map_or_else(Vec::new, |(_, rows)| rows);
-    let pair = |row: live::Row| {
+    let rows =
+        statistics::rows_of("stats_mysql_global", &seen).map_or_else(Vec::new, |(_, rows)| rows);
+    let pair = |row: statistics::Row| {
         let mut texts = row.into_iter().filter_map(|value| match value {
-            live::Value::Text(text) => Some(text),
+            statistics::Value::Text(text) => Some(text),
             _ => None,
         });
         Some((texts.next()?, texts.next()?.parse().ok()?))
     };
-    let rules = ("mysql_query_rules_memory".to_owned(), live::bytes_of_rules(snapshot) as u64);
+    let rules =
+        ("mysql_query_rules_memory".to_owned(), statistics::bytes_of_rules(snapshot) as u64);
     rows.into_iter().filter_map(pair).chain([rules]).collect()
 }
 
-/// Starts the thread that shows `sight`, serving as the variables say.
-pub(crate) fn show(sight: Arc<Sight>, vars: &Vars) -> std::io::Result<Web> {
-    let web = Web::start(sight, Arc::new(|line| tracing::warn!("{line}")))?;
+/// Starts the thread that shows the process, serving as the variables say.
+pub(crate) fn show(metrics_source: Arc<MetricsSource>, vars: &Vars) -> std::io::Result<Web> {
+    let web = Web::start(metrics_source, Arc::new(|line| tracing::warn!("{line}")))?;
     if let Err(reason) = follow(&web, vars) {
         tracing::warn!("{reason}");
     }

@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn who_may_read_a_file_with_passwords_is_told() {
-        let path = std::env::temp_dir().join(format!("tidegate-readable-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("tidegate-permissions-{}", std::process::id()));
         std::fs::write(&path, "").expect("written");
         let file = path.to_str().expect("a text");
         let user = UserRow { password: b"x".into(), ..UserRow::default() };

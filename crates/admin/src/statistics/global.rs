@@ -4,7 +4,7 @@
 
 use engine::stats::{Counters, Parts, Walk};
 
-use super::nothing_table::COUNTERS;
+use super::always_zero_table::COUNTERS;
 use super::{LiveTable, Row, Seen, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {

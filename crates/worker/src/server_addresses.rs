@@ -5,17 +5,17 @@ use io::Addr;
 
 /// Addresses of a topology's servers, as they were last resolved.
 #[derive(Default)]
-pub struct Places {
+pub struct ServerAddresses {
     by_index: Vec<Option<Addr>>,
 }
 
-impl Places {
+impl ServerAddresses {
     /// Addresses by the servers' numbers; `None` for a name without an address.
     pub fn new(by_index: Vec<Option<Addr>>) -> Self {
         Self { by_index }
     }
 
-    /// These places with others for some servers.
+    /// These addresses with others for some servers.
     pub fn with(&self, changed: impl IntoIterator<Item = (usize, Option<Addr>)>) -> Self {
         let mut by_index = self.by_index.clone();
         for (index, addr) in changed {

@@ -6,20 +6,20 @@ use engine::vars::nearest;
 use super::document::{Document, LEFT_OUT};
 use super::fault::Fault;
 use super::format::Format;
-use super::kept_table::SETTINGS;
 use super::tree::{Entry, Item, Value};
+use super::undrafted_table::SETTINGS;
 use super::write::Scalar;
 
 /// Rows and settings that are carried.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Undrafted {
     /// Settings outside of all tables, in the order of the registry.
     pub(crate) settings: Vec<(&'static str, Scalar)>,
     /// Rows of each table that has any, values in the order of its columns.
     pub(crate) tables: Vec<(&'static Table, Vec<Vec<Cell>>)>,
 }
 
-impl Kept {
+impl Undrafted {
     /// Whether ProxySQL's monitor would move servers to a hostgroup.
     pub(super) fn would_move_servers_to(&self, hostgroup: i64) -> bool {
         let tables = self.tables.iter().filter(|(table, _)| moves_servers(table));
@@ -73,7 +73,7 @@ pub(super) fn read_setting(
 ) {
     match wants.read(&of.item.value) {
         Ok(value) => {
-            document.kept.settings.push((name, value));
+            document.undrafted.settings.push((name, value));
             let reason = "known and kept, but without effect in this version";
             document.faults.push(Fault::note(of.key_span.clone(), format!("{name}: {reason}")));
         }
@@ -103,7 +103,7 @@ pub(super) fn read_rows(document: &mut Document, table: &'static Table, of: &Ent
         document.faults.push(Fault::note(of.key_span.clone(), title));
     }
     if !read.is_empty() {
-        document.kept.tables.push((table, read));
+        document.undrafted.tables.push((table, read));
     }
 }
 

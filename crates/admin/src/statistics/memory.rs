@@ -9,7 +9,7 @@ use engine::rows::{FastRoutingRow, RuleRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Parts, Walk};
 
-use super::nothing_table::MEMORY;
+use super::always_zero_table::MEMORY;
 use super::{LiveTable, Row, Seen, text};
 
 pub(super) const TABLE: LiveTable = LiveTable {

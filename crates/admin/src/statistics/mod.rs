@@ -7,14 +7,14 @@
 //! A file makes the rows of one family of tables out of what was [`Seen`] of the process; none
 //! asks anything itself.
 
+mod always_zero_table;
+mod client_hosts;
 mod commands;
 mod digests;
 mod errors;
+mod free_connections;
 mod global;
-mod hosts;
-mod idle;
 mod memory;
-mod nothing_table;
 mod pool;
 mod processlist;
 mod rules;
@@ -86,8 +86,8 @@ const TABLES: &[LiveTable] = &[
     digests::TABLE,
     errors::TABLE,
     global::TABLE,
-    hosts::TABLE,
-    idle::TABLE,
+    client_hosts::TABLE,
+    free_connections::TABLE,
     memory::TABLE,
     pool::TABLE,
     processlist::TABLE,

@@ -16,7 +16,7 @@ use worker::{HostErrors, Mail};
 
 use crate::signals::Notice;
 use crate::threads::Reach;
-use crate::{doors, sight};
+use crate::{listening, metrics_source};
 
 /// The workers of this process and its main thread.
 pub(super) struct Workers {
@@ -48,7 +48,7 @@ impl Workers {
             let tell = Box::new(move |told| {
                 let _ = answer.send(told);
             });
-            doors::post(mailbox, mail(tell));
+            listening::post(mailbox, mail(tell));
         }
         let deadline = Instant::now() + LIMIT;
         let left = move || deadline.saturating_duration_since(Instant::now());
@@ -82,7 +82,7 @@ impl Runtime for Workers {
         });
         let mut warnings: Vec<_> = late.chain(slow).collect();
         let vars = &self.reach.publisher.current().vars;
-        if let Err(reason) = sight::follow(&self.reach.web, vars) {
+        if let Err(reason) = metrics_source::follow(&self.reach.web, vars) {
             warnings.push(ConfigFault {
                 table: "admin_variables",
                 row: None,
@@ -94,11 +94,11 @@ impl Runtime for Workers {
     }
 
     fn is_open(&self) -> bool {
-        self.reach.doors.serving() == web::Serving::Open
+        self.reach.listening.serving() == web::Serving::Open
     }
 
     fn metrics(&self) -> String {
-        web::text(&self.reach.sight.look(web::PARTS))
+        web::text(&self.reach.metrics_source.look(web::PARTS))
     }
 
     fn schedule(&self, rows: Vec<SchedulerRow>) {
@@ -145,10 +145,10 @@ impl Runtime for Workers {
             Control::ShutdownGraceful => self.stop(1),
             Control::Shutdown | Control::Kill => self.stop(2),
             Control::Restart => self.notify(Notice::Restart),
-            Control::Pause => self.reach.doors.pause().map(|()| 0),
-            Control::Resume => self.reach.doors.resume().map(|()| 0),
-            Control::Stop => self.reach.doors.stop().map(|()| 0),
-            Control::Start => self.reach.doors.start().map(|()| 0),
+            Control::Pause => self.reach.listening.pause().map(|()| 0),
+            Control::Resume => self.reach.listening.resume().map(|()| 0),
+            Control::Stop => self.reach.listening.stop().map(|()| 0),
+            Control::Start => self.reach.listening.start().map(|()| 0),
             // the log is the standard error stream, results are not kept
             Control::FlushLogs | Control::FlushQueryCache => Ok(0),
             Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),

@@ -12,7 +12,7 @@ use worker::Mail;
 use crate::listeners::{Change, Listeners, Tell};
 
 /// Every listener of the process.
-pub(crate) struct Doors {
+pub(crate) struct Listening {
     state: Mutex<State>,
     workers: Vec<Mailbox<Mail>>,
 }
@@ -24,15 +24,15 @@ struct State {
     serving: Serving,
 }
 
-impl Doors {
-    /// The doors for clients of those workers, which listen there already.
+impl Listening {
+    /// Where clients of those workers are listened for already.
     pub(crate) fn new(mut clients: Listeners, workers: Vec<Mailbox<Mail>>, vars: &Vars) -> Self {
         clients.tell_by(&vars.interfaces, to_workers(workers.clone()));
         let state = State { clients, admin: None, serving: Serving::Open };
         Self { state: Mutex::new(state), workers }
     }
 
-    /// The doors of the administrative interface, which listens there already.
+    /// Where the administrative interface listens already.
     pub(crate) fn add_admin(&self, admin: Listeners) {
         self.lock().admin = Some(admin);
     }
