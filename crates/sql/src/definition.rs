@@ -40,9 +40,13 @@ struct At<'a> {
 #[derive(Default)]
 struct Body<'a> {
     statement: Statement,
-    /// Variables that it declares.
+    /// Variables that it declares, and how many of them before a block within it.
     locals: Vec<&'a [u8]>,
+    outer: Option<usize>,
+    blocks: usize,
     before: Option<Keyword>,
+    /// A dot was the last token.
+    dot: bool,
 }
 
 /// What is known of the statement at hand.
@@ -64,6 +68,8 @@ impl<'a> Body<'a> {
     /// What a token does, by what stood before it; `next` is at the one behind it.
     fn token(&mut self, at: &At<'a>, next: &Reader<'a>) -> Effects {
         let before = self.before.replace(at.word);
+        let is_behind_dot = std::mem::replace(&mut self.dot, at.kind == TokenKind::Punct(b'.'));
+        self.nest(at, next);
         let statement = &mut self.statement;
         if at.kind == TokenKind::Punct(b';') {
             *statement = Statement::default();
@@ -81,15 +87,44 @@ impl<'a> Body<'a> {
         match at.kind {
             TokenKind::Punct(b',') => statement.target = statement.set == Some(at.depth),
             TokenKind::At if statement.into => return Effects::SETS_USER_VARIABLE,
+            // a column's name
+            TokenKind::Word if is_behind_dot => {}
             TokenKind::Word => return self.word(at.word, before, (at.depth, next)),
             _ => {}
         }
         Effects::NONE
     }
 
+    /// Variables of a block within another one are gone at its end. What is taken for a block and is
+    /// none ends too many.
+    fn nest(&mut self, at: &At<'a>, next: &Reader<'a>) {
+        const CLOSE: [&[u8]; 6] = [b"IF", b"CASE", b"LOOP", b"REPEAT", b"WHILE", b"FOR"];
+        if at.kind != TokenKind::Word {
+            return;
+        }
+        let closes = || CLOSE.iter().any(|word| next.bytes().eq_ignore_ascii_case(word));
+        if at.bytes.eq_ignore_ascii_case(b"BEGIN") {
+            self.blocks += 1;
+            if self.blocks == 2 {
+                self.outer = Some(self.locals.len());
+            }
+        } else if let Some(outer) = self.outer
+            && at.bytes.eq_ignore_ascii_case(b"END")
+            && !closes()
+        {
+            self.locals.truncate(outer);
+        }
+    }
+
     /// What is set by name.
     fn set(&self, at: &At<'a>, next: &Reader<'a>) -> Effects {
-        let is_local = || self.locals.iter().any(|local| local.eq_ignore_ascii_case(at.bytes));
+        let is_alone = || {
+            let assigns = TokenKind::Punct(b'=');
+            matches!(next.kind(), Some(kind) if kind == assigns || kind == TokenKind::Assign)
+        };
+        let is_known = || self.locals.iter().any(|local| local.eq_ignore_ascii_case(at.bytes));
+        // not `SESSION`, behind which a variable stands
+        let is_local = || is_alone() && is_known();
         match at.kind {
             TokenKind::At => Effects::SETS_USER_VARIABLE,
             // `NEW.a`
@@ -178,6 +213,15 @@ mod tests {
             ("BEGIN DECLARE n INT; SELECT COUNT(*) INTO n FROM t; RETURN n; END", &[]),
             ("SET NEW.a = REPLACE(NEW.b, 'x', 'y')", &[]),
             ("SET NEW.a = @tenant", &["USER_VARIABLE"]),
+            (
+                "BEGIN BEGIN DECLARE time_zone INT; SET time_zone = 1; END; SET time_zone = 2; END",
+                &["STORED_CODE"],
+            ),
+            ("BEGIN DECLARE a INT; BEGIN DECLARE b INT; SET b = 1; END; SET a = 1; END", &[]),
+            ("BEGIN DECLARE session INT; SET session time_zone = 1; END", &["STORED_CODE"]),
+            ("BEGIN DECLARE local INT; SET local = 1; END", &[]),
+            ("BEGIN IF NEW.update = 1 THEN SET time_zone = 1; END IF; END", &["STORED_CODE"]),
+            ("BEGIN DECLARE a INT; SET a := 1; END", &[]),
             ("SET NEW.parent = LAST_INSERT_ID()", &["READS_LAST_INSERT_ID"]),
             (
                 "BEGIN SET @a = 1; RETURN 1; END",

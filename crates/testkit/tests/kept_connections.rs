@@ -264,6 +264,13 @@ fn what_failed_may_have_taken_a_lock_or_made_a_table() {
             ("SELECT RELEASE_LOCK('a')", "deadlock", "get_lock, has_warnings"),
             ("SELECT RELEASE_LOCK('a')", "rows", ""),
         ],
+        // no row, so that nobody has computed it
+        &[
+            ("SELECT GET_LOCK('a', 1)", "rows", "get_lock"),
+            ("SELECT RELEASE_LOCK('a')", "plain", "get_lock"),
+            ("SELECT RELEASE_ALL_LOCKS()", "plain", "get_lock"),
+            ("DO RELEASE_LOCK('a')", "plain", ""),
+        ],
         &[
             ("SELECT GET_LOCK('a', 1); SELECT v FROM t", "deadlock", "get_lock, has_warnings"),
             ("SELECT RELEASE_LOCK('a')", "rows", "get_lock"),

@@ -86,7 +86,10 @@ impl Proxy {
             how,
             effects: job.effects,
             gives,
-            over: if follows { session.follow_ties(job, how, gives) } else { Holds::NONE },
+            over: match follows {
+                true => session.follow_ties(job, (how, outcome.rows().sent), gives),
+                false => Holds::NONE,
+            },
             standing,
             several: outcome.is_several(),
             // to look at them leaves them there

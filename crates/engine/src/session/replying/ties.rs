@@ -45,6 +45,8 @@ struct Ended<'a> {
     is_one: bool,
     /// All of it was done. What failed may have made what it names, and has ended nothing.
     is_done: bool,
+    /// Its expressions were computed: under `sql_select_limit=0`, those of a `SELECT` are not.
+    has_value: bool,
 }
 
 /// Names of what was made.
@@ -89,21 +91,28 @@ pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
 impl Session {
     /// Notes what a command made and what it ended, on a lane that is kept for a reason that may
     /// end, or will be; the reasons that are over.
-    pub(crate) fn follow_ties(&mut self, job: &Job, how: How, gives: Holds) -> Holds {
+    pub(crate) fn follow_ties(
+        &mut self,
+        job: &Job,
+        (how, rows): (How, u64),
+        gives: Holds,
+    ) -> Holds {
         if matches!(how, How::Prepared | How::Refused) {
             return Holds::NONE;
         }
         let mut ties = self.ties.take().unwrap_or_default();
         let (text, modes) = text_of(self, job);
         let several = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
+        let verb = sql::facts_in(text, modes).verb;
         let of = Ended {
             text,
             modes,
-            verb: sql::facts_in(text, modes).verb,
+            verb,
             effects: job.effects,
             gives,
             is_one: !job.effects.intersects(several),
             is_done: how == How::Done,
+            has_value: rows > 0 || verb != Verb::Select,
         };
         ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
         ties.follow_locks(&of);
@@ -250,6 +259,7 @@ impl Ties {
         // what is no call alone may take one
         match sql::parse_lock_call(text, modes) {
             Some(LockCall::Get(name)) => self.locks.add(Some(name.to_ascii_lowercase())),
+            Some(_) if !of.has_value => {}
             Some(LockCall::Release(name)) if of.is_done => {
                 self.locks.remove(&name.to_ascii_lowercase());
             }
