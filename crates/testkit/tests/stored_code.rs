@@ -415,29 +415,6 @@ fn a_function_that_was_only_written_about_may_have_been_made_since() {
 }
 
 #[test]
-fn a_table_that_may_have_been_defined_anew_keeps_its_connection_until_it_has_been_read() {
-    for text in ["CREATE OR REPLACE VIEW t AS SELECT takes() AS v", "RENAME TABLE u TO t"] {
-        let mut caller = Caller::open(50);
-        caller.ask("SELECT v FROM t", "rows");
-        caller.hall.wait_ms(2_000);
-        assert_eq!(caller.ask("SELECT v FROM t", "rows"), "");
-        let readings = caller.readings();
-        caller.ask(text, "plain");
-        caller.client = caller.hall.login(Caps::DEPRECATE_EOF);
-        let held_for = caller.ask("SELECT v FROM t", "rows");
-        // the reading may have been faster
-        assert!(held_for == "new_table" || caller.readings() > readings, "{text}: {held_for}");
-        caller.hall.wait_ms(2_000);
-        assert_eq!((caller.readings() > readings, caller.held_for().as_str()), (true, ""));
-        // what is read by nobody is read again, too
-        let readings = caller.readings();
-        caller.ask(text, "plain");
-        caller.hall.wait_ms(2_000);
-        assert!(caller.readings() > readings, "{text}");
-    }
-}
-
-#[test]
 fn a_table_that_was_made_since_keeps_its_connection_until_it_has_been_read() {
     let mut caller = Caller::open(50);
     caller.ask("SELECT v FROM t", "rows");

@@ -257,7 +257,7 @@ impl Known {
                 }
                 Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 Role::Table
-                    if (found.is_none() || self.is_redefined(key, definitions))
+                    if found.is_none()
                         && self.is_read()
                         && (names.is_qualified() || !is_own(name)) =>
                 {
