@@ -153,8 +153,11 @@ pub enum Untold {
 /// What a table may run that nobody knows.
 const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::UNKNOWN_CODE);
 
-/// The same of one that was not there when a reading told of all.
-const OF_NEW_TABLE: Effects = OF_UNKNOWN_TABLE.union(Effects::NEW_TABLE).union(Effects::PRESUMED);
+/// The same of one that is not there when a reading has told of all: it may be a view, or have
+/// triggers. A read of it goes to servers that only read as any other, for what it writes.
+const OF_NEW_TABLE: Effects = OF_UNKNOWN_TABLE
+    .union(Effects::ANY_STORED_CODE.without(Effects::WRITES))
+    .union(Effects::PRESUMED);
 
 /// A reading that is asked for waits for so many times what the last one took, and at least for so
 /// many microseconds.

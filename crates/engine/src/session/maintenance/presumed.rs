@@ -188,15 +188,10 @@ impl Proxy {
             let Some(held) = session.held.iter_mut().find(|held| held.lane == lane) else {
                 continue;
             };
-            // of a new table nothing was presumed but that it may do anything
-            let is_new = held.presumed.intersects(Holds::NEW_TABLE) && proved != Holds::ALL;
-            let gained = if is_new { proved } else { Holds::NONE };
-            held.why = held.why.union(gained);
             held.presumed = held.presumed.without(proved);
             if is_last {
                 held.why = held.why.without(std::mem::take(&mut held.presumed));
             }
-            session.tie_unseen(gained);
             session.end_ties();
             // what runs on it is settled when it ends
             if matches!(session.phase, Phase::Idle) {

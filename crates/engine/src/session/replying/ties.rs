@@ -135,16 +135,6 @@ impl Session {
         over
     }
 
-    /// Reasons have come up that code gave, which nobody followed: what it made has no names.
-    pub(crate) fn tie_unseen(&mut self, gained: Holds) {
-        if gained.intersects(ENDING) {
-            let ties = self.ties.get_or_insert_default();
-            ties.tables.more |= gained.intersects(Holds::TEMPORARY_TABLE);
-            ties.locks.more |= gained.intersects(Holds::GET_LOCK);
-            ties.statements.more |= gained.intersects(Holds::TEXT_PREPARE);
-        }
-    }
-
     /// Where the session keeps no lane for a reason that may end, there is nothing to follow.
     pub(crate) fn end_ties(&mut self) {
         if self.ties.is_some() && !self.reasons().intersects(ENDING) {
