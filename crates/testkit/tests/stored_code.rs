@@ -413,21 +413,3 @@ fn a_function_that_was_only_written_about_may_have_been_made_since() {
         assert_eq!(caller.ask("SELECT loaded(1) FOR UPDATE", "rows"), "", "{text}");
     }
 }
-
-#[test]
-fn a_table_that_was_made_since_keeps_its_connection_until_it_has_been_read() {
-    let mut caller = Caller::open(50);
-    caller.ask("SELECT v FROM t", "rows");
-    caller.hall.wait_ms(2_000);
-    assert_eq!(caller.ask("SELECT v FROM t", "rows"), "");
-    // there is none that is called so in what servers tell
-    assert_eq!(caller.ask("SELECT v FROM new_t", "rows"), PRESUMED);
-    let readings = caller.readings();
-    caller.hall.wait_ms(2_000);
-    assert_eq!((caller.readings() > readings, caller.held_for().as_str()), (true, ""));
-    assert_eq!(caller.ask("SELECT v FROM new_t", "rows"), "");
-    // a temporary table is its session's
-    caller.ask("CREATE TEMPORARY TABLE made_t (a INT)", "plain");
-    assert_eq!(caller.ask("SELECT v FROM made_t", "rows"), "temporary_table");
-    assert_eq!(caller.ask("DROP TEMPORARY TABLE made_t", "plain"), "");
-}

@@ -22,7 +22,7 @@ mod tests;
 
 pub use definitions::Definitions;
 pub use key::key;
-pub use naming::{Asked, How, Named, Naming};
+pub use naming::{Asked, Naming};
 pub use reading::{PARTS, Part, Reading};
 pub use rows::Rows;
 
@@ -153,12 +153,6 @@ pub enum Untold {
 /// What a table may run that nobody knows.
 const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::UNKNOWN_CODE);
 
-/// The same of one that is not there when a reading has told of all: it may be a view, or have
-/// triggers. A read of it goes to servers that only read as any other, for what it writes.
-const OF_NEW_TABLE: Effects = OF_UNKNOWN_TABLE
-    .union(Effects::ANY_STORED_CODE.without(Effects::WRITES))
-    .union(Effects::PRESUMED);
-
 /// A reading that is asked for waits for so many times what the last one took, and at least for so
 /// many microseconds.
 const PAUSE: (u64, u64) = (4, 50_000);
@@ -223,17 +217,11 @@ impl Known {
         self.epoch != 0
     }
 
-    /// What the stored code does that a text may reach, in a session for which some tables without
-    /// a schema in front are temporary ones that it made.
-    pub fn reach(
-        &mut self,
-        asked: &Asked<'_>,
-        definitions: &Definitions,
-        is_own: impl Fn(&[u8]) -> bool,
-    ) -> Reached {
+    /// What the stored code does that a text may reach.
+    pub fn reach(&mut self, asked: &Asked<'_>, definitions: &Definitions) -> Reached {
         let is_current = self.epoch(definitions).is_some();
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
-        match asked.how.naming {
+        match asked.naming {
             Naming::Nothing => return reached,
             Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
             _ => {}
@@ -241,13 +229,11 @@ impl Known {
         if self.insert_id(asked, definitions, false) != InsertId::Told {
             reached.known.insert(Effects::GIVES_INSERT_ID);
         }
-        let mut names = sql::names(asked.text, asked.how.modes);
+        let mut names = sql::names(asked.text, asked.modes);
         while let Some((name, role)) = names.next() {
             let (key, is_table) = (key(name), role == Role::Table);
-            let found = self.catalog.of_name(key, role, asked.how.naming);
+            let found = self.catalog.of_name(key, role, asked.naming);
             reached.known.insert(found.unwrap_or(Effects::NONE));
-            let is_foreign = asked.how.is_foreign(name);
-            let found = found.filter(|_| !is_foreign);
             let may_be = match role {
                 Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 // no stored function hides behind the name unless one was just defined
@@ -259,27 +245,20 @@ impl Known {
                     continue;
                 }
                 Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
-                Role::Table
-                    if found.is_none()
-                        && self.is_read()
-                        && (names.is_qualified() || !is_own(name)) =>
-                {
-                    OF_NEW_TABLE
-                }
                 Role::Table => OF_UNKNOWN_TABLE,
                 Role::Other if found.is_some() => OF_UNKNOWN_TABLE,
                 Role::Procedure | Role::Other => continue,
             };
             let is_known = is_current
-                && !is_foreign
                 && !self.is_redefined(key, definitions)
                 && (found.is_some() || self.absent.get(&(key, is_table)) == Some(&true));
             let calls = !is_table && names.is_in_query();
-            if is_known || !(calls || asked.how.naming.is_of_rows()) {
+            if is_known || !(calls || asked.naming.is_of_rows()) {
                 continue;
             }
             reached.presumed.insert(may_be);
-            if !is_foreign && self.asked.len() < NAMES_MAX {
+            // what a session calls it by is not what servers do, in another character set
+            if name.is_ascii() && self.asked.len() < NAMES_MAX {
                 self.asked.entry((key, is_table)).or_default();
             }
             reached.is_sure = false;
@@ -303,9 +282,7 @@ impl Known {
     /// A server found what each name of a text stands for: the next reading tells of whom it is.
     pub fn meet(&mut self, text: &[u8], modes: Modes) {
         let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
-        // what is not ASCII may be another name in another session's character set
-        let meant = sql::names(text, modes);
-        let meant = meant.filter(|(name, role)| name.is_ascii() && is_meant(*role));
+        let meant = sql::names(text, modes).filter(|(_, role)| is_meant(*role));
         for place in meant.map(place) {
             let is_next = self.absent.get(&place) == Some(&false)
                 || self.sought.contains_key(&place)
@@ -320,11 +297,11 @@ impl Known {
         self.affected.contains(&key) || definitions.latest(key) > self.read
     }
 
-    /// What the names of texts stand for that ran when `since` was the latest definition; `Err`
-    /// where that may have been something else then, `Ok(None)` where it is not known yet.
+    /// What functions do that were called when `since` was the latest definition; `Err` where they
+    /// may have done something else then, `Ok(None)` where it is not known yet.
     pub fn look_back(
         &self,
-        names: &[Named],
+        (functions, naming): (&[u64], Naming),
         since: u64,
         definitions: &Definitions,
     ) -> Result<Option<Effects>, Redefined> {
@@ -333,14 +310,14 @@ impl Known {
             true => HashSet::new(),
             false => self.catalog.affected(|key| is_later(&key)),
         };
-        if names.iter().any(|Named { key, .. }| is_later(key) || affected.contains(key)) {
+        if functions.iter().any(|key| is_later(key) || affected.contains(key)) {
             return Err(Redefined);
         }
         let mut all = Effects::NONE;
-        for Named { key, role, naming } in names {
-            match self.catalog.of_name(*key, *role, *naming) {
+        for key in functions {
+            match self.catalog.of_name(*key, Role::Call, naming) {
                 Some(effects) => all.insert(effects),
-                None if self.absent.contains_key(&(*key, *role == Role::Table)) => {}
+                None if self.absent.contains_key(&(*key, false)) => {}
                 None => return Ok(None),
             }
         }
@@ -355,20 +332,16 @@ impl Known {
         definitions: &Definitions,
         by_values: bool,
     ) -> InsertId {
-        match asked.how.naming {
+        match asked.naming {
             Naming::Inserts => {}
             Naming::Several | Naming::Defines | Naming::Unclear if may_insert(asked.text) => {
                 return InsertId::Asked;
             }
             _ => return InsertId::Told,
         }
-        let Some(insert) = sql::parse_insert(asked.text, asked.how.modes) else {
+        let Some(insert) = sql::parse_insert(asked.text, asked.modes) else {
             return InsertId::Asked;
         };
-        let mut names = sql::names(asked.text, asked.how.modes);
-        if !asked.text.is_ascii() && names.any(|(name, _)| asked.how.is_foreign(name)) {
-            return InsertId::Asked;
-        }
         let table = key(insert.table);
         let is_current = self.epoch(definitions).is_some();
         let column = match self.catalog.numbered.get(&table) {

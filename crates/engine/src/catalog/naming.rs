@@ -3,43 +3,7 @@
 //! Pure. It decides by a statement's facts alone whether its names may be called, read, written or
 //! defined; what stands behind a name is [`super::Catalog`]'s.
 
-use sql::{Effects, Facts, Modes, Role, Verb};
-
-use crate::link::LinkState;
-
-/// How the names of a text are read, and what it does to them.
-#[derive(Clone, Copy, Debug)]
-pub struct How {
-    /// How the text is read.
-    pub modes: Modes,
-    /// Names beyond ASCII are in UTF-8, as servers tell them.
-    pub is_utf8: bool,
-    /// What it does to what it names.
-    pub naming: Naming,
-}
-
-impl How {
-    /// That of a text on a connection in this state.
-    pub fn of(state: &LinkState, naming: Naming) -> Self {
-        Self { modes: state.modes(), is_utf8: state.is_utf8(), naming }
-    }
-
-    /// Whether a name may be another one to servers.
-    pub(crate) fn is_foreign(&self, name: &[u8]) -> bool {
-        !self.is_utf8 && !name.is_ascii()
-    }
-}
-
-/// A name of a text that has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Named {
-    /// What it is known by.
-    pub key: u64,
-    /// What it looks like.
-    pub role: Role,
-    /// What the text did to what it names.
-    pub naming: Naming,
-}
+use sql::{Effects, Facts, Modes, Verb};
 
 /// A text whose reach is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +11,16 @@ pub struct Asked<'a> {
     /// The text.
     pub text: &'a [u8],
     /// How it is read.
-    pub how: How,
+    pub modes: Modes,
+    /// What it does to what it names.
+    pub naming: Naming,
+}
+
+impl<'a> Asked<'a> {
+    /// A text that is read so and does that.
+    pub fn new(text: &'a [u8], (modes, naming): (Modes, Naming)) -> Self {
+        Self { text, modes, naming }
+    }
 }
 
 /// What a statement does to what it names.

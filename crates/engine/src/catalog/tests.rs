@@ -2,8 +2,6 @@
 
 use super::*;
 
-mod unknown;
-
 /// Rows of a part: four cells each, `NULL` for none.
 type Told<'a> = (Part, &'a [[&'a str; 4]]);
 
@@ -69,22 +67,13 @@ fn reach_after(
     text: &str,
     definitions: &Definitions,
 ) -> (Vec<&'static str>, bool) {
-    reach_where(known, (text.as_bytes(), true), definitions, &[])
-}
-
-/// Of a text in UTF-8 or not, in a session that made these tables.
-fn reach_where(
-    known: &mut Known,
-    (text, is_utf8): (&[u8], bool),
-    definitions: &Definitions,
-    made: &[&[u8]],
-) -> (Vec<&'static str>, bool) {
-    let naming = Naming::of(&sql::facts(text));
-    let asked = Asked { text, how: How { modes: Modes::default(), is_utf8, naming } };
+    let facts = sql::facts(text.as_bytes());
+    let asked =
+        Asked { text: text.as_bytes(), modes: Modes::default(), naming: Naming::of(&facts) };
     if known.is_behind(definitions) {
         known.catch_up(definitions, known.epoch + 1);
     }
-    let reached = known.reach(&asked, definitions, |table| made.contains(&table));
+    let reached = known.reach(&asked, definitions);
     let effects = (reached.known | reached.presumed).without(Effects::PRESUMED);
     (effects.names().collect(), reached.is_sure)
 }
@@ -217,6 +206,136 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
 }
 
 #[test]
+fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
+    let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let again = |catalog| Finished { catalog, definitions: 6, began_us: 30, now_us: 40 };
+    let mut none = Known::new("app".into(), HostgroupId(0));
+    assert_eq!(reach(&mut none, "SELECT a FROM t", 0), (careful.to_vec(), false));
+    let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
+    assert_eq!(reach(&mut none, "INSERT INTO t VALUES (1)", 0), (gives.to_vec(), false));
+    assert_eq!(reach(&mut none, "SELECT mine(1)", 0), (any.clone(), false));
+    assert_eq!(reach(&mut none, "SELECT 1 + COUNT(*)", 0), (vec![], false));
+    assert_eq!(reach(&mut none, "SELECT now ()", 0), (any.clone(), false));
+    let mut known = known(catalog(&everything()));
+    for (text, effects) in [("SELECT a FROM new", careful.to_vec()), ("SELECT loaded(1)", any)] {
+        assert_eq!(reach(&mut known, "SELECT a FROM t", 3), (vec![], true));
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}");
+        known.begin();
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text} may be there");
+        known.finish(again(Err(Untold::Lost)), 2);
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: none told");
+        known.begin();
+        known.finish(again(Ok(catalog(&everything()))), 2);
+        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: who knows it?");
+        known.meet(text.as_bytes(), Modes::default());
+        known.begin();
+        known.finish(again(Ok(catalog(&everything()))), 2);
+        assert_eq!(reach(&mut known, text, 3), (vec![], true), "{text} is not there");
+        assert_eq!(reach(&mut known, text, 4), (effects, false), "{text} may be there now");
+    }
+    let foreign = reach(&mut known, "SELECT a FROM größe", 3);
+    known.begin();
+    known.finish(again(Ok(catalog(&everything()))), 2);
+    assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
+    assert_eq!(foreign, (careful.to_vec(), false));
+}
+
+/// A reading after which everything is as it was.
+fn read_again(known: &mut Known) {
+    let (catalog, definitions) = (Ok(catalog(&everything())), defined(3).count());
+    known.finish(Finished { catalog, definitions, began_us: 30, now_us: 40 }, 2);
+}
+
+#[test]
+fn a_name_is_nobodys_that_a_server_found_before_a_reading_did_not() {
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let text = "SELECT loaded(1)";
+    let (bytes, modes) = (text.as_bytes(), Modes::default());
+    let (unknown, nothing) = ((any, false), (vec![], true));
+    let mut known = known(catalog(&everything()));
+    known.meet(bytes, modes);
+    assert_eq!(reach(&mut known, text, 3), unknown);
+    known.begin();
+    known.meet(bytes, modes);
+    read_again(&mut known);
+    assert_eq!(reach(&mut known, text, 3), unknown, "it may have been made after the reading");
+    known.begin();
+    read_again(&mut known);
+    assert_eq!(reach(&mut known, text, 3), nothing, "it is built in, or loaded");
+    assert!(!reach(&mut known, "SELECT a FROM loaded", 3).1, "the table is another one");
+    assert!(known.miss(bytes, modes), "verdicts are out of date");
+    assert!(!known.miss(bytes, modes), "but once");
+    assert_eq!(reach(&mut known, text, 3), unknown);
+    known.meet(bytes, modes);
+    known.miss(bytes, modes);
+    known.begin();
+    read_again(&mut known);
+    assert_eq!(reach(&mut known, text, 3), unknown, "it was missed after it was met");
+    // a text that names it in another place says nothing of it
+    known.meet(b"SELECT loaded FROM loaded", modes);
+    known.begin();
+    read_again(&mut known);
+    assert_eq!(reach(&mut known, text, 3), unknown);
+}
+
+#[test]
+fn what_is_missed_again_and_again_is_looked_for_less_and_less() {
+    let mut known = known(catalog(&everything()));
+    let mut pauses = Vec::new();
+    for text in ["SELECT loaded(1)"; 8] {
+        reach(&mut known, text, 3);
+        known.begin();
+        read_again(&mut known);
+        pauses.push(known.pause_us);
+    }
+    assert_eq!(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000].map(|ms| ms * 1000));
+    reach(&mut known, "SELECT another()", 3);
+    known.begin();
+    read_again(&mut known);
+    assert_eq!(known.pause_us, 50_000, "news may come at once");
+}
+
+#[test]
+fn what_is_nobodys_any_more_was_somebodys() {
+    let (text, modes) = ("SELECT a FROM late", Modes::default());
+    let mut known = known(catalog(&everything()));
+    reach(&mut known, text, 3);
+    known.meet(text.as_bytes(), modes);
+    known.begin();
+    let tables: Told<'_> = (Part::Tables, &[["test", "late", "", ""]]);
+    let (found, definitions) = (Ok(catalog(&[MARIADB, tables])), defined(3).count());
+    known.finish(Finished { catalog: found, definitions, began_us: 30, now_us: 40 }, 2);
+    assert_eq!(reach(&mut known, text, 3), (vec![], true));
+    known.begin();
+    read_again(&mut known);
+    assert!(!reach(&mut known, text, 3).1, "it is gone, and may come back as a view");
+}
+
+#[test]
+fn only_a_statement_that_fails_without_them_says_that_its_names_are_there() {
+    for (text, is_resolved) in [
+        ("SELECT late()", true),
+        ("INSERT INTO t SELECT a FROM late", true),
+        ("UPDATE t SET a = late()", true),
+        ("SET @a = late()", true),
+        ("SELECT 1 /*!999999 , late() */", false),
+        ("SELECT 1; CHECKSUM TABLE late", false),
+        ("BEGIN NOT ATOMIC IF 0 THEN SELECT late(); END IF; END", false),
+        ("IF 0 THEN SELECT late(); END IF", false),
+        ("CREATE PROCEDURE p() SELECT late()", false),
+        ("CREATE FUNCTION f() RETURNS INT RETURN late()", false),
+        ("CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = late()", false),
+        ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT late()", false),
+        ("PREPARE s FROM 'SELECT late()'", false),
+        ("CHECKSUM TABLE late", false),
+        ("DROP TABLE IF EXISTS late", false),
+    ] {
+        assert_eq!(Naming::is_resolved(&sql::facts(text.as_bytes())), is_resolved, "{text}");
+    }
+}
+
+#[test]
 fn functions_are_found_by_names_that_differ_by_accents() {
     let routines: Told<'_> = (
         Part::Routines,
@@ -303,8 +422,7 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
     let known = known(catalog(&everything()));
     for (text, expected, by_digest) in table {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
-        let how = How { modes: Modes::default(), is_utf8: true, naming };
-        let asked = super::Asked { text: text.as_bytes(), how };
+        let asked = super::Asked::new(text.as_bytes(), (Modes::default(), naming));
         assert_eq!(known.insert_id(&asked, &defined(3), true), expected, "{text}");
         assert_eq!(known.insert_id(&asked, &defined(3), false), by_digest, "{text}");
         let not_yet = known.insert_id(&asked, &defined(4), true);
@@ -456,10 +574,8 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
     let known = known(catalog(&everything()));
     let since = definitions.count();
     let looked = |called: &[&str], definitions: &Definitions| {
-        let (role, naming) = (Role::Call, Naming::Reads);
-        let named = |name: &&str| Named { key: key(name.as_bytes()), role, naming };
-        let called: Vec<_> = called.iter().map(named).collect();
-        let found = known.look_back(&called, since, definitions);
+        let called: Vec<_> = called.iter().map(|name| key(name.as_bytes())).collect();
+        let found = known.look_back((&called, Naming::Writes), since, definitions);
         found.map(|all| all.map(|effects| effects.names().collect::<Vec<_>>()))
     };
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));

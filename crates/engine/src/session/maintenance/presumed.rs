@@ -2,13 +2,15 @@
 //! began after the statement tells what the code does; then they are over, or as good as any
 //! other.
 //!
-//! What is asked again is what the functions and tables of a text do, by their names. Where a
-//! server told of a change, that is a reason of its own, which stays. What was defined anew since
-//! may have done something else: its reasons stay too.
+//! What is asked again is what the functions do that were called, by their names. Where a server
+//! told of a change, that is a reason of its own, which stays. A function that was defined anew
+//! since may have done something else: its reasons stay too.
+
+use std::collections::HashSet;
 
 use sql::{Effects, Facts, Role};
 
-use crate::catalog::{self, CatalogId, How, Named, Naming};
+use crate::catalog::{self, CatalogId, Naming};
 use crate::holds::{self, Holds};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lease};
@@ -28,7 +30,7 @@ pub(crate) struct Unread {
     pub known: Effects,
 }
 
-/// What texts named that nobody had read, on a lane that is kept for that.
+/// Calls of functions that nobody had read, on a lane that is kept for them.
 #[derive(Debug)]
 pub(crate) struct Calls {
     lane: LaneId,
@@ -37,12 +39,13 @@ pub(crate) struct Calls {
     since: u64,
     /// When the last one ended.
     ended_us: u64,
-    /// The functions and tables.
-    names: Vec<Named>,
+    /// By their names.
+    functions: Vec<u64>,
+    naming: Naming,
 }
 
-/// Names that are looked back at for one lane; beyond them its reasons stay.
-const NAMES_MAX: usize = 256;
+/// Functions that are looked back at for one lane; beyond them its reasons stay.
+const FUNCTIONS_MAX: usize = 256;
 
 impl Session {
     /// The reasons to keep a lane that are presumed after a command, of those that it is kept for
@@ -99,30 +102,24 @@ impl Session {
     fn note_calls(&mut self, lane: LaneId, job: &Job, of: &Unread, ended_us: u64) -> Option<()> {
         let (catalog, since) = (of.catalog, of.since);
         let (text, modes) = ties::text_of(self, job);
-        let how = How::of(ties::state_of(self, job), Naming::of(&sql::facts_in(text, modes)));
-        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
-        let mut named: Vec<Named> = Vec::new();
-        for (name, role) in sql::names(text, modes).filter(|(_, role)| is_meant(*role)) {
-            if how.is_foreign(name) {
-                return None;
-            }
-            named.push(Named { key: catalog::key(name), role, naming: how.naming });
-        }
-        if named.is_empty() {
+        let called =
+            sql::names(text, modes).filter(|(_, role)| matches!(role, Role::Call | Role::OwnCall));
+        let called: HashSet<u64> = called.map(|(name, _)| catalog::key(name)).collect();
+        if called.is_empty() {
             return None;
         }
         let is_same = |calls: &Calls| calls.lane == lane && calls.catalog == catalog;
         let at = self.calls.iter().position(is_same).unwrap_or_else(|| {
-            self.calls.push(Calls { lane, catalog, since, ended_us, names: Vec::new() });
+            let (functions, naming) = (Vec::new(), Naming::Writes);
+            self.calls.push(Calls { lane, catalog, since, ended_us, functions, naming });
             self.calls.len() - 1
         });
         let calls = self.calls.get_mut(at)?;
         (calls.since, calls.ended_us) = (calls.since.min(since), ended_us);
-        for name in named {
-            let is_noted = calls.names.len() > NAMES_MAX || calls.names.contains(&name);
-            calls.names.extend((!is_noted).then_some(name));
-        }
-        (calls.names.len() <= NAMES_MAX).then_some(())
+        calls.functions.extend(called);
+        calls.functions.sort_unstable();
+        calls.functions.dedup();
+        (calls.functions.len() <= FUNCTIONS_MAX).then_some(())
     }
 
     /// A lane is kept no more.
@@ -169,7 +166,8 @@ impl Proxy {
         let is_told = |it: &mut Calls| it.catalog == catalog && it.ended_us <= began_us;
         let told: Vec<_> = session.calls.extract_if(.., is_told).collect();
         for calls in told {
-            let found = self.look_back(catalog, &calls.names, calls.since);
+            let asked = (calls.functions.as_slice(), calls.naming);
+            let found = self.look_back(catalog, asked, calls.since);
             let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             let lane = calls.lane;
             let proved = match found {

@@ -14,7 +14,6 @@ use wire::reply::ErrPacket;
 
 use crate::holds::{Holds, How};
 use crate::ids::SessionId;
-use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::session::prepared::handles::Handle;
 use crate::session::{Job, Session, What};
@@ -171,13 +170,6 @@ impl Session {
         dropped.is_some_and(|names| names.iter().all(|name| ties.tables.has(&full(name, schema))))
     }
 
-    /// Whether a table without a schema in front is a temporary one that the session made.
-    pub(crate) fn has_made(&self, table: &[u8]) -> bool {
-        let schema = self.want.schema.as_deref().unwrap_or_default();
-        let full = full(&TableName { schema: None, table }, schema);
-        self.ties.as_ref().is_some_and(|ties| ties.tables.has(&full))
-    }
-
     /// Whether a statement lists warnings or errors, which servers do not count as found rows.
     pub(crate) fn lists_diagnostics(&self, job: &Job) -> bool {
         if !job.effects.intersects(Effects::SHOW_WARNINGS) {
@@ -311,14 +303,6 @@ pub(crate) fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) 
     match session.serving.kept.get(HEADER_BYTES..) {
         Some([code::QUERY, text @ ..]) if job.upload.is_none() => (text, session.want.modes()),
         _ => (&[], Modes::default()),
-    }
-}
-
-/// The connection on which the names of a command are what they are.
-pub(crate) fn state_of<'a>(session: &'a Session, job: &Job) -> &'a LinkState {
-    match job.what {
-        What::Execute(stmt) => session.handle(stmt).map_or(&session.want, |it| &it.text.state),
-        _ => &session.want,
     }
 }
 
