@@ -71,13 +71,6 @@ pub enum InsertId {
     Asked,
 }
 
-/// A name, and whether it stands where a table does.
-type Place = (u64, bool);
-
-/// Whether a text that did not fail has had a name in its place, before the reading by which that
-/// is nobody's: it stands for something of the server's own there.
-type Met = bool;
-
 /// What is known for an account in a hostgroup.
 #[derive(Debug)]
 pub struct Known {
@@ -94,15 +87,17 @@ pub struct Known {
     seen: u64,
     /// Names that were not defined since, and reach one that was.
     affected: HashSet<u64>,
-    /// Names that were looked for and are nobody's. What of them was not met, somebody may be about
-    /// to make.
-    absent: HashMap<Place, Met>,
+    /// Names that were asked for and are nobody's.
+    absent: HashSet<u64>,
+    /// Of these and of `asked` and `sought`, names in texts that failed, and in none since that did
+    /// not: somebody may be about to make what they missed.
+    missed: HashSet<u64>,
     /// Names that were asked for since the last reading began.
-    asked: HashMap<Place, Met>,
+    asked: HashSet<u64>,
     /// Something was called since the last reading began of which nobody knew what it does.
     wanted: bool,
     /// Names that the reading under way will tell of.
-    sought: HashMap<Place, Met>,
+    sought: HashSet<u64>,
     /// When the last reading ended, well or not; 0 for none.
     read_us: u64,
     /// The reading under way seeks nothing but what was nobody's before.
@@ -178,10 +173,11 @@ impl Known {
             read: 0,
             seen: 0,
             affected: HashSet::new(),
-            absent: HashMap::new(),
-            asked: HashMap::new(),
+            absent: HashSet::new(),
+            missed: HashSet::new(),
+            asked: HashSet::new(),
             wanted: false,
-            sought: HashMap::new(),
+            sought: HashSet::new(),
             read_us: 0,
             is_again: false,
             pause_us: 0,
@@ -231,7 +227,7 @@ impl Known {
         }
         let mut names = sql::names(asked.text, asked.modes);
         while let Some((name, role)) = names.next() {
-            let (key, is_table) = (key(name), role == Role::Table);
+            let key = key(name);
             let found = self.catalog.of_name(key, role, asked.naming);
             reached.known.insert(found.unwrap_or(Effects::NONE));
             let may_be = match role {
@@ -251,45 +247,49 @@ impl Known {
             };
             let is_known = is_current
                 && !self.is_redefined(key, definitions)
-                && (found.is_some() || self.absent.get(&(key, is_table)) == Some(&true));
-            let calls = !is_table && names.is_in_query();
+                && (found.is_some() || self.is_nobodys(key));
+            let calls = role != Role::Table && names.is_in_query();
             if is_known || !(calls || asked.naming.is_of_rows()) {
                 continue;
             }
             reached.presumed.insert(may_be);
             // what a session calls it by is not what servers do, in another character set
             if name.is_ascii() && self.asked.len() < NAMES_MAX {
-                self.asked.entry((key, is_table)).or_default();
+                self.asked.insert(key);
             }
             reached.is_sure = false;
         }
         reached
     }
 
-    /// A server missed what a name of a text stands for: it may be any of them. Whether something
-    /// was known of one that is not any more.
+    /// Whether a name was looked for and not found, and no text missed it since.
+    fn is_nobodys(&self, key: u64) -> bool {
+        self.absent.contains(&key) && !self.missed.contains(&key)
+    }
+
+    /// A text failed, maybe for a name that is nobody's: from now on, somebody may make what it
+    /// missed. Whether what was known of any of its names is not any more.
     fn miss(&mut self, text: &[u8], modes: Modes) -> bool {
+        if self.absent.is_empty() && self.asked.is_empty() && self.sought.is_empty() {
+            return false;
+        }
         let mut was_known = false;
-        for place in sql::names(text, modes).map(place) {
-            for met in [self.asked.get_mut(&place), self.sought.get_mut(&place)] {
-                met.into_iter().for_each(|met| *met = false);
+        for (name, _) in sql::names(text, modes) {
+            let key = key(name);
+            let is_absent = self.absent.contains(&key);
+            if is_absent || self.asked.contains(&key) || self.sought.contains(&key) {
+                was_known |= self.missed.insert(key) && is_absent;
             }
-            was_known |= self.absent.get_mut(&place).is_some_and(std::mem::take);
         }
         was_known
     }
 
-    /// A server found what each name of a text stands for: the next reading tells of whom it is.
+    /// A text did not fail: none of its names is missed, though nobody reads of it.
     pub fn meet(&mut self, text: &[u8], modes: Modes) {
-        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
-        let meant = sql::names(text, modes).filter(|(_, role)| is_meant(*role));
-        for place in meant.map(place) {
-            let is_next = self.absent.get(&place) == Some(&false)
-                || self.sought.contains_key(&place)
-                || self.asked.contains_key(&place);
-            if is_next {
-                self.asked.insert(place, true);
-            }
+        if !self.missed.is_empty() {
+            sql::names(text, modes).for_each(|(name, _)| {
+                self.missed.remove(&key(name));
+            });
         }
     }
 
@@ -317,7 +317,7 @@ impl Known {
         for key in functions {
             match self.catalog.of_name(*key, Role::Call, naming) {
                 Some(effects) => all.insert(effects),
-                None if self.absent.contains_key(&(*key, false)) => {}
+                None if self.absent.contains(key) => {}
                 None => return Ok(None),
             }
         }
@@ -382,9 +382,8 @@ impl Known {
 
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
-        join(&mut self.sought, &mut self.asked);
-        self.is_again = !self.sought.is_empty()
-            && self.sought.keys().all(|place| self.absent.contains_key(place));
+        self.sought.extend(self.asked.drain());
+        self.is_again = self.sought.is_subset(&self.absent) && !self.sought.is_empty();
         self.wanted = false;
     }
 
@@ -407,18 +406,15 @@ impl Known {
             Err(Untold::Lost) => LOST_PAUSE_US,
         };
         let Ok(catalog) = finished.catalog else {
-            join(&mut self.asked, &mut self.sought);
+            self.asked.extend(self.sought.drain());
             self.wanted = true;
             return;
         };
         if self.absent.len() + self.sought.len() > NAMES_MAX {
             self.absent.clear();
+            self.missed.clear();
         }
-        join(&mut self.absent, &mut self.sought);
-        self.absent.retain(|(key, is_table), _| match is_table {
-            true => !catalog.relations.contains_key(key),
-            false => !catalog.functions.contains_key(key),
-        });
+        self.absent.extend(self.sought.drain());
         let is_same = self.epoch != 0 && self.catalog == catalog;
         (self.read, self.seen) = (finished.definitions, finished.definitions);
         self.affected.clear();
@@ -507,7 +503,7 @@ impl Catalogs {
         known.epoch(definitions)
     }
 
-    /// A server missed a name of a text that this account sent to this hostgroup.
+    /// A text failed that was sent by this account, to this hostgroup.
     pub fn miss(&mut self, id: CatalogId, text: &[u8], modes: Modes) {
         if let Some(known) = self.list.get_mut(id.0)
             && known.miss(text, modes)
@@ -537,15 +533,6 @@ impl Catalogs {
 fn may_insert(text: &[u8]) -> bool {
     let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
     has(b"insert") || has(b"replace")
-}
-
-fn place((name, role): (&[u8], Role)) -> Place {
-    (key(name), role == Role::Table)
-}
-
-/// Moves names to others.
-fn join(to: &mut HashMap<Place, Met>, from: &mut HashMap<Place, Met>) {
-    from.drain().for_each(|(place, met)| *to.entry(place).or_default() |= met);
 }
 
 /// Names that are kept beside the catalog.

@@ -62,29 +62,11 @@ impl Naming {
         }
     }
 
-    /// Whether a server that ran a statement with these facts, and told no error, has found what
-    /// each name in it stands for.
-    pub fn is_resolved(facts: &Facts) -> bool {
-        const SEVERAL: Effects = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
-        !facts.effects.intersects(SEVERAL) && OF_ROWS.contains(&facts.verb)
-    }
-
     /// Whether it has to do with rows.
     pub(super) fn is_of_rows(self) -> bool {
         !matches!(self, Self::Nothing | Self::Looks | Self::Defines)
     }
 }
-
-/// Statements that fail where a name in them stands for nothing.
-const OF_ROWS: [Verb; 7] = [
-    Verb::Select,
-    Verb::SelectForUpdate,
-    Verb::Set,
-    Verb::Insert,
-    Verb::Replace,
-    Verb::Update,
-    Verb::Delete,
-];
 
 /// Statements that name nothing that runs.
 const NOTHING: [Verb; 12] = [

@@ -127,7 +127,7 @@ impl Proxy {
         if !is_sure {
             self.ask_survey(id);
         }
-        if !presumed.is_empty()
+        if presumed.intersects(Effects::PRESUMED)
             && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose))
         {
             session.unread = Some(Unread { catalog: id, since, known });

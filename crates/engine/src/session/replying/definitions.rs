@@ -5,11 +5,9 @@
 
 use sql::Effects;
 
-use crate::catalog::Naming;
 use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
-use crate::server_error::Meaning;
 use crate::session::Job;
 use crate::session::replying::ties;
 
@@ -19,9 +17,6 @@ const CHANGES_RESULTS: Effects =
 
 /// What may define something.
 const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
-
-/// What a statement reaches that nobody has read.
-const UNREAD: Effects = Effects::UNKNOWN_CODE.union(Effects::PRESUMED);
 
 /// What makes a statement define what its text does not name.
 const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
@@ -47,28 +42,21 @@ impl Proxy {
         self.surveys.catalogs.ids().for_each(|id| self.ask_survey(id));
     }
 
-    /// A server told of an error to what a session runs: maybe it misses what a name stands for.
-    pub(crate) fn note_missed(&mut self, id: SessionId, code: u16) {
+    /// A command of a session failed, maybe for a name that is nobody's.
+    pub(crate) fn note_missed(&mut self, id: SessionId) {
         let Some(job) = self.running(id).map(|running| running.job) else { return };
-        let Some(session) =
-            self.sessions.get(id).filter(|_| Meaning::of(code).is(Meaning::MISSING))
-        else {
-            return;
-        };
+        let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, &job);
-        for (_, catalog) in &session.catalogs {
-            self.surveys.catalogs.miss(*catalog, text, modes);
-        }
+        self.surveys.catalogs.miss(catalog, text, modes);
     }
 
     /// A command did not fail of which something was not read.
     fn note_met(&mut self, id: SessionId, job: &Job) {
+        let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, job);
-        if let Some(unread) = session.unread
-            && let Some(known) = self.surveys.catalogs.get_mut(unread.catalog)
-            && Naming::is_resolved(&sql::facts_in(text, modes))
-        {
+        if let Some(known) = self.surveys.catalogs.get_mut(catalog) {
             known.meet(text, modes);
         }
     }
@@ -80,7 +68,7 @@ impl Proxy {
         if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
             self.want_survey(id);
         }
-        if how == How::Done && job.effects.intersects(UNREAD) {
+        if how == How::Done && job.effects.intersects(Effects::UNKNOWN_CODE) {
             self.note_met(id, job);
         }
         if how != How::Refused && job.effects.intersects(MAY_DEFINE) {
