@@ -246,10 +246,7 @@ struct Caller {
 
 impl Caller {
     fn open(max_connections: i64) -> Self {
-        Self::in_hall(hall(max_connections))
-    }
-
-    fn in_hall(mut hall: Hall) -> Self {
+        let mut hall = hall(max_connections);
         let client = hall.login(Caps::DEPRECATE_EOF);
         Self { hall, client, number: 0 }
     }
@@ -271,18 +268,6 @@ impl Caller {
             self.hall.result(self.client);
         }
         self.held_for()
-    }
-
-    /// The same of a text to which its server answers with error 1064.
-    fn fail(&mut self, text: &str) -> String {
-        self.send(text, "refuse");
-        let answer = self.hall.packet(self.client).expect("answered").0;
-        assert_eq!(answer.get(..3), Some([0xff, 0x28, 0x04].as_slice()), "{text}");
-        self.held_for()
-    }
-
-    fn resets(&self) -> u64 {
-        self.hall.stage.board.borrow().tally.get("server: reset").copied().unwrap_or_default()
     }
 
     fn held_for(&self) -> String {
@@ -353,42 +338,4 @@ fn a_definition_makes_unsure_what_it_names_and_what_calls_that() {
         assert_eq!(caller.held_for(), "", "after {text}, when it was read");
     }
     assert_eq!(caller.hall.stage.board.borrow().trouble, [""; 0]);
-}
-
-#[test]
-fn an_error_that_code_may_have_raised_does_not_say_that_nothing_was_done() {
-    for (text, after) in [
-        ("SELECT v FROM t", "has_warnings"),
-        ("SELECT clean(1)", "has_warnings"),
-        ("SELECT mark()", "user_variable, has_warnings, state_change"),
-        ("SELECT tune()", "has_warnings, state_change"),
-    ] {
-        let mut caller = Caller::open(50);
-        caller.fail(text);
-        caller.hall.wait_ms(2_000);
-        assert_eq!(caller.held_for(), after, "{text}, of which nothing was known");
-        let mut caller = Caller::open(50);
-        caller.ask("SELECT v FROM t", "rows");
-        caller.hall.wait_ms(2_000);
-        assert_eq!(caller.fail(text), after, "{text}, which is known");
-    }
-    // a server of any version may run what is between the signs
-    for (text, is_kept) in [("DO clean(1) /*!99999 */", false), ("DO unseen(1) /*!99999 */", true)]
-    {
-        let mut caller = Caller::open(50);
-        caller.ask("DO 1", "plain");
-        caller.hall.wait_ms(2_000);
-        assert_eq!(caller.fail(text).contains("not_understood"), is_kept, "{text}");
-    }
-}
-
-#[test]
-fn what_a_trigger_left_that_nobody_knows_and_that_raised_an_error_is_nobody_elses() {
-    let faults = Faults::none();
-    let calm = Weather { faults, stored_code: true, amend: never_read, ..Weather::cutting() };
-    let mut caller = Caller::in_hall(Hall::in_weather(7, &Simulator::new(), &calm));
-    assert_eq!(caller.fail("UPDATE t SET v = 1"), "has_warnings");
-    caller.ask("SELECT v FROM t", "rows");
-    caller.hall.wait_ms(500);
-    assert_eq!(caller.resets(), 1);
 }

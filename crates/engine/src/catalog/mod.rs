@@ -219,7 +219,7 @@ impl Known {
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
         match asked.naming {
             Naming::Nothing => return reached,
-            Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
+            Naming::Defines => reached.known = Effects::DEFINES,
             _ => {}
         }
         if self.insert_id(asked, definitions, false) != InsertId::Told {
@@ -334,9 +334,7 @@ impl Known {
     ) -> InsertId {
         match asked.naming {
             Naming::Inserts => {}
-            Naming::Several | Naming::Defines | Naming::Unclear if may_insert(asked.text) => {
-                return InsertId::Asked;
-            }
+            Naming::Several | Naming::Defines if may_insert(asked.text) => return InsertId::Asked,
             _ => return InsertId::Told,
         }
         let Some(insert) = sql::parse_insert(asked.text, asked.modes) else {
@@ -445,7 +443,7 @@ impl Catalog {
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
             Naming::Nothing | Naming::Looks | Naming::Reads => code.read,
-            _ => code.write,
+            Naming::Defines | Naming::Writes | Naming::Inserts | Naming::Several => code.write,
         });
         match role {
             Role::Call => match (self.functions.get(&key), relation) {

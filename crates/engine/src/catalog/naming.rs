@@ -33,8 +33,6 @@ pub enum Naming {
     Looks,
     /// It changes definitions, likewise.
     Defines,
-    /// It is not understood: it may do all of it.
-    Unclear,
     /// It reads rows.
     Reads,
     /// It may change rows.
@@ -49,14 +47,14 @@ impl Naming {
     /// That of a statement with these facts.
     pub fn of(facts: &Facts) -> Self {
         const SEVERAL: Effects = Effects::MULTI_STATEMENT.union(Effects::UNCLEAR);
+        const COMMITS: Effects = Effects::IMPLICIT_COMMIT.union(Effects::UNCLEAR);
         let is_one = !facts.effects.intersects(SEVERAL);
         match facts.verb {
             Verb::Insert | Verb::Replace if is_one => Self::Inserts,
             verb if is_one && READS.contains(&verb) => Self::Reads,
             verb if is_one && NOTHING.contains(&verb) => Self::Nothing,
             verb if is_one && LOOKS.contains(&verb) => Self::Looks,
-            _ if facts.effects.intersects(Effects::UNCLEAR) => Self::Unclear,
-            _ if facts.effects.intersects(Effects::IMPLICIT_COMMIT) => Self::Defines,
+            _ if facts.effects.intersects(COMMITS) => Self::Defines,
             _ if !is_one => Self::Several,
             _ => Self::Writes,
         }
@@ -64,7 +62,7 @@ impl Naming {
 
     /// Whether it has to do with rows.
     pub(super) fn is_of_rows(self) -> bool {
-        !matches!(self, Self::Nothing | Self::Looks | Self::Defines)
+        matches!(self, Self::Reads | Self::Writes | Self::Inserts | Self::Several)
     }
 }
 

@@ -49,31 +49,25 @@ const FUNCTIONS_MAX: usize = 256;
 
 impl Session {
     /// The reasons to keep a lane that are presumed after a command, of those that it is kept for
-    /// then; `untold` says that it failed, so that nobody told of changes in its server's session.
+    /// then.
     #[inline]
     pub(crate) fn presumed_after(
         &mut self,
         before: &Held,
-        (job, untold): (&Job, bool),
+        job: &Job,
         after: Holds,
         now_us: u64,
     ) -> Holds {
         match before.presumed.is_empty() && !job.effects.intersects(Effects::PRESUMED) {
             true => Holds::NONE,
-            false => self.note_presumed(before, (job, untold), after, now_us),
+            false => self.note_presumed(before, job, after, now_us),
         }
     }
 
     #[cold]
-    fn note_presumed(
-        &mut self,
-        before: &Held,
-        (job, untold): (&Job, bool),
-        after: Holds,
-        now_us: u64,
-    ) -> Holds {
+    fn note_presumed(&mut self, before: &Held, job: &Job, after: Holds, now_us: u64) -> Holds {
         let unread = self.unread.filter(|_| job.effects.intersects(Effects::PRESUMED));
-        let of_job = unread.map_or(Holds::NONE, |unread| self.presumed_of(job, untold, &unread));
+        let of_job = unread.map_or(Holds::NONE, |unread| self.presumed_of(job, &unread));
         let certain = before.why.without(before.presumed).union(job.holds.without(of_job));
         let mut presumed = before.presumed.union(of_job).without(certain).intersection(after);
         if let Some(unread) = unread
@@ -89,14 +83,11 @@ impl Session {
     }
 
     /// Of all reasons that a command gives those that what is known does not give.
-    fn presumed_of(&self, job: &Job, untold: bool, unread: &Unread) -> Holds {
+    fn presumed_of(&self, job: &Job, unread: &Unread) -> Holds {
         let (text, modes) = ties::text_of(self, job);
         let facts = sql::facts_in(text, modes);
         let effects = facts.effects | unread.known;
-        let mut all = job.holds;
-        let is_presumed = untold && !effects.intersects(Effects::STORED_CODE);
-        all.set(Holds::STATE_CHANGE, all.intersects(Holds::STATE_CHANGE) || is_presumed);
-        all.without(holds_of(&Facts { effects, ..facts }, text))
+        job.holds.without(holds_of(&Facts { effects, ..facts }, text))
     }
 
     fn note_calls(&mut self, lane: LaneId, job: &Job, of: &Unread, ended_us: u64) -> Option<()> {
@@ -171,11 +162,7 @@ impl Proxy {
             let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             let lane = calls.lane;
             let proved = match found {
-                Ok(Some(effects)) => {
-                    let mut proved = holds::of_effects(effects);
-                    proved.set(Holds::STATE_CHANGE, effects.intersects(Effects::STORED_CODE));
-                    proved
-                }
+                Ok(Some(effects)) => holds::of_effects(effects),
                 Ok(None) => {
                     session.calls.push(calls);
                     continue;

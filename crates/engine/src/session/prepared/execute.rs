@@ -16,7 +16,7 @@ use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT}
 use crate::session::command::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
 use crate::session::placing::destination::Placing;
 use crate::session::prepared::handles::Handle;
-use crate::session::replying::ties::{ENDING, RUNS_CODE};
+use crate::session::replying::ties::ENDING;
 use crate::session::{Job, What};
 use crate::stmt::{Text, spelled};
 use sql::{Effects, Reach, Verb};
@@ -339,7 +339,7 @@ enum Mend {
 /// The error has to say that the command did nothing. Code that a statement runs may end with any
 /// error, behind anything that it did.
 fn mend_of(what: What, effects: Effects, of_prepare: Option<u16>, code: u16) -> Option<Mend> {
-    let runs_code = of_prepare.is_none() && effects.intersects(RUNS_CODE.union(Effects::UNCLEAR));
+    let runs_code = of_prepare.is_none() && effects.intersects(RUNS_CODE);
     match (what, of_prepare.unwrap_or(code)) {
         (What::Prepare(_), TOO_MANY_STATEMENTS) => Some(Mend::Room),
         // an execution itself needs no room
@@ -352,6 +352,14 @@ fn mend_of(what: What, effects: Effects, of_prepare: Option<u16>, code: u16) -> 
         _ => None,
     }
 }
+
+/// Statements of which a part may have been done when they fail.
+const RUNS_CODE: Effects = Effects::CALLS_PROCEDURE
+    .union(Effects::TEXT_EXECUTE)
+    .union(Effects::UNCLEAR)
+    .union(Effects::WRITES)
+    .union(Effects::STORED_CODE)
+    .union(Effects::UNKNOWN_CODE);
 
 /// Whether a `SET` may give a user variable a string, which has the character set of its text.
 fn saves_strings(text: &[u8]) -> bool {

@@ -20,6 +20,8 @@ pub(crate) struct LastResults {
     pub recall: Option<Box<Recall>>,
     /// Number and SQLSTATE of the last error that a server told.
     pub error: (u16, [u8; 5]),
+    /// It told of a table or function that the statement itself names: nothing of it was done.
+    pub misses_name: bool,
     /// A transaction, or anything else, went with its server while nothing was asked: the next
     /// command is told, and is the last one.
     pub lost: Option<Box<SqlError>>,
@@ -34,6 +36,7 @@ impl Default for LastResults {
             told: Status::default(),
             recall: None,
             error: (0, *b"HY000"),
+            misses_name: false,
             lost: None,
         }
     }

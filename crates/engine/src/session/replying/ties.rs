@@ -7,7 +7,7 @@
 //! What a session may find of others' user variables is here too, and what did not begin because
 //! its statement failed.
 
-use sql::{Asked, Effects, LockCall, Modes, NamedStatement, TableName, Verb};
+use sql::{Asked, Effects, LockCall, Modes, NamedStatement, Role, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 use wire::reply::ErrPacket;
@@ -181,20 +181,18 @@ impl Session {
     }
 
     /// Whether a command that failed was refused as a whole. A server does all of a `SET` or
-    /// nothing of it, and nothing of one statement that it cannot parse, or of which a table or
-    /// routine is missing. Code that a statement reaches may end with any of these errors.
+    /// nothing of it, but for what a function did that it calls, and nothing of one statement that
+    /// it cannot parse, or of which a table or function is missing.
     pub(crate) fn is_refused(&self, job: &Job) -> bool {
         const PARSE_ERROR: u16 = 1064;
-        const NO_SUCH_TABLE: u16 = 1146;
-        const NO_SUCH_ROUTINE: u16 = 1305;
         let (text, _) = text_of(self, job);
         let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let is_one = statements.next().is_some_and(|first| !first.is_empty())
             && statements.all(<[u8]>::is_empty);
         match job.what {
-            _ if !is_one || job.effects.intersects(RUNS_CODE) => false,
-            What::Set => sql::only_computes(text),
-            _ => matches!(self.last.error.0, PARSE_ERROR | NO_SUCH_TABLE | NO_SUCH_ROUTINE),
+            What::Set => is_one && sql::only_computes(text),
+            _ if runs_others(job.effects) => false,
+            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_name),
         }
     }
 }
@@ -202,9 +200,33 @@ impl Session {
 impl Proxy {
     /// Notes an error that a server told of what a session runs.
     pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
+        let job = self.running(id).map(|running| running.job);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.error = (said.code, said.sqlstate);
+        session.last.misses_name = false;
+        if let (Some(job), Some((missing, roles))) = (job, missing_name(said)) {
+            let (text, modes) = text_of(session, &job);
+            session.last.misses_name = sql::names(text, modes)
+                .any(|(name, role)| roles.contains(&role) && name.eq_ignore_ascii_case(missing));
+        }
     }
+}
+
+/// The table or function that a server says there is not, and what looks like it in a text.
+fn missing_name<'a>(said: &ErrPacket<'a>) -> Option<(&'a [u8], &'static [Role])> {
+    const NO_SUCH_TABLE: u16 = 1146;
+    const NO_SUCH_ROUTINE: u16 = 1305;
+    let (full, roles): (_, &[Role]) = match said.code {
+        // Table 'schema.table' doesn't exist
+        NO_SUCH_TABLE => (said.message.split(|byte| *byte == b'\'').nth(1)?, &[Role::Table]),
+        // FUNCTION schema.function does not exist
+        NO_SUCH_ROUTINE => {
+            let rest = said.message.strip_prefix(b"FUNCTION ")?;
+            (rest.split(|byte| *byte == b' ').next()?, &[Role::Call, Role::OwnCall])
+        }
+        _ => return None,
+    };
+    Some((full.rsplit(|byte| *byte == b'.').next()?, roles))
 }
 
 impl Ties {
@@ -275,13 +297,10 @@ impl Ties {
     }
 }
 
-/// What a statement has that runs texts or code: their errors look as if they were its own, and a
-/// part of it may have been done.
-pub(crate) const RUNS_CODE: Effects = Effects::CALLS_PROCEDURE
-    .union(Effects::TEXT_EXECUTE)
-    .union(Effects::WRITES)
-    .union(Effects::STORED_CODE)
-    .union(Effects::UNKNOWN_CODE);
+/// Whether a text runs others, whose errors look as if they were its own.
+fn runs_others(effects: Effects) -> bool {
+    effects.intersects(Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE))
+}
 
 /// Whether a text that is prepared only reads or changes rows. What it calls may do more, but then
 /// the server tells.
