@@ -95,8 +95,8 @@ impl<'a> Body<'a> {
         Effects::NONE
     }
 
-    /// Variables of a block within another one are gone at its end. What is taken for a block and is
-    /// none ends too many.
+    /// Variables of a block within another one are gone at its end. What is taken for a block and
+    /// is none ends too many.
     fn nest(&mut self, at: &At<'a>, next: &Reader<'a>) {
         const CLOSE: [&[u8]; 6] = [b"IF", b"CASE", b"LOOP", b"REPEAT", b"WHILE", b"FOR"];
         if at.kind != TokenKind::Word {
