@@ -76,7 +76,7 @@ pub use objects::{
 };
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;
-pub use run_texts::{KnownVariables, RunTexts, run_texts};
+pub use run_texts::{KnownVariables, RunTexts, may_run_parameters, run_texts};
 pub use set::value::{Read, quote};
 pub use set::{
     Assignment, IsolationLevel, SetStatement, Value, ValueKind, parse_set, parse_set_in,

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use crate::cursor::Cursor;
-use crate::facts::facts_in;
-use crate::lexer::{Token, TokenKind};
+use crate::facts::{facts_in, may_kill};
+use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{Effects, Modes, Verb};
 use expression::DEPTH;
 use made::{ALTERNATIVES, Made};
@@ -33,6 +33,18 @@ pub type KnownVariables<'k> = &'k dyn Fn(&[u8]) -> Option<&'k [u8]>;
 pub fn run_texts(text: &[u8], modes: Modes, known: KnownVariables<'_>) -> RunTexts {
     let room = text.len().saturating_mul(4).saturating_add(ROOM);
     Walk::new(text, (modes, known), TEXTS_DEPTH, room).all().0
+}
+
+/// Whether a text that is to be prepared has parameters and may run one of them.
+pub fn may_run_parameters(text: &[u8], modes: Modes) -> bool {
+    let mut lexer = Lexer::new(text, modes);
+    let (mut has_parameters, mut runs_texts) = (false, false);
+    while let Some(token) = lexer.next_token() {
+        let is = |word: &[u8]| lexer.slice(token).eq_ignore_ascii_case(word);
+        has_parameters |= token.kind == TokenKind::Punct(b'?');
+        runs_texts |= token.kind == TokenKind::Word && (is(b"EXECUTE") || is(b"PREPARE"));
+    }
+    has_parameters && runs_texts
 }
 
 /// How deep texts that run texts are followed with what variables say.
@@ -181,10 +193,11 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
         if !self.spends(made.text.len()) {
             return RunTexts::Unread;
         }
-        let effects = facts_in(&made.text, self.modes).effects;
-        if effects.intersects(Effects::KILLS) {
+        // its character set, or what runs it, may set other modes
+        if may_kill(&made.text) {
             return RunTexts::Kill;
         }
+        let effects = facts_in(&made.text, self.modes).effects;
         if made.unread.is_some_and(|at| !self.is_begun(made.text.get(..at).unwrap_or_default())) {
             return RunTexts::Unread;
         }

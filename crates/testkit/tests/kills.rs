@@ -159,6 +159,14 @@ fn what_does_not_tell_is_refused_and_kills_nobody() {
     }
     let answer = room.command(command::code::STMT_PREPARE, b"BEGIN NOT ATOMIC KILL ?; END");
     assert_eq!(code(&answer), NOT_PREPARED);
+    for text in [
+        "BEGIN NOT ATOMIC EXECUTE IMMEDIATE ?; END",
+        "BEGIN NOT ATOMIC PREPARE s FROM ?; EXECUTE s; END",
+        "BEGIN NOT ATOMIC SET @z = ?; EXECUTE IMMEDIATE @z; END",
+    ] {
+        let answer = room.command(command::code::STMT_PREPARE, text.as_bytes());
+        assert_eq!(code(&answer), NOT_SUPPORTED, "{text}");
+    }
     assert!(room.lives(victim) && room.lives(room.killer));
     assert!(!room.reached_servers());
 }

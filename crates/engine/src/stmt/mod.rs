@@ -85,6 +85,12 @@ impl Text {
         Some(Digest { hash: *hash, text, first_comment, omitted: *omitted })
     }
 
+    /// Whether it runs texts, of which its parameters may be some.
+    pub fn runs_parameters(&self) -> bool {
+        self.effects.intersects(Effects::RUNS_TEXTS)
+            && sql::may_run_parameters(&self.text, self.state.modes())
+    }
+
     /// What an execution does, as far as it matters where it goes; `holds` are the reasons that its
     /// rules leave it to keep a lane.
     pub fn conduct(&self, holds: Holds) -> Conduct {

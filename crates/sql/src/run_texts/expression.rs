@@ -39,7 +39,7 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
             return Made::unread();
         };
         match token.kind {
-            TokenKind::Text | TokenKind::Bits => self.literal(),
+            TokenKind::Text | TokenKind::Bits => self.literal(&[]),
             TokenKind::Number => {
                 self.words.advance();
                 vec![Made { text: self.words.lexer.slice(token).to_vec(), unread: None }]
@@ -56,7 +56,7 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
             TokenKind::SystemAt => {
                 self.words.advance();
                 self.name();
-                Made::unknown()
+                Made::unread()
             }
             TokenKind::Punct(b'(') => {
                 self.words.advance();
@@ -76,7 +76,9 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
             TokenKind::Word if self.words.lexer.slice(token).starts_with(b"_") => {
                 let name = self.name();
                 match self.words.kind() {
-                    Some(TokenKind::Text | TokenKind::Bits) => self.literal(),
+                    Some(TokenKind::Text | TokenKind::Bits) => {
+                        self.literal(name.as_deref().unwrap_or_default())
+                    }
                     _ => self.value_of(name, depth),
                 }
             }
@@ -94,8 +96,9 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
         }
     }
 
-    /// At a literal, and those behind it that are one with it.
-    fn literal(&mut self) -> Vec<Made> {
+    /// At a literal, and those behind it that are one with it; `introducer` names the character set
+    /// of the first one.
+    fn literal(&mut self, introducer: &[u8]) -> Vec<Made> {
         let mut text = Vec::new();
         while let Some(token) = self.words.token {
             let literal = self.words.lexer.slice(token);
@@ -109,11 +112,14 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
                 }
                 _ => break,
             };
-            // characters of two and four bytes that stand for ASCII have them
-            text.extend(bytes.iter().copied().filter(|byte| *byte != 0));
+            match text.is_empty() {
+                true => text = in_utf8(&bytes, introducer),
+                false => text.extend_from_slice(&bytes),
+            }
             self.words.advance();
         }
-        let unread = (!self.spends(text.len())).then_some(0);
+        let is_unlike = introducer.get(1..).is_some_and(|charset| UNLIKE_ASCII.contains(&charset));
+        let unread = (is_unlike || !self.spends(text.len())).then_some(0);
         vec![Made { text, unread }]
     }
 
@@ -196,7 +202,19 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
         if AS_THEY_ARE.contains(&function) {
             let all = self.expression(depth);
             let names_type = self.words.takes(b"USING") || self.words.takes(b"AS");
-            let is_read = names_type || self.words.kind() == Some(TokenKind::Punct(b')'));
+            let mut is_read = names_type || self.words.kind() == Some(TokenKind::Punct(b')'));
+            loop {
+                if let Some(charset) = self.words.identifier() {
+                    let charset = small(charset);
+                    is_read &= width_of(&charset) == Width::One;
+                    is_read &= !UNLIKE_ASCII.contains(&&*charset);
+                } else if self.words.take_punct(b'(') {
+                    // a length
+                    self.close();
+                } else {
+                    break;
+                }
+            }
             self.close();
             return if is_read { all } else { Made::unread() };
         }
@@ -335,6 +353,46 @@ const READ: [&[u8]; 11] = [
     b"nvl2",
     b"quote",
 ];
+
+/// Character sets in which a byte of ASCII, or another one in its place, is another character.
+const UNLIKE_ASCII: [&[u8]; 2] = [b"armscii8", b"swe7"];
+
+/// How many bytes each character has, and which comes first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    One,
+    Two,
+    TwoReversed,
+    Four,
+}
+
+fn width_of(charset: &[u8]) -> Width {
+    match charset {
+        b"ucs2" | b"utf16" => Width::Two,
+        b"utf16le" => Width::TwoReversed,
+        b"utf32" => Width::Four,
+        _ => Width::One,
+    }
+}
+
+/// The bytes of a literal as UTF-8, where their character set has several for each character.
+fn in_utf8(bytes: &[u8], introducer: &[u8]) -> Vec<u8> {
+    let width = width_of(introducer.get(1..).unwrap_or_default());
+    let size = match width {
+        Width::One => return bytes.to_vec(),
+        Width::Two | Width::TwoReversed => 2,
+        Width::Four => 4,
+    };
+    let number = |all: u32, byte: &u8| all << 8 | u32::from(*byte);
+    // the first one has zeros in front
+    let characters = bytes.rchunks(size).rev().map(|unit| match width {
+        Width::TwoReversed => unit.iter().rev().fold(0, number),
+        _ => unit.iter().fold(0, number),
+    });
+    let text: String =
+        characters.map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    text.into()
+}
 
 /// In small letters.
 fn small(name: &[u8]) -> Vec<u8> {

@@ -30,7 +30,7 @@ fn a_kill_is_found_however_its_text_is_spelled() {
         "_utf16 x'004b0049004c004C00200035'",
         "_UCS2 X'004b0049004c004C00200035'",
         "_utf16le 0x4b0049004c004C0020003500",
-        "_utf32 x'4b000000490000004c0000004C0000002000000035'",
+        "_utf32 x'4b000000490000004c0000004c0000002000000035'",
         "_latin1 b'010010110100100101001100010011000010000000110101'",
         "(('KILL 5'))",
         "BINARY 'KILL 5'",
@@ -68,6 +68,25 @@ fn a_kill_is_found_however_its_text_is_spelled() {
         ] {
             assert_eq!(found(&text), RunTexts::Kill, "{text}");
         }
+    }
+}
+
+#[test]
+fn a_text_that_is_run_is_read_in_its_character_set_and_any_mode() {
+    let block = |string: &[u8]| {
+        [b"BEGIN NOT ATOMIC SELECT ", string, b"; KILL 5; SELECT ", string, b"; END"].concat()
+    };
+    let utf16 = "BEGIN NOT ATOMIC SELECT 1 AS a\u{2765}; KILL 5; SELECT 1 AS a\u{2765}; END";
+    for (introducer, bytes) in [
+        ("", block(b"\"\\\"")),
+        ("_sjis ", block(b"\"\x83\x5c\"")),
+        ("_gbk ", block(b"'\xbf\x5c'")),
+        ("_utf16 ", utf16.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        ("_utf16le ", utf16.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+    ] {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!("EXECUTE IMMEDIATE {introducer}x'{hex}'");
+        assert_eq!(found(&text), RunTexts::Kill, "{text}");
     }
 }
 
@@ -124,6 +143,11 @@ fn what_no_function_that_is_read_begins_is_told() {
         "IF(@a, 'DO 1', REVERSE('5 LLIK'))",
         "CASE WHEN 1 THEN REVERSE('5 LLIK') END",
         "@itself",
+        "@@init_connect",
+        "_swe7 'SELECT 1 AS a`; KILL 5; SELECT 1 AS a`'",
+        "_armscii8 x'444fff'",
+        "CONVERT(x'2765' USING utf16)",
+        "CAST(x'2765' AS CHAR(9) CHARACTER SET ucs2)",
     ] {
         let text = format!("EXECUTE IMMEDIATE {expression}");
         assert_eq!(found(&text), RunTexts::Unread, "{text}");
@@ -152,4 +176,16 @@ fn what_no_function_that_is_read_begins_is_told() {
     }
     let deep = format!("EXECUTE IMMEDIATE {}'DO 1'{}", "(".repeat(40), ")".repeat(40));
     assert_eq!(found(&deep), RunTexts::Unread);
+}
+
+#[test]
+fn a_parameter_may_be_what_a_block_runs() {
+    for (text, may_run) in [
+        ("BEGIN NOT ATOMIC EXECUTE IMMEDIATE ?; END", true),
+        ("BEGIN NOT ATOMIC SET @z = ?; PREPARE s FROM @z; EXECUTE s; END", true),
+        ("BEGIN NOT ATOMIC EXECUTE IMMEDIATE 'SELECT ?' USING 1; END", false),
+        ("BEGIN NOT ATOMIC SELECT ? AS `execute`; END", false),
+    ] {
+        assert_eq!(may_run_parameters(text.as_bytes(), Modes::default()), may_run, "{text}");
+    }
 }

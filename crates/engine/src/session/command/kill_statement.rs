@@ -89,7 +89,8 @@ impl Proxy {
     #[inline]
     pub(crate) fn may_kill(&self, id: SessionId, text: &[u8]) -> bool {
         let is_untold = |session: &Session| session.held_for(Holds::UNTOLD_SETTINGS).is_some();
-        self.sessions.get(id).is_some_and(is_untold) && sql::may_kill(text)
+        let beginning = text.get(..self.snapshot.vars.threshold_query_length as usize);
+        self.sessions.get(id).is_some_and(is_untold) && sql::may_kill(beginning.unwrap_or(text))
     }
 
     /// Why texts are refused that a prepared statement has run.

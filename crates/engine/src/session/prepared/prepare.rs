@@ -78,6 +78,10 @@ impl Proxy {
             self.prepare_failed(id, stmt);
             return self.refuse_command(id, upload, error::not_prepared());
         }
+        if handle.text.runs_parameters() {
+            self.prepare_failed(id, stmt);
+            return self.refuse_command(id, upload, error::text_not_read());
+        }
         if let (Some(Answer::Ok(_)), None) = (&route.answer, upload) {
             return self.prepare_unsent(id, stmt, sql::count_parameters(text));
         }
