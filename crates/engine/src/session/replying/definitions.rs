@@ -9,6 +9,7 @@ use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::session::Job;
+use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties;
 
 /// What may change what a statement's result looks like.
@@ -24,13 +25,19 @@ const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
     .union(Effects::CALLS_PROCEDURE)
     .union(Effects::TEXT_EXECUTE);
 
+/// Whether a statement may have run a text that defines something, of which nobody knows the words:
+/// such a text comes to no rows.
+fn may_run_definition(effects: Effects, rows: Rows) -> bool {
+    effects.intersects(Effects::TEXT_EXECUTE) && rows.affected == 0 && rows.sent == 0
+}
+
 impl Proxy {
     /// A statement that may have changed definitions has ended.
-    fn follow_definitions(&mut self, id: SessionId, job: &Job) {
+    fn follow_definitions(&mut self, id: SessionId, job: &Job, runs_definition: bool) {
         if job.effects.intersects(CHANGES_RESULTS) {
             self.offer.stmts.definitions_changed();
         }
-        if !job.effects.intersects(Effects::DEFINES) {
+        if !job.effects.intersects(Effects::DEFINES) && !runs_definition {
             return;
         }
         let code = &self.offer.stmts.code;
@@ -39,7 +46,12 @@ impl Proxy {
             Some((text, modes)) => code.note_names(sql::names(text, modes).map(|(name, _)| name)),
             None => code.note_anything(),
         }
-        self.surveys.catalogs.ids().for_each(|id| self.ask_survey(id));
+        for id in self.surveys.catalogs.ids() {
+            if let Some(known) = self.surveys.catalogs.get_mut(id) {
+                known.want();
+            }
+            self.ask_survey(id);
+        }
     }
 
     /// A command of a session failed, maybe for a name that is nobody's.
@@ -64,15 +76,43 @@ impl Proxy {
     /// What a command means for what is known of stored code: it may have defined some, a lane is
     /// kept for what nobody has read, or names that nobody knows were somebody's.
     #[inline]
-    pub(crate) fn follow_code(&mut self, id: SessionId, job: &Job, how: How, presumed: Holds) {
+    pub(crate) fn follow_code(
+        &mut self,
+        id: SessionId,
+        job: &Job,
+        (how, rows): (How, Rows),
+        presumed: Holds,
+    ) {
         if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
             self.want_survey(id);
         }
         if how == How::Done && job.effects.intersects(Effects::UNKNOWN_CODE) {
             self.note_met(id, job);
         }
-        if how != How::Refused && job.effects.intersects(MAY_DEFINE) {
-            self.follow_definitions(id, job);
+        let runs_definition = may_run_definition(job.effects, rows);
+        if how != How::Refused && (runs_definition || job.effects.intersects(MAY_DEFINE)) {
+            self.follow_definitions(id, job, runs_definition);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_nobody_has_read_may_define_something_if_it_comes_to_no_rows() {
+        let rows = |affected, sent| Rows { affected, sent };
+        for (text, rows, may_define) in [
+            ("EXECUTE s", rows(0, 0), true),
+            ("EXECUTE IMMEDIATE @v", rows(0, 0), true),
+            ("EXECUTE s", rows(1, 0), false),
+            ("EXECUTE s", rows(0, 1), false),
+            ("PREPARE s FROM @v", rows(0, 0), false),
+            ("UPDATE t SET a = 1", rows(0, 0), false),
+        ] {
+            let effects = sql::facts(text.as_bytes()).effects;
+            assert_eq!(may_run_definition(effects, rows), may_define, "{text}, {rows:?}");
         }
     }
 }

@@ -15,7 +15,6 @@ use crate::lane::{Held, Lane};
 use crate::proxy::Proxy;
 use crate::rules::Multiplex;
 use crate::session::replying::reply::{Outcome, is_prepare};
-use crate::session::replying::ties;
 use crate::session::{Job, Running, Session, What};
 use crate::snapshot::Snapshot;
 
@@ -81,15 +80,12 @@ impl Proxy {
         let how = session.how(job, outcome);
         mark(lane, job, how);
         let gives = job.holds.without(told(lane, job, outcome));
-        let follows = before.union(gives).intersects(ties::ENDING);
+        let came = (how, outcome.rows());
         let ended = Ended {
             how,
             effects: job.effects,
             gives,
-            over: match follows {
-                true => session.follow_ties(job, (how, outcome.rows().sent), gives),
-                false => Holds::NONE,
-            },
+            over: session.follow_ties(job, came, (before, gives)),
             standing,
             several: outcome.is_several(),
             // to look at them leaves them there
@@ -107,7 +103,7 @@ impl Proxy {
             (held.why, held.presumed) = (why, presumed);
         }
         session.end_ties();
-        self.follow_code(id, job, how, presumed);
+        self.follow_code(id, job, came, presumed);
         match job.what {
             What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
             What::Execute(_) | What::OfStatement(_) => {

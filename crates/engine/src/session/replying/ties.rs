@@ -16,6 +16,7 @@ use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::session::prepared::handles::Handle;
+use crate::session::replying::query_end::Rows;
 use crate::session::{Job, Session, What};
 
 /// What a session made that has not ended.
@@ -90,12 +91,20 @@ pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
 impl Session {
     /// Notes what a command made and what it ended, on a lane that is kept for a reason that may
     /// end, or will be; the reasons that are over.
+    #[inline]
     pub(crate) fn follow_ties(
         &mut self,
         job: &Job,
-        (how, rows): (How, u64),
-        gives: Holds,
+        came: (How, Rows),
+        (before, gives): (Holds, Holds),
     ) -> Holds {
+        match before.union(gives).intersects(ENDING) {
+            true => self.follow_named(job, came, gives),
+            false => Holds::NONE,
+        }
+    }
+
+    fn follow_named(&mut self, job: &Job, (how, rows): (How, Rows), gives: Holds) -> Holds {
         if matches!(how, How::Prepared | How::Refused) {
             return Holds::NONE;
         }
@@ -111,7 +120,7 @@ impl Session {
             gives,
             is_one: !job.effects.intersects(several),
             is_done: how == How::Done,
-            has_value: rows > 0 || verb != Verb::Select,
+            has_value: rows.sent > 0 || verb != Verb::Select,
         };
         ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
         ties.follow_locks(&of);
