@@ -31,43 +31,15 @@ pub(super) fn is_padded(charset: &str) -> bool {
 pub(super) fn high_bytes_of(id: u16) -> HighBytes {
     match id {
         // those that most clients have
-        33 | 45 | 255 => HighBytes::Letters,
+        33 | 45 | 224 | 255 => HighBytes::Letters,
+        8 => HighBytes::Latin,
         _ => high_bytes_of_any(id),
     }
 }
 
 #[inline(never)]
 fn high_bytes_of_any(id: u16) -> HighBytes {
-    /// MariaDB's own without padding have the ids of the others behind this one.
-    const NO_PAD: u16 = 1024;
-    let padded = if (NO_PAD..2 * NO_PAD).contains(&id) { id - NO_PAD } else { id };
-    match padded {
-        1 | 13 | 28 | 84 | 87 | 88 | 95 | 96 | 248..=250 => HighBytes::Pairs,
-        2
-        | 3
-        | 5
-        | 8
-        | 9
-        | 15
-        | 21
-        | 25
-        | 27
-        | 30..=32
-        | 47..=49
-        | 64
-        | 69
-        | 70
-        | 77
-        | 78
-        | 92..=94 => HighBytes::Latin,
-        26 | 34 | 44 | 66 | 99 => HighBytes::Cp1250,
-        20 | 41 | 42 | 79 => HighBytes::Latin7,
-        16 | 71 => HighBytes::Hebrew,
-        4 | 36 | 37 | 40 | 68 | 73 | 80 | 81 => HighBytes::Dos,
-        6 | 72 => HighBytes::Hp8,
-        39 | 53 => HighBytes::MacRoman,
-        _ => HighBytes::Letters,
-    }
+    collation::find_id(id).map_or(HighBytes::Letters, |known| HighBytes::of(known.charset))
 }
 
 /// How texts are read on a connection whose `sql_mode` is set by this text; `None` where that is
@@ -123,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_collation_s_bytes_are_those_of_its_character_set() {
+    fn the_collations_of_most_clients_have_the_bytes_of_their_character_sets() {
         for known in collation::ALL {
             assert_eq!(high_bytes_of(known.id), HighBytes::of(known.charset), "{}", known.name);
         }

@@ -18,6 +18,7 @@ use crate::link::{Charset, LinkState, Settings};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::session::command::variable_texts::VariableTexts;
 use crate::session::{LastResults, Phase, Session};
 use crate::users::Account;
 
@@ -324,6 +325,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.want = login.first.clone();
         session.first = login.first.clone();
+        session.variable_texts = VariableTexts::default();
         session.account = Some(account.clone());
         session.catalogs.clear();
         session.phase = Phase::Idle;
