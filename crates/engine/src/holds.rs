@@ -74,6 +74,10 @@ impl Holds {
     /// A statement asked its server for the connection's id, by which rows may be found again.
     pub const CONNECTION_ID: Self = Self(1 << 25);
 
+    /// A table was read or changed of which nobody knows what it runs. Later statements may go
+    /// elsewhere: most such tables run nothing.
+    pub const NEW_TABLE: Self = Self(1 << 26);
+
     /// Every reason.
     pub const ALL: Self = Self(u32::MAX);
 
@@ -131,7 +135,8 @@ impl Holds {
             | Self::LAST_INSERT_ID.0
             | Self::NEXT_TRANSACTION.0
             | Self::ROW_COUNT.0
-            | Self::STATE_CHANGE.0,
+            | Self::STATE_CHANGE.0
+            | Self::NEW_TABLE.0,
     );
 
     /// Both sets together.
@@ -197,7 +202,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 26] = [
+const NAMES: [(Holds, &str); 27] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -224,6 +229,7 @@ const NAMES: [(Holds, &str); 26] = [
     (Holds::DELAY, "delay"),
     (Holds::UNTOLD_TRANSACTION, "untold_transaction"),
     (Holds::CONNECTION_ID, "connection_id"),
+    (Holds::NEW_TABLE, "new_table"),
 ];
 
 /// The reasons that a text gives once it has been executed, by what its statements may do; those of
@@ -253,7 +259,7 @@ pub fn of_effects(effects: Effects) -> Holds {
     holds
 }
 
-const BY_EFFECT: [(Effects, Holds); 17] = [
+const BY_EFFECT: [(Effects, Holds); 18] = [
     (Effects::SETS_USER_VARIABLE, Holds::USER_VARIABLE),
     (Effects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLE),
     (Effects::LOCKS_TABLES, Holds::LOCK_TABLES),
@@ -271,6 +277,7 @@ const BY_EFFECT: [(Effects, Holds); 17] = [
     (Effects::CHANGES_SESSION, Holds::SET),
     (Effects::UNCLEAR, Holds::NOT_UNDERSTOOD),
     (Effects::CONNECTION_ID, Holds::CONNECTION_ID),
+    (Effects::NEW_TABLE, Holds::NEW_TABLE),
 ];
 
 #[cfg(test)]

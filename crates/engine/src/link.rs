@@ -41,6 +41,14 @@ impl Charset {
         }
     }
 
+    /// The character set, if it is known.
+    fn charset(self) -> Option<&'static str> {
+        match self {
+            Self::Named(charset) => Some(charset),
+            Self::Collation(id) => collation::find_id(id).map(|found| found.charset),
+        }
+    }
+
     /// What bytes from 0x80 up are in it.
     #[inline]
     fn high_bytes(self) -> HighBytes {
@@ -125,6 +133,15 @@ impl LinkState {
             None => Modes { high_bytes, ..Modes::default() },
             Some(set) => modes_of(set, high_bytes),
         }
+    }
+
+    /// Whether its texts are in UTF-8; not where that is not known.
+    pub fn is_utf8(&self) -> bool {
+        let client = match self.settings.as_deref().and_then(|set| set.get(settings::CLIENT)) {
+            Some(value) => reading::client_of(value),
+            None => self.charset.charset(),
+        };
+        client.is_some_and(|charset| charset.starts_with("utf8"))
     }
 
     /// How to bring a connection in state `have` into this state; `None` when there is no way.
@@ -242,6 +259,24 @@ mod tests {
         let odd = state(Some("a"), Charset::Collation(9999), true);
         assert_eq!(odd.plan(&have), None);
         assert_eq!(odd.distance(&have), None);
+    }
+
+    #[test]
+    fn texts_are_in_utf8_where_the_client_s_character_set_is() {
+        let of = |charset| state(None, charset, true);
+        for charset in [GENERAL, Charset::Collation(33), Charset::Named("utf8mb3")] {
+            assert!(of(charset).is_utf8(), "{charset:?}");
+        }
+        for charset in [Charset::Named("latin1"), Charset::Collation(28), Charset::Collation(9999)]
+        {
+            assert!(!of(charset).is_utf8(), "{charset:?}");
+        }
+        let set = |text: &str| {
+            let parsed = sql::parse_set(text.as_bytes()).expect("a SET");
+            assign::assigned(&of(GENERAL), &parsed).expect("followed").state
+        };
+        assert!(!set("SET character_set_client = latin1").is_utf8());
+        assert!(set("SET character_set_results = latin1").is_utf8());
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl Meaning {
     pub(crate) const OF_SESSION: Self = Self(1 << 4);
     /// Of a prepared statement: it did nothing, and may be mended.
     pub(crate) const MENDABLE: Self = Self(1 << 5);
+    /// Of a statement: a schema, table, column, routine or privilege that it names is missing.
+    pub(crate) const MISSING: Self = Self(1 << 6);
 
     /// What a number means.
     pub(crate) fn of(code: u16) -> Self {
@@ -56,22 +58,31 @@ impl Meaning {
 }
 
 /// By number.
-const MEANINGS: [(u16, Meaning); 20] = [
+const MEANINGS: [(u16, Meaning); 29] = [
     (1040, Meaning::FULL),
     (1044, Meaning::FINAL.and(Meaning::OF_SESSION)),
     (1045, Meaning::FINAL),
     (1047, Meaning::GOING_AWAY),
-    (1049, Meaning::FINAL.and(Meaning::OF_SESSION)),
+    (1049, Meaning::FINAL.and(Meaning::OF_SESSION).and(Meaning::MISSING)),
     (1053, Meaning::GOING_AWAY),
+    (1109, Meaning::MISSING),
     (1115, Meaning::OF_SESSION),
+    (1128, Meaning::MISSING),
+    (1142, Meaning::MISSING),
+    (1143, Meaning::MISSING),
+    (1146, Meaning::MISSING),
     (1203, Meaning::ACCOUNT_FULL),
     (1226, Meaning::ACCOUNT_FULL),
     (1231, Meaning::OF_SESSION),
     (UNKNOWN_STATEMENT, Meaning::MENDABLE),
     (1251, Meaning::FINAL),
     (1273, Meaning::OF_SESSION),
+    (1305, Meaning::MISSING),
+    (1356, Meaning::MISSING),
+    (1370, Meaning::MISSING),
     (TOO_MANY_STATEMENTS, Meaning::MENDABLE),
     (NEEDS_PREPARE, Meaning::MENDABLE),
+    (1630, Meaning::MISSING),
     (1698, Meaning::FINAL),
     (1862, Meaning::FINAL),
     (1927, Meaning::GOING_AWAY),

@@ -87,8 +87,11 @@ impl Effects {
     pub const STORED_CODE: Self = Self(1 << 41);
     /// Stored code may run that nobody has read: what a statement leaves that failed is not known.
     pub const UNKNOWN_CODE: Self = Self(1 << 43);
-    /// A function is called that nobody has read: what it may do is presumed.
+    /// A function is called that nobody has read, or a table is new: what may be done is presumed.
     pub const PRESUMED: Self = Self(1 << 45);
+    /// A table is read or changed that was not there when all were read: it may be a view, or have
+    /// triggers.
+    pub const NEW_TABLE: Self = Self(1 << 47);
     /// A part of the text was not read: more may be left than the other effects say.
     pub const UNREAD: Self = Self(1 << 46);
     /// Tables or stored code may be others afterwards.
@@ -195,7 +198,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 39] = [
+const NAMES: [(&str, Effects); 40] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -232,6 +235,7 @@ const NAMES: [(&str, Effects); 39] = [
     ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
     ("UNREAD", Effects::UNREAD),
     ("PRESUMED", Effects::PRESUMED),
+    ("NEW_TABLE", Effects::NEW_TABLE),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),
     ("KILLS", Effects::KILLS),

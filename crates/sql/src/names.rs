@@ -37,6 +37,8 @@ pub struct Names<'a> {
     depth: usize,
     /// A dot stands in front of the name at hand.
     qualified: bool,
+    /// One stood in front of the name given last.
+    behind_dot: bool,
     /// The name of a server's own schema stands in front of the one at hand.
     of_server: bool,
     /// Tables that a `WITH` of the text makes.
@@ -83,6 +85,7 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         levels: [Level::default(); LEVELS],
         depth: 0,
         qualified: false,
+        behind_dot: false,
         of_server: false,
         made: Vec::new(),
         queries: false,
@@ -112,6 +115,7 @@ impl<'a> Iterator for Names<'a> {
             };
             let before = std::mem::replace(&mut self.before, name);
             let qualified = std::mem::take(&mut self.qualified);
+            self.behind_dot = qualified;
             let is_word = token.kind == TokenKind::Word && !qualified;
             if is_word && self.clause(name, before) {
                 self.queries |= is_one_of(name, &["SELECT", "WHERE"]) || self.lists_rows(name);
@@ -133,6 +137,11 @@ impl<'a> Names<'a> {
     /// call there is one.
     pub fn is_in_query(&self) -> bool {
         self.queries
+    }
+
+    /// Whether the name given last stands behind that of its schema or table.
+    pub fn is_qualified(&self) -> bool {
+        self.behind_dot
     }
 
     /// A statement begins.
@@ -281,7 +290,8 @@ impl<'a> Names<'a> {
             }
             Expects::Table => {
                 level.list = true;
-                let is_made = self.made.iter().any(|made| made.eq_ignore_ascii_case(name));
+                let is_made = self.made.iter().any(|made| made.eq_ignore_ascii_case(name))
+                    || is_word && name.eq_ignore_ascii_case(b"DUAL");
                 if is_made || of_server { Role::Other } else { Role::Table }
             }
             Expects::Procedure => Role::Procedure,

@@ -246,7 +246,10 @@ struct Caller {
 
 impl Caller {
     fn open(max_connections: i64) -> Self {
-        let mut hall = hall(max_connections);
+        Self::in_hall(hall(max_connections))
+    }
+
+    fn in_hall(mut hall: Hall) -> Self {
         let client = hall.login(Caps::DEPRECATE_EOF);
         Self { hall, client, number: 0 }
     }
@@ -270,9 +273,21 @@ impl Caller {
         self.held_for()
     }
 
+    /// The same of a text to which its server answers with error 1064.
+    fn fail(&mut self, text: &str) -> String {
+        self.send(text, "refuse");
+        let answer = self.hall.packet(self.client).expect("answered").0;
+        assert_eq!(answer.get(..3), Some([0xff, 0x28, 0x04].as_slice()), "{text}");
+        self.held_for()
+    }
+
+    fn resets(&self) -> u64 {
+        self.hall.stage.board.borrow().tally.get("server: reset").copied().unwrap_or_default()
+    }
+
     fn held_for(&self) -> String {
-        let mut sessions = self.hall.stage.proxies().flat_map(|proxy| proxy.sessions());
-        let (_, session) = sessions.next().expect("the session is there");
+        let sessions = self.hall.stage.proxies().flat_map(|proxy| proxy.sessions());
+        let (_, session) = sessions.last().expect("the session is there");
         session.reasons().names().collect::<Vec<_>>().join(", ")
     }
 
@@ -338,4 +353,120 @@ fn a_definition_makes_unsure_what_it_names_and_what_calls_that() {
         assert_eq!(caller.held_for(), "", "after {text}, when it was read");
     }
     assert_eq!(caller.hall.stage.board.borrow().trouble, [""; 0]);
+}
+
+#[test]
+fn a_function_that_was_only_written_about_may_have_been_made_since() {
+    for text in [
+        "CREATE PROCEDURE p() SELECT loaded(1)",
+        "CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = (SELECT loaded(1))",
+        "EXPLAIN SELECT loaded(1)",
+    ] {
+        let mut caller = Caller::open(50);
+        caller.ask("SELECT clean(1) FOR UPDATE", "rows");
+        caller.hall.wait_ms(2_000);
+        caller.ask(text, "plain");
+        caller.hall.wait_ms(2_000);
+        caller.client = caller.hall.login(Caps::DEPRECATE_EOF);
+        assert_eq!(caller.ask("SELECT loaded(1) FOR UPDATE", "rows"), PRESUMED, "{text}");
+        // it was there, and no reading finds it: it is the server's own
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.held_for(), "", "{text}");
+        assert_eq!(caller.ask("SELECT loaded(1) FOR UPDATE", "rows"), "", "{text}");
+    }
+}
+
+#[test]
+fn an_error_that_code_may_have_raised_does_not_say_that_nothing_was_done() {
+    for (text, after) in [
+        ("SELECT v FROM t", "has_warnings"),
+        ("SELECT clean(1)", "has_warnings"),
+        ("SELECT mark()", "user_variable, has_warnings, state_change"),
+        ("SELECT tune()", "has_warnings, state_change"),
+    ] {
+        let mut caller = Caller::open(50);
+        caller.fail(text);
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.held_for(), after, "{text}, of which nothing was known");
+        let mut caller = Caller::open(50);
+        caller.ask("SELECT v FROM t", "rows");
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.fail(text), after, "{text}, which is known");
+    }
+}
+
+#[test]
+fn a_text_that_no_server_can_parse_keeps_no_connection() {
+    for text in ["SELEC v FROM t", "SELEC unseen(1) FROM nowhere", "DO clean(1) /*!99999 */"] {
+        let mut caller = Caller::open(50);
+        caller.fail(text);
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.held_for(), "has_warnings", "{text}");
+    }
+}
+
+#[test]
+fn what_a_trigger_left_that_nobody_knows_and_that_raised_an_error_is_nobody_elses() {
+    let faults = Faults::none();
+    let calm = Weather { faults, stored_code: true, amend: never_read, ..Weather::cutting() };
+    let mut caller = Caller::in_hall(Hall::in_weather(7, &Simulator::new(), &calm));
+    assert_eq!(caller.fail("UPDATE t SET v = 1"), "has_warnings");
+    caller.ask("SELECT v FROM t", "rows");
+    caller.hall.wait_ms(500);
+    assert_eq!(caller.resets(), 1);
+}
+
+#[test]
+fn a_table_that_may_have_been_defined_anew_keeps_its_connection_until_it_has_been_read() {
+    for text in ["CREATE OR REPLACE VIEW t AS SELECT takes() AS v", "RENAME TABLE u TO t"] {
+        let mut caller = Caller::open(50);
+        caller.ask("SELECT v FROM t", "rows");
+        caller.hall.wait_ms(2_000);
+        assert_eq!(caller.ask("SELECT v FROM t", "rows"), "");
+        let readings = caller.readings();
+        caller.ask(text, "plain");
+        caller.client = caller.hall.login(Caps::DEPRECATE_EOF);
+        let held_for = caller.ask("SELECT v FROM t", "rows");
+        // the reading may have been faster
+        assert!(held_for == "new_table" || caller.readings() > readings, "{text}: {held_for}");
+        caller.hall.wait_ms(2_000);
+        assert_eq!((caller.readings() > readings, caller.held_for().as_str()), (true, ""));
+        // what is read by nobody is read again, too
+        let readings = caller.readings();
+        caller.ask(text, "plain");
+        caller.hall.wait_ms(2_000);
+        assert!(caller.readings() > readings, "{text}");
+    }
+}
+
+#[test]
+fn a_base_table_that_a_session_makes_changes_and_drops_keeps_no_connection() {
+    let mut caller = Caller::open(50);
+    caller.ask("SELECT v FROM t", "rows");
+    caller.hall.wait_ms(2_000);
+    for _ in 0..3 {
+        for text in ["CREATE TABLE bare (v INT)", "ALTER TABLE bare ADD w INT"] {
+            caller.ask(text, "plain");
+            assert_eq!(caller.ask("SELECT v FROM bare", "rows"), "", "after {text}");
+        }
+        caller.ask("DROP TABLE bare", "plain");
+    }
+}
+
+#[test]
+fn a_table_that_was_made_since_keeps_its_connection_until_it_has_been_read() {
+    let mut caller = Caller::open(50);
+    caller.ask("SELECT v FROM t", "rows");
+    caller.hall.wait_ms(2_000);
+    assert_eq!(caller.ask("SELECT v FROM t", "rows"), "");
+    // there is none that is called so in what servers tell
+    assert_eq!(caller.ask("SELECT v FROM new_t", "rows"), "new_table");
+    let readings = caller.readings();
+    caller.hall.wait_ms(2_000);
+    assert_eq!((caller.readings() > readings, caller.held_for().as_str()), (true, ""));
+    assert_eq!(caller.ask("SELECT v FROM new_t", "rows"), "");
+    // a temporary table is its session's
+    caller.ask("CREATE TEMPORARY TABLE made_t (a INT)", "plain");
+    assert_eq!(caller.ask("SELECT v FROM made_t", "rows"), "temporary_table");
+    assert_eq!(caller.ask("DROP TEMPORARY TABLE made_t", "plain"), "");
 }

@@ -42,6 +42,13 @@ fn number(conn: &mut Conn, query: &str) -> Option<i64> {
     conn.query_first::<Option<i64>, _>(query).expect("answered").flatten()
 }
 
+fn code(conn: &mut Conn, query: &str) -> u16 {
+    match conn.query::<mysql::Row, _>(query) {
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        other => panic!("{query}: {other:?}"),
+    }
+}
+
 fn is_kept_for(proxy: &Proxy, reason: &str) -> u64 {
     proxy.statistics().expect("told")["held_for"][reason].as_u64().expect("a number")
 }
@@ -113,10 +120,6 @@ fn a_lock_is_one_sessions_whenever_its_function_was_made_and_however_it_is_spell
         direct(&format!("CREATE FUNCTION test.vérrou() {TAKES}('accent', 0)"));
         let proxy = proxy(&cluster);
         let [mut first, mut second] = [0, 1].map(|_| client::connect(client::options(proxy.port)));
-        let code = |conn: &mut Conn, query: &str| match conn.query_drop(query) {
-            Err(mysql::Error::MySqlError(error)) => error.code,
-            other => panic!("{query}: {other:?}"),
-        };
         let readings = || proxy.counter("stored_code_readings").expect("counted");
         for _ in 0..3 {
             let before = readings();
@@ -134,5 +137,119 @@ fn a_lock_is_one_sessions_whenever_its_function_was_made_and_however_it_is_spell
         assert_eq!(accent, [Some(1), Some(0)]);
         first.query_drop("SHOW SCHEMAS WHERE test.shown()").expect("shown");
         assert_eq!(number(&mut second, "SELECT test.shown()"), Some(0));
+    }
+}
+
+#[test]
+fn a_lock_is_one_sessions_whose_function_was_written_about_before_it_was_made() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let direct = |statement: &str| cluster.primary().sql(statement).expect("done");
+        for name in ["in_body", "in_comment", "in_block"] {
+            direct(&format!("DROP FUNCTION IF EXISTS test.{name}"));
+        }
+        direct("DROP PROCEDURE IF EXISTS test.plans");
+        let block = "BEGIN NOT ATOMIC IF 0 THEN SELECT test.in_block(); END IF; END";
+        let texts = [
+            ("in_body", "CREATE PROCEDURE test.plans() SELECT test.in_body()"),
+            ("in_comment", "SELECT 1 /*!999999 , test.in_comment() */"),
+            (
+                "in_block",
+                if cluster.software().flavour == Flavour::MariaDb { block } else { "SELECT 1" },
+            ),
+        ];
+        let proxy = proxy(&cluster);
+        let [mut first, mut second, mut other] =
+            [0; 3].map(|_| client::connect(client::options(proxy.port)));
+        let readings = || proxy.counter("stored_code_readings").expect("counted");
+        for (name, text) in texts {
+            let before = readings();
+            other.query_drop(text).expect(text);
+            let is_read = || readings() > before || !text.contains(name);
+            live::eventually("it is looked for", Duration::from_secs(3), is_read);
+            direct(&format!(
+                "CREATE FUNCTION test.{name}() RETURNS INT RETURN GET_LOCK('{name}', 0)"
+            ));
+            let query = format!("SELECT test.{name}()");
+            assert_eq!(
+                [number(&mut first, &query), number(&mut second, &query)],
+                [Some(1), Some(0)]
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_function_set_before_it_raised_an_error_is_its_sessions() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        for statement in [
+            "DROP FUNCTION IF EXISTS test.raises",
+            "CREATE FUNCTION test.raises() RETURNS INT DETERMINISTIC NO SQL BEGIN \
+             SET SESSION lock_wait_timeout = 77; \
+             SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1064; RETURN 1; END",
+        ] {
+            cluster.primary().sql(statement).expect(statement);
+        }
+        let proxy = proxy(&cluster);
+        let mut early = client::connect(client::options(proxy.port));
+        number(&mut early, "SELECT test.clean(1)");
+        live::eventually("it is read", Duration::from_secs(3), || {
+            proxy.counter("stored_code_readings").expect("counted") > 0
+        });
+        let mut first = client::connect(client::options(proxy.port));
+        assert_eq!(code(&mut first, "SELECT test.raises()"), 1064);
+        // nobody asks for the error
+        assert_eq!(number(&mut first, "SELECT 1"), Some(1));
+        for _ in 0..4 {
+            let mut other = client::connect(client::options(proxy.port));
+            assert_ne!(number(&mut other, "SELECT @@lock_wait_timeout"), Some(77));
+        }
+        assert_eq!(number(&mut first, "SELECT @@lock_wait_timeout"), Some(77));
+    }
+}
+
+#[test]
+fn a_lock_is_one_sessions_that_a_view_or_trigger_takes_which_was_not_there_when_all_was_read() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let direct = |statement: &str| cluster.primary().sql(statement).expect(statement);
+        for statement in [
+            "DROP VIEW IF EXISTS test.new_view",
+            "DROP TABLE IF EXISTS test.new_table, test.plain_table",
+            "DROP FUNCTION IF EXISTS test.takes",
+            "CREATE FUNCTION test.takes(x VARCHAR(9)) RETURNS INT RETURN GET_LOCK(x, 0)",
+        ] {
+            direct(statement);
+        }
+        let proxy = proxy(&cluster);
+        live::eventually("all of it is known", Duration::from_secs(3), || {
+            let kept = is_kept_for(&proxy, "get_lock");
+            let mut early = client::connect(client::options(proxy.port));
+            assert_eq!(number(&mut early, "SELECT test.clean(1)"), Some(2));
+            is_kept_for(&proxy, "get_lock") == kept
+        });
+        let [mut first, mut second] = [0, 1].map(|_| client::connect(client::options(proxy.port)));
+        direct("CREATE VIEW test.new_view AS SELECT test.takes('view') AS a");
+        let view = "SELECT a FROM test.new_view";
+        assert_eq!([number(&mut first, view), number(&mut second, view)], [Some(1), Some(0)]);
+        direct("CREATE TABLE test.new_table (a INT)");
+        direct(
+            "CREATE TRIGGER test.x BEFORE INSERT ON test.new_table \
+             FOR EACH ROW SET NEW.a = test.takes('trigger')",
+        );
+        let mut third = client::connect(client::options(proxy.port));
+        third.query_drop("INSERT INTO test.new_table VALUES (1)").expect("written");
+        assert_eq!(number(&mut second, "SELECT IS_FREE_LOCK('trigger')"), Some(0));
+        assert_eq!(number(&mut second, "SELECT GET_LOCK('trigger', 0)"), Some(0));
+        // one that runs nothing is soon like any other
+        direct("CREATE TABLE test.plain_table (a INT)");
+        let mut fourth = client::connect(client::options(proxy.port));
+        number(&mut fourth, "SELECT a FROM test.plain_table");
+        live::eventually("it is known", Duration::from_secs(3), || {
+            let kept = is_kept_for(&proxy, "new_table");
+            number(&mut fourth, "SELECT a FROM test.plain_table");
+            is_kept_for(&proxy, "new_table") == kept
+        });
     }
 }

@@ -1,5 +1,5 @@
 //! What was defined, and when: a number for each definition that a worker saw, and the latest one
-//! of each name. All workers share it.
+//! of each name, and the latest that may have made it run something. All workers share it.
 //!
 //! Names are kept as places in a table of fixed size: two that share one are defined together, at
 //! worst. A number is known to everybody only after the names of its definition are.
@@ -13,6 +13,17 @@ pub struct Definitions {
     anything: AtomicU64,
     /// By place: the latest one of a name.
     names: Box<[AtomicU64]>,
+    /// By place: the latest one of a name after which it may run something that it did not.
+    code: Box<[AtomicU64]>,
+}
+
+/// What a definition may have made of what it names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Defined {
+    /// A base table that runs what it did, or nothing.
+    Table,
+    /// Anything.
+    Code,
 }
 
 impl Default for Definitions {
@@ -21,6 +32,7 @@ impl Default for Definitions {
             count: AtomicU64::new(0),
             anything: AtomicU64::new(0),
             names: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            code: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 }
@@ -47,14 +59,20 @@ impl Definitions {
 
     /// Something was defined that has one of these names. What a name beyond ASCII is to a server
     /// depends on the client's character set: it may be any.
-    pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>) {
+    pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>, defined: Defined) {
+        let code = match defined {
+            Defined::Table => None,
+            Defined::Code => Some(&self.code),
+        };
         self.note(|number| {
             for name in names {
                 if !name.is_ascii() {
                     self.anything.fetch_max(number, Ordering::Relaxed);
                 }
-                if let Some(latest) = self.names.get(place(super::key(name))) {
-                    latest.fetch_max(number, Ordering::Relaxed);
+                for places in [Some(&self.names), code].into_iter().flatten() {
+                    if let Some(latest) = places.get(place(super::key(name))) {
+                        latest.fetch_max(number, Ordering::Relaxed);
+                    }
                 }
             }
         });
@@ -72,11 +90,19 @@ impl Definitions {
         self.anything.load(Ordering::Relaxed)
     }
 
+    /// The latest definition of a name, by its name, after which it may run something anew.
+    pub(super) fn latest_of_code(&self, key: u64) -> u64 {
+        self.code.get(place(key)).map_or(0, |latest| latest.load(Ordering::Relaxed))
+    }
+
+    /// The latest definition of a name, by its name.
+    pub(super) fn latest_by_name(&self, key: u64) -> u64 {
+        self.names.get(place(key)).map_or(0, |latest| latest.load(Ordering::Relaxed))
+    }
+
     /// The latest definition of a name.
     pub(super) fn latest(&self, key: u64) -> u64 {
-        let latest = self.names.get(place(key));
-        let latest = latest.map_or(0, |latest| latest.load(Ordering::Relaxed));
-        latest.max(self.latest_of_anything())
+        self.latest_by_name(key).max(self.latest_of_anything())
     }
 }
 

@@ -20,9 +20,9 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use definitions::Definitions;
+pub use definitions::{Defined, Definitions};
 pub use key::key;
-pub use naming::{Asked, Naming};
+pub use naming::{Asked, How, Named, Naming};
 pub use reading::{PARTS, Part, Reading};
 pub use rows::Rows;
 
@@ -71,6 +71,13 @@ pub enum InsertId {
     Asked,
 }
 
+/// A name, and whether it stands where a table does.
+type Place = (u64, bool);
+
+/// Whether a text that did not fail has had a name in its place, before the reading by which that
+/// is nobody's: it stands for something of the server's own there.
+type Met = bool;
+
 /// What is known for an account in a hostgroup.
 #[derive(Debug)]
 pub struct Known {
@@ -87,17 +94,15 @@ pub struct Known {
     seen: u64,
     /// Names that were not defined since, and reach one that was.
     affected: HashSet<u64>,
-    /// Names that were asked for and are nobody's.
-    absent: HashSet<u64>,
-    /// Of these and of `asked` and `sought`, names in texts that failed, and in none since that did
-    /// not: somebody may be about to make what they missed.
-    missed: HashSet<u64>,
+    /// Names that were looked for and are nobody's. What of them was not met, somebody may be about
+    /// to make.
+    absent: HashMap<Place, Met>,
     /// Names that were asked for since the last reading began.
-    asked: HashSet<u64>,
+    asked: HashMap<Place, Met>,
     /// Something was called since the last reading began of which nobody knew what it does.
     wanted: bool,
     /// Names that the reading under way will tell of.
-    sought: HashSet<u64>,
+    sought: HashMap<Place, Met>,
     /// When the last reading ended, well or not; 0 for none.
     read_us: u64,
     /// The reading under way seeks nothing but what was nobody's before.
@@ -148,6 +153,9 @@ pub enum Untold {
 /// What a table may run that nobody knows.
 const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::UNKNOWN_CODE);
 
+/// The same of one that was not there when a reading told of all.
+const OF_NEW_TABLE: Effects = OF_UNKNOWN_TABLE.union(Effects::NEW_TABLE).union(Effects::PRESUMED);
+
 /// A reading that is asked for waits for so many times what the last one took, and at least for so
 /// many microseconds.
 const PAUSE: (u64, u64) = (4, 50_000);
@@ -173,11 +181,10 @@ impl Known {
             read: 0,
             seen: 0,
             affected: HashSet::new(),
-            absent: HashSet::new(),
-            missed: HashSet::new(),
-            asked: HashSet::new(),
+            absent: HashMap::new(),
+            asked: HashMap::new(),
             wanted: false,
-            sought: HashSet::new(),
+            sought: HashMap::new(),
             read_us: 0,
             is_again: false,
             pause_us: 0,
@@ -203,7 +210,8 @@ impl Known {
     fn catch_up(&mut self, definitions: &Definitions, epoch: u64) {
         self.seen = definitions.count();
         if self.epoch(definitions).is_some() {
-            self.affected = self.catalog.affected(|key| definitions.latest(key) > self.read);
+            self.affected =
+                self.catalog.affected(|key| definitions.latest_of_code(key) > self.read);
             self.epoch = epoch;
         }
     }
@@ -213,23 +221,31 @@ impl Known {
         self.epoch != 0
     }
 
-    /// What the stored code does that a text may reach.
-    pub fn reach(&mut self, asked: &Asked<'_>, definitions: &Definitions) -> Reached {
+    /// What the stored code does that a text may reach, in a session for which some tables without
+    /// a schema in front are temporary ones that it made.
+    pub fn reach(
+        &mut self,
+        asked: &Asked<'_>,
+        definitions: &Definitions,
+        is_own: impl Fn(&[u8]) -> bool,
+    ) -> Reached {
         let is_current = self.epoch(definitions).is_some();
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
-        match asked.naming {
+        match asked.how.naming {
             Naming::Nothing => return reached,
-            Naming::Defines => reached.known = Effects::DEFINES,
+            Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
             _ => {}
         }
         if self.insert_id(asked, definitions, false) != InsertId::Told {
             reached.known.insert(Effects::GIVES_INSERT_ID);
         }
-        let mut names = sql::names(asked.text, asked.modes);
+        let mut names = sql::names(asked.text, asked.how.modes);
         while let Some((name, role)) = names.next() {
-            let key = key(name);
-            let found = self.catalog.of_name(key, role, asked.naming);
+            let (key, is_table) = (key(name), role == Role::Table);
+            let found = self.catalog.of_name(key, role, asked.how.naming);
             reached.known.insert(found.unwrap_or(Effects::NONE));
+            let is_foreign = asked.how.is_foreign(name);
+            let found = found.filter(|_| !is_foreign);
             let may_be = match role {
                 Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 // no stored function hides behind the name unless one was just defined
@@ -241,55 +257,59 @@ impl Known {
                     continue;
                 }
                 Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
+                Role::Table
+                    if self.is_new((key, found), definitions)
+                        && (names.is_qualified() || !is_own(name)) =>
+                {
+                    OF_NEW_TABLE
+                }
                 Role::Table => OF_UNKNOWN_TABLE,
                 Role::Other if found.is_some() => OF_UNKNOWN_TABLE,
                 Role::Procedure | Role::Other => continue,
             };
             let is_known = is_current
+                && !is_foreign
                 && !self.is_redefined(key, definitions)
-                && (found.is_some() || self.is_nobodys(key));
-            let calls = role != Role::Table && names.is_in_query();
-            if is_known || !(calls || asked.naming.is_of_rows()) {
+                && (found.is_some() || self.absent.get(&(key, is_table)) == Some(&true));
+            let calls = !is_table && names.is_in_query();
+            if is_known || !(calls || asked.how.naming.is_of_rows()) {
                 continue;
             }
             reached.presumed.insert(may_be);
-            // what a session calls it by is not what servers do, in another character set
-            if name.is_ascii() && self.asked.len() < NAMES_MAX {
-                self.asked.insert(key);
+            if !is_foreign && self.asked.len() < NAMES_MAX {
+                self.asked.entry((key, is_table)).or_default();
             }
             reached.is_sure = false;
         }
         reached
     }
 
-    /// Whether a name was looked for and not found, and no text missed it since.
-    fn is_nobodys(&self, key: u64) -> bool {
-        self.absent.contains(&key) && !self.missed.contains(&key)
-    }
-
-    /// A text failed, maybe for a name that is nobody's: from now on, somebody may make what it
-    /// missed. Whether what was known of any of its names is not any more.
+    /// A server missed what a name of a text stands for: it may be any of them. Whether something
+    /// was known of one that is not any more.
     fn miss(&mut self, text: &[u8], modes: Modes) -> bool {
-        if self.absent.is_empty() && self.asked.is_empty() && self.sought.is_empty() {
-            return false;
-        }
         let mut was_known = false;
-        for (name, _) in sql::names(text, modes) {
-            let key = key(name);
-            let is_absent = self.absent.contains(&key);
-            if is_absent || self.asked.contains(&key) || self.sought.contains(&key) {
-                was_known |= self.missed.insert(key) && is_absent;
+        for place in sql::names(text, modes).map(place) {
+            for met in [self.asked.get_mut(&place), self.sought.get_mut(&place)] {
+                met.into_iter().for_each(|met| *met = false);
             }
+            was_known |= self.absent.get_mut(&place).is_some_and(std::mem::take);
         }
         was_known
     }
 
-    /// A text did not fail: none of its names is missed, though nobody reads of it.
+    /// A server found what each name of a text stands for: the next reading tells of whom it is.
     pub fn meet(&mut self, text: &[u8], modes: Modes) {
-        if !self.missed.is_empty() {
-            sql::names(text, modes).for_each(|(name, _)| {
-                self.missed.remove(&key(name));
-            });
+        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
+        // what is not ASCII may be another name in another session's character set
+        let meant = sql::names(text, modes);
+        let meant = meant.filter(|(name, role)| name.is_ascii() && is_meant(*role));
+        for place in meant.map(place) {
+            let is_next = self.absent.get(&place) == Some(&false)
+                || self.sought.contains_key(&place)
+                || self.asked.contains_key(&place);
+            if is_next {
+                self.asked.insert(place, true);
+            }
         }
     }
 
@@ -297,27 +317,39 @@ impl Known {
         self.affected.contains(&key) || definitions.latest(key) > self.read
     }
 
-    /// What functions do that were called when `since` was the latest definition; `Err` where they
-    /// may have done something else then, `Ok(None)` where it is not known yet.
+    /// Whether a table may run something of which no reading has told: it is not the one that was
+    /// read, or one that nobody is known to have made as a base table since.
+    fn is_new(&self, (key, found): (u64, Option<Effects>), definitions: &Definitions) -> bool {
+        let runs_anew = self.affected.contains(&key) || definitions.latest_of_code(key) > self.read;
+        let is_made = definitions.latest_by_name(key) > self.read;
+        self.is_read() && (runs_anew || found.is_none() && !is_made)
+    }
+
+    /// What the names of texts stand for that ran when `since` was the latest definition; `Err`
+    /// where that may have been something else then, `Ok(None)` where it is not known yet.
     pub fn look_back(
         &self,
-        (functions, naming): (&[u64], Naming),
+        names: &[Named],
         since: u64,
         definitions: &Definitions,
     ) -> Result<Option<Effects>, Redefined> {
-        let is_later = |key: &u64| definitions.latest(*key) > since;
+        let is_later = |key| definitions.latest_of_code(key) > since;
         let affected = match definitions.count() == since {
             true => HashSet::new(),
-            false => self.catalog.affected(|key| is_later(&key)),
+            false => self.catalog.affected(is_later),
         };
-        if functions.iter().any(|key| is_later(key) || affected.contains(key)) {
+        let any_is = definitions.latest_of_anything() > since;
+        let is_redefined = |&Named { key, role, .. }: &Named| {
+            any_is && role != Role::Table || is_later(key) || affected.contains(&key)
+        };
+        if names.iter().any(is_redefined) {
             return Err(Redefined);
         }
         let mut all = Effects::NONE;
-        for key in functions {
-            match self.catalog.of_name(*key, Role::Call, naming) {
+        for Named { key, role, naming } in names {
+            match self.catalog.of_name(*key, *role, *naming) {
                 Some(effects) => all.insert(effects),
-                None if self.absent.contains(key) => {}
+                None if self.absent.contains_key(&(*key, *role == Role::Table)) => {}
                 None => return Ok(None),
             }
         }
@@ -332,14 +364,20 @@ impl Known {
         definitions: &Definitions,
         by_values: bool,
     ) -> InsertId {
-        match asked.naming {
+        match asked.how.naming {
             Naming::Inserts => {}
-            Naming::Several | Naming::Defines if may_insert(asked.text) => return InsertId::Asked,
+            Naming::Several | Naming::Defines | Naming::Unclear if may_insert(asked.text) => {
+                return InsertId::Asked;
+            }
             _ => return InsertId::Told,
         }
-        let Some(insert) = sql::parse_insert(asked.text, asked.modes) else {
+        let Some(insert) = sql::parse_insert(asked.text, asked.how.modes) else {
             return InsertId::Asked;
         };
+        let mut names = sql::names(asked.text, asked.how.modes);
+        if !asked.text.is_ascii() && names.any(|(name, _)| asked.how.is_foreign(name)) {
+            return InsertId::Asked;
+        }
         let table = key(insert.table);
         let is_current = self.epoch(definitions).is_some();
         let column = match self.catalog.numbered.get(&table) {
@@ -380,8 +418,9 @@ impl Known {
 
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
-        self.sought.extend(self.asked.drain());
-        self.is_again = self.sought.is_subset(&self.absent) && !self.sought.is_empty();
+        join(&mut self.sought, &mut self.asked);
+        self.is_again = !self.sought.is_empty()
+            && self.sought.keys().all(|place| self.absent.contains_key(place));
         self.wanted = false;
     }
 
@@ -404,15 +443,18 @@ impl Known {
             Err(Untold::Lost) => LOST_PAUSE_US,
         };
         let Ok(catalog) = finished.catalog else {
-            self.asked.extend(self.sought.drain());
+            join(&mut self.asked, &mut self.sought);
             self.wanted = true;
             return;
         };
         if self.absent.len() + self.sought.len() > NAMES_MAX {
             self.absent.clear();
-            self.missed.clear();
         }
-        self.absent.extend(self.sought.drain());
+        join(&mut self.absent, &mut self.sought);
+        self.absent.retain(|(key, is_table), _| match is_table {
+            true => !catalog.relations.contains_key(key),
+            false => !catalog.functions.contains_key(key),
+        });
         let is_same = self.epoch != 0 && self.catalog == catalog;
         (self.read, self.seen) = (finished.definitions, finished.definitions);
         self.affected.clear();
@@ -443,7 +485,7 @@ impl Catalog {
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
             Naming::Nothing | Naming::Looks | Naming::Reads => code.read,
-            Naming::Defines | Naming::Writes | Naming::Inserts | Naming::Several => code.write,
+            _ => code.write,
         });
         match role {
             Role::Call => match (self.functions.get(&key), relation) {
@@ -501,7 +543,7 @@ impl Catalogs {
         known.epoch(definitions)
     }
 
-    /// A text failed that was sent by this account, to this hostgroup.
+    /// A server missed a name of a text that this account sent to this hostgroup.
     pub fn miss(&mut self, id: CatalogId, text: &[u8], modes: Modes) {
         if let Some(known) = self.list.get_mut(id.0)
             && known.miss(text, modes)
@@ -531,6 +573,15 @@ impl Catalogs {
 fn may_insert(text: &[u8]) -> bool {
     let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
     has(b"insert") || has(b"replace")
+}
+
+fn place((name, role): (&[u8], Role)) -> Place {
+    (key(name), role == Role::Table)
+}
+
+/// Moves names to others.
+fn join(to: &mut HashMap<Place, Met>, from: &mut HashMap<Place, Met>) {
+    from.drain().for_each(|(place, met)| *to.entry(place).or_default() |= met);
 }
 
 /// Names that are kept beside the catalog.

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod unknown;
+
 /// Rows of a part: four cells each, `NULL` for none.
 type Told<'a> = (Part, &'a [[&'a str; 4]]);
 
@@ -67,13 +69,22 @@ fn reach_after(
     text: &str,
     definitions: &Definitions,
 ) -> (Vec<&'static str>, bool) {
-    let facts = sql::facts(text.as_bytes());
-    let asked =
-        Asked { text: text.as_bytes(), modes: Modes::default(), naming: Naming::of(&facts) };
+    reach_where(known, (text.as_bytes(), true), definitions, &[])
+}
+
+/// Of a text in UTF-8 or not, in a session that made these tables.
+fn reach_where(
+    known: &mut Known,
+    (text, is_utf8): (&[u8], bool),
+    definitions: &Definitions,
+    made: &[&[u8]],
+) -> (Vec<&'static str>, bool) {
+    let naming = Naming::of(&sql::facts(text));
+    let asked = Asked { text, how: How { modes: Modes::default(), is_utf8, naming } };
     if known.is_behind(definitions) {
         known.catch_up(definitions, known.epoch + 1);
     }
-    let reached = known.reach(&asked, definitions);
+    let reached = known.reach(&asked, definitions, |table| made.contains(&table));
     let effects = (reached.known | reached.presumed).without(Effects::PRESUMED);
     (effects.names().collect(), reached.is_sure)
 }
@@ -193,83 +204,16 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
         ("TRUNCATE TABLE t", &[]),
         ("CREATE TEMPORARY TABLE x (a INT)", &[]),
         ("CALL defining()", &["IMPLICIT_COMMIT", "WRITES", "DEFINES"]),
+        ("DO twice(1) /*!99999 */", &["DEFINES"]),
+        ("FROBNICATE logged", &["READS_LAST_INSERT_ID", "DEFINES"]),
     ];
     let mut known = known(catalog(&everything()));
     // nobody's
-    known.absent.insert(key(b"x"));
+    known.absent.insert((key(b"x"), true), true);
     for (text, expected) in table {
         let (effects, _) = reach(&mut known, text, 3);
         assert_eq!(effects, *expected, "{text}");
     }
-}
-
-#[test]
-fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
-    let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
-    let again = |catalog| Finished { catalog, definitions: 6, began_us: 30, now_us: 40 };
-    let mut none = Known::new("app".into(), HostgroupId(0));
-    assert_eq!(reach(&mut none, "SELECT a FROM t", 0), (careful.to_vec(), false));
-    let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
-    assert_eq!(reach(&mut none, "INSERT INTO t VALUES (1)", 0), (gives.to_vec(), false));
-    assert_eq!(reach(&mut none, "SELECT mine(1)", 0), (any.clone(), false));
-    assert_eq!(reach(&mut none, "SELECT 1 + COUNT(*)", 0), (vec![], false));
-    assert_eq!(reach(&mut none, "SELECT now ()", 0), (any.clone(), false));
-    let mut known = known(catalog(&everything()));
-    for (text, effects) in [("SELECT a FROM new", careful.to_vec()), ("SELECT loaded(1)", any)] {
-        assert_eq!(reach(&mut known, "SELECT a FROM t", 3), (vec![], true));
-        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}");
-        known.begin();
-        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text} may be there");
-        known.finish(again(Err(Untold::Lost)), 2);
-        assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: none told");
-        known.begin();
-        known.finish(again(Ok(catalog(&everything()))), 2);
-        assert_eq!(reach(&mut known, text, 3), (vec![], true), "{text} is not there");
-        assert_eq!(reach(&mut known, text, 4), (effects, false), "{text} may be there now");
-    }
-    let foreign = reach(&mut known, "SELECT a FROM größe", 3);
-    known.begin();
-    known.finish(again(Ok(catalog(&everything()))), 2);
-    assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
-    assert_eq!(foreign, (careful.to_vec(), false));
-}
-
-#[test]
-fn a_name_that_a_failed_text_missed_may_come_to_be_somebodys() {
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
-    let text = "SELECT loaded(1)";
-    let again = || Finished {
-        catalog: Ok(catalog(&everything())),
-        definitions: defined(3).count(),
-        began_us: 30,
-        now_us: 40,
-    };
-    let mut known = known(catalog(&everything()));
-    assert!(!known.miss(text.as_bytes(), Modes::default()), "nobody asked for it");
-    reach(&mut known, text, 3);
-    assert!(!known.miss(text.as_bytes(), Modes::default()), "it was not known");
-    known.begin();
-    known.finish(again(), 2);
-    assert_eq!(reach(&mut known, text, 3), (any.clone(), false), "not there, and missed");
-    known.meet(text.as_bytes(), Modes::default());
-    assert_eq!(reach(&mut known, text, 3), (vec![], true), "it is built in, or loaded");
-    assert!(known.miss(text.as_bytes(), Modes::default()), "verdicts are out of date");
-    assert!(!known.miss(text.as_bytes(), Modes::default()), "but once");
-    assert_eq!(reach(&mut known, text, 3), (any, false));
-    // looked for again and again, it is looked for less and less
-    let mut pauses = Vec::new();
-    for _ in 0..8 {
-        reach(&mut known, text, 3);
-        known.begin();
-        known.finish(again(), 2);
-        pauses.push(known.pause_us);
-    }
-    assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000, 2000, 2000].map(|ms| ms * 1000));
-    reach(&mut known, "SELECT another()", 3);
-    known.begin();
-    known.finish(again(), 2);
-    assert_eq!(known.pause_us, 50_000, "news may come at once");
 }
 
 #[test]
@@ -298,7 +242,7 @@ fn functions_are_found_by_names_that_differ_by_accents() {
     }
     assert!(reach(&mut known, "CALL definir()", 3).0.contains(&"IMPLICIT_COMMIT"));
     let definitions = defined(3);
-    definitions.note_names(["tést".as_bytes()].into_iter());
+    definitions.note_names(["tést".as_bytes()].into_iter(), Defined::Code);
     assert!(!reach_after(&mut known, "SELECT pay()", &definitions).1);
 }
 
@@ -326,6 +270,8 @@ fn a_query_calls_functions_whatever_it_is_in() {
         ("GRANT INSERT ON x TO y", false),
         ("DESCRIBE x", false),
         ("EXPLAIN SELECT a FROM x", false),
+        ("DO new(1) /*!99999 */", true),
+        ("PURGE BINARY LOGS BEFORE new()", true),
     ] {
         let (effects, _) = reach(&mut known, text, 3);
         assert_eq!(any.iter().all(|effect| effects.contains(effect)), calls, "{text}");
@@ -358,7 +304,8 @@ fn an_insert_tells_its_id_unless_rows_may_come_with_theirs_or_are_updated() {
     let known = known(catalog(&everything()));
     for (text, expected, by_digest) in table {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
-        let asked = super::Asked::new(text.as_bytes(), (Modes::default(), naming));
+        let how = How { modes: Modes::default(), is_utf8: true, naming };
+        let asked = super::Asked { text: text.as_bytes(), how };
         assert_eq!(known.insert_id(&asked, &defined(3), true), expected, "{text}");
         assert_eq!(known.insert_id(&asked, &defined(3), false), by_digest, "{text}");
         let not_yet = known.insert_id(&asked, &defined(4), true);
@@ -472,26 +419,32 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
 #[test]
 fn a_definition_is_about_what_it_names_and_what_reaches_that() {
     let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
-    let gives = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
+    let unsure = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
+    let new = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "NEW_TABLE", "GIVES_INSERT_ID"];
+    let above = ["WRITES"];
+    let new_above = ["READS_LAST_INSERT_ID", "WRITES", "UNKNOWN_CODE", "NEW_TABLE"];
     // what is defined, and what is not sure then, with what it may do
     let locks = ["USER_LOCK", "STORED_CODE"];
-    let table: &[(&[&str], &str, &[&str])] = &[
-        (&["u", "t"], "SELECT twice(1)", &[]),
-        (&["logged"], "SELECT a FROM t", &[]),
-        (&["t"], "INSERT INTO t VALUES (1)", &gives),
-        (&["t"], "SELECT r FROM above", &["READS_LAST_INSERT_ID", "WRITES", "UNKNOWN_CODE"]),
-        (&["Pong"], "SELECT ping(1)", &any),
-        (&["twice"], "SELECT ping(1)", &locks),
-        (&["new"], "SELECT new(1)", &any),
-        (&["other"], "SELECT new(1)", &[]),
+    use Defined::{Code, Table};
+    let table: &[(&[&str], Defined, &str, &[&str])] = &[
+        (&["u", "t"], Code, "SELECT twice(1)", &[]),
+        (&["logged"], Code, "SELECT a FROM t", &[]),
+        (&["t"], Code, "INSERT INTO t VALUES (1)", &new),
+        (&["t"], Table, "INSERT INTO t VALUES (1)", &unsure),
+        (&["t"], Code, "SELECT r FROM above", &new_above),
+        (&["t"], Table, "SELECT r FROM above", &above),
+        (&["Pong"], Code, "SELECT ping(1)", &any),
+        (&["twice"], Code, "SELECT ping(1)", &locks),
+        (&["new"], Code, "SELECT new(1)", &any),
+        (&["other"], Code, "SELECT new(1)", &[]),
     ];
-    for (names, text, expected) in table {
+    for (names, defined_as, text, expected) in table {
         let mut known = known(catalog(&everything()));
-        known.absent.insert(key(b"new"));
+        known.absent.insert((key(b"new"), false), true);
         let definitions = defined(3);
         let (before, is_sure) = reach_after(&mut known, text, &definitions);
         assert!(is_sure, "{text}");
-        definitions.note_names(names.iter().map(|name| name.as_bytes()));
+        definitions.note_names(names.iter().map(|name| name.as_bytes()), *defined_as);
         let epoch = known.epoch;
         let (effects, is_sure) = reach_after(&mut known, text, &definitions);
         assert_eq!((effects.as_slice(), is_sure), (*expected, before == *expected), "{names:?}");
@@ -510,14 +463,16 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
     let known = known(catalog(&everything()));
     let since = definitions.count();
     let looked = |called: &[&str], definitions: &Definitions| {
-        let called: Vec<_> = called.iter().map(|name| key(name.as_bytes())).collect();
-        let found = known.look_back((&called, Naming::Writes), since, definitions);
+        let (role, naming) = (Role::Call, Naming::Reads);
+        let named = |name: &&str| Named { key: key(name.as_bytes()), role, naming };
+        let called: Vec<_> = called.iter().map(named).collect();
+        let found = known.look_back(&called, since, definitions);
         found.map(|all| all.map(|effects| effects.names().collect::<Vec<_>>()))
     };
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
     assert_eq!(looked(&["twice", "pay"], &definitions), Ok(Some(vec!["WRITES"])));
     assert_eq!(looked(&["twice", "new"], &definitions), Ok(None), "nobody has looked for it");
-    definitions.note_names([b"pong".as_slice()].into_iter());
+    definitions.note_names([b"pong".as_slice()].into_iter(), Defined::Code);
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
     assert_eq!(looked(&["twice", "ping"], &definitions), Err(Redefined));
     definitions.note_anything();

@@ -230,10 +230,12 @@ impl Conn {
             Part::Views => vec![["", "paying_t", "", "select pay(1) AS v"]],
             Part::Routines => {
                 let pays = "BEGIN INSERT INTO t VALUES (x); RETURN x; END";
+                let tunes = "BEGIN SET sql_mode = ''; RETURN 1; END";
                 let marks = "BEGIN SET @marked = 1; RETURN 1; END";
                 vec![
                     ["FUNCTION", "pay", "", pays],
                     ["FUNCTION", "mark", "", marks],
+                    ["FUNCTION", "tune", "", tunes],
                     ["FUNCTION", "clean", "", "RETURN x + 1"],
                 ]
             }

@@ -6,7 +6,7 @@ use wire::command::{Command, code};
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
-use crate::catalog::{InsertId, Naming};
+use crate::catalog::{How, InsertId, Naming};
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::SessionId;
@@ -141,7 +141,7 @@ impl Proxy {
         if !own.union(reach).intersects(MAY_GIVE_INSERT_ID) {
             return (InsertId::Told, reach);
         }
-        let how = (self.modes(id), Naming::of(facts));
+        let how = self.how(id, Naming::of(facts));
         self.insert_id_of(id, (text, how), (own, reach), (route, cut))
     }
 
@@ -151,7 +151,7 @@ impl Proxy {
     pub(crate) fn insert_id_of(
         &mut self,
         id: SessionId,
-        (text, how): (&[u8], (Modes, Naming)),
+        (text, how): (&[u8], How),
         (own, reach): (Effects, Effects),
         (route, cut): (&Route, bool),
     ) -> (InsertId, Effects) {

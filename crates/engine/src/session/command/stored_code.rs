@@ -5,7 +5,7 @@
 
 use sql::{Effects, Facts, Modes, Reach};
 
-use crate::catalog::{Asked, CatalogId, InsertId, Naming, Reached};
+use crate::catalog::{Asked, CatalogId, How, InsertId, Naming, Reached};
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
 use crate::proxy::Proxy;
 use crate::session::maintenance::presumed::Unread;
@@ -26,7 +26,7 @@ impl Proxy {
         if let Some(effects) = epoch.and_then(|epoch| self.processor.reach(epoch)) {
             return effects;
         }
-        let how = (self.modes(id), Naming::of(facts));
+        let how = self.how(id, Naming::of(facts));
         let (effects, is_sure) = self.reach_in(Some(id), catalog, text, how);
         if let Some(epoch) = epoch.filter(|_| is_sure) {
             self.processor.note_reach(Reach { epoch, effects });
@@ -73,7 +73,7 @@ impl Proxy {
             return Effects::NONE;
         };
         let text = handle.text.clone();
-        let how = (text.state.modes(), text.naming);
+        let how = How::of(&text.state, text.naming);
         let (effects, is_sure) = self.reach_in(Some(id), catalog, &text.text, how);
         let handle = self.sessions.get_mut(id).and_then(|session| session.handle_mut(stmt));
         if let (Some(handle), Some(epoch), true) = (handle, epoch, is_sure) {
@@ -92,7 +92,15 @@ impl Proxy {
     ) -> Effects {
         let Some(catalog) = self.catalog_of(id, Some(hostgroup)) else { return Effects::NONE };
         self.epoch_of(catalog);
-        self.reach_in(None, catalog, text, (self.modes(id), Naming::of(facts))).0
+        self.reach_in(None, catalog, text, self.how(id, Naming::of(facts))).0
+    }
+
+    /// How the names of a session's next text are read.
+    pub(crate) fn how(&self, id: SessionId, naming: Naming) -> How {
+        match self.sessions.get(id) {
+            Some(session) => How::of(&session.want, naming),
+            None => self.impossible(How { modes: Modes::default(), is_utf8: false, naming }),
+        }
     }
 
     /// What the last insert id is after a text whose rows may have come with their numbers.
@@ -100,12 +108,12 @@ impl Proxy {
         &mut self,
         id: SessionId,
         text: &[u8],
-        how: (Modes, Naming),
+        how: How,
         destination: Option<HostgroupId>,
     ) -> InsertId {
         let Some(catalog) = self.catalog_of(id, destination) else { return InsertId::Told };
         self.epoch_of(catalog);
-        let (asked, definitions) = (Asked::new(text, how), &self.offer.stmts.code);
+        let (asked, definitions) = (Asked { text, how }, &self.offer.stmts.code);
         let known = self.surveys.catalogs.get(catalog);
         known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
     }
@@ -117,17 +125,19 @@ impl Proxy {
         whose: Option<SessionId>,
         id: CatalogId,
         text: &[u8],
-        how: (Modes, Naming),
+        how: How,
     ) -> (Effects, bool) {
         let definitions = &self.offer.stmts.code;
         let since = definitions.count();
-        let asked = Asked::new(text, how);
+        let asked = Asked { text, how };
+        let session = whose.and_then(|whose| self.sessions.get(whose));
+        let is_own = |table: &[u8]| session.is_some_and(|session| session.has_made(table));
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
-        let Reached { known, presumed, is_sure } = known.reach(&asked, definitions);
+        let Reached { known, presumed, is_sure } = known.reach(&asked, definitions, is_own);
         if !is_sure {
             self.ask_survey(id);
         }
-        if presumed.intersects(Effects::PRESUMED)
+        if !presumed.is_empty()
             && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose))
         {
             session.unread = Some(Unread { catalog: id, since, known });

@@ -8,7 +8,7 @@ use wire::result::Event;
 use wire::{Caps, Status};
 
 use crate::catalog::{
-    CatalogId, Catalogs, Finished, Known, Naming, PARTS, Part, Reading, Redefined, Untold,
+    CatalogId, Catalogs, Finished, Known, Named, PARTS, Part, Reading, Redefined, Untold,
 };
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
@@ -372,15 +372,15 @@ impl Proxy {
         }
     }
 
-    /// What is known now of the calls that a session made before.
+    /// What is known now of what a session named before.
     pub(crate) fn look_back(
         &self,
         id: CatalogId,
-        calls: (&[u64], Naming),
+        names: &[Named],
         since: u64,
     ) -> Result<Option<Effects>, Redefined> {
         let known = self.surveys.catalogs.get(id).ok_or(Redefined)?;
-        known.look_back(calls, since, &self.offer.stmts.code)
+        known.look_back(names, since, &self.offer.stmts.code)
     }
 
     /// Readings whose lanes were lost have failed.

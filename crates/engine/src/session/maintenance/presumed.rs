@@ -2,15 +2,13 @@
 //! began after the statement tells what the code does; then they are over, or as good as any
 //! other.
 //!
-//! What is asked again is what the functions do that were called, by their names. Where a server
-//! told of a change, that is a reason of its own, which stays. A function that was defined anew
-//! since may have done something else: its reasons stay too.
-
-use std::collections::HashSet;
+//! What is asked again is what the functions and tables of a text do, by their names. Where a
+//! server told of a change, that is a reason of its own, which stays. What was defined anew since
+//! may have done something else: its reasons stay too.
 
 use sql::{Effects, Facts, Role};
 
-use crate::catalog::{self, CatalogId, Naming};
+use crate::catalog::{self, CatalogId, How, Named, Naming};
 use crate::holds::{self, Holds};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lease};
@@ -30,7 +28,7 @@ pub(crate) struct Unread {
     pub known: Effects,
 }
 
-/// Calls of functions that nobody had read, on a lane that is kept for them.
+/// What texts named that nobody had read, on a lane that is kept for that.
 #[derive(Debug)]
 pub(crate) struct Calls {
     lane: LaneId,
@@ -39,35 +37,40 @@ pub(crate) struct Calls {
     since: u64,
     /// When the last one ended.
     ended_us: u64,
-    /// By their names.
-    functions: Vec<u64>,
-    naming: Naming,
+    /// The functions and tables.
+    names: Vec<Named>,
 }
 
-/// Functions that are looked back at for one lane; beyond them its reasons stay.
-const FUNCTIONS_MAX: usize = 256;
+/// Names that are looked back at for one lane; beyond them its reasons stay.
+const NAMES_MAX: usize = 256;
 
 impl Session {
     /// The reasons to keep a lane that are presumed after a command, of those that it is kept for
-    /// then.
+    /// then; `untold` says that it failed, so that nobody told of changes in its server's session.
     #[inline]
     pub(crate) fn presumed_after(
         &mut self,
         before: &Held,
-        job: &Job,
+        (job, untold): (&Job, bool),
         after: Holds,
         now_us: u64,
     ) -> Holds {
         match before.presumed.is_empty() && !job.effects.intersects(Effects::PRESUMED) {
             true => Holds::NONE,
-            false => self.note_presumed(before, job, after, now_us),
+            false => self.note_presumed(before, (job, untold), after, now_us),
         }
     }
 
     #[cold]
-    fn note_presumed(&mut self, before: &Held, job: &Job, after: Holds, now_us: u64) -> Holds {
+    fn note_presumed(
+        &mut self,
+        before: &Held,
+        (job, untold): (&Job, bool),
+        after: Holds,
+        now_us: u64,
+    ) -> Holds {
         let unread = self.unread.filter(|_| job.effects.intersects(Effects::PRESUMED));
-        let of_job = unread.map_or(Holds::NONE, |unread| self.presumed_of(job, &unread));
+        let of_job = unread.map_or(Holds::NONE, |unread| self.presumed_of(job, untold, &unread));
         let certain = before.why.without(before.presumed).union(job.holds.without(of_job));
         let mut presumed = before.presumed.union(of_job).without(certain).intersection(after);
         if let Some(unread) = unread
@@ -83,34 +86,43 @@ impl Session {
     }
 
     /// Of all reasons that a command gives those that what is known does not give.
-    fn presumed_of(&self, job: &Job, unread: &Unread) -> Holds {
+    fn presumed_of(&self, job: &Job, untold: bool, unread: &Unread) -> Holds {
         let (text, modes) = ties::text_of(self, job);
         let facts = sql::facts_in(text, modes);
         let effects = facts.effects | unread.known;
-        job.holds.without(holds_of(&Facts { effects, ..facts }, text))
+        let mut all = job.holds;
+        let is_presumed = untold && !effects.intersects(Effects::STORED_CODE);
+        all.set(Holds::STATE_CHANGE, all.intersects(Holds::STATE_CHANGE) || is_presumed);
+        all.without(holds_of(&Facts { effects, ..facts }, text))
     }
 
     fn note_calls(&mut self, lane: LaneId, job: &Job, of: &Unread, ended_us: u64) -> Option<()> {
         let (catalog, since) = (of.catalog, of.since);
         let (text, modes) = ties::text_of(self, job);
-        let called =
-            sql::names(text, modes).filter(|(_, role)| matches!(role, Role::Call | Role::OwnCall));
-        let called: HashSet<u64> = called.map(|(name, _)| catalog::key(name)).collect();
-        if called.is_empty() {
+        let how = How::of(ties::state_of(self, job), Naming::of(&sql::facts_in(text, modes)));
+        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
+        let mut named: Vec<Named> = Vec::new();
+        for (name, role) in sql::names(text, modes).filter(|(_, role)| is_meant(*role)) {
+            if how.is_foreign(name) {
+                return None;
+            }
+            named.push(Named { key: catalog::key(name), role, naming: how.naming });
+        }
+        if named.is_empty() {
             return None;
         }
         let is_same = |calls: &Calls| calls.lane == lane && calls.catalog == catalog;
         let at = self.calls.iter().position(is_same).unwrap_or_else(|| {
-            let (functions, naming) = (Vec::new(), Naming::Writes);
-            self.calls.push(Calls { lane, catalog, since, ended_us, functions, naming });
+            self.calls.push(Calls { lane, catalog, since, ended_us, names: Vec::new() });
             self.calls.len() - 1
         });
         let calls = self.calls.get_mut(at)?;
         (calls.since, calls.ended_us) = (calls.since.min(since), ended_us);
-        calls.functions.extend(called);
-        calls.functions.sort_unstable();
-        calls.functions.dedup();
-        (calls.functions.len() <= FUNCTIONS_MAX).then_some(())
+        for name in named {
+            let is_noted = calls.names.len() > NAMES_MAX || calls.names.contains(&name);
+            calls.names.extend((!is_noted).then_some(name));
+        }
+        (calls.names.len() <= NAMES_MAX).then_some(())
     }
 
     /// A lane is kept no more.
@@ -157,12 +169,15 @@ impl Proxy {
         let is_told = |it: &mut Calls| it.catalog == catalog && it.ended_us <= began_us;
         let told: Vec<_> = session.calls.extract_if(.., is_told).collect();
         for calls in told {
-            let asked = (calls.functions.as_slice(), calls.naming);
-            let found = self.look_back(catalog, asked, calls.since);
+            let found = self.look_back(catalog, &calls.names, calls.since);
             let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             let lane = calls.lane;
             let proved = match found {
-                Ok(Some(effects)) => holds::of_effects(effects),
+                Ok(Some(effects)) => {
+                    let mut proved = holds::of_effects(effects);
+                    proved.set(Holds::STATE_CHANGE, effects.intersects(Effects::STORED_CODE));
+                    proved
+                }
                 Ok(None) => {
                     session.calls.push(calls);
                     continue;
@@ -173,10 +188,15 @@ impl Proxy {
             let Some(held) = session.held.iter_mut().find(|held| held.lane == lane) else {
                 continue;
             };
+            // of a new table nothing was presumed but that it may do anything
+            let is_new = held.presumed.intersects(Holds::NEW_TABLE) && proved != Holds::ALL;
+            let gained = if is_new { proved } else { Holds::NONE };
+            held.why = held.why.union(gained);
             held.presumed = held.presumed.without(proved);
             if is_last {
                 held.why = held.why.without(std::mem::take(&mut held.presumed));
             }
+            session.tie_unseen(gained);
             session.end_ties();
             // what runs on it is settled when it ends
             if matches!(session.phase, Phase::Idle) {

@@ -6,7 +6,7 @@ use wire::execute::cursor;
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
-use crate::catalog::InsertId;
+use crate::catalog::{How, InsertId};
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
@@ -135,7 +135,7 @@ impl Proxy {
         let execute = raw.get(HEADER_BYTES..).filter(|_| handle.is_free());
         let spelled =
             execute.and_then(|execute| spelled(&text.text, execute, handle.params, &handle.types));
-        let how = (text.state.modes(), text.naming);
+        let how = How::of(&text.state, text.naming);
         let text_then = spelled.as_deref().unwrap_or(&text.text);
         self.insert_id_of(id, (text_then, how), (text.effects, reach), routed)
     }

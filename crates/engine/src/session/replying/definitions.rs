@@ -3,11 +3,13 @@
 //!
 //! It notes, and asks for readings; what a definition makes unsure is `catalog`'s.
 
-use sql::Effects;
+use sql::{Effects, Modes, Verb};
 
+use crate::catalog::{Defined, Naming};
 use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
+use crate::server_error::Meaning;
 use crate::session::Job;
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties;
@@ -18,6 +20,9 @@ const CHANGES_RESULTS: Effects =
 
 /// What may define something.
 const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
+
+/// What a statement reaches that nobody has read.
+pub(crate) const OF_UNREAD_CODE: Effects = Effects::UNKNOWN_CODE.union(Effects::PRESUMED);
 
 /// What makes a statement define what its text does not name.
 const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
@@ -31,6 +36,19 @@ fn may_run_definition(effects: Effects, rows: Rows) -> bool {
     effects.intersects(Effects::TEXT_EXECUTE) && rows.affected == 0 && rows.sent == 0
 }
 
+/// What a text may have made of what it names. A table that gets another's name brings what that
+/// ran, and a column may draw from a sequence.
+fn defined_by(text: &[u8], modes: Modes) -> Defined {
+    const MAKES_CODE: Effects = HIDES_NAMES.union(Effects::SEQUENCE);
+    const OF_TABLES: [Verb; 3] = [Verb::CreateTable, Verb::AlterTable, Verb::DropTable];
+    let facts = sql::facts_in(text, modes);
+    let renames = || text.windows(6).any(|word| word.eq_ignore_ascii_case(b"RENAME"));
+    match OF_TABLES.contains(&facts.verb) && !facts.effects.intersects(MAKES_CODE) && !renames() {
+        true => Defined::Table,
+        false => Defined::Code,
+    }
+}
+
 impl Proxy {
     /// A statement that may have changed definitions has ended.
     fn follow_definitions(&mut self, id: SessionId, job: &Job, runs_definition: bool) {
@@ -42,9 +60,11 @@ impl Proxy {
         }
         let code = &self.offer.stmts.code;
         let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
-        match text.filter(|(text, _)| !text.is_empty() && !job.effects.intersects(HIDES_NAMES)) {
-            Some((text, modes)) => code.note_names(sql::names(text, modes).map(|(name, _)| name)),
-            None => code.note_anything(),
+        let (text, modes) = text.unwrap_or_default();
+        let names = sql::names(text, modes).map(|(name, _)| name);
+        code.note_names(names, defined_by(text, modes));
+        if text.is_empty() || job.effects.intersects(HIDES_NAMES) {
+            code.note_anything();
         }
         for id in self.surveys.catalogs.ids() {
             if let Some(known) = self.surveys.catalogs.get_mut(id) {
@@ -54,21 +74,28 @@ impl Proxy {
         }
     }
 
-    /// A command of a session failed, maybe for a name that is nobody's.
-    pub(crate) fn note_missed(&mut self, id: SessionId) {
+    /// A server told of an error to what a session runs: maybe it misses what a name stands for.
+    pub(crate) fn note_missed(&mut self, id: SessionId, code: u16) {
         let Some(job) = self.running(id).map(|running| running.job) else { return };
-        let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let Some(session) =
+            self.sessions.get(id).filter(|_| Meaning::of(code).is(Meaning::MISSING))
+        else {
+            return;
+        };
         let (text, modes) = ties::text_of(session, &job);
-        self.surveys.catalogs.miss(catalog, text, modes);
+        for (_, catalog) in &session.catalogs {
+            self.surveys.catalogs.miss(*catalog, text, modes);
+        }
     }
 
     /// A command did not fail of which something was not read.
     fn note_met(&mut self, id: SessionId, job: &Job) {
-        let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, job);
-        if let Some(known) = self.surveys.catalogs.get_mut(catalog) {
+        if let Some(unread) = session.unread
+            && let Some(known) = self.surveys.catalogs.get_mut(unread.catalog)
+            && Naming::is_resolved(&sql::facts_in(text, modes))
+        {
             known.meet(text, modes);
         }
     }
@@ -86,7 +113,7 @@ impl Proxy {
         if !presumed.is_empty() && job.effects.intersects(Effects::PRESUMED) {
             self.want_survey(id);
         }
-        if how == How::Done && job.effects.intersects(Effects::UNKNOWN_CODE) {
+        if how == How::Done && job.effects.intersects(OF_UNREAD_CODE) {
             self.note_met(id, job);
         }
         let runs_definition = may_run_definition(job.effects, rows);
@@ -99,6 +126,27 @@ impl Proxy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_makes_or_changes_a_base_table_makes_it_run_nothing_new() {
+        for (text, defined) in [
+            ("CREATE TABLE t (a INT)", Defined::Table),
+            ("CREATE TABLE IF NOT EXISTS t (a INT)", Defined::Table),
+            ("ALTER TABLE t ADD b INT", Defined::Table),
+            ("DROP TABLE t", Defined::Table),
+            ("ALTER TABLE u RENAME TO t", Defined::Code),
+            ("RENAME TABLE u TO t", Defined::Code),
+            ("CREATE TABLE t (a INT DEFAULT (NEXT VALUE FOR s))", Defined::Code),
+            ("CREATE TABLE t (a INT DEFAULT NEXTVAL(s))", Defined::Code),
+            ("DROP TABLE t; CREATE VIEW t AS SELECT 1", Defined::Code),
+            ("CREATE VIEW t AS SELECT 1", Defined::Code),
+            ("CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1", Defined::Code),
+            ("CREATE FUNCTION f() RETURNS INT RETURN 1", Defined::Code),
+            ("CALL p()", Defined::Code),
+        ] {
+            assert_eq!(defined_by(text.as_bytes(), Modes::default()), defined, "{text}");
+        }
+    }
 
     #[test]
     fn a_text_that_nobody_has_read_may_define_something_if_it_comes_to_no_rows() {

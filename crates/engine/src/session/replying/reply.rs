@@ -311,7 +311,7 @@ impl Proxy {
         let Ok(said) = ErrPacket::parse(payload) else { return };
         self.note_interruption(lane_id, said.code);
         self.note_error_of(id, &said);
-        self.note_missed(id);
+        self.note_missed(id, said.code);
         self.note_lane_error(id, lane_id, said.code, said.message);
     }
 

@@ -98,7 +98,8 @@ impl Proxy {
             autocommit: session.want.autocommit,
         };
         let why = holds::after(before, &ended);
-        let presumed = session.presumed_after(&held_before, job, why, self.now_us);
+        let untold = how == How::Failed && !running.changed;
+        let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
             (held.why, held.presumed) = (why, presumed);
         }

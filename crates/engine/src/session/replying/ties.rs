@@ -14,8 +14,10 @@ use wire::reply::ErrPacket;
 
 use crate::holds::{Holds, How};
 use crate::ids::SessionId;
+use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::session::prepared::handles::Handle;
+use crate::session::replying::definitions::OF_UNREAD_CODE;
 use crate::session::replying::query_end::Rows;
 use crate::session::{Job, Session, What};
 
@@ -143,6 +145,16 @@ impl Session {
         over
     }
 
+    /// Reasons have come up that code gave, which nobody followed: what it made has no names.
+    pub(crate) fn tie_unseen(&mut self, gained: Holds) {
+        if gained.intersects(ENDING) {
+            let ties = self.ties.get_or_insert_default();
+            ties.tables.more |= gained.intersects(Holds::TEMPORARY_TABLE);
+            ties.locks.more |= gained.intersects(Holds::GET_LOCK);
+            ties.statements.more |= gained.intersects(Holds::TEXT_PREPARE);
+        }
+    }
+
     /// Where the session keeps no lane for a reason that may end, there is nothing to follow.
     pub(crate) fn end_ties(&mut self) {
         if self.ties.is_some() && !self.reasons().intersects(ENDING) {
@@ -179,6 +191,13 @@ impl Session {
         dropped.is_some_and(|names| names.iter().all(|name| ties.tables.has(&full(name, schema))))
     }
 
+    /// Whether a table without a schema in front is a temporary one that the session made.
+    pub(crate) fn has_made(&self, table: &[u8]) -> bool {
+        let schema = self.want.schema.as_deref().unwrap_or_default();
+        let full = full(&TableName { schema: None, table }, schema);
+        self.ties.as_ref().is_some_and(|ties| ties.tables.has(&full))
+    }
+
     /// Whether a statement lists warnings or errors, which servers do not count as found rows.
     pub(crate) fn lists_diagnostics(&self, job: &Job) -> bool {
         if !job.effects.intersects(Effects::SHOW_WARNINGS) {
@@ -191,17 +210,27 @@ impl Session {
 
     /// Whether a command that failed was refused as a whole. A server does all of a `SET` or
     /// nothing of it, but for what a function did that it calls, and nothing of one statement that
-    /// it cannot parse, or of which a table or function is missing.
+    /// it cannot parse, or of which a table or function is missing. Code that a statement reaches
+    /// may end with any of these errors.
     pub(crate) fn is_refused(&self, job: &Job) -> bool {
         const PARSE_ERROR: u16 = 1064;
         let (text, _) = text_of(self, job);
         let mut statements = text.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let is_one = statements.next().is_some_and(|first| !first.is_empty())
             && statements.all(<[u8]>::is_empty);
+        let is_unread = job.effects.intersects(OF_UNREAD_CODE);
+        let known = match self.unread.filter(|_| is_unread) {
+            Some(unread) => unread.known,
+            None => job.effects,
+        };
         match job.what {
-            What::Set => is_one && sql::only_computes(text),
+            _ if !is_one || known.intersects(Effects::STORED_CODE) => false,
+            What::Set => sql::only_computes(text) && (!is_unread || self.last.misses_name),
             _ if runs_others(job.effects) => false,
-            _ => is_one && (self.last.error.0 == PARSE_ERROR || self.last.misses_name),
+            _ if self.last.error.0 == PARSE_ERROR => {
+                !is_unread || job.effects.intersects(Effects::UNCLEAR)
+            }
+            _ => self.last.misses_name,
         }
     }
 }
@@ -331,6 +360,14 @@ pub(crate) fn text_of<'a>(session: &'a Session, job: &Job) -> (&'a [u8], Modes) 
     match session.serving.kept.get(HEADER_BYTES..) {
         Some([code::QUERY, text @ ..]) if job.upload.is_none() => (text, session.want.modes()),
         _ => (&[], Modes::default()),
+    }
+}
+
+/// The connection on which the names of a command are what they are.
+pub(crate) fn state_of<'a>(session: &'a Session, job: &Job) -> &'a LinkState {
+    match job.what {
+        What::Execute(stmt) => session.handle(stmt).map_or(&session.want, |it| &it.text.state),
+        _ => &session.want,
     }
 }
 
