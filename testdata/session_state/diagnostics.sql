@@ -38,6 +38,14 @@ SET NAMES latin1
 SELECT * FROM nowhere
 SHOW WARNINGS
 SHOW ERRORS
+# kept_of_a_missing_function
+SELECT nowhere(1)
+SHOW WARNINGS
+# kept_of_a_function_that_fails
+CREATE FUNCTION fails() RETURNS INT DETERMINISTIC RETURN (SELECT 1 UNION SELECT 2)
+SELECT fails()
+SHOW WARNINGS
+SELECT 1
 # kept_of_a_syntax_error
 SELEC 1
 SHOW WARNINGS

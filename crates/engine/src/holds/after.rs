@@ -68,10 +68,6 @@ fn given(ended: &Ended) -> Holds {
     let mut given = match ended.how {
         How::Done | How::Prepared | How::Failed => ended.gives,
         How::Refused if ended.gives == Holds::NOT_UNDERSTOOD => Holds::NONE,
-        // what only unread code gives is over with the next reading
-        How::Refused if ended.effects.intersects(Effects::PRESUMED) => {
-            ended.gives.without(Holds::SET.union(Holds::NOT_UNDERSTOOD))
-        }
         How::Refused => ended.gives.without(Holds::SET),
     };
     given.set(Holds::STATE_CHANGE, given.intersects(Holds::STATE_CHANGE) || ended.hidden);

@@ -85,6 +85,12 @@ impl Session {
         presumed
     }
 
+    /// The reasons that only unread code gives, of a command of which nothing was done.
+    pub(crate) fn presumed_of_refused(&self, job: &Job) -> Holds {
+        let unread = self.unread.filter(|_| job.effects.intersects(Effects::PRESUMED));
+        unread.map_or(Holds::NONE, |unread| self.presumed_of(job, false, &unread))
+    }
+
     /// Of all reasons that a command gives those that what is known does not give.
     fn presumed_of(&self, job: &Job, untold: bool, unread: &Unread) -> Holds {
         let (text, modes) = ties::text_of(self, job);

@@ -355,11 +355,13 @@ impl Session {
         self.diagnostics().is_some_and(|told| told.lane == lane && !told.is_whole())
     }
 
-    /// Whether it does nothing and keeps a lane for diagnostics alone.
+    /// Whether it does nothing and keeps a lane for diagnostics alone, but for what a reading may
+    /// prove wrong, which may need the lane.
     fn may_be_relieved(&self, lane: LaneId) -> bool {
         let is_idle = matches!(self.phase, Phase::Idle) && !self.input.waits;
         let may_tell = |why: Holds| why.intersects(TOLD) && why.without(TOLD).is_empty();
-        let is_kept_so = |held: &Held| held.lane == lane && may_tell(held.why);
+        let is_kept_so =
+            |held: &Held| held.lane == lane && may_tell(held.why.without(held.presumed));
         is_idle && !self.awaits_server() && self.held.iter().any(is_kept_so)
     }
 }

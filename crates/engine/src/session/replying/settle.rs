@@ -79,7 +79,10 @@ impl Proxy {
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
         let how = session.how(job, outcome);
         mark(lane, job, how);
-        let gives = job.holds.without(told(lane, job, outcome));
+        let mut gives = job.holds.without(told(lane, job, outcome));
+        if how == How::Refused {
+            gives = gives.without(session.presumed_of_refused(job));
+        }
         let came = (how, outcome.rows());
         let ended = Ended {
             how,
