@@ -99,6 +99,9 @@ pub enum Upkeep {
     Defaults,
     /// What there is of stored code.
     Catalog(Part),
+    /// The end of the transaction that reading it began, on the lane of a session without
+    /// autocommit.
+    CatalogRead,
 }
 
 /// Whose reply it is.

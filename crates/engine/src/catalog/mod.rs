@@ -416,6 +416,11 @@ impl Known {
         self.wanted = true;
     }
 
+    /// Whether somebody does.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
     /// A reading has begun: what is asked for from now on is for the next one.
     pub fn begin(&mut self) {
         join(&mut self.sought, &mut self.asked);

@@ -82,6 +82,9 @@ impl Naming {
             verb if is_one && READS.contains(&verb) => Self::Reads,
             verb if is_one && NOTHING.contains(&verb) => Self::Nothing,
             verb if is_one && LOOKS.contains(&verb) => Self::Looks,
+            Verb::DropTable if is_one && !facts.effects.intersects(Effects::IMPLICIT_COMMIT) => {
+                Self::Looks
+            }
             // the time that it is given is computed
             Verb::Purge if is_one => Self::Writes,
             _ if facts.effects.intersects(Effects::UNCLEAR) => Self::Unclear,

@@ -128,7 +128,7 @@ impl Neighbours {
             "SELECT extended_info FROM stats_mysql_processlist WHERE SessionID = {session}"
         );
         let hostgroup = usize::from(self.kind.of_reader);
-        let deadline = Instant::now() + Duration::from_millis(100);
+        let begun = Instant::now();
         loop {
             let told: String = self.admin.query_first(&query).expect("told").expect("a session");
             let mut backends = backends(&told)?;
@@ -138,12 +138,18 @@ impl Neighbours {
             let reasons = reasons.filter_map(|reason| reason.as_str());
             let reasons: Vec<String> = reasons.map(str::to_owned).collect();
             // its server is being asked, or will be when somebody needs the connection
-            if reasons != ["last_insert_id"] || Instant::now() > deadline {
+            let is_asked = reasons == ["last_insert_id"];
+            let is_read = reasons.iter().any(|reason| reason == "new_table");
+            let wait_ms = if is_read { READING_MS } else { 100 * u64::from(is_asked) };
+            if begun.elapsed() >= Duration::from_millis(wait_ms) {
                 return (!backends.is_empty()).then_some(reasons);
             }
         }
     }
 }
+
+/// How long a reading that is due may take, in milliseconds.
+const READING_MS: u64 = 10_000;
 
 /// Whether the server can tell all that a session keeps a connection for.
 fn is_told(reasons: &[String]) -> bool {

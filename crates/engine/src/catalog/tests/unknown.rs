@@ -176,6 +176,7 @@ fn a_table_is_new_that_no_reading_told_of_and_that_may_run_something() {
         ("CREATE TABLE new (a INT)", false),
         ("ALTER TABLE new ADD b INT", false),
         ("DROP TABLE new", false),
+        ("DROP TEMPORARY TABLE new", false),
     ] {
         assert_eq!(holds(&mut known, text.as_bytes(), &[b"mine"]), is_new, "{text}");
     }

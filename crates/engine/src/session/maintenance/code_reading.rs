@@ -52,11 +52,14 @@ struct Survey {
 /// Time for a reading, in microseconds.
 const LIMIT_US: u64 = 30_000_000;
 
+/// Whatever `completion_type` is.
+const END_TRANSACTION: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
+
 /// Readings of one worker at a time.
 const RUNNING_MAX: usize = 2;
 
 /// How long a reading waits for a lane that nobody wants, in microseconds: the first one of its
-/// catalog, without which nothing is known, and any other.
+/// catalog, without which nothing is known, or one for which lanes are kept, and any other.
 const PATIENCE_US: (u64, u64) = (100_000, 1_000_000);
 
 /// The pause between two dials for a reading, in microseconds, and how often it is doubled.
@@ -101,12 +104,17 @@ impl Proxy {
     pub(crate) fn overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
         match self.surveys.waiting.is_empty() {
             true => None,
-            false => self.waiting_overdue_on(lane),
+            false => self.waiting_for(lane, |known, it| self.is_overdue(known, it)),
         }
     }
 
+    /// The first reading that is due, may be on a lane, and is such.
     #[inline(never)]
-    fn waiting_overdue_on(&self, lane: LaneId) -> Option<CatalogId> {
+    fn waiting_for(
+        &self,
+        lane: LaneId,
+        is_such: impl Fn(&Known, &Waiting) -> bool,
+    ) -> Option<CatalogId> {
         let Surveys { catalogs, running, waiting } = &self.surveys;
         if running.len() >= RUNNING_MAX {
             return None;
@@ -114,16 +122,14 @@ impl Proxy {
         let lane = self.lanes.get(lane)?;
         let is_next = |it: &&Waiting| {
             let known = catalogs.get(it.catalog);
-            known.is_some_and(|known| may_be_read_on(known, lane))
-                && self.is_overdue(it)
+            known.is_some_and(|known| may_be_read_on(known, lane) && is_such(known, it))
                 && self.is_survey_due(it.catalog)
         };
         waiting.iter().find(is_next).map(|it| it.catalog)
     }
 
-    fn is_overdue(&self, waiting: &Waiting) -> bool {
-        let known = self.surveys.catalogs.get(waiting.catalog);
-        let patience_us = match known.is_some_and(Known::is_read) {
+    fn is_overdue(&self, known: &Known, waiting: &Waiting) -> bool {
+        let patience_us = match known.is_read() && !known.is_wanted() {
             true => PATIENCE_US.1,
             false => PATIENCE_US.0,
         };
@@ -149,8 +155,10 @@ impl Proxy {
             waiting.push(Waiting { catalog: id, since_us, dialed, dials, dial_at_us });
             waiting.len() - 1
         });
-        let may_dial = self.surveys.waiting.get(at).is_some_and(|it| {
-            self.is_overdue(it) && self.now_us >= it.dial_at_us && !self.is_dialing_for(id)
+        let known = self.surveys.catalogs.get(id);
+        let may_dial = known.zip(self.surveys.waiting.get(at)).is_some_and(|(known, it)| {
+            let is_overdue = self.is_overdue(known, it);
+            is_overdue && self.now_us >= it.dial_at_us && !self.is_dialing_for(id)
         });
         if may_dial && self.surveys.running.len() < RUNNING_MAX && !self.dial_for_survey(id, at) {
             self.survey_on_kept(id);
@@ -186,7 +194,8 @@ impl Proxy {
         dialed.is_some()
     }
 
-    /// Reads on a lane that an idle session keeps for nothing but what nobody has read.
+    /// Reads on a lane that an idle session keeps for nothing but what nobody has read; where there
+    /// is none, one comes to that whose session keeps it for diagnostics besides.
     fn survey_on_kept(&mut self, id: CatalogId) {
         let Some(known) = self.surveys.catalogs.get(id) else { return };
         let keeper_of = |lane: &Lane| {
@@ -194,20 +203,24 @@ impl Proxy {
             Some((lane.id, keeper))
         };
         let kept = self.lanes.iter().find_map(|(_, lane)| keeper_of(lane));
-        if let Some((lane, keeper)) = kept {
-            self.with(End::Lane(lane), |proxy| proxy.begin_survey_on_kept(id, lane, keeper));
+        let (user, hostgroup) = (known.user.clone(), known.hostgroup);
+        match kept {
+            Some((lane, keeper)) => {
+                self.with(End::Lane(lane), |proxy| proxy.begin_survey_on_kept(id, lane, keeper));
+            }
+            None => self.relieve_first_of(hostgroup, |lane| lane.account.name == user),
         }
     }
 
     /// A session has ended a command, and may keep its lane for what nobody has read: that is read
-    /// on it, if it has waited for too long and no other lane is on its way.
+    /// on it, if no other lane is on its way.
     pub(crate) fn survey_on_own(&mut self, id: SessionId) {
         if self.surveys.waiting.is_empty() {
             return;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let own = session.held.iter().find_map(|held| {
-            let catalog = self.overdue_on(held.lane)?;
+            let catalog = self.waiting_for(held.lane, |known, _| known.is_wanted())?;
             let is_keeper = self.presumer(held.lane) == Some(id);
             (is_keeper && !self.is_dialing_for(catalog)).then_some((catalog, held.lane))
         });
@@ -223,10 +236,13 @@ impl Proxy {
             (lane.times.alarm_us, lane.times.turned_us) = (at, self.now_us);
         }
         self.orders.push(Order::Deadline { end: End::Lane(lane), at });
-        if let Some(session) = self.sessions.get_mut(keeper) {
-            session.read_on = Some(lane);
-        }
+        let Some(session) = self.sessions.get_mut(keeper) else { return self.impossible(()) };
+        session.read_on = Some(lane);
+        let begins_transaction = !session.want.autocommit;
         self.ask_all_parts(lane);
+        if begins_transaction {
+            self.send_upkeep_text(lane, Upkeep::CatalogRead, END_TRANSACTION);
+        }
     }
 
     /// A timer of a lane that its session keeps: a server that does not tell in time loses it.
@@ -256,7 +272,7 @@ impl Proxy {
         let Some(Unread { catalog: id, .. }) = unread else { return };
         if let Some(known) = self.surveys.catalogs.get_mut(id) {
             known.want();
-            self.ask_survey(id);
+            self.survey(id);
         }
     }
 
@@ -336,6 +352,11 @@ impl Proxy {
             }
         };
         self.pop(id, status);
+        self.survey_answered(id);
+    }
+
+    /// A question of a reading is answered, maybe the last one.
+    pub(crate) fn survey_answered(&mut self, id: LaneId) {
         if self.lanes.get(id).is_some_and(|lane| lane.depth() == 0) {
             let lease = self.lanes.get(id).map(|lane| lane.lease);
             self.end_survey(id, Untold::Refused);

@@ -150,7 +150,6 @@ impl Proxy {
         let is_idle = matches!(session.phase, Phase::Idle)
             && !session.input.waits
             && !session.awaits_server()
-            && session.want.autocommit
             && !session.is_mirror();
         let is_presumed = !held.presumed.is_empty()
             && held.why.without(held.presumed.union(Holds::STANDING)).is_empty();

@@ -339,6 +339,9 @@ impl Proxy {
             (event, Upkeep::Catalog(part)) => {
                 self.on_survey_part(id, part, bytes.get(range).unwrap_or_default(), &event);
             }
+            (Event::Err { .. }, Upkeep::CatalogRead) => {
+                self.lose_lane(id, LastFault::Protocol);
+            }
             (Event::Err { .. }, Upkeep::IdleMax) => {
                 // whoever cannot say it is not asked again soon
                 self.pop(id, None);
@@ -374,6 +377,7 @@ impl Proxy {
                         self.upkeep_over(id);
                     }
                     Upkeep::Ping | Upkeep::Catalog(_) => self.upkeep_over(id),
+                    Upkeep::CatalogRead => self.survey_answered(id),
                     Upkeep::Reset => self.reset_answered(id),
                     Upkeep::Schema => self.schema_told(id),
                     Upkeep::Names | Upkeep::InitConnect => {}

@@ -49,6 +49,16 @@ fn defined_by(text: &[u8], modes: Modes) -> Defined {
     }
 }
 
+/// What a text may define: names in front of its first query, or all of them where it may define
+/// something behind that.
+fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item = &[u8]> {
+    let mut names = sql::names(text, modes);
+    std::iter::from_fn(move || {
+        let (name, _) = names.next()?;
+        (hides || !names.is_in_query()).then_some(name)
+    })
+}
+
 impl Proxy {
     /// A statement that may have changed definitions has ended.
     fn follow_definitions(&mut self, id: SessionId, job: &Job, runs_definition: bool) {
@@ -61,9 +71,9 @@ impl Proxy {
         let code = &self.offer.stmts.code;
         let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
         let (text, modes) = text.unwrap_or_default();
-        let names = sql::names(text, modes).map(|(name, _)| name);
-        code.note_names(names, defined_by(text, modes));
-        if text.is_empty() || job.effects.intersects(HIDES_NAMES) {
+        let hides = text.is_empty() || job.effects.intersects(HIDES_NAMES);
+        code.note_names(defined_names(text, modes, hides), defined_by(text, modes));
+        if hides {
             code.note_anything();
         }
         for id in self.surveys.catalogs.ids() {
@@ -146,6 +156,26 @@ mod tests {
         ] {
             assert_eq!(defined_by(text.as_bytes(), Modes::default()), defined, "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_query_of_a_definition_names_is_not_defined() {
+        for (text, hides, defined) in [
+            ("CREATE VIEW v AS SELECT a FROM t", false, "CREATE VIEW v AS"),
+            ("CREATE TABLE x AS SELECT a FROM t", false, "CREATE TABLE x AS"),
+            ("RENAME TABLE u TO t", false, "RENAME TABLE u TO t"),
+            ("SELECT a FROM t; DROP TABLE x", true, "SELECT a FROM t DROP TABLE x"),
+        ] {
+            let names = defined_names(text.as_bytes(), Modes::default(), hides);
+            let names: Vec<&[u8]> = names.collect();
+            let has = |word: &str| names.contains(&word.as_bytes());
+            for word in ["v", "x", "u", "t"] {
+                assert_eq!(has(word), defined.split(' ').any(|it| it == word), "{word}: {text}");
+            }
+        }
+        let trigger = b"CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = (SELECT b FROM u)";
+        let names: Vec<&[u8]> = defined_names(trigger, Modes::default(), false).collect();
+        assert!(names.contains(&b"t".as_slice()) && !names.contains(&b"u".as_slice()));
     }
 
     #[test]

@@ -137,13 +137,21 @@ impl Proxy {
     /// Somebody waits for a lane of a hostgroup: of the idle sessions that keep one for nothing but
     /// diagnostics, the first gives its own.
     pub(crate) fn relieve_first(&mut self, hostgroup: HostgroupId) {
-        let keeper = |lane: LaneId| match self.lanes.get(lane)?.lease {
-            Lease::Exclusive(id) => {
-                let session = self.sessions.get(id)?;
-                let held = session.held.iter().find(|held| held.lane == lane)?;
-                session.may_be_relieved(lane).then_some((id, *held))
-            }
-            _ => None,
+        self.relieve_first_of(hostgroup, |_| true);
+    }
+
+    /// The same of those whose lanes are such.
+    pub(crate) fn relieve_first_of(
+        &mut self,
+        hostgroup: HostgroupId,
+        fits: impl Fn(&Lane) -> bool,
+    ) {
+        let keeper = |lane: LaneId| {
+            let lane = self.lanes.get(lane).filter(|lane| fits(lane))?;
+            let Lease::Exclusive(id) = lane.lease else { return None };
+            let session = self.sessions.get(id)?;
+            let held = session.held.iter().find(|held| held.lane == lane.id)?;
+            session.may_be_relieved(lane.id).then_some((id, *held))
         };
         let servers = self.snapshot.topology.hostgroup(hostgroup);
         let lanes = servers.iter().flat_map(|server| self.warned.of(server.index));
@@ -267,6 +275,7 @@ impl Proxy {
         if !left.is_empty() {
             self.note_warned(lane_id, left);
             self.relieve_if_wanted(id);
+            self.survey_on_own(id);
         }
         self.resume_input(id);
     }
