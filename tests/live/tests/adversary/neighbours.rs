@@ -139,7 +139,9 @@ impl Neighbours {
             let reasons: Vec<String> = reasons.map(str::to_owned).collect();
             // its server is being asked, or will be when somebody needs the connection
             let is_asked = reasons == ["last_insert_id"];
-            let is_read = reasons.iter().any(|reason| reason == "new_table");
+            let (new, others): (Vec<_>, Vec<_>) =
+                reasons.iter().cloned().partition(|reason| reason == "new_table");
+            let is_read = !new.is_empty() && is_told(&others);
             let wait_ms = if is_read { READING_MS } else { 100 * u64::from(is_asked) };
             if begun.elapsed() >= Duration::from_millis(wait_ms) {
                 return (!backends.is_empty()).then_some(reasons);
