@@ -79,10 +79,7 @@ impl Proxy {
         standing.set(Holds::NO_MULTIPLEX, !shares(job, before));
         let how = session.how(job, outcome);
         mark(lane, job, how);
-        let mut gives = job.holds.without(told(lane, job, outcome));
-        if how == How::Refused {
-            gives = gives.without(session.presumed_of_refused(job));
-        }
+        let gives = session.gives(job, how).without(told(lane, job, outcome));
         let came = (how, outcome.rows());
         let ended = Ended {
             how,
@@ -183,6 +180,14 @@ impl Session {
     fn follow_autocommit(&mut self, lane: &mut Lane) {
         lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
         self.want.autocommit = lane.state.autocommit;
+    }
+
+    /// The reasons that a command gives, which ended so.
+    fn gives(&self, job: &Job, how: How) -> Holds {
+        match how {
+            How::Refused => job.holds.without(self.presumed_of_refused(job)),
+            _ => job.holds,
+        }
     }
 
     /// How a command ended, as far as what it did follows from that.
