@@ -69,10 +69,25 @@ const DIAL_PAUSE: (u64, u32) = (1_000_000, 6);
 const LOOK_PAUSE_US: u64 = 10_000;
 
 impl Proxy {
-    /// Begins all readings that are due; once a second.
+    /// Begins all readings that are due; once a second. No session is amid a command then, so that
+    /// one may be read for on a lane that an idle session keeps.
     pub(crate) fn survey_all(&mut self) {
         self.forget_lost_surveys();
-        self.surveys.catalogs.ids().for_each(|id| self.survey(id));
+        for id in self.surveys.catalogs.ids() {
+            self.survey(id);
+            if self.is_left_waiting(id) {
+                self.survey_on_kept(id);
+            }
+        }
+    }
+
+    /// Whether a reading has waited for too long, and no lane is on its way.
+    fn is_left_waiting(&self, id: CatalogId) -> bool {
+        let Surveys { catalogs, running, waiting } = &self.surveys;
+        let waiting = waiting.iter().find(|it| it.catalog == id);
+        let is_left =
+            catalogs.get(id).zip(waiting).is_some_and(|(known, it)| self.is_overdue(known, it));
+        is_left && running.len() < RUNNING_MAX && !self.is_dialing_for(id)
     }
 
     /// A lane came to the pool: one that is due may be read.
@@ -160,14 +175,14 @@ impl Proxy {
             let is_overdue = self.is_overdue(known, it);
             is_overdue && self.now_us >= it.dial_at_us && !self.is_dialing_for(id)
         });
-        if may_dial && self.surveys.running.len() < RUNNING_MAX && !self.dial_for_survey(id, at) {
-            self.survey_on_kept(id);
+        if may_dial && self.surveys.running.len() < RUNNING_MAX {
+            self.dial_for_survey(id, at);
         }
     }
 
-    /// Opens a lane for a reading, if one more may be; whether it does.
-    fn dial_for_survey(&mut self, id: CatalogId, at: usize) -> bool {
-        let Some(known) = self.surveys.catalogs.get(id) else { return false };
+    /// Opens a lane for a reading, if one more may be.
+    fn dial_for_survey(&mut self, id: CatalogId, at: usize) {
+        let Some(known) = self.surveys.catalogs.get(id) else { return };
         // what an account calls in one hostgroup may run in another
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.account.name == known.user;
         let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
@@ -191,7 +206,6 @@ impl Proxy {
             it.dials += u32::from(dialed.is_some());
             it.dialed = dialed.or(it.dialed);
         }
-        dialed.is_some()
     }
 
     /// Reads on a lane that an idle session keeps for nothing but what nobody has read; where there

@@ -400,7 +400,8 @@ impl Proxy {
     pub(crate) fn leave_shared(&mut self, id: SessionId) {
         let Some(running) = self.running(id).filter(|running| running.shared) else { return };
         let lane_id = running.lane;
-        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        // a call that panicked may have closed the lane and gone no further
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return };
         match lane.disown(id) {
             Some(Place::Gathered) if lane.depth() == 0 => self.rest(lane_id),
             // it may be paused for the sake of the one that leaves
