@@ -43,6 +43,11 @@ pub struct Names<'a> {
     of_server: bool,
     /// Tables that a `WITH` of the text makes.
     made: Vec<&'a [u8]>,
+    /// Those whose queries have not ended, in which the name is still another's: with the depth
+    /// at which they stand, and whether the `AS` has come.
+    making: Vec<(&'a [u8], usize, bool)>,
+    /// In the `WITH` at hand, queries may name their own tables.
+    recursive: bool,
     /// A `SELECT`, `WHERE`, or the `VALUES` of rows was passed.
     queries: bool,
 }
@@ -88,6 +93,8 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         behind_dot: false,
         of_server: false,
         made: Vec::new(),
+        making: Vec::new(),
+        recursive: false,
         queries: false,
     };
     names.begin();
@@ -147,6 +154,7 @@ impl<'a> Names<'a> {
     /// A statement begins.
     fn begin(&mut self) {
         self.depth = 0;
+        self.making.clear();
         *self.level() = Level { statement: true, ..Level::default() };
     }
 
@@ -209,7 +217,12 @@ impl<'a> Names<'a> {
                 self.depth += 1;
                 *self.level() = inner;
             }
-            TokenKind::Punct(b')') => self.depth = self.depth.saturating_sub(1),
+            TokenKind::Punct(b')') => {
+                self.depth = self.depth.saturating_sub(1);
+                let depth = self.depth;
+                let is_over = |making: &mut (&[u8], usize, bool)| making.1 == depth && making.2;
+                self.made.extend(self.making.pop_if(is_over).map(|(name, ..)| name));
+            }
             TokenKind::Punct(b',') if level.list => level.expects = Expects::Table,
             TokenKind::Punct(b',') if level.expects == Expects::Alias => {}
             TokenKind::Punct(b';') => self.begin(),
@@ -254,7 +267,15 @@ impl<'a> Names<'a> {
             level.expects = Expects::Procedure;
         } else if is(&["WITH"]) && !was(&["START"]) && !called {
             level.expects = Expects::Made;
+            self.recursive = false;
+        } else if is(&["RECURSIVE"]) && was(&["WITH"]) {
+            self.recursive = true;
         } else if is(&["AS"]) {
+            let depth = self.depth;
+            if let Some(making) = self.making.last_mut().filter(|making| making.1 == depth) {
+                making.2 = true;
+            }
+            let level = self.level();
             if level.expects != Expects::Made {
                 level.expects = Expects::Alias;
             }
@@ -296,7 +317,10 @@ impl<'a> Names<'a> {
             }
             Expects::Procedure => Role::Procedure,
             Expects::Made => {
-                self.made.push(name);
+                match self.recursive {
+                    true => self.made.push(name),
+                    false => self.making.push((name, self.depth, false)),
+                }
                 Role::Other
             }
             Expects::Alias => Role::Other,

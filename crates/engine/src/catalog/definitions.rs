@@ -15,25 +15,26 @@ pub struct Definitions {
     names: Box<[AtomicU64]>,
     /// By place: the latest one of a name after which it may run something that it did not.
     code: Box<[AtomicU64]>,
+    /// By place: the latest one of a name that has made a base table.
+    made: Box<[AtomicU64]>,
 }
 
 /// What a definition may have made of what it names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Defined {
-    /// A base table that runs what it did, or nothing.
+    /// A base table that runs nothing: there was none of that name.
     Table,
+    /// Nothing that runs what it did not before.
+    NothingNew,
     /// Anything.
     Code,
 }
 
 impl Default for Definitions {
     fn default() -> Self {
-        Self {
-            count: AtomicU64::new(0),
-            anything: AtomicU64::new(0),
-            names: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
-            code: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
-        }
+        let [names, code, made] =
+            [(); 3].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
+        Self { count: AtomicU64::new(0), anything: AtomicU64::new(0), names, code, made }
     }
 }
 
@@ -60,8 +61,9 @@ impl Definitions {
     /// Something was defined that has one of these names. What a name beyond ASCII is to a server
     /// depends on the client's character set: it may be any.
     pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>, defined: Defined) {
-        let code = match defined {
-            Defined::Table => None,
+        let besides = match defined {
+            Defined::Table => Some(&self.made),
+            Defined::NothingNew => None,
             Defined::Code => Some(&self.code),
         };
         self.note(|number| {
@@ -69,7 +71,7 @@ impl Definitions {
                 if !name.is_ascii() {
                     self.anything.fetch_max(number, Ordering::Relaxed);
                 }
-                for places in [Some(&self.names), code].into_iter().flatten() {
+                for places in [Some(&self.names), besides].into_iter().flatten() {
                     if let Some(latest) = places.get(place(super::key(name))) {
                         latest.fetch_max(number, Ordering::Relaxed);
                     }
@@ -92,18 +94,22 @@ impl Definitions {
 
     /// The latest definition of a name, by its name, after which it may run something anew.
     pub(super) fn latest_of_code(&self, key: u64) -> u64 {
-        self.code.get(place(key)).map_or(0, |latest| latest.load(Ordering::Relaxed))
+        latest_in(&self.code, key)
     }
 
-    /// The latest definition of a name, by its name.
-    pub(super) fn latest_by_name(&self, key: u64) -> u64 {
-        self.names.get(place(key)).map_or(0, |latest| latest.load(Ordering::Relaxed))
+    /// The latest definition that made a base table of that name.
+    pub(super) fn latest_made(&self, key: u64) -> u64 {
+        latest_in(&self.made, key)
     }
 
     /// The latest definition of a name.
     pub(super) fn latest(&self, key: u64) -> u64 {
-        self.latest_by_name(key).max(self.latest_of_anything())
+        latest_in(&self.names, key).max(self.latest_of_anything())
     }
+}
+
+fn latest_in(places: &[AtomicU64], key: u64) -> u64 {
+    places.get(place(key)).map_or(0, |latest| latest.load(Ordering::Relaxed))
 }
 
 fn place(key: u64) -> usize {

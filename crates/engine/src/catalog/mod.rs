@@ -271,8 +271,7 @@ impl Known {
                 && !is_foreign
                 && !self.is_redefined(key, definitions)
                 && (found.is_some() || self.absent.get(&(key, is_table)) == Some(&true));
-            let calls = !is_table && names.is_in_query();
-            if is_known || !(calls || asked.how.naming.is_of_rows()) {
+            if is_known || !(names.is_in_query() || asked.how.naming.is_of_rows()) {
                 continue;
             }
             reached.presumed.insert(may_be);
@@ -321,7 +320,7 @@ impl Known {
     /// read, or one that nobody is known to have made as a base table since.
     fn is_new(&self, (key, found): (u64, Option<Effects>), definitions: &Definitions) -> bool {
         let runs_anew = self.affected.contains(&key) || definitions.latest_of_code(key) > self.read;
-        let is_made = definitions.latest_by_name(key) > self.read;
+        let is_made = definitions.latest_made(key) > self.read;
         self.is_read() && (runs_anew || found.is_none() && !is_made)
     }
 

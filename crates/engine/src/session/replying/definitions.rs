@@ -37,15 +37,22 @@ fn may_run_definition(effects: Effects, rows: Rows) -> bool {
 }
 
 /// What a text may have made of what it names. A table that gets another's name brings what that
-/// ran, and a column may draw from a sequence.
-fn defined_by(text: &[u8], modes: Modes) -> Defined {
+/// ran, one that is made like another its columns, and a column may draw from a sequence.
+fn defined_by(text: &[u8], modes: Modes, is_done: bool) -> Defined {
     const MAKES_CODE: Effects = HIDES_NAMES.union(Effects::SEQUENCE);
     const OF_TABLES: [Verb; 3] = [Verb::CreateTable, Verb::AlterTable, Verb::DropTable];
     let facts = sql::facts_in(text, modes);
-    let renames = || text.windows(6).any(|word| word.eq_ignore_ascii_case(b"RENAME"));
-    match OF_TABLES.contains(&facts.verb) && !facts.effects.intersects(MAKES_CODE) && !renames() {
-        true => Defined::Table,
-        false => Defined::Code,
+    let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
+    let may_be_code = !OF_TABLES.contains(&facts.verb)
+        || facts.effects.intersects(MAKES_CODE)
+        || has(b"RENAME")
+        || has(b"LIKE");
+    // there may have been something else of that name
+    let is_made = is_done && facts.verb == Verb::CreateTable && !has(b"EXISTS");
+    match may_be_code {
+        true => Defined::Code,
+        false if is_made => Defined::Table,
+        false => Defined::NothingNew,
     }
 }
 
@@ -61,7 +68,12 @@ fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item =
 
 impl Proxy {
     /// A statement that may have changed definitions has ended.
-    fn follow_definitions(&mut self, id: SessionId, job: &Job, runs_definition: bool) {
+    fn follow_definitions(
+        &mut self,
+        id: SessionId,
+        job: &Job,
+        (is_done, runs_definition): (bool, bool),
+    ) {
         if job.effects.intersects(CHANGES_RESULTS) {
             self.offer.stmts.definitions_changed();
         }
@@ -72,7 +84,7 @@ impl Proxy {
         let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
         let (text, modes) = text.unwrap_or_default();
         let hides = text.is_empty() || job.effects.intersects(HIDES_NAMES);
-        code.note_names(defined_names(text, modes, hides), defined_by(text, modes));
+        code.note_names(defined_names(text, modes, hides), defined_by(text, modes, is_done));
         if hides {
             code.note_anything();
         }
@@ -128,7 +140,7 @@ impl Proxy {
         }
         let runs_definition = may_run_definition(job.effects, rows);
         if how != How::Refused && (runs_definition || job.effects.intersects(MAY_DEFINE)) {
-            self.follow_definitions(id, job, runs_definition);
+            self.follow_definitions(id, job, (how == How::Done, runs_definition));
         }
     }
 }
@@ -141,9 +153,10 @@ mod tests {
     fn only_what_makes_or_changes_a_base_table_makes_it_run_nothing_new() {
         for (text, defined) in [
             ("CREATE TABLE t (a INT)", Defined::Table),
-            ("CREATE TABLE IF NOT EXISTS t (a INT)", Defined::Table),
-            ("ALTER TABLE t ADD b INT", Defined::Table),
-            ("DROP TABLE t", Defined::Table),
+            ("CREATE TABLE IF NOT EXISTS t (a INT)", Defined::NothingNew),
+            ("ALTER TABLE t ADD b INT", Defined::NothingNew),
+            ("DROP TABLE t", Defined::NothingNew),
+            ("CREATE TABLE t LIKE u", Defined::Code),
             ("ALTER TABLE u RENAME TO t", Defined::Code),
             ("RENAME TABLE u TO t", Defined::Code),
             ("CREATE TABLE t (a INT DEFAULT (NEXT VALUE FOR s))", Defined::Code),
@@ -154,8 +167,10 @@ mod tests {
             ("CREATE FUNCTION f() RETURNS INT RETURN 1", Defined::Code),
             ("CALL p()", Defined::Code),
         ] {
-            assert_eq!(defined_by(text.as_bytes(), Modes::default()), defined, "{text}");
+            assert_eq!(defined_by(text.as_bytes(), Modes::default(), true), defined, "{text}");
         }
+        let failed = defined_by(b"CREATE TABLE t (a INT)", Modes::default(), false);
+        assert_eq!(failed, Defined::NothingNew);
     }
 
     #[test]
