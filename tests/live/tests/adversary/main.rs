@@ -95,7 +95,7 @@ fn run_generated(stage: &mut Stage, seeds: Range<u64>) -> Vec<String> {
     for seed in seeds {
         if batch.is_empty() || seed % BATCH == 0 {
             batch.clear();
-            stage.reset();
+            stage.reset_and_read();
         }
         let script = generator::script(stage.flavour, seed);
         batch.push(script.clone());

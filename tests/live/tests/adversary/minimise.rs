@@ -54,7 +54,7 @@ pub(crate) fn minimise(
 }
 
 fn attempt(stage: &mut Stage, sessions: &[Script]) -> Vec<Difference> {
-    stage.reset();
+    stage.reset_and_read();
     let mut found = Vec::new();
     for script in sessions {
         found = stage.compare(script);

@@ -4,9 +4,11 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::time::Duration;
 
 use lab::{Cluster, Flavour, LabOptions};
 use live::{Proxy, client, skip};
+use mysql::prelude::Queryable;
 
 use crate::end::{Answer, End, shown};
 use crate::lanes::{Lanes, Ran, Served};
@@ -143,6 +145,22 @@ impl Stage {
             }
         }
         self.await_replica();
+    }
+
+    /// The same, and all of it is known: a reading amid the reset has met half of it.
+    pub(crate) fn reset_and_read(&self) {
+        self.reset();
+        let mut conn = client::connect(client::options(self.proxy.port));
+        let readings = || self.proxy.counter("stored_code_readings").expect("counted");
+        let catalogs = u64::try_from(self.posts.len()).expect("few servers");
+        // the first one may have begun before
+        for _ in 0..2 {
+            let before = readings();
+            conn.query_drop("DROP TABLE IF EXISTS test.never_made").expect("done");
+            live::eventually("all is read", Duration::from_secs(10), || {
+                readings() >= before + catalogs
+            });
+        }
     }
 
     /// Waits until the replica has what the primary has, if there is one.
