@@ -69,7 +69,7 @@ impl Session {
         after: Holds,
         now_us: u64,
     ) -> Holds {
-        let unread = self.unread.filter(|_| job.effects.intersects(Effects::PRESUMED));
+        let unread = self.unread_of(job);
         let of_job = unread.map_or(Holds::NONE, |unread| self.presumed_of(job, untold, &unread));
         let certain = before.why.without(before.presumed).union(job.holds.without(of_job));
         let mut presumed = before.presumed.union(of_job).without(certain).intersection(after);
@@ -87,8 +87,14 @@ impl Session {
 
     /// The reasons that only unread code gives, of a command of which nothing was done.
     pub(crate) fn presumed_of_refused(&self, job: &Job) -> Holds {
-        let unread = self.unread.filter(|_| job.effects.intersects(Effects::PRESUMED));
+        let unread = self.unread_of(job);
         unread.map_or(Holds::NONE, |unread| self.presumed_of(job, false, &unread))
+    }
+
+    /// What of a command a reading may tell; not of a text whose end was not seen.
+    fn unread_of(&self, job: &Job) -> Option<Unread> {
+        let is_whole = !job.effects.intersects(Effects::UNREAD);
+        self.unread.filter(|_| is_whole && job.effects.intersects(Effects::PRESUMED))
     }
 
     /// Of all reasons that a command gives those that what is known does not give.
@@ -99,7 +105,10 @@ impl Session {
         let mut all = job.holds;
         let is_presumed = untold && !effects.intersects(Effects::STORED_CODE);
         all.set(Holds::STATE_CHANGE, all.intersects(Holds::STATE_CHANGE) || is_presumed);
-        all.without(holds_of(&Facts { effects, ..facts }, text))
+        // of a long text, less was seen when it was sent
+        let may_be = holds::of_effects(Effects::ANY_STORED_CODE | Effects::NEW_TABLE);
+        let may_be = may_be.union(Holds::STATE_CHANGE);
+        all.without(holds_of(&Facts { effects, ..facts }, text)).intersection(may_be)
     }
 
     fn note_calls(&mut self, lane: LaneId, job: &Job, of: &Unread, ended_us: u64) -> Option<()> {
