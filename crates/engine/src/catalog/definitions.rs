@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use sql::Role;
+
 /// Definitions so far.
 pub struct Definitions {
     count: AtomicU64,
@@ -58,19 +60,22 @@ impl Definitions {
         });
     }
 
-    /// Something was defined that has one of these names. What a name beyond ASCII is to a server
-    /// depends on the client's character set: it may be any.
-    pub fn note_names<'a>(&self, names: impl Iterator<Item = &'a [u8]>, defined: Defined) {
+    /// Something was defined that has one of these names, which stand in such places: a base table
+    /// is what stands where a table does. What a name beyond ASCII is to a server depends on the
+    /// client's character set: it may be any.
+    pub fn note_names<'a>(&self, names: impl Iterator<Item = (&'a [u8], Role)>, defined: Defined) {
         let besides = match defined {
             Defined::Table => Some(&self.made),
             Defined::NothingNew => None,
             Defined::Code => Some(&self.code),
         };
         self.note(|number| {
-            for name in names {
+            for (name, role) in names {
                 if !name.is_ascii() {
                     self.anything.fetch_max(number, Ordering::Relaxed);
                 }
+                let is_meant = defined == Defined::Code || role == Role::Table;
+                let besides = besides.filter(|_| is_meant);
                 for places in [Some(&self.names), besides].into_iter().flatten() {
                     if let Some(latest) = places.get(place(super::key(name))) {
                         latest.fetch_max(number, Ordering::Relaxed);

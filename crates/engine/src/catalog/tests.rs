@@ -242,7 +242,7 @@ fn functions_are_found_by_names_that_differ_by_accents() {
     }
     assert!(reach(&mut known, "CALL definir()", 3).0.contains(&"IMPLICIT_COMMIT"));
     let definitions = defined(3);
-    definitions.note_names(["tést".as_bytes()].into_iter(), Defined::Code);
+    definitions.note_names([("tést".as_bytes(), Role::Table)].into_iter(), Defined::Code);
     assert!(!reach_after(&mut known, "SELECT pay()", &definitions).1);
 }
 
@@ -444,7 +444,8 @@ fn a_definition_is_about_what_it_names_and_what_reaches_that() {
         let definitions = defined(3);
         let (before, is_sure) = reach_after(&mut known, text, &definitions);
         assert!(is_sure, "{text}");
-        definitions.note_names(names.iter().map(|name| name.as_bytes()), *defined_as);
+        let named = names.iter().map(|name| (name.as_bytes(), Role::Table));
+        definitions.note_names(named, *defined_as);
         let epoch = known.epoch;
         let (effects, is_sure) = reach_after(&mut known, text, &definitions);
         assert_eq!((effects.as_slice(), is_sure), (*expected, before == *expected), "{names:?}");
@@ -472,7 +473,7 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
     assert_eq!(looked(&["twice", "pay"], &definitions), Ok(Some(vec!["WRITES"])));
     assert_eq!(looked(&["twice", "new"], &definitions), Ok(None), "nobody has looked for it");
-    definitions.note_names([b"pong".as_slice()].into_iter(), Defined::Code);
+    definitions.note_names([(b"pong".as_slice(), Role::Other)].into_iter(), Defined::Code);
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
     assert_eq!(looked(&["twice", "ping"], &definitions), Err(Redefined));
     definitions.note_anything();

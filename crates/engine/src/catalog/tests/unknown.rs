@@ -190,9 +190,12 @@ fn a_table_is_new_that_no_reading_told_of_and_that_may_run_something() {
         assert_eq!(holds(&mut known, text.as_bytes(), &[b"mine"]), is_new, "{text}");
     }
     // whoever made it is known to have made a base table
-    definitions.note_names([b"new".as_slice()].into_iter(), Defined::Table);
+    let named = |role| [(b"new".as_slice(), role)].into_iter();
+    definitions.note_names(named(Role::Other), Defined::Table);
+    assert!(holds(&mut known, b"SELECT a FROM new", &[]), "a column was called so");
+    definitions.note_names(named(Role::Table), Defined::Table);
     assert!(!holds(&mut known, b"SELECT a FROM new", &[]));
-    definitions.note_names([b"new".as_slice()].into_iter(), Defined::Code);
+    definitions.note_names(named(Role::Other), Defined::Code);
     assert!(holds(&mut known, b"SELECT a FROM new", &[]));
     // after a definition of anything, what was known is careful
     let (effects, _) = reach(&mut known, "SELECT a FROM t", 4);

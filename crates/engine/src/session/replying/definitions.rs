@@ -3,7 +3,7 @@
 //!
 //! It notes, and asks for readings; what a definition makes unsure is `catalog`'s.
 
-use sql::{Effects, Modes, Verb};
+use sql::{Effects, Modes, Role, Verb};
 
 use crate::catalog::{Defined, Naming};
 use crate::holds::{Holds, How};
@@ -58,11 +58,11 @@ fn defined_by(text: &[u8], modes: Modes, is_done: bool) -> Defined {
 
 /// What a text may define: names in front of its first query, or all of them where it may define
 /// something behind that.
-fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item = &[u8]> {
+fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item = (&[u8], Role)> {
     let mut names = sql::names(text, modes);
     std::iter::from_fn(move || {
-        let (name, _) = names.next()?;
-        (hides || !names.is_in_query()).then_some(name)
+        let named = names.next()?;
+        (hides || !names.is_in_query()).then_some(named)
     })
 }
 
@@ -182,14 +182,15 @@ mod tests {
             ("SELECT a FROM t; DROP TABLE x", true, "SELECT a FROM t DROP TABLE x"),
         ] {
             let names = defined_names(text.as_bytes(), Modes::default(), hides);
-            let names: Vec<&[u8]> = names.collect();
+            let names: Vec<&[u8]> = names.map(|(name, _)| name).collect();
             let has = |word: &str| names.contains(&word.as_bytes());
             for word in ["v", "x", "u", "t"] {
                 assert_eq!(has(word), defined.split(' ').any(|it| it == word), "{word}: {text}");
             }
         }
         let trigger = b"CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = (SELECT b FROM u)";
-        let names: Vec<&[u8]> = defined_names(trigger, Modes::default(), false).collect();
+        let names = defined_names(trigger, Modes::default(), false);
+        let names: Vec<&[u8]> = names.map(|(name, _)| name).collect();
         assert!(names.contains(&b"t".as_slice()) && !names.contains(&b"u".as_slice()));
     }
 
