@@ -10,7 +10,7 @@ use wire::{Caps, Status};
 use crate::catalog::{
     CatalogId, Catalogs, Finished, Known, Named, PARTS, Part, Reading, Redefined, Untold,
 };
-use crate::ids::{LaneId, SessionId};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
@@ -87,7 +87,22 @@ impl Proxy {
         let waiting = waiting.iter().find(|it| it.catalog == id);
         let is_left =
             catalogs.get(id).zip(waiting).is_some_and(|(known, it)| self.is_overdue(known, it));
-        is_left && running.len() < RUNNING_MAX && !self.is_dialing_for(id)
+        is_left && running.len() < RUNNING_MAX && !self.is_dialing_for(id) && self.is_survey_due(id)
+    }
+
+    /// Somebody waits for a lane of a hostgroup: what has waited for too long there is read where
+    /// an idle session keeps one.
+    pub(crate) fn survey_for_waiters(&mut self, hostgroup: HostgroupId) {
+        if self.surveys.waiting.is_empty() {
+            return;
+        }
+        for id in self.surveys.catalogs.ids() {
+            let known = self.surveys.catalogs.get(id);
+            let is_of = known.is_some_and(|known| known.hostgroup == hostgroup);
+            if is_of && self.is_left_waiting(id) {
+                self.survey_on_kept(id);
+            }
+        }
     }
 
     /// A lane came to the pool: one that is due may be read.
@@ -304,11 +319,15 @@ impl Proxy {
 
     /// Begins a reading if it is due, and a lane is free.
     fn survey(&mut self, id: CatalogId) {
+        let Some(known) = self.surveys.catalogs.get(id) else { return };
         if !self.is_survey_due(id) {
-            return self.surveys.waiting.retain(|it| it.catalog != id);
+            // one for which lanes are kept is due soon
+            if !known.is_wanted() {
+                self.surveys.waiting.retain(|it| it.catalog != id);
+            }
+            return;
         }
-        let Surveys { catalogs, running, .. } = &self.surveys;
-        let Some(known) = catalogs.get(id) else { return };
+        let running = &self.surveys.running;
         let fits = |lane: &Lane| may_be_read_on(known, lane) && lane.may_be_passed_on();
         let servers = self.snapshot.topology.hostgroup(known.hostgroup).iter();
         let mut idle = servers.flat_map(|server| self.pool.idle_of(server));

@@ -253,6 +253,7 @@ impl Proxy {
                 let waiting = self.sessions.get(id).and_then(Session::waiting);
                 if let Some(hostgroup) = waiting.map(|waiting| waiting.job.hostgroup) {
                     self.relieve_first(hostgroup);
+                    self.survey_for_waiters(hostgroup);
                 }
             }
         }

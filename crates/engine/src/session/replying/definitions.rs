@@ -38,7 +38,7 @@ fn may_run_definition(effects: Effects, rows: Rows) -> bool {
 
 /// What a text may have made of what it names. A table that gets another's name brings what that
 /// ran, one that is made like another its columns, and a column may draw from a sequence.
-fn defined_by(text: &[u8], modes: Modes, is_done: bool) -> Defined {
+fn defined_by(text: &[u8], modes: Modes, (how, rows): (How, Rows)) -> Defined {
     const MAKES_CODE: Effects = HIDES_NAMES.union(Effects::SEQUENCE);
     const OF_TABLES: [Verb; 3] = [Verb::CreateTable, Verb::AlterTable, Verb::DropTable];
     let facts = sql::facts_in(text, modes);
@@ -47,8 +47,9 @@ fn defined_by(text: &[u8], modes: Modes, is_done: bool) -> Defined {
         || facts.effects.intersects(MAKES_CODE)
         || has(b"RENAME")
         || has(b"LIKE");
-    // there may have been something else of that name
-    let is_made = is_done && facts.verb == Verb::CreateTable && !has(b"EXISTS");
+    // a note tells that there was something of that name
+    let was_there = has(b"EXISTS") && rows.warnings > 0;
+    let is_made = how == How::Done && facts.verb == Verb::CreateTable && !was_there;
     match may_be_code {
         true => Defined::Code,
         false if is_made => Defined::Table,
@@ -68,23 +69,18 @@ fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item =
 
 impl Proxy {
     /// A statement that may have changed definitions has ended.
-    fn follow_definitions(
-        &mut self,
-        id: SessionId,
-        job: &Job,
-        (is_done, runs_definition): (bool, bool),
-    ) {
+    fn follow_definitions(&mut self, id: SessionId, job: &Job, came: (How, Rows)) {
         if job.effects.intersects(CHANGES_RESULTS) {
             self.offer.stmts.definitions_changed();
         }
-        if !job.effects.intersects(Effects::DEFINES) && !runs_definition {
+        if !job.effects.intersects(Effects::DEFINES) && !may_run_definition(job.effects, came.1) {
             return;
         }
         let code = &self.offer.stmts.code;
         let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
         let (text, modes) = text.unwrap_or_default();
         let hides = text.is_empty() || job.effects.intersects(HIDES_NAMES);
-        code.note_names(defined_names(text, modes, hides), defined_by(text, modes, is_done));
+        code.note_names(defined_names(text, modes, hides), defined_by(text, modes, came));
         if hides {
             code.note_anything();
         }
@@ -138,9 +134,9 @@ impl Proxy {
         if how == How::Done && job.effects.intersects(OF_UNREAD_CODE) {
             self.note_met(id, job);
         }
-        let runs_definition = may_run_definition(job.effects, rows);
-        if how != How::Refused && (runs_definition || job.effects.intersects(MAY_DEFINE)) {
-            self.follow_definitions(id, job, (how == How::Done, runs_definition));
+        let may_define = job.effects.intersects(MAY_DEFINE);
+        if how != How::Refused && (may_define || may_run_definition(job.effects, rows)) {
+            self.follow_definitions(id, job, (how, rows));
         }
     }
 }
@@ -153,7 +149,7 @@ mod tests {
     fn only_what_makes_or_changes_a_base_table_makes_it_run_nothing_new() {
         for (text, defined) in [
             ("CREATE TABLE t (a INT)", Defined::Table),
-            ("CREATE TABLE IF NOT EXISTS t (a INT)", Defined::NothingNew),
+            ("CREATE TABLE IF NOT EXISTS t (a INT)", Defined::Table),
             ("ALTER TABLE t ADD b INT", Defined::NothingNew),
             ("DROP TABLE t", Defined::NothingNew),
             ("CREATE TABLE t LIKE u", Defined::Code),
@@ -167,10 +163,17 @@ mod tests {
             ("CREATE FUNCTION f() RETURNS INT RETURN 1", Defined::Code),
             ("CALL p()", Defined::Code),
         ] {
-            assert_eq!(defined_by(text.as_bytes(), Modes::default(), true), defined, "{text}");
+            let came = (How::Done, Rows::default());
+            assert_eq!(defined_by(text.as_bytes(), Modes::default(), came), defined, "{text}");
         }
-        let failed = defined_by(b"CREATE TABLE t (a INT)", Modes::default(), false);
-        assert_eq!(failed, Defined::NothingNew);
+        let warned = Rows { warnings: 1, ..Rows::default() };
+        for (text, how, defined) in [
+            ("CREATE TABLE t (a INT)", How::Done, Defined::Table),
+            ("CREATE TABLE t (a INT)", How::Failed, Defined::NothingNew),
+            ("CREATE TABLE IF NOT EXISTS t (a INT)", How::Done, Defined::NothingNew),
+        ] {
+            assert_eq!(defined_by(text.as_bytes(), Modes::default(), (how, warned)), defined);
+        }
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_text_that_nobody_has_read_may_define_something_if_it_comes_to_no_rows() {
-        let rows = |affected, sent| Rows { affected, sent };
+        let rows = |affected, sent| Rows { affected, sent, warnings: 0 };
         for (text, rows, may_define) in [
             ("EXECUTE s", rows(0, 0), true),
             ("EXECUTE IMMEDIATE @v", rows(0, 0), true),

@@ -327,7 +327,7 @@ impl Proxy {
         self.orders.send(End::Client(id), |out| out.extend_from_slice(&answer));
         self.stats.diagnostics_told += 1;
         self.count(id, true);
-        self.tell_end(id, None, Rows { affected: 0, sent: rows });
+        self.tell_end(id, None, Rows { sent: rows, ..Rows::default() });
         if let Some(session) = self.sessions.get_mut(id) {
             session.last.row_count = -1;
             if !matches!(asked.of, Asked::List { .. }) {

@@ -33,11 +33,12 @@ impl Asked {
     }
 }
 
-/// How many rows a query came to.
+/// What a query came to.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Rows {
     pub affected: u64,
     pub sent: u64,
+    pub warnings: u16,
 }
 
 impl Asked {

@@ -35,7 +35,9 @@ pub(crate) enum Outcome {
 impl Outcome {
     pub(crate) fn rows(&self) -> Rows {
         match self {
-            Self::Done(end) => Rows { affected: end.affected_rows, sent: end.rows },
+            Self::Done(end) => {
+                Rows { affected: end.affected_rows, sent: end.rows, warnings: end.warnings }
+            }
             Self::Failed { .. } => Rows::default(),
         }
     }
