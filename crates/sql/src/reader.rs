@@ -36,11 +36,31 @@ pub(crate) struct Reader<'a> {
     /// Texts that it makes are run as statements.
     runs_texts: bool,
     body: Body,
+    /// What stands in the statement is kept as stored code: nothing of it runs.
+    keeps_code: bool,
     /// What looks like a statement of a block kills.
     kills_in_block: bool,
     /// Where the first statement ends that may set how those behind it are read.
     setter_end: Option<usize>,
 }
+
+/// A text with one of these may run more than the definition that it is.
+const BESIDE_CODE: Effects =
+    Effects::UNCLEAR.union(Effects::MULTI_STATEMENT).union(Effects::SET_STATEMENT);
+
+/// Effects that code has when it runs, and not when it is kept.
+const OF_CODE: Effects = Effects::LOCKING_READ
+    .union(Effects::USER_VARIABLE)
+    .union(Effects::SETS_USER_VARIABLE)
+    .union(Effects::USER_LOCK)
+    .union(Effects::CALC_FOUND_ROWS)
+    .union(Effects::READS_FOUND_ROWS)
+    .union(Effects::READS_ROW_COUNT)
+    .union(Effects::READS_LAST_INSERT_ID)
+    .union(Effects::SETS_LAST_INSERT_ID)
+    .union(Effects::SHOW_WARNINGS)
+    .union(Effects::CONNECTION_ID)
+    .union(Effects::SEQUENCE);
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a [u8], modes: Modes) -> Self {
@@ -62,6 +82,7 @@ impl<'a> Reader<'a> {
             inserts: false,
             runs_texts: false,
             body: Body::No,
+            keeps_code: false,
             kills_in_block: false,
             setter_end: None,
         }
@@ -105,7 +126,10 @@ impl<'a> Reader<'a> {
         {
             self.note(Effects::KILLS);
         }
-        let effects = self.effects();
+        let mut effects = self.effects();
+        if self.keeps_code && !effects.intersects(BESIDE_CODE) {
+            effects = effects.without(OF_CODE);
+        }
         if effects.intersects(Effects::UNCLEAR | Effects::SEQUENCE) {
             access = Access::Changes;
         }
@@ -247,6 +271,10 @@ impl<'a> Reader<'a> {
     /// How many parentheses are open.
     pub(crate) fn depth(&self) -> usize {
         self.depth
+    }
+
+    pub(crate) fn keeps_code(&mut self, is_kept: bool) {
+        self.keeps_code = is_kept;
     }
 
     pub(crate) fn note(&mut self, effects: Effects) {

@@ -417,9 +417,7 @@ impl Reader<'_> {
             return self.known(Verb::CreateTemporary, Effects::TEMPORARY_TABLE);
         }
         self.note(Effects::IMPLICIT_COMMIT);
-        if has_body(object) {
-            self.expect_body();
-        }
+        self.find_body(object);
         match object {
             Keyword::Table => Verb::CreateTable,
             Keyword::View => Verb::CreateView,
@@ -434,15 +432,25 @@ impl Reader<'_> {
 
     fn alter(&mut self) -> Verb {
         let (object, _) = self.object();
-        if has_body(object) {
-            self.expect_body();
-        }
+        self.find_body(object);
         match object {
             Keyword::Table => Verb::AlterTable,
             Keyword::View => Verb::AlterView,
             Keyword::None => self.known(Verb::Other, Effects::UNCLEAR),
             _ => Verb::Other,
         }
+    }
+
+    /// What follows may be stored code. The time at which an event begins is computed at once.
+    fn find_body(&mut self, object: Keyword) {
+        if has_body(object) {
+            self.expect_body();
+        }
+        let only_kept = matches!(
+            object,
+            Keyword::View | Keyword::Trigger | Keyword::Procedure | Keyword::Function
+        );
+        self.keeps_code(only_kept);
     }
 
     fn drop_object(&mut self) -> Verb {

@@ -23,6 +23,11 @@ const FUNCTIONS: [&str; 4] = [
 /// A proxy of one worker that has not read anything, in front of a server that gives it four
 /// connections.
 fn proxy(cluster: &Cluster) -> Proxy {
+    proxy_with(cluster, 4)
+}
+
+/// The same with so many connections.
+fn proxy_with(cluster: &Cluster, connections: u32) -> Proxy {
     for statement in FUNCTIONS {
         cluster.primary().sql(statement).expect(statement);
     }
@@ -32,7 +37,7 @@ fn proxy(cluster: &Cluster) -> Proxy {
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
              get_server_public_key = true\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
-             max_connections = 4\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+             max_connections = {connections}\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
         )
     })
     .expect("tidegate starts")
@@ -251,5 +256,101 @@ fn a_lock_is_one_sessions_that_a_view_or_trigger_takes_which_was_not_there_when_
             number(&mut fourth, "SELECT a FROM test.plain_table");
             is_kept_for(&proxy, "new_table") == kept
         });
+    }
+}
+
+const SELECT: &str = "SELECT a FROM test.changing";
+const TAKES_LOCK: &str =
+    "CREATE OR REPLACE VIEW test.changing AS SELECT GET_LOCK('changed', 0) AS a";
+
+/// Makes the view harmless, and waits until a proxy knows that.
+fn know_harmless(cluster: &Cluster, proxy: &Proxy) {
+    let made = "CREATE OR REPLACE VIEW test.changing AS SELECT a FROM test.kept_still";
+    for statement in ["CREATE TABLE IF NOT EXISTS test.kept_still (a INT)", made] {
+        cluster.primary().sql(statement).expect(statement);
+    }
+    let mut early = client::connect(client::options(proxy.port));
+    live::eventually("the view is known", Duration::from_secs(5), || {
+        let kept = is_kept_for(proxy, "new_table");
+        number(&mut early, SELECT);
+        let readings = proxy.counter("stored_code_readings").expect("counted");
+        readings > 0 && is_kept_for(proxy, "new_table") == kept
+    });
+}
+
+/// One session has the lock; as many others as there are connections want it, each in a transaction.
+/// One of them has to wait until the first one has left.
+fn is_only_the_readers(proxy: &Proxy, mut reader: Conn, others: usize) {
+    let waited = proxy.counter("checkouts_waited").expect("counted");
+    let wants = || {
+        let mut other = client::connect(client::options(proxy.port));
+        thread::spawn(move || {
+            other.query_drop("BEGIN").expect("begun");
+            (number(&mut other, "SELECT GET_LOCK('changed', 0)"), other)
+        })
+    };
+    let others: Vec<_> = (0..others).map(|_| wants()).collect();
+    live::eventually("the others wait, or have all", Duration::from_secs(5), || {
+        proxy.counter("checkouts_waited").expect("counted") > waited
+            || others.iter().all(thread::JoinHandle::is_finished)
+    });
+    assert_eq!(number(&mut reader, "SELECT RELEASE_LOCK('changed')"), Some(1));
+    drop(reader);
+    let got: Vec<_> = others.into_iter().map(|one| one.join().expect("answered")).collect();
+    let got_it = got.iter().filter(|(got, _)| *got == Some(1)).count();
+    assert_eq!(got_it, 1, "{:?}", got.iter().map(|(got, _)| got).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_statement_waited_for_a_connection() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy_with(&cluster, 1);
+        know_harmless(&cluster, &proxy);
+        let [mut definer, mut reader] =
+            [0; 2].map(|_| client::connect(client::options(proxy.port)));
+        definer.query_drop("BEGIN").expect("begun");
+        number(&mut definer, "SELECT a FROM test.kept_still");
+        let waited = proxy.counter("checkouts_waited").expect("counted");
+        let reads = thread::spawn(move || (number(&mut reader, SELECT), reader));
+        live::eventually("the reader waits", Duration::from_secs(5), || {
+            proxy.counter("checkouts_waited").expect("counted") > waited
+        });
+        definer.query_drop(TAKES_LOCK).expect("made");
+        let (taken, reader) = reads.join().expect("answered");
+        assert_eq!(taken, Some(1));
+        is_only_the_readers(&proxy, reader, 1);
+    }
+}
+
+#[test]
+fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_server_kept_the_statement_waiting() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy_with(&cluster, 2);
+        know_harmless(&cluster, &proxy);
+        let [mut definer, mut reader] =
+            [0; 2].map(|_| client::connect(client::options(proxy.port)));
+        let mut direct = client::connect(client::options(cluster.primary().port));
+        let waiting = |count: u64| {
+            const WAITING: &str = "SELECT COUNT(*) FROM information_schema.processlist \
+                                   WHERE state LIKE 'Waiting for table metadata lock%'";
+            live::eventually("statements wait", Duration::from_secs(5), || {
+                let value = cluster.primary().value(WAITING).expect("told");
+                value.parse::<u64>().expect("a number") >= count
+            });
+        };
+        direct.query_drop("BEGIN").expect("begun");
+        number(&mut direct, SELECT);
+        let defines = thread::spawn(move || definer.query_drop(TAKES_LOCK).map(|()| definer));
+        waiting(1);
+        // a reading that began now tells of the view as it was
+        let reads = thread::spawn(move || (number(&mut reader, SELECT), reader));
+        waiting(2);
+        direct.query_drop("COMMIT").expect("ended");
+        let _definer = defines.join().expect("ran").expect("made");
+        let (taken, reader) = reads.join().expect("answered");
+        assert_eq!(taken, Some(1));
+        is_only_the_readers(&proxy, reader, 2);
     }
 }

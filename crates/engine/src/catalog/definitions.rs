@@ -4,7 +4,8 @@
 //! Names are kept as places in a table of fixed size: two that share one are defined together, at
 //! worst. A number is known to everybody only after the names of its definition are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sql::Role;
 
@@ -17,8 +18,56 @@ pub struct Definitions {
     names: Box<[AtomicU64]>,
     /// By place: the latest one of a name after which it may run something that it did not.
     code: Box<[AtomicU64]>,
+    /// By place: when the latest one of these began.
+    begun: Box<[AtomicU64]>,
+    /// By place: how many of these are under way.
+    under_way: Box<[AtomicU32]>,
     /// By place: the latest one of a name that has made a base table.
     made: Box<[AtomicU64]>,
+}
+
+/// Names that a statement under way may make run something that they did not. Until this is
+/// dropped, no reading tells what they run.
+#[derive(Debug)]
+pub struct UnderWay {
+    definitions: Arc<Definitions>,
+    places: Vec<usize>,
+}
+
+impl UnderWay {
+    /// A statement that may define these names is about to be sent.
+    pub fn begin<'a>(
+        definitions: &Arc<Definitions>,
+        names: impl Iterator<Item = &'a [u8]>,
+    ) -> Self {
+        let places: Vec<usize> = names.map(|name| place(super::key(name))).collect();
+        definitions.note(|number| {
+            for place in &places {
+                raise(&definitions.names, *place, number);
+                raise(&definitions.code, *place, number);
+                raise(&definitions.begun, *place, number);
+                if let Some(count) = definitions.under_way.get(*place) {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+        Self { definitions: definitions.clone(), places }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let Self { definitions, places } = self;
+        definitions.note(|number| {
+            for place in places.iter() {
+                raise(&definitions.names, *place, number);
+                raise(&definitions.code, *place, number);
+                if let Some(count) = definitions.under_way.get(*place) {
+                    count.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        });
+    }
 }
 
 /// What a definition may have made of what it names.
@@ -34,9 +83,11 @@ pub enum Defined {
 
 impl Default for Definitions {
     fn default() -> Self {
-        let [names, code, made] =
-            [(); 3].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
-        Self { count: AtomicU64::new(0), anything: AtomicU64::new(0), names, code, made }
+        let [names, code, begun, made] =
+            [(); 4].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
+        let under_way = (0..PLACES).map(|_| AtomicU32::new(0)).collect();
+        let [count, anything] = [(); 2].map(|()| AtomicU64::new(0));
+        Self { count, anything, names, code, begun, under_way, made }
     }
 }
 
@@ -65,9 +116,9 @@ impl Definitions {
     /// client's character set: it may be any.
     pub fn note_names<'a>(&self, names: impl Iterator<Item = (&'a [u8], Role)>, defined: Defined) {
         let besides = match defined {
-            Defined::Table => Some(&self.made),
-            Defined::NothingNew => None,
-            Defined::Code => Some(&self.code),
+            Defined::Table => [Some(&self.made), None],
+            Defined::NothingNew => [None; 2],
+            Defined::Code => [Some(&self.code), Some(&self.begun)],
         };
         self.note(|number| {
             for (name, role) in names {
@@ -75,11 +126,10 @@ impl Definitions {
                     self.anything.fetch_max(number, Ordering::Relaxed);
                 }
                 let is_meant = defined == Defined::Code || role == Role::Table;
-                let besides = besides.filter(|_| is_meant);
-                for places in [Some(&self.names), besides].into_iter().flatten() {
-                    if let Some(latest) = places.get(place(super::key(name))) {
-                        latest.fetch_max(number, Ordering::Relaxed);
-                    }
+                let place = place(super::key(name));
+                raise(&self.names, place, number);
+                for places in besides.into_iter().flatten().filter(|_| is_meant) {
+                    raise(places, place, number);
                 }
             }
         });
@@ -102,6 +152,16 @@ impl Definitions {
         latest_in(&self.code, key)
     }
 
+    /// The same, and when it began: what ran before it was something else.
+    pub(super) fn latest_begun(&self, key: u64) -> u64 {
+        latest_in(&self.begun, key)
+    }
+
+    /// Whether a statement is under way that may make the name run something anew.
+    pub(super) fn is_under_way(&self, key: u64) -> bool {
+        self.under_way.get(place(key)).is_some_and(|count| count.load(Ordering::SeqCst) > 0)
+    }
+
     /// The latest definition that made a base table of that name.
     pub(super) fn latest_made(&self, key: u64) -> u64 {
         latest_in(&self.made, key)
@@ -110,6 +170,12 @@ impl Definitions {
     /// The latest definition of a name.
     pub(super) fn latest(&self, key: u64) -> u64 {
         latest_in(&self.names, key).max(self.latest_of_anything())
+    }
+}
+
+fn raise(places: &[AtomicU64], place: usize, number: u64) {
+    if let Some(latest) = places.get(place) {
+        latest.fetch_max(number, Ordering::Relaxed);
     }
 }
 

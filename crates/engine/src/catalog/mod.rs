@@ -20,7 +20,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use definitions::{Defined, Definitions};
+pub use definitions::{Defined, Definitions, UnderWay};
 pub use key::key;
 pub use naming::{Asked, How, Named, Naming};
 pub use reading::{PARTS, Part, Reading};
@@ -210,10 +210,14 @@ impl Known {
     fn catch_up(&mut self, definitions: &Definitions, epoch: u64) {
         self.seen = definitions.count();
         if self.epoch(definitions).is_some() {
-            self.affected =
-                self.catalog.affected(|key| definitions.latest_of_code(key) > self.read);
+            self.affected = self.catalog.affected(|key| self.runs_anew(key, definitions));
             self.epoch = epoch;
         }
+    }
+
+    /// Whether a name may run what it did not when it was read.
+    fn runs_anew(&self, key: u64, definitions: &Definitions) -> bool {
+        definitions.latest_of_code(key) > self.read || definitions.is_under_way(key)
     }
 
     /// Whether there was a reading that told everything.
@@ -243,7 +247,10 @@ impl Known {
         while let Some((name, role)) = names.next() {
             let (key, is_table) = (key(name), role == Role::Table);
             let found = self.catalog.of_name(key, role, asked.how.naming);
-            reached.known.insert(found.unwrap_or(Effects::NONE));
+            let runs = names.is_in_query() || asked.how.naming.is_of_rows();
+            if runs {
+                reached.known.insert(found.unwrap_or(Effects::NONE));
+            }
             let is_foreign = asked.how.is_foreign(name);
             let found = found.filter(|_| !is_foreign);
             let may_be = match role {
@@ -271,7 +278,7 @@ impl Known {
                 && !is_foreign
                 && !self.is_redefined(key, definitions)
                 && (found.is_some() || self.absent.get(&(key, is_table)) == Some(&true));
-            if is_known || !(names.is_in_query() || asked.how.naming.is_of_rows()) {
+            if is_known || !runs {
                 continue;
             }
             reached.presumed.insert(may_be);
@@ -313,13 +320,15 @@ impl Known {
     }
 
     fn is_redefined(&self, key: u64, definitions: &Definitions) -> bool {
-        self.affected.contains(&key) || definitions.latest(key) > self.read
+        self.affected.contains(&key)
+            || definitions.latest(key) > self.read
+            || definitions.is_under_way(key)
     }
 
     /// Whether a table may run something of which no reading has told: it is not the one that was
     /// read, or one that nobody is known to have made as a base table since.
     fn is_new(&self, (key, found): (u64, Option<Effects>), definitions: &Definitions) -> bool {
-        let runs_anew = self.affected.contains(&key) || definitions.latest_of_code(key) > self.read;
+        let runs_anew = self.affected.contains(&key) || self.runs_anew(key, definitions);
         let is_made = definitions.latest_made(key) > self.read;
         self.is_read() && (runs_anew || found.is_none() && !is_made)
     }
@@ -332,7 +341,7 @@ impl Known {
         since: u64,
         definitions: &Definitions,
     ) -> Result<Option<Effects>, Redefined> {
-        let is_later = |key| definitions.latest_of_code(key) > since;
+        let is_later = |key| definitions.latest_begun(key) > since;
         let affected = match definitions.count() == since {
             true => HashSet::new(),
             false => self.catalog.affected(is_later),
@@ -346,6 +355,9 @@ impl Known {
         }
         let mut all = Effects::NONE;
         for Named { key, role, naming } in names {
+            if self.affected.contains(key) || self.runs_anew(*key, definitions) {
+                return Ok(None);
+            }
             match self.catalog.of_name(*key, *role, *naming) {
                 Some(effects) => all.insert(effects),
                 None if self.absent.contains_key(&(*key, *role == Role::Table)) => {}
@@ -436,7 +448,7 @@ impl Known {
     }
 
     /// A reading has ended; `epoch` is one that was never given.
-    pub fn finish(&mut self, finished: Finished, epoch: u64) {
+    pub fn finish(&mut self, finished: Finished, definitions: &Definitions, epoch: u64) {
         let took_us = finished.now_us.saturating_sub(finished.began_us);
         self.read_us = finished.now_us.max(1);
         self.pause_us = match finished.catalog {
@@ -461,11 +473,11 @@ impl Known {
         });
         let is_same = self.epoch != 0 && self.catalog == catalog;
         (self.read, self.seen) = (finished.definitions, finished.definitions);
-        self.affected.clear();
         if !is_same {
             self.catalog = catalog;
             self.epoch = epoch;
         }
+        self.affected = self.catalog.affected(|key| self.runs_anew(key, definitions));
     }
 }
 
@@ -564,11 +576,11 @@ impl Catalogs {
     }
 
     /// A reading has ended.
-    pub fn finish(&mut self, id: CatalogId, finished: Finished) {
+    pub fn finish(&mut self, id: CatalogId, finished: Finished, definitions: &Definitions) {
         self.last_epoch += 1;
         let epoch = self.last_epoch;
         if let Some(known) = self.get_mut(id) {
-            known.finish(finished, epoch);
+            known.finish(finished, definitions, epoch);
         }
     }
 }

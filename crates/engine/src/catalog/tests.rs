@@ -49,7 +49,7 @@ fn known(catalog: Catalog) -> Known {
     let mut known = Known::new("app".into(), HostgroupId(0));
     let definitions = defined(3).count();
     let finished = Finished { catalog: Ok(catalog), definitions, began_us: 10, now_us: 20 };
-    known.finish(finished, 1);
+    known.finish(finished, &defined(3), 1);
     known
 }
 
@@ -326,11 +326,11 @@ fn after_a_definition_nothing_is_taken_for_known_until_it_was_read() {
         began_us: 30,
         now_us: 40,
     };
-    known.finish(again(4), 2);
+    known.finish(again(4), &defined(3), 2);
     assert_eq!(known.epoch(&defined(4)), Some(1), "it says the same");
-    known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(4) }, 3);
+    known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(4) }, &defined(3), 3);
     assert_eq!(known.epoch(&defined(4)), Some(3));
-    known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, 4);
+    known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, &defined(3), 4);
     assert_eq!(known.epoch(&defined(5)), None, "nothing was told");
 }
 
@@ -388,13 +388,13 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
     assert!(known.is_due(&defined(3), INTERVAL_US, 5) && !known.is_due(&defined(3), 0, 5));
     let definitions = defined(3).count();
     let finished = |catalog| Finished { catalog, definitions, began_us: 0, now_us: 100_000 };
-    known.finish(finished(Err(Untold::Refused)), 1);
+    known.finish(finished(Err(Untold::Refused)), &defined(3), 1);
     assert!(
         !known.is_due(&defined(3), INTERVAL_US, 9_000_000)
             && known.is_due(&defined(3), INTERVAL_US, 11_000_000)
     );
     known.begin();
-    known.finish(finished(Ok(catalog(&everything()))), 2);
+    known.finish(finished(Ok(catalog(&everything()))), &defined(3), 2);
     assert!(!known.is_due(&defined(3), INTERVAL_US, 50_000_000));
     assert!(known.is_due(&defined(3), INTERVAL_US, 61_000_000));
     // it took a tenth of a second
@@ -409,7 +409,7 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
     );
     known.begin();
     assert!(!known.is_due(&defined(3), INTERVAL_US, 600_000));
-    known.finish(finished(Err(Untold::Lost)), 3);
+    known.finish(finished(Err(Untold::Lost)), &defined(3), 3);
     assert!(
         !known.is_due(&defined(3), INTERVAL_US, 1_000_000)
             && known.is_due(&defined(3), INTERVAL_US, 1_100_000)
@@ -453,7 +453,7 @@ fn a_definition_is_about_what_it_names_and_what_reaches_that() {
         let (catalog, definitions_then) = (Ok(catalog(&everything())), definitions.count());
         let read = Finished { catalog, definitions: definitions_then, began_us: 30, now_us: 40 };
         known.begin();
-        known.finish(read, 9);
+        known.finish(read, &definitions, 9);
         assert_eq!(reach_after(&mut known, text, &definitions), (before, true), "{names:?}");
     }
 }
@@ -478,4 +478,58 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
     assert_eq!(looked(&["twice", "ping"], &definitions), Err(Redefined));
     definitions.note_anything();
     assert_eq!(looked(&["twice"], &definitions), Err(Redefined));
+}
+
+#[test]
+fn what_is_being_defined_is_told_by_no_reading_before_it_has_ended() {
+    let definitions = Arc::new(defined(3));
+    let mut known = known(catalog(&everything()));
+    let called = Named { key: key(b"pong"), role: Role::Call, naming: Naming::Reads };
+    let caller = Named { key: key(b"ping"), ..called };
+    let finish = |known: &mut Known, since: u64| {
+        known.begin();
+        let catalog = Ok(catalog(&everything()));
+        let finished = Finished { catalog, definitions: since, began_us: 30, now_us: 40 };
+        known.finish(finished, &definitions, 9);
+    };
+    let looked = |known: &Known, since: u64| {
+        [called, caller].map(|one| known.look_back(&[one], since, &definitions))
+    };
+    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let before = definitions.count();
+    let under_way = UnderWay::begin(&definitions, [b"pong".as_slice()].into_iter());
+    let ran = definitions.count();
+    finish(&mut known, ran);
+    for text in ["SELECT pong(1)", "SELECT ping(1)"] {
+        assert_eq!(reach_after(&mut known, text, &definitions), (any.clone(), false), "{text}");
+    }
+    assert_eq!(reach_after(&mut known, "SELECT twice(1)", &definitions), (vec![], true));
+    assert_eq!(looked(&known, ran), [Ok(None); 2]);
+    assert_eq!(looked(&known, before), [Err(Redefined); 2], "it may have been what it was before");
+    drop(under_way);
+    assert_eq!(looked(&known, ran), [Ok(None); 2], "the reading began before the end");
+    assert_eq!(reach_after(&mut known, "SELECT ping(1)", &definitions), (any, false));
+    finish(&mut known, definitions.count());
+    let locks = vec!["USER_LOCK", "STORED_CODE"];
+    assert_eq!(reach_after(&mut known, "SELECT ping(1)", &definitions), (locks, true));
+    assert!(looked(&known, ran).iter().all(|told| matches!(told, Ok(Some(_)))));
+}
+
+#[test]
+fn what_is_defined_or_looked_at_does_not_run() {
+    let mut known = known(catalog(&everything()));
+    let locks = ["USER_LOCK", "STORED_CODE"];
+    for (text, expected) in [
+        ("DROP FUNCTION pong", &["DEFINES"][..]),
+        ("ALTER TABLE logged ADD b INT", &["DEFINES"]),
+        ("DESCRIBE paying", &[]),
+        ("SHOW COLUMNS FROM paying", &[]),
+        ("SHOW CREATE VIEW paying", &[]),
+        ("SHOW TABLES WHERE pong(1)", &locks),
+        ("EXPLAIN SELECT r FROM paying", &["WRITES"]),
+        ("ANALYZE UPDATE t SET a = pong(1)", &locks),
+    ] {
+        let (effects, _) = reach(&mut known, text, 3);
+        assert_eq!(effects, expected, "{text}");
+    }
 }

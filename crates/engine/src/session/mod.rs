@@ -19,7 +19,7 @@ use wire::collation_table::UTF8MB4_GENERAL_CI;
 use wire::frame::Span;
 use wire::{Caps, Status};
 
-use crate::catalog::{CatalogId, InsertId};
+use crate::catalog::{CatalogId, InsertId, UnderWay};
 use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
@@ -109,7 +109,12 @@ pub(crate) struct Job {
     pub fresh: bool,
     /// Whether it may run among other sessions' commands.
     pub sharing: running::shared::Sharing,
+    /// The latest definition when it was decided what it reaches.
+    pub judged: u64,
 }
+
+/// Of a command that reaches nothing.
+const NEVER_JUDGED: u64 = u64::MAX;
 
 /// A mend may be in vain where somebody else's reply about the statement was not waited for.
 const MENDS_MAX: u8 = 4;
@@ -137,6 +142,7 @@ impl Job {
             depth: route.pipeline_depth,
             fresh: route.create_new_connection,
             sharing: running::shared::Sharing::Never,
+            judged: NEVER_JUDGED,
         }
     }
 
@@ -301,6 +307,8 @@ pub(crate) struct Serving {
     pub kept: Vec<u8>,
     /// What the statistics will be told about it.
     pub asked: replying::query_end::Asked,
+    /// What it may make run something anew.
+    pub defining: Option<UnderWay>,
     /// Flag that the rules begin with at the next query, as an earlier one left it.
     pub next_flag: u32,
 }

@@ -29,7 +29,7 @@ pub struct StmtsOfAll {
     /// Counted up whenever data definition was seen: kept answers may be out of date.
     definitions: AtomicU64,
     /// Tables and stored code that were defined.
-    pub code: Definitions,
+    pub code: Arc<Definitions>,
 }
 
 impl StmtsOfAll {

@@ -9,7 +9,7 @@ fn read_again(known: &mut Known) {
 
 fn read_again_with(known: &mut Known, catalog: Catalog) {
     let (catalog, definitions) = (Ok(catalog), defined(3).count());
-    known.finish(Finished { catalog, definitions, began_us: 30, now_us: 40 }, 2);
+    known.finish(Finished { catalog, definitions, began_us: 30, now_us: 40 }, &defined(3), 2);
 }
 
 #[test]
@@ -31,20 +31,20 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
         assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}");
         known.begin();
         assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text} may be there");
-        known.finish(again(Err(Untold::Lost)), 2);
+        known.finish(again(Err(Untold::Lost)), &defined(3), 2);
         assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: none told");
         known.begin();
-        known.finish(again(Ok(catalog(&everything()))), 2);
+        known.finish(again(Ok(catalog(&everything()))), &defined(3), 2);
         assert_eq!(reach(&mut known, text, 3), (effects.clone(), false), "{text}: who knows it?");
         known.meet(text.as_bytes(), Modes::default());
         known.begin();
-        known.finish(again(Ok(catalog(&everything()))), 2);
+        known.finish(again(Ok(catalog(&everything()))), &defined(3), 2);
         assert_eq!(reach(&mut known, text, 3), (vec![], true), "{text} is not there");
         assert_eq!(reach(&mut known, text, 4), (effects, false), "{text} may be there now");
     }
     let foreign = reach(&mut known, "SELECT a FROM größe", 3);
     known.begin();
-    known.finish(again(Ok(catalog(&everything()))), 2);
+    known.finish(again(Ok(catalog(&everything()))), &defined(3), 2);
     assert_eq!(reach(&mut known, "SELECT a FROM größe", 3), foreign, "in any character set");
     assert_eq!(foreign, (new, false));
 }

@@ -75,6 +75,8 @@ impl Proxy {
             return;
         }
         let reach = self.reach_of_routed(id, text, &facts, route.destination);
+        self.begin_definition(id, (text, modes), facts.effects | reach);
+        let judged = self.offer.stmts.code.count();
         let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
         if with_results.is_some() {
             facts.effects = self.without_results(id, text, &facts);
@@ -109,6 +111,7 @@ impl Proxy {
                 || holds.intersects(Holds::LAST_INSERT_ID),
             insert_id,
             upload,
+            judged,
             // what is a name to the server counts as a value in the digest
             sharing: Self::sharing_of(is_shareable, route),
             ..Job::routed(what, ReplyKind::Result, route)

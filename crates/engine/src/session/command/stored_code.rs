@@ -6,9 +6,12 @@
 use sql::{Effects, Facts, Modes, Reach};
 
 use crate::catalog::{Asked, CatalogId, How, InsertId, Naming, Reached};
+use crate::holds;
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
 use crate::proxy::Proxy;
+use crate::session::Job;
 use crate::session::maintenance::presumed::Unread;
+use crate::session::replying::ties;
 
 impl Proxy {
     /// What the stored code does that a text may reach which was routed last, and whose facts were
@@ -116,6 +119,48 @@ impl Proxy {
         let (asked, definitions) = (Asked { text, how }, &self.offer.stmts.code);
         let known = self.surveys.catalogs.get(catalog);
         known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
+    }
+
+    /// What a command reaches is another thing if something was defined while it waited or ran: it
+    /// may have been the one or the other.
+    #[inline]
+    pub(crate) fn reach_again(&mut self, id: SessionId, job: &mut Job) {
+        if job.judged < self.offer.stmts.code.count() {
+            self.reach_redefined(id, job);
+        }
+    }
+
+    #[cold]
+    fn reach_redefined(&mut self, id: SessionId, job: &mut Job) {
+        job.judged = self.offer.stmts.code.count();
+        let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let (text, modes) = ties::text_of(session, job);
+        let how = How::of(ties::state_of(session, job), Naming::of(&sql::facts_in(text, modes)));
+        let text = text.to_vec();
+        let presumed = job.effects.intersects(Effects::PRESUMED);
+        let before = session.unread.filter(|_| presumed);
+        self.epoch_of(catalog);
+        let (mut reach, _) = self.reach_in(Some(id), catalog, &text, how);
+        if self.insert_id_after(id, &text, how, Some(job.hostgroup)) == InsertId::Asked {
+            job.insert_id = InsertId::Asked;
+        } else {
+            reach = reach.without(Effects::GIVES_INSERT_ID);
+        }
+        job.effects |= reach;
+        job.holds = job.holds.union(holds::of_effects(reach));
+        if let Some(session) = self.sessions.get_mut(id)
+            && let (Some(before), Some(unread)) = (before, &mut session.unread)
+        {
+            unread.since = unread.since.min(before.since);
+        }
+    }
+
+    /// Whether running a session's command once more does no harm, as far as is known now.
+    pub(crate) fn is_repeatable(&mut self, id: SessionId, job: &Job) -> bool {
+        let mut again = *job;
+        self.reach_again(id, &mut again);
+        job.repeatable && again.effects == job.effects
     }
 
     /// For a session whose command it is, what was presumed is noted. What was defined up to now is

@@ -16,6 +16,8 @@ impl Proxy {
     /// Sends the kept command again on another lane, if that is safe. The lane it was on is taken
     /// from the session; whoever calls closes it.
     pub(crate) fn retry(&mut self, id: SessionId, lane_id: LaneId) -> bool {
+        let Some(job) = self.running(id).map(|running| running.job) else { return false };
+        let is_repeatable = self.is_repeatable(id, &job);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         let Phase::Running(running) = &mut session.phase else { return false };
         let Some(held) = session.held.iter().find(|held| held.lane == lane_id) else {
@@ -28,7 +30,7 @@ impl Proxy {
             && running.killed.is_none()
             && running.job.upload.is_none()
             && !session.serving.kept.is_empty()
-            && (running.job.repeatable || unsent)
+            && (is_repeatable || unsent)
             && running.job.retries_left > 0;
         if !safe {
             return false;

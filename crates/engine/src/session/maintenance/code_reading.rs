@@ -410,7 +410,7 @@ impl Proxy {
         self.stats.stored_code_readings_failed += u64::from(catalog.is_err());
         let is_told = catalog.is_ok();
         let finished = Finished { catalog, definitions, began_us, now_us: self.now_us };
-        self.surveys.catalogs.finish(id, finished);
+        self.surveys.catalogs.finish(id, finished, &self.offer.stmts.code);
         if is_told {
             self.judge_presumed(id, began_us);
             self.report_hidden(id);

@@ -69,6 +69,9 @@ impl Proxy {
             (insert_id, reach) = self.insert_id_of_execution(id, (stmt, raw), reach, routed);
         }
         let effects = own.effects | reach;
+        if effects.intersects(Effects::DEFINES) {
+            self.begin_definition_prepared(id, stmt, effects);
+        }
         let holds = without_ignored(own.holds.union(holds::of_effects(reach)), &route);
         let conduct = Conduct { holds, ..own }.reaching(reach);
         let shareable = execution.shareable && reach.is_empty() && upload.is_none();
@@ -81,6 +84,7 @@ impl Proxy {
             insert_id,
             upload,
             sharing: Self::sharing_of(shareable, &route),
+            judged: self.offer.stmts.code.count(),
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
@@ -117,6 +121,14 @@ impl Proxy {
             return false;
         }
         true
+    }
+
+    #[cold]
+    fn begin_definition_prepared(&mut self, id: SessionId, stmt: ClientStmtId, effects: Effects) {
+        if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) {
+            let text = handle.text.clone();
+            self.begin_definition(id, (&text.text, text.state.modes()), effects);
+        }
     }
 
     /// The same as of a text with the values of an execution in it, where a text can have those.

@@ -5,7 +5,7 @@
 
 use sql::{Effects, Modes, Role, Verb};
 
-use crate::catalog::{Defined, Naming};
+use crate::catalog::{Defined, Naming, UnderWay};
 use crate::holds::{Holds, How};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
@@ -77,13 +77,46 @@ impl Proxy {
             return;
         }
         let code = &self.offer.stmts.code;
-        let text = self.sessions.get(id).map(|session| ties::text_of(session, job));
-        let (text, modes) = text.unwrap_or_default();
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let (text, modes) = ties::text_of(session, job);
         let hides = text.is_empty() || job.effects.intersects(HIDES_NAMES);
-        code.note_names(defined_names(text, modes, hides), defined_by(text, modes, came));
+        if session.serving.defining.is_none() {
+            code.note_names(defined_names(text, modes, hides), defined_by(text, modes, came));
+        }
         if hides {
             code.note_anything();
         }
+        self.read_anew();
+    }
+
+    /// A statement is about to be sent that may make what it names run something anew: that is not
+    /// trusted from now on, and not what readings tell of it before it has ended.
+    #[inline]
+    pub(crate) fn begin_definition(
+        &mut self,
+        id: SessionId,
+        (text, modes): (&[u8], Modes),
+        effects: Effects,
+    ) {
+        if effects.intersects(Effects::DEFINES) {
+            self.note_begun(id, (text, modes), effects);
+        }
+    }
+
+    #[cold]
+    fn note_begun(&mut self, id: SessionId, (text, modes): (&[u8], Modes), effects: Effects) {
+        const BY_OTHERS: Effects = Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE);
+        let is_code = defined_by(text, modes, (How::Done, Rows::default())) == Defined::Code;
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if is_code && !effects.intersects(BY_OTHERS) {
+            let names = defined_names(text, modes, effects.intersects(HIDES_NAMES));
+            let names = names.map(|(name, _)| name);
+            session.serving.defining = Some(UnderWay::begin(&self.offer.stmts.code, names));
+        }
+    }
+
+    /// What is known of stored code is to be read again.
+    pub(crate) fn read_anew(&mut self) {
         for id in self.surveys.catalogs.ids() {
             if let Some(known) = self.surveys.catalogs.get_mut(id) {
                 known.want();

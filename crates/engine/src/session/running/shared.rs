@@ -236,15 +236,14 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
-        let again = self.running(id).is_some_and(|running| {
-            !running.delivered && running.job.retries_left > 0 && running.job.repeatable
-        });
         match event {
             Event::Infile | Event::Prepared { .. } => {
                 // no read asks for a file
                 self.lose_lane(lane_id, LastFault::Protocol);
             }
-            Event::Err { code, .. } if again && Meaning::of(code).is(Meaning::GOING_AWAY) => {
+            Event::Err { code, .. }
+                if Meaning::of(code).is(Meaning::GOING_AWAY) && self.runs_elsewhere(id) =>
+            {
                 self.lose_lane(lane_id, LastFault::Os(0));
             }
             Event::Err { code, .. } if self.mends(id, lane_id, code) => {
@@ -279,6 +278,13 @@ impl Proxy {
         }
     }
 
+    /// Whether a read whose server goes away may run again on another one.
+    fn runs_elsewhere(&mut self, id: SessionId) -> bool {
+        let Some(running) = self.running(id) else { return self.impossible(false) };
+        let (delivered, job) = (running.delivered, running.job);
+        !delivered && job.retries_left > 0 && self.is_repeatable(id, &job)
+    }
+
     /// The reply at the head of a shared lane has ended.
     fn finish_shared(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
@@ -295,8 +301,9 @@ impl Proxy {
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
         let phase = std::mem::replace(&mut session.phase, Phase::Idle);
-        let Phase::Running(running) = &phase else { return };
-        self.conclude(id, running, (took_us, behind), &outcome);
+        let Phase::Running(mut running) = phase else { return };
+        self.reach_again(id, &mut running.job);
+        self.conclude(id, &running, (took_us, behind), &outcome);
         let told = match &outcome {
             Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
             Outcome::Failed { .. } => None,
@@ -306,7 +313,8 @@ impl Proxy {
             Outcome::Done(end) if end.warnings == 0 => self.drop_kept(id),
             _ => self.keep_for_recall(id, &running.job),
         }
-        if outcome.has_changed_connection() {
+        // what was defined meanwhile may have left anything
+        if outcome.has_changed_connection() || !running.job.holds.is_empty() {
             self.scatter(lane_id, Who::All);
             self.drop_lane(lane_id);
         } else {
@@ -482,8 +490,9 @@ impl Proxy {
             let Some(running) = self.running(id) else { continue };
             running.shared = false;
             let (delivered, job) = (running.delivered, running.job);
-            let again = !delivered && (!sent || job.retries_left > 0 && job.repeatable);
             running.job.retries_left = job.retries_left.saturating_sub(u32::from(sent));
+            let is_again = job.retries_left > 0 && self.is_repeatable(id, &job);
+            let again = !delivered && (!sent || is_again);
             if let Some(session) = self.sessions.get(id) {
                 let (server, connection) = (server.clone(), session.client.connection);
                 self.orders.report(LogEvent::LaneLost { server, connection, retried: again });
