@@ -22,8 +22,9 @@ const BASELINE: &str = "bench/icount/baseline.txt";
 const PASSES: u64 = 50;
 /// The function inside which instructions are counted.
 const COUNTED: &str = "--toggle-collect=*counted_passes*";
-/// Keeps whatever is freed at hand for the next allocation of its size (glibc's manual, "Memory Allocation Tunables"). By default
-/// large blocks are merged with their neighbours at times, which depends on where they happen to lie: 3 % of a handshake.
+/// Keeps whatever is freed at hand for the next allocation of its size (glibc's manual, "Memory
+/// Allocation Tunables"). By default large blocks are merged with their neighbours at times, which
+/// depends on where they happen to lie: 3 % of a handshake.
 const ALLOCATOR: (&str, &str) =
     ("GLIBC_TUNABLES", "glibc.malloc.tcache_max=1048576:glibc.malloc.tcache_count=1000");
 /// How much a count may grow before the gate is red, in thousandths.

@@ -37,7 +37,8 @@ fn proxy_with(cluster: &Cluster, connections: u32) -> Proxy {
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
              get_server_public_key = true\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
-             max_connections = {connections}\n[[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+             max_connections = {connections}\n[[mysql_users]]\n\
+             username = \"app\"\npassword = \"app\"\n"
         )
     })
     .expect("tidegate starts")
@@ -278,8 +279,8 @@ fn know_harmless(cluster: &Cluster, proxy: &Proxy) {
     });
 }
 
-/// One session has the lock; as many others as there are connections want it, each in a transaction.
-/// One of them has to wait until the first one has left.
+/// One session has the lock; as many others as there are connections want it, each in a
+/// transaction. One of them has to wait until the first one has left.
 fn is_only_the_readers(proxy: &Proxy, mut reader: Conn, others: usize) {
     let waited = proxy.counter("checkouts_waited").expect("counted");
     let wants = || {
@@ -352,5 +353,37 @@ fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_server_kept_the_sta
         let (taken, reader) = reads.join().expect("answered");
         assert_eq!(taken, Some(1));
         is_only_the_readers(&proxy, reader, 2);
+    }
+}
+
+#[test]
+fn a_session_waits_no_longer_than_seconds_for_what_is_read_on_its_connection() {
+    const FILLS: &str = "CREATE TABLE test.filling AS SELECT SLEEP(20) AS a";
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let proxy = proxy_with(&cluster, 1);
+        cluster.primary().sql("DROP TABLE IF EXISTS test.filling").expect("dropped");
+        let mut direct = client::connect(client::options(cluster.primary().port));
+        let filler = direct.connection_id();
+        let fills = thread::spawn(move || direct.query_drop(FILLS));
+        let is_filling = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist \
+             WHERE id = {filler} AND state LIKE 'User sleep'"
+        );
+        live::eventually("the table is being filled", Duration::from_secs(5), || {
+            cluster.primary().value(&is_filling).expect("told") == "1"
+        });
+        let mut conn = client::connect(client::options(proxy.port));
+        let began = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(number(&mut conn, "SELECT test.clean(1)"), Some(2));
+            thread::sleep(Duration::from_millis(300));
+        }
+        assert!(began.elapsed() < Duration::from_secs(15), "took {:?}", began.elapsed());
+        cluster.primary().sql(&format!("KILL {filler}")).expect("killed");
+        fills.join().expect("ran").expect_err("killed");
+        // what could not be read is read later
+        let mut other = client::connect(client::options(proxy.port));
+        assert_eq!(number(&mut other, "SELECT test.clean(1)"), Some(2));
     }
 }

@@ -12,6 +12,7 @@ use sql::{Effects, Given, Modes, Role};
 
 use crate::ids::HostgroupId;
 
+mod accounts;
 mod definitions;
 mod key;
 mod naming;
@@ -20,6 +21,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+pub use accounts::{CatalogId, Catalogs};
 pub use definitions::{Defined, Definitions, UnderWay};
 pub use key::key;
 pub use naming::{Asked, How, Named, Naming};
@@ -109,6 +111,8 @@ pub struct Known {
     is_again: bool,
     /// How long one that is asked for waits after it.
     pause_us: u64,
+    /// How many in a row took too long.
+    late: u32,
     /// The operator was told of what is hidden.
     is_told: bool,
 }
@@ -146,6 +150,8 @@ pub struct Redefined;
 pub enum Untold {
     /// Its server did not tell everything.
     Refused,
+    /// A question took longer than it may.
+    Late,
     /// Its connection was lost.
     Lost,
 }
@@ -188,6 +194,7 @@ impl Known {
             read_us: 0,
             is_again: false,
             pause_us: 0,
+            late: 0,
             is_told: false,
         }
     }
@@ -440,6 +447,12 @@ impl Known {
         self.wanted = false;
     }
 
+    /// How long a question of a reading may take that a session waits for, in seconds: in MariaDB
+    /// it waits for tables that a `CREATE TABLE … SELECT` is filling.
+    pub fn limit_s(&self) -> u32 {
+        1 << self.late.min(2)
+    }
+
     /// How much the account may not read, once.
     pub fn take_hidden(&mut self) -> Option<usize> {
         let hidden = Some(self.catalog.hidden).filter(|hidden| *hidden > 0 && !self.is_told);
@@ -456,7 +469,12 @@ impl Known {
             Ok(_) if self.is_again => self.pause_us.saturating_mul(2).min(MISSED_PAUSE_US),
             Ok(_) => PAUSE.1.max(took_us.saturating_mul(PAUSE.0)),
             Err(Untold::Refused) => REFUSED_PAUSE_US,
+            Err(Untold::Late) => LOST_PAUSE_US.max(took_us),
             Err(Untold::Lost) => LOST_PAUSE_US,
+        };
+        self.late = match finished.catalog {
+            Err(Untold::Late) => self.late.saturating_add(1),
+            _ => 0,
         };
         let Ok(catalog) = finished.catalog else {
             join(&mut self.asked, &mut self.sought);
@@ -512,75 +530,6 @@ impl Catalog {
             Role::OwnCall => self.functions.get(&key).copied(),
             Role::Procedure => self.procedures.get(&key).copied(),
             Role::Table | Role::Other => relation,
-        }
-    }
-}
-
-/// What is known for all accounts of a worker.
-#[derive(Debug, Default)]
-pub struct Catalogs {
-    list: Vec<Known>,
-    last_epoch: u64,
-}
-
-/// Names a [`Known`] of a worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CatalogId(usize);
-
-impl Catalogs {
-    /// Where an account's is, in a hostgroup.
-    pub fn of(&mut self, user: &Arc<str>, hostgroup: HostgroupId) -> CatalogId {
-        let is = |known: &Known| known.hostgroup == hostgroup && known.user == *user;
-        let at = self.list.iter().position(is).unwrap_or_else(|| {
-            self.list.push(Known::new(user.clone(), hostgroup));
-            self.list.len() - 1
-        });
-        CatalogId(at)
-    }
-
-    /// One of them.
-    pub fn get(&self, id: CatalogId) -> Option<&Known> {
-        self.list.get(id.0)
-    }
-
-    /// One of them, to be asked.
-    pub fn get_mut(&mut self, id: CatalogId) -> Option<&mut Known> {
-        self.list.get_mut(id.0)
-    }
-
-    /// The state of what one of them knows, with what was defined up to now.
-    #[inline]
-    pub fn epoch(&mut self, id: CatalogId, definitions: &Definitions) -> Option<u64> {
-        let known = self.list.get_mut(id.0)?;
-        if known.is_behind(definitions) {
-            self.last_epoch += 1;
-            known.catch_up(definitions, self.last_epoch);
-        }
-        known.epoch(definitions)
-    }
-
-    /// A server missed a name of a text that this account sent to this hostgroup.
-    pub fn miss(&mut self, id: CatalogId, text: &[u8], modes: Modes) {
-        if let Some(known) = self.list.get_mut(id.0)
-            && known.miss(text, modes)
-            && known.is_read()
-        {
-            self.last_epoch += 1;
-            known.epoch = self.last_epoch;
-        }
-    }
-
-    /// All of them.
-    pub fn ids(&self) -> impl Iterator<Item = CatalogId> + use<> {
-        (0..self.list.len()).map(CatalogId)
-    }
-
-    /// A reading has ended.
-    pub fn finish(&mut self, id: CatalogId, finished: Finished, definitions: &Definitions) {
-        self.last_epoch += 1;
-        let epoch = self.last_epoch;
-        if let Some(known) = self.get_mut(id) {
-            known.finish(finished, definitions, epoch);
         }
     }
 }

@@ -47,10 +47,15 @@ struct Survey {
     /// Definitions that had been seen to change when it began.
     definitions: u64,
     began_us: u64,
+    /// A question took longer than it may.
+    is_late: bool,
 }
 
 /// Time for a reading, in microseconds.
 const LIMIT_US: u64 = 30_000_000;
+
+/// What a server answers to a question that took longer than `max_statement_time`.
+const STATEMENT_TIMEOUT: u16 = 1969;
 
 /// Whatever `completion_type` is.
 const END_TRANSACTION: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
@@ -268,7 +273,13 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(keeper) else { return self.impossible(()) };
         session.read_on = Some(lane);
         let begins_transaction = !session.want.autocommit;
-        self.ask_all_parts(lane);
+        let limit_s = self.surveys.catalogs.get(id).map_or(1, Known::limit_s);
+        // to MySQL it is a comment: nothing of its dictionary is locked
+        let limit = format!("/*M! SET STATEMENT max_statement_time={limit_s} FOR */ ");
+        for part in PARTS {
+            let text = [limit.as_str(), part.text()].concat();
+            self.send_upkeep_text(lane, Upkeep::Catalog(part), &text);
+        }
         if begins_transaction {
             self.send_upkeep_text(lane, Upkeep::CatalogRead, END_TRANSACTION);
         }
@@ -342,7 +353,9 @@ impl Proxy {
     fn begin_survey(&mut self, id: CatalogId, lane: LaneId) {
         self.note_survey(id, lane);
         self.begin_upkeep(lane, LIMIT_US);
-        self.ask_all_parts(lane);
+        for part in PARTS {
+            self.send_upkeep_text(lane, Upkeep::Catalog(part), part.text());
+        }
     }
 
     fn note_survey(&mut self, id: CatalogId, lane: LaneId) {
@@ -352,13 +365,8 @@ impl Proxy {
         waiting.retain(|it| it.catalog != id);
         known.begin();
         let (reading, began_us) = (Reading::default(), self.now_us);
-        running.push(Survey { catalog: id, lane, reading, definitions, began_us });
-    }
-
-    fn ask_all_parts(&mut self, lane: LaneId) {
-        for part in PARTS {
-            self.send_upkeep_text(lane, Upkeep::Catalog(part), part.text());
-        }
+        let is_late = false;
+        running.push(Survey { catalog: id, lane, reading, definitions, began_us, is_late });
     }
 
     /// A part of the answer to a question of a reading.
@@ -366,21 +374,23 @@ impl Proxy {
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let eof = !lane.caps.contains(Caps::DEPRECATE_EOF);
         let survey = self.surveys.running.iter_mut().find(|survey| survey.lane == id);
-        let reading = survey.map(|survey| &mut survey.reading);
         let status = match event {
-            Event::Err { .. } => {
-                reading.into_iter().for_each(Reading::fail);
+            Event::Err { code, .. } => {
+                if let Some(survey) = survey {
+                    survey.reading.fail();
+                    survey.is_late |= *code == STATEMENT_TIMEOUT;
+                }
                 None
             }
             Event::End(end) => {
-                if let Some(reading) = reading {
+                if let Some(Survey { reading, .. }) = survey {
                     reading.feed(part, bytes, eof);
                     reading.next();
                 }
                 Some(end.status)
             }
             _ => {
-                reading.into_iter().for_each(|reading| reading.feed(part, bytes, eof));
+                survey.into_iter().for_each(|it| it.reading.feed(part, bytes, eof));
                 return;
             }
         };
@@ -392,7 +402,9 @@ impl Proxy {
     pub(crate) fn survey_answered(&mut self, id: LaneId) {
         if self.lanes.get(id).is_some_and(|lane| lane.depth() == 0) {
             let lease = self.lanes.get(id).map(|lane| lane.lease);
-            self.end_survey(id, Untold::Refused);
+            let mut running = self.surveys.running.iter();
+            let is_late = running.any(|survey| survey.lane == id && survey.is_late);
+            self.end_survey(id, if is_late { Untold::Late } else { Untold::Refused });
             match lease {
                 Some(Lease::Exclusive(keeper)) => self.end_survey_on_kept(keeper, id),
                 _ => self.upkeep_over(id),

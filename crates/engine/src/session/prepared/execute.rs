@@ -69,9 +69,7 @@ impl Proxy {
             (insert_id, reach) = self.insert_id_of_execution(id, (stmt, raw), reach, routed);
         }
         let effects = own.effects | reach;
-        if effects.intersects(Effects::DEFINES) {
-            self.begin_definition_prepared(id, stmt, effects);
-        }
+        self.begin_execution(id, stmt, effects);
         let holds = without_ignored(own.holds.union(holds::of_effects(reach)), &route);
         let conduct = Conduct { holds, ..own }.reaching(reach);
         let shareable = execution.shareable && reach.is_empty() && upload.is_none();
@@ -123,9 +121,12 @@ impl Proxy {
         true
     }
 
-    #[cold]
-    fn begin_definition_prepared(&mut self, id: SessionId, stmt: ClientStmtId, effects: Effects) {
-        if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt)) {
+    /// A prepared statement is about to be sent that may define something.
+    #[inline]
+    fn begin_execution(&mut self, id: SessionId, stmt: ClientStmtId, effects: Effects) {
+        if effects.intersects(Effects::DEFINES)
+            && let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
+        {
             let text = handle.text.clone();
             self.begin_definition(id, (&text.text, text.state.modes()), effects);
         }
