@@ -34,7 +34,16 @@ pub const PARTS: [Part; 6] =
 impl Part {
     /// The part that a text asks for.
     pub fn asked_by(text: &[u8]) -> Option<Self> {
+        let limited = text.strip_prefix(LIMIT[0].as_bytes()).and_then(|it| it.get(1..));
+        let text = limited.and_then(|it| it.strip_prefix(LIMIT[1].as_bytes())).unwrap_or(text);
         PARTS.into_iter().find(|part| part.text().as_bytes() == text)
+    }
+
+    /// The question, which a server may answer for so many seconds, 9 at most; MySQL, which locks
+    /// nothing of its dictionary, for as long as it likes.
+    pub fn limited_text(self, limit_s: u32) -> String {
+        let digit = char::from_digit(limit_s, 10).unwrap_or('9');
+        format!("{}{digit}{}{}", LIMIT[0], LIMIT[1], self.text())
     }
 
     /// The question.
@@ -363,6 +372,9 @@ const SIGHT: &str = "SELECT '', VERSION(), '', '' \
     UNION ALL SELECT TABLE_SCHEMA, '', '', '' FROM information_schema.SCHEMA_PRIVILEGES \
     WHERE PRIVILEGE_TYPE = 'TRIGGER' \
     AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''') LIMIT 1000000";
+
+/// A comment to MySQL.
+const LIMIT: [&str; 2] = ["/*M! SET STATEMENT max_statement_time=", " FOR */ "];
 
 const TABLES: &str = "SELECT CAST(TABLE_SCHEMA AS BINARY), CAST(TABLE_NAME AS BINARY), '', '' \
     FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN \

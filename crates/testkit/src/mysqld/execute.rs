@@ -187,6 +187,13 @@ impl Conn {
             board.count("server: tells the schema");
             return Reaction::Reply(answer::value(&self.schema, &self.voice(false)));
         }
+        if text == b"ROLLBACK AND NO CHAIN NO RELEASE" {
+            // what the proxy read may have begun one; a session's it may not end
+            if self.transaction.is_some() {
+                self.complain(board, "the proxy rolls back a session's transaction");
+            }
+            return Reaction::Reply(self.plain_ok(&[]));
+        }
         if text == b"SELECT LAST_INSERT_ID() LIMIT 1" {
             board.count("server: tells the last insert id");
             return Reaction::Reply(answer::number(self.insert_id, &self.voice(false)));

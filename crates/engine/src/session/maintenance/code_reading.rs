@@ -274,11 +274,8 @@ impl Proxy {
         session.read_on = Some(lane);
         let begins_transaction = !session.want.autocommit;
         let limit_s = self.surveys.catalogs.get(id).map_or(1, Known::limit_s);
-        // to MySQL it is a comment: nothing of its dictionary is locked
-        let limit = format!("/*M! SET STATEMENT max_statement_time={limit_s} FOR */ ");
         for part in PARTS {
-            let text = [limit.as_str(), part.text()].concat();
-            self.send_upkeep_text(lane, Upkeep::Catalog(part), &text);
+            self.send_upkeep_text(lane, Upkeep::Catalog(part), &part.limited_text(limit_s));
         }
         if begins_transaction {
             self.send_upkeep_text(lane, Upkeep::CatalogRead, END_TRANSACTION);
