@@ -171,7 +171,7 @@ SELECT @x, @a
 EXEC ["it's"]: SET @a = ?
 SELECT @a, COLLATION(@a)
 EXEC ["\u00df \\"]: SET @a = ?
-SELECT @a, @n, HEX(@a)
+SELECT @a, HEX(@a)
 EXEC [null]: SET @a = ?
 SELECT @a
 # prepared_set_texts

@@ -50,6 +50,10 @@ pub struct Names<'a> {
     recursive: bool,
     /// A `SELECT`, `WHERE`, or the `VALUES` of rows was passed.
     queries: bool,
+    /// The statement had the word `TABLE`.
+    has_table: bool,
+    /// It is an `EXPLAIN`.
+    explains: bool,
 }
 
 /// What is known at one depth of parentheses.
@@ -96,6 +100,8 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         making: Vec::new(),
         recursive: false,
         queries: false,
+        has_table: false,
+        explains: false,
     };
     names.begin();
     names
@@ -125,9 +131,12 @@ impl<'a> Iterator for Names<'a> {
             self.behind_dot = qualified;
             let is_word = token.kind == TokenKind::Word && !qualified;
             if is_word && self.clause(name, before) {
-                self.queries |= is_one_of(name, &["SELECT", "WHERE"]) || self.lists_rows(name);
+                self.queries |= is_one_of(name, &["SELECT", "WHERE"])
+                    || self.lists_rows(name)
+                    || self.reads_table(name, before);
                 continue;
             }
+            self.explains |= is_word && is_one_of(name, &["EXPLAIN", "DESCRIBE", "DESC"]);
             let role = match self.role(name, is_word) {
                 Role::Other if is_word && self.is_called_apart(token) && is_own_function(name) => {
                     Role::OwnCall
@@ -140,8 +149,8 @@ impl<'a> Iterator for Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Whether the name given last stands behind a `SELECT`, a `WHERE`, or the `VALUES` of rows: a
-    /// call there is one.
+    /// Whether the name given last stands behind a `SELECT`, a `WHERE`, the `VALUES` of rows, or
+    /// the `TABLE` of a query: a call there is one.
     pub fn is_in_query(&self) -> bool {
         self.queries
     }
@@ -154,6 +163,7 @@ impl<'a> Names<'a> {
     /// A statement begins.
     fn begin(&mut self) {
         self.depth = 0;
+        (self.has_table, self.explains) = (false, false);
         self.making.clear();
         *self.level() = Level { statement: true, ..Level::default() };
     }
@@ -174,6 +184,16 @@ impl<'a> Names<'a> {
     fn lists_rows(&self, word: &[u8]) -> bool {
         let is_row = |token| is_one_of(self.lexer.slice(token), &["ROW"]);
         is_one_of(word, &["VALUES"]) && (self.is_next(b'(') || self.token.is_some_and(is_row))
+    }
+
+    /// Whether a word is the `TABLE t` that stands for `SELECT * FROM t`, and not that of a
+    /// definition.
+    fn reads_table(&mut self, word: &[u8], before: &[u8]) -> bool {
+        if !is_one_of(word, &["TABLE"]) {
+            return false;
+        }
+        let is_first = !std::mem::replace(&mut self.has_table, true);
+        self.explains || !(is_first && is_one_of(before, &IN_FRONT_OF_TABLE))
     }
 
     /// Whether something is between a name and the parenthesis behind it.
@@ -329,6 +349,30 @@ impl<'a> Names<'a> {
         }
     }
 }
+
+/// What may stand in front of the word `TABLE` that says what a statement is about.
+const IN_FRONT_OF_TABLE: [&str; 20] = [
+    "CREATE",
+    "REPLACE",
+    "TEMPORARY",
+    "ALTER",
+    "IGNORE",
+    "ONLINE",
+    "OFFLINE",
+    "DROP",
+    "RENAME",
+    "TRUNCATE",
+    "LOCK",
+    "FLUSH",
+    "LOCAL",
+    "SHOW",
+    "ON",
+    "ANALYZE",
+    "CHECK",
+    "CHECKSUM",
+    "OPTIMIZE",
+    "REPAIR",
+];
 
 fn is_one_of(word: &[u8], list: &[&str]) -> bool {
     list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))

@@ -244,6 +244,10 @@ impl Known {
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
         match asked.how.naming {
             Naming::Nothing => return reached,
+            Naming::MakesCode => {
+                reached.known = Effects::DEFINES;
+                return reached;
+            }
             Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
             _ => {}
         }

@@ -60,6 +60,8 @@ pub enum Naming {
     Looks,
     /// It changes definitions, likewise.
     Defines,
+    /// It makes or changes code that reaches what it names: nothing of it runs now.
+    MakesCode,
     /// It is not understood: it may do all of it.
     Unclear,
     /// It reads rows.
@@ -87,6 +89,8 @@ impl Naming {
             }
             // the time that it is given is computed
             Verb::Purge if is_one => Self::Writes,
+            // what is set for the statement calls no stored function
+            verb if is_one && MAKES_CODE.contains(&verb) => Self::MakesCode,
             _ if facts.effects.intersects(Effects::UNCLEAR) => Self::Unclear,
             _ if facts.effects.intersects(Effects::IMPLICIT_COMMIT) => Self::Defines,
             _ if !is_one => Self::Several,
@@ -103,9 +107,12 @@ impl Naming {
 
     /// Whether it has to do with rows.
     pub(super) fn is_of_rows(self) -> bool {
-        !matches!(self, Self::Nothing | Self::Looks | Self::Defines)
+        !matches!(self, Self::Nothing | Self::Looks | Self::Defines | Self::MakesCode)
     }
 }
+
+/// Statements that keep what they name as code.
+const MAKES_CODE: [Verb; 3] = [Verb::CreateView, Verb::AlterView, Verb::CreateTrigger];
 
 /// Statements that fail where a name in them stands for nothing.
 const OF_ROWS: [Verb; 7] = [

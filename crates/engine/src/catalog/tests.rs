@@ -519,10 +519,21 @@ fn what_is_being_defined_is_told_by_no_reading_before_it_has_ended() {
 fn what_is_defined_or_looked_at_does_not_run() {
     let mut known = known(catalog(&everything()));
     let locks = ["USER_LOCK", "STORED_CODE"];
+    let locking = ["USER_LOCK", "STORED_CODE", "DEFINES"];
     for (text, expected) in [
         ("DROP FUNCTION pong", &["DEFINES"][..]),
         ("ALTER TABLE logged ADD b INT", &["DEFINES"]),
         ("DESCRIBE paying", &[]),
+        ("CREATE VIEW x AS SELECT pong(1)", &["DEFINES"]),
+        ("CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET NEW.a = pong(1)", &["DEFINES"]),
+        ("CREATE TABLE x AS SELECT pong(1)", &locking),
+        ("CREATE TABLE x AS TABLE paying", &["WRITES", "DEFINES"]),
+        ("CREATE TABLE x IGNORE TABLE paying", &["WRITES", "DEFINES"]),
+        ("CREATE TABLE x (a INT) TABLE paying", &["WRITES", "DEFINES"]),
+        ("EXPLAIN ANALYZE TABLE paying", &["WRITES"]),
+        ("EXPLAIN FORMAT=JSON TABLE paying", &["WRITES"]),
+        ("ANALYZE TABLE paying", &[]),
+        ("CREATE TABLE IF NOT EXISTS paying (a INT)", &["DEFINES"]),
         ("SHOW COLUMNS FROM paying", &[]),
         ("SHOW CREATE VIEW paying", &[]),
         ("SHOW TABLES WHERE pong(1)", &locks),
