@@ -94,6 +94,8 @@ impl Effects {
     pub const NEW_TABLE: Self = Self(1 << 47);
     /// A part of the text was not read: more may be left than the other effects say.
     pub const UNREAD: Self = Self(1 << 46);
+    /// The text is kept as stored code, all that it names included: nothing of it runs.
+    pub const KEEPS_CODE: Self = Self(1 << 48);
     /// Tables or stored code may be others afterwards.
     pub const DEFINES: Self = Self(1 << 42);
 
@@ -198,7 +200,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 40] = [
+const NAMES: [(&str, Effects); 41] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -236,6 +238,7 @@ const NAMES: [(&str, Effects); 40] = [
     ("UNREAD", Effects::UNREAD),
     ("PRESUMED", Effects::PRESUMED),
     ("NEW_TABLE", Effects::NEW_TABLE),
+    ("KEEPS_CODE", Effects::KEEPS_CODE),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),
     ("KILLS", Effects::KILLS),

@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
         let mut effects = self.effects();
         if self.keeps_code && !effects.intersects(BESIDE_CODE) {
-            effects = effects.without(OF_CODE);
+            effects = effects.without(OF_CODE) | Effects::KEEPS_CODE;
         }
         if effects.intersects(Effects::UNCLEAR | Effects::SEQUENCE) {
             access = Access::Changes;

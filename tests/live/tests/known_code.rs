@@ -1,5 +1,6 @@
 //! What stored code does on real servers, and what sessions keep connections for that call it.
 
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,11 @@ fn proxy(cluster: &Cluster) -> Proxy {
 
 /// The same with so many connections.
 fn proxy_with(cluster: &Cluster, connections: u32) -> Proxy {
+    proxy_where(cluster, connections, "")
+}
+
+/// The same with more variables.
+fn proxy_where(cluster: &Cluster, connections: u32, variables: &str) -> Proxy {
     for statement in FUNCTIONS {
         cluster.primary().sql(statement).expect(statement);
     }
@@ -35,7 +41,7 @@ fn proxy_with(cluster: &Cluster, connections: u32) -> Proxy {
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
-             get_server_public_key = true\n\
+             get_server_public_key = true\n{variables}\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
              max_connections = {connections}\n[[mysql_users]]\n\
              username = \"app\"\npassword = \"app\"\n"
@@ -260,100 +266,157 @@ fn a_lock_is_one_sessions_that_a_view_or_trigger_takes_which_was_not_there_when_
     }
 }
 
-const SELECT: &str = "SELECT a FROM test.changing";
-const TAKES_LOCK: &str =
-    "CREATE OR REPLACE VIEW test.changing AS SELECT GET_LOCK('changed', 0) AS a";
+/// A view that is to take a lock of its name, and a table below it.
+struct Changing(&'static str);
 
-/// Makes the view harmless, and waits until a proxy knows that.
-fn know_harmless(cluster: &Cluster, proxy: &Proxy) {
-    let made = "CREATE OR REPLACE VIEW test.changing AS SELECT a FROM test.kept_still";
-    for statement in ["CREATE TABLE IF NOT EXISTS test.kept_still (a INT)", made] {
-        cluster.primary().sql(statement).expect(statement);
+impl Changing {
+    fn select(&self) -> String {
+        format!("SELECT a FROM test.{}", self.0)
     }
-    let mut early = client::connect(client::options(proxy.port));
-    live::eventually("the view is known", Duration::from_secs(5), || {
-        let kept = is_kept_for(proxy, "new_table");
-        number(&mut early, SELECT);
-        let readings = proxy.counter("stored_code_readings").expect("counted");
-        readings > 0 && is_kept_for(proxy, "new_table") == kept
-    });
-}
 
-/// One session has the lock; as many others as there are connections want it, each in a
-/// transaction. One of them has to wait until the first one has left.
-fn is_only_the_readers(proxy: &Proxy, mut reader: Conn, others: usize) {
-    let waited = proxy.counter("checkouts_waited").expect("counted");
-    let wants = || {
-        let mut other = client::connect(client::options(proxy.port));
-        thread::spawn(move || {
-            other.query_drop("BEGIN").expect("begun");
-            (number(&mut other, "SELECT GET_LOCK('changed', 0)"), other)
-        })
-    };
-    let others: Vec<_> = (0..others).map(|_| wants()).collect();
-    live::eventually("the others wait, or have all", Duration::from_secs(5), || {
-        proxy.counter("checkouts_waited").expect("counted") > waited
-            || others.iter().all(thread::JoinHandle::is_finished)
-    });
-    assert_eq!(number(&mut reader, "SELECT RELEASE_LOCK('changed')"), Some(1));
-    drop(reader);
-    let got: Vec<_> = others.into_iter().map(|one| one.join().expect("answered")).collect();
-    let got_it = got.iter().filter(|(got, _)| *got == Some(1)).count();
-    assert_eq!(got_it, 1, "{:?}", got.iter().map(|(got, _)| got).collect::<Vec<_>>());
+    fn takes_lock(&self) -> String {
+        format!("CREATE OR REPLACE VIEW test.{0} AS SELECT GET_LOCK('{0}', 0) AS a", self.0)
+    }
+
+    /// Makes the view harmless, and waits until a proxy knows that.
+    fn know_harmless(&self, cluster: &Cluster, proxy: &Proxy) {
+        let table = format!("CREATE TABLE IF NOT EXISTS test.{}_t (a INT)", self.0);
+        let view = format!("CREATE OR REPLACE VIEW test.{0} AS SELECT a FROM test.{0}_t", self.0);
+        for statement in [table, view] {
+            cluster.primary().sql(&statement).expect(&statement);
+        }
+        let mut early = client::connect(client::options(proxy.port));
+        live::eventually("the view is known", Duration::from_secs(5), || {
+            let kept = is_kept_for(proxy, "new_table");
+            number(&mut early, &self.select());
+            let readings = proxy.counter("stored_code_readings").expect("counted");
+            readings > 0 && is_kept_for(proxy, "new_table") == kept
+        });
+    }
+
+    /// Waits until so many statements about it wait for a metadata lock.
+    fn statements_wait(&self, cluster: &Cluster, count: u64) {
+        let waiting = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist \
+             WHERE state LIKE 'Waiting for table metadata lock%' AND info LIKE '%.{}%'",
+            self.0
+        );
+        live::eventually("statements wait", Duration::from_secs(5), || {
+            let value = cluster.primary().value(&waiting).expect("told");
+            value.parse::<u64>().expect("a number") >= count
+        });
+    }
+
+    /// One session has the lock; as many others as there are connections want it, each in a
+    /// transaction. One of them has to wait until the first one has left.
+    fn is_only_the_readers(&self, proxy: &Proxy, mut reader: Conn, others: usize) {
+        let waited = proxy.counter("checkouts_waited").expect("counted");
+        let get = format!("SELECT GET_LOCK('{}', 0)", self.0);
+        let wants = || {
+            let mut other = client::connect(client::options(proxy.port));
+            let get = get.clone();
+            thread::spawn(move || {
+                other.query_drop("BEGIN").expect("begun");
+                (number(&mut other, &get), other)
+            })
+        };
+        let others: Vec<_> = (0..others).map(|_| wants()).collect();
+        live::eventually("the others wait, or have all", Duration::from_secs(5), || {
+            proxy.counter("checkouts_waited").expect("counted") > waited
+                || others.iter().all(thread::JoinHandle::is_finished)
+        });
+        let release = format!("SELECT RELEASE_LOCK('{}')", self.0);
+        assert_eq!(number(&mut reader, &release), Some(1));
+        drop(reader);
+        let got: Vec<_> = others.into_iter().map(|one| one.join().expect("answered")).collect();
+        let got_it = got.iter().filter(|(got, _)| *got == Some(1)).count();
+        assert_eq!(got_it, 1, "{:?}", got.iter().map(|(got, _)| got).collect::<Vec<_>>());
+    }
 }
 
 #[test]
 fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_statement_waited_for_a_connection() {
+    let view = Changing("beside");
     for servers in [&MARIADB, &MYSQL] {
         let Some(cluster) = servers.cluster() else { continue };
         let proxy = proxy_with(&cluster, 1);
-        know_harmless(&cluster, &proxy);
+        view.know_harmless(&cluster, &proxy);
         let [mut definer, mut reader] =
             [0; 2].map(|_| client::connect(client::options(proxy.port)));
         definer.query_drop("BEGIN").expect("begun");
-        number(&mut definer, "SELECT a FROM test.kept_still");
+        number(&mut definer, "SELECT a FROM test.beside_t");
         let waited = proxy.counter("checkouts_waited").expect("counted");
-        let reads = thread::spawn(move || (number(&mut reader, SELECT), reader));
+        let select = view.select();
+        let reads = thread::spawn(move || (number(&mut reader, &select), reader));
         live::eventually("the reader waits", Duration::from_secs(5), || {
             proxy.counter("checkouts_waited").expect("counted") > waited
         });
-        definer.query_drop(TAKES_LOCK).expect("made");
+        definer.query_drop(view.takes_lock()).expect("made");
         let (taken, reader) = reads.join().expect("answered");
         assert_eq!(taken, Some(1));
-        is_only_the_readers(&proxy, reader, 1);
+        view.is_only_the_readers(&proxy, reader, 1);
     }
 }
 
 #[test]
 fn a_lock_is_one_sessions_whose_view_was_made_anew_while_the_server_kept_the_statement_waiting() {
+    let view = Changing("behind");
     for servers in [&MARIADB, &MYSQL] {
         let Some(cluster) = servers.cluster() else { continue };
         let proxy = proxy_with(&cluster, 2);
-        know_harmless(&cluster, &proxy);
+        view.know_harmless(&cluster, &proxy);
         let [mut definer, mut reader] =
             [0; 2].map(|_| client::connect(client::options(proxy.port)));
         let mut direct = client::connect(client::options(cluster.primary().port));
-        let waiting = |count: u64| {
-            const WAITING: &str = "SELECT COUNT(*) FROM information_schema.processlist \
-                                   WHERE state LIKE 'Waiting for table metadata lock%'";
-            live::eventually("statements wait", Duration::from_secs(5), || {
-                let value = cluster.primary().value(WAITING).expect("told");
-                value.parse::<u64>().expect("a number") >= count
-            });
-        };
         direct.query_drop("BEGIN").expect("begun");
-        number(&mut direct, SELECT);
-        let defines = thread::spawn(move || definer.query_drop(TAKES_LOCK).map(|()| definer));
-        waiting(1);
+        number(&mut direct, &view.select());
+        let (text, select) = (view.takes_lock(), view.select());
+        let defines = thread::spawn(move || definer.query_drop(text).map(|()| definer));
+        view.statements_wait(&cluster, 1);
         // a reading that began now tells of the view as it was
-        let reads = thread::spawn(move || (number(&mut reader, SELECT), reader));
-        waiting(2);
+        let reads = thread::spawn(move || (number(&mut reader, &select), reader));
+        view.statements_wait(&cluster, 2);
         direct.query_drop("COMMIT").expect("ended");
         let _definer = defines.join().expect("ran").expect("made");
         let (taken, reader) = reads.join().expect("answered");
         assert_eq!(taken, Some(1));
-        is_only_the_readers(&proxy, reader, 2);
+        view.is_only_the_readers(&proxy, reader, 2);
     }
+}
+
+#[test]
+fn a_lock_is_one_sessions_whose_view_was_made_anew_by_a_client_that_had_left() {
+    let view = Changing("after");
+    // MariaDB ends a statement whose client has left
+    let Some(cluster) = MYSQL.cluster() else { return };
+    let goes_on = "kill_backend_connection_when_disconnect = false\n";
+    let proxy = proxy_where(&cluster, 2, goes_on);
+    view.know_harmless(&cluster, &proxy);
+    let mut direct = client::connect(client::options(cluster.primary().port));
+    direct.query_drop("BEGIN").expect("begun");
+    number(&mut direct, &view.select());
+    let (port, text) = (proxy.port.to_string(), view.takes_lock());
+    let mut definer = Command::new("mariadb");
+    definer.args(["-h127.0.0.1", "-P", &port, "-uapp", "-papp", "-e", &text]);
+    let mut definer = definer.stderr(Stdio::null()).spawn().expect("mariadb-client is there");
+    view.statements_wait(&cluster, 1);
+    definer.kill().and_then(|()| definer.wait()).expect("it has left");
+    let readings = || proxy.counter("stored_code_readings").expect("counted");
+    let before = readings();
+    let mut reader = client::connect(client::options(proxy.port));
+    live::eventually("the view is read as it was", Duration::from_secs(5), || {
+        let other = "CREATE OR REPLACE VIEW test.after_that AS SELECT 1";
+        reader.query_drop(other).expect("made");
+        readings() > before
+    });
+    direct.query_drop("COMMIT").expect("ended");
+    live::eventually("the view is another one", Duration::from_secs(5), || {
+        let made = "SELECT view_definition FROM information_schema.views \
+                    WHERE table_name = 'after'";
+        cluster.primary().value(made).expect("told").to_ascii_lowercase().contains("get_lock")
+    });
+    assert_eq!(number(&mut reader, &view.select()), Some(1));
+    view.is_only_the_readers(&proxy, reader, 2);
 }
 
 #[test]

@@ -89,8 +89,7 @@ impl Naming {
             }
             // the time that it is given is computed
             Verb::Purge if is_one => Self::Writes,
-            // what is set for the statement calls no stored function
-            verb if is_one && MAKES_CODE.contains(&verb) => Self::MakesCode,
+            _ if facts.effects.intersects(Effects::KEEPS_CODE) => Self::MakesCode,
             _ if facts.effects.intersects(Effects::UNCLEAR) => Self::Unclear,
             _ if facts.effects.intersects(Effects::IMPLICIT_COMMIT) => Self::Defines,
             _ if !is_one => Self::Several,
@@ -110,9 +109,6 @@ impl Naming {
         !matches!(self, Self::Nothing | Self::Looks | Self::Defines | Self::MakesCode)
     }
 }
-
-/// Statements that keep what they name as code.
-const MAKES_CODE: [Verb; 3] = [Verb::CreateView, Verb::AlterView, Verb::CreateTrigger];
 
 /// Statements that fail where a name in them stands for nothing.
 const OF_ROWS: [Verb; 7] = [

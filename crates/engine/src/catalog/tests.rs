@@ -526,6 +526,8 @@ fn what_is_defined_or_looked_at_does_not_run() {
         ("DESCRIBE paying", &[]),
         ("CREATE VIEW x AS SELECT pong(1)", &["DEFINES"]),
         ("CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET NEW.a = pong(1)", &["DEFINES"]),
+        ("CREATE PROCEDURE x() SELECT pong(1)", &["DEFINES"]),
+        ("CREATE VIEW x AS SELECT 1; SELECT pong(1)", &locking),
         ("CREATE TABLE x AS SELECT pong(1)", &locking),
         ("CREATE TABLE x AS TABLE paying", &["WRITES", "DEFINES"]),
         ("CREATE TABLE x IGNORE TABLE paying", &["WRITES", "DEFINES"]),

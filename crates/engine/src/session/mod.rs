@@ -308,7 +308,7 @@ pub(crate) struct Serving {
     /// What the statistics will be told about it.
     pub asked: replying::query_end::Asked,
     /// What it may make run something anew.
-    pub defining: Option<UnderWay>,
+    pub defining: Option<Box<UnderWay>>,
     /// Flag that the rules begin with at the next query, as an earlier one left it.
     pub next_flag: u32,
 }

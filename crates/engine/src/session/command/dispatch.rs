@@ -343,10 +343,10 @@ impl Proxy {
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let buffer = std::mem::take(&mut session.serving.kept);
-        let defined = session.serving.defining.take().is_some();
+        let defines = session.serving.defining.is_some();
         self.spare_buffer(buffer);
-        if defined {
-            self.read_anew();
+        if defines {
+            self.lose_sight_of_definition(id);
         }
     }
 

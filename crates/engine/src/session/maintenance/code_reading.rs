@@ -8,7 +8,7 @@ use wire::result::Event;
 use wire::{Caps, Status};
 
 use crate::catalog::{
-    CatalogId, Catalogs, Finished, Known, Named, PARTS, Part, Reading, Redefined, Untold,
+    CatalogId, Catalogs, Finished, Known, Named, PARTS, Part, Reading, Redefined, UnderWay, Untold,
 };
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease, Upkeep};
@@ -24,6 +24,8 @@ use crate::topology::{LastFault, ServerRef};
 #[derive(Default)]
 pub(crate) struct Surveys {
     pub catalogs: Catalogs,
+    /// Definitions of whose end nobody will hear, each until it counts as ended.
+    pub out_of_sight: Vec<(Box<UnderWay>, u64)>,
     running: Vec<Survey>,
     waiting: Vec<Waiting>,
 }
@@ -78,6 +80,7 @@ impl Proxy {
     /// one may be read for on a lane that an idle session keeps.
     pub(crate) fn survey_all(&mut self) {
         self.forget_lost_surveys();
+        self.forget_out_of_sight();
         for id in self.surveys.catalogs.ids() {
             self.survey(id);
             if self.is_left_waiting(id) {
@@ -88,7 +91,7 @@ impl Proxy {
 
     /// Whether a reading has waited for too long, and no lane is on its way.
     fn is_left_waiting(&self, id: CatalogId) -> bool {
-        let Surveys { catalogs, running, waiting } = &self.surveys;
+        let Surveys { catalogs, running, waiting, .. } = &self.surveys;
         let waiting = waiting.iter().find(|it| it.catalog == id);
         let is_left =
             catalogs.get(id).zip(waiting).is_some_and(|(known, it)| self.is_overdue(known, it));
@@ -150,7 +153,7 @@ impl Proxy {
         lane: LaneId,
         is_such: impl Fn(&Known, &Waiting) -> bool,
     ) -> Option<CatalogId> {
-        let Surveys { catalogs, running, waiting } = &self.surveys;
+        let Surveys { catalogs, running, waiting, .. } = &self.surveys;
         if running.len() >= RUNNING_MAX {
             return None;
         }
@@ -357,7 +360,7 @@ impl Proxy {
 
     fn note_survey(&mut self, id: CatalogId, lane: LaneId) {
         let definitions = self.offer.stmts.code.count();
-        let Surveys { catalogs, running, waiting } = &mut self.surveys;
+        let Surveys { catalogs, running, waiting, .. } = &mut self.surveys;
         let Some(known) = catalogs.get_mut(id) else { return };
         waiting.retain(|it| it.catalog != id);
         known.begin();

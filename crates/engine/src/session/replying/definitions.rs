@@ -24,6 +24,9 @@ const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
 /// What a statement reaches that nobody has read.
 pub(crate) const OF_UNREAD_CODE: Effects = Effects::UNKNOWN_CODE.union(Effects::PRESUMED);
 
+/// How long a definition may go on of which nobody hears, in microseconds.
+const OUT_OF_SIGHT_US: u64 = 60_000_000;
+
 /// What makes a statement define what its text does not name.
 const HIDES_NAMES: Effects = Effects::MULTI_STATEMENT
     .union(Effects::UNCLEAR)
@@ -111,7 +114,38 @@ impl Proxy {
         if is_code && !effects.intersects(BY_OTHERS) {
             let names = defined_names(text, modes, effects.intersects(HIDES_NAMES));
             let names = names.map(|(name, _)| name);
-            session.serving.defining = Some(UnderWay::begin(&self.offer.stmts.code, names));
+            let under_way = UnderWay::begin(&self.offer.stmts.code, names);
+            session.serving.defining = Some(Box::new(under_way));
+        }
+    }
+
+    /// A server has told the end of a statement.
+    #[inline]
+    pub(crate) fn end_definition(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if session.serving.defining.is_some() {
+            session.serving.defining = None;
+            self.read_anew();
+        }
+    }
+
+    /// Nobody will hear of the end of a statement that may define something. Its server may not
+    /// have noticed that, and go on with it.
+    #[cold]
+    pub(crate) fn lose_sight_of_definition(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if let Some(under_way) = session.serving.defining.take() {
+            let until_us = self.now_us.saturating_add(OUT_OF_SIGHT_US);
+            self.surveys.out_of_sight.push((under_way, until_us));
+        }
+    }
+
+    /// What nobody will hear of counts as ended after a while.
+    pub(crate) fn forget_out_of_sight(&mut self) {
+        let now_us = self.now_us;
+        let is_over = |(_, until_us): &mut (Box<UnderWay>, u64)| *until_us <= now_us;
+        if self.surveys.out_of_sight.extract_if(.., is_over).count() > 0 {
+            self.read_anew();
         }
     }
 

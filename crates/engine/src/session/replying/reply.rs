@@ -377,19 +377,20 @@ impl Proxy {
     /// A reply has ended: what it means for the session, and whether the lane stays with it.
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
-        let Phase::Running(mut running) = phase else { return };
+        let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let Phase::Running(running) = &mut phase else { return };
         let took_us = self.now_us.saturating_sub(running.started_us);
         self.reach_again(id, &mut running.job);
-        self.conclude(id, &running, (took_us, false), &outcome);
+        self.conclude(id, running, (took_us, false), &outcome);
         let (job, is_ok) = (running.job, matches!(outcome, Outcome::Done(_)));
         if job.what == What::LoginSchema {
             return self.schema_seen(id, lane_id);
         }
-        self.settle(id, lane_id, &running, &outcome);
+        self.settle(id, lane_id, running, &outcome);
         if running.killed.is_some() {
             self.await_kill(id, lane_id);
         }
+        self.end_definition(id);
         self.drop_kept(id);
         if is_ok && releases(job.effects) {
             return self.close_session(id, None);

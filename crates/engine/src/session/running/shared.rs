@@ -300,10 +300,10 @@ impl Proxy {
         let whole_us =
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
-        let phase = std::mem::replace(&mut session.phase, Phase::Idle);
-        let Phase::Running(mut running) = phase else { return };
+        let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let Phase::Running(running) = &mut phase else { return };
         self.reach_again(id, &mut running.job);
-        self.conclude(id, &running, (took_us, behind), &outcome);
+        self.conclude(id, running, (took_us, behind), &outcome);
         let told = match &outcome {
             Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
             Outcome::Failed { .. } => None,
