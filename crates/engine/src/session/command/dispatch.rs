@@ -343,11 +343,7 @@ impl Proxy {
     pub(crate) fn drop_kept(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let buffer = std::mem::take(&mut session.serving.kept);
-        let defines = session.serving.defining.is_some();
         self.spare_buffer(buffer);
-        if defines {
-            self.lose_sight_of_definition(id);
-        }
     }
 
     /// Keeps a buffer for the next command, unless it is large.

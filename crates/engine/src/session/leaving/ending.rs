@@ -50,6 +50,7 @@ impl Proxy {
         if let Some(lane) = struck {
             self.await_kill(id, lane);
         }
+        self.lose_sight_of_definition(id);
         self.drop_kept(id);
         if job.upload.is_some() {
             // counted and told when the rest of the command has been read
@@ -132,6 +133,7 @@ impl Proxy {
         self.tell_end(id, ran_on, Rows::default());
         self.release_all(id);
         self.leave_account(id);
+        self.lose_sight_of_definition(id);
         self.drop_kept(id);
         if was_open && orderly && !is_mirror {
             self.orders.push(Order::Close(End::Client(id)));

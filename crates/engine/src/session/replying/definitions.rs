@@ -120,13 +120,11 @@ impl Proxy {
     }
 
     /// A server has told the end of a statement.
-    #[inline]
+    #[cold]
     pub(crate) fn end_definition(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if session.serving.defining.is_some() {
-            session.serving.defining = None;
-            self.read_anew();
-        }
+        session.serving.defining = None;
+        self.read_anew();
     }
 
     /// Nobody will hear of the end of a statement that may define something. Its server may not

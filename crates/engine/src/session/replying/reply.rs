@@ -378,6 +378,7 @@ impl Proxy {
     fn finish(&mut self, id: SessionId, lane_id: LaneId, outcome: Outcome) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
+        let defines = session.serving.defining.is_some();
         let Phase::Running(running) = &mut phase else { return };
         let took_us = self.now_us.saturating_sub(running.started_us);
         self.reach_again(id, &mut running.job);
@@ -390,7 +391,9 @@ impl Proxy {
         if running.killed.is_some() {
             self.await_kill(id, lane_id);
         }
-        self.end_definition(id);
+        if defines {
+            self.end_definition(id);
+        }
         self.drop_kept(id);
         if is_ok && releases(job.effects) {
             return self.close_session(id, None);
