@@ -22,6 +22,8 @@ pub struct Definitions {
     begun: Box<[AtomicU64]>,
     /// By place: how many of these are under way.
     under_way: Box<[AtomicU32]>,
+    /// Those under way that may be of anything.
+    any_under_way: AtomicU32,
     /// By place: the latest one of a name that has made a base table.
     made: Box<[AtomicU64]>,
 }
@@ -32,39 +34,57 @@ pub struct Definitions {
 pub struct UnderWay {
     definitions: Arc<Definitions>,
     places: Vec<usize>,
+    /// It may define anything.
+    is_any: bool,
 }
 
 impl UnderWay {
-    /// A statement that may define these names is about to be sent.
+    /// A statement that may define these names is about to be sent. One beyond ASCII may be any, as
+    /// in [`Definitions::note_names`].
     pub fn begin<'a>(
         definitions: &Arc<Definitions>,
         names: impl Iterator<Item = &'a [u8]>,
     ) -> Self {
-        let places: Vec<usize> = names.map(|name| place(super::key(name))).collect();
+        let mut is_any = false;
+        let is_counted = names.inspect(|name| is_any |= !name.is_ascii());
+        let places = is_counted.map(|name| place(super::key(name))).collect();
+        let begun = Self { definitions: definitions.clone(), places, is_any };
         definitions.note(|number| {
-            for place in &places {
-                raise(&definitions.names, *place, number);
-                raise(&definitions.code, *place, number);
+            begun.raise(number);
+            for place in &begun.places {
                 raise(&definitions.begun, *place, number);
-                if let Some(count) = definitions.under_way.get(*place) {
-                    count.fetch_add(1, Ordering::SeqCst);
-                }
+            }
+            for count in begun.counts() {
+                count.fetch_add(1, Ordering::SeqCst);
             }
         });
-        Self { definitions: definitions.clone(), places }
+        begun
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &AtomicU32> {
+        let Definitions { under_way, any_under_way, .. } = &*self.definitions;
+        let of_names = self.places.iter().filter_map(|place| under_way.get(*place));
+        of_names.chain(self.is_any.then_some(any_under_way))
+    }
+
+    fn raise(&self, number: u64) {
+        let Definitions { names, code, anything, .. } = &*self.definitions;
+        for place in &self.places {
+            raise(names, *place, number);
+            raise(code, *place, number);
+        }
+        if self.is_any {
+            anything.fetch_max(number, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let Self { definitions, places } = self;
-        definitions.note(|number| {
-            for place in places.iter() {
-                raise(&definitions.names, *place, number);
-                raise(&definitions.code, *place, number);
-                if let Some(count) = definitions.under_way.get(*place) {
-                    count.fetch_sub(1, Ordering::SeqCst);
-                }
+        self.definitions.note(|number| {
+            self.raise(number);
+            for count in self.counts() {
+                count.fetch_sub(1, Ordering::SeqCst);
             }
         });
     }
@@ -86,8 +106,9 @@ impl Default for Definitions {
         let [names, code, begun, made] =
             [(); 4].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
         let under_way = (0..PLACES).map(|_| AtomicU32::new(0)).collect();
+        let any_under_way = AtomicU32::new(0);
         let [count, anything] = [(); 2].map(|()| AtomicU64::new(0));
-        Self { count, anything, names, code, begun, under_way, made }
+        Self { count, anything, names, code, begun, under_way, any_under_way, made }
     }
 }
 
@@ -142,9 +163,15 @@ impl Definitions {
     }
 
     /// The latest definition that may have been of anything.
-    #[inline]
     pub(super) fn latest_of_anything(&self) -> u64 {
         self.anything.load(Ordering::Relaxed)
+    }
+
+    /// Whether a reading that began when so many definitions were seen tells what there is, but for
+    /// names that were defined.
+    #[inline]
+    pub(super) fn is_told(&self, read: u64) -> bool {
+        self.latest_of_anything() <= read && self.any_under_way.load(Ordering::SeqCst) == 0
     }
 
     /// The latest definition of a name, by its name, after which it may run something anew.

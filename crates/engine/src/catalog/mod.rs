@@ -12,7 +12,7 @@ use sql::{Effects, Given, Modes, Role};
 
 use crate::ids::HostgroupId;
 
-mod accounts;
+mod catalogs;
 mod definitions;
 mod key;
 mod naming;
@@ -21,7 +21,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use accounts::{CatalogId, Catalogs};
+pub use catalogs::{CatalogId, Catalogs};
 pub use definitions::{Defined, Definitions, UnderWay};
 pub use key::key;
 pub use naming::{Asked, How, Named, Naming};
@@ -203,7 +203,7 @@ impl Known {
     /// never read: then everything may run anything.
     #[inline]
     pub fn epoch(&self, definitions: &Definitions) -> Option<u64> {
-        let is_current = self.epoch != 0 && definitions.latest_of_anything() <= self.read;
+        let is_current = self.epoch != 0 && definitions.is_told(self.read);
         is_current.then_some(self.epoch)
     }
 
@@ -366,7 +366,8 @@ impl Known {
         }
         let mut all = Effects::NONE;
         for Named { key, role, naming } in names {
-            if self.affected.contains(key) || self.runs_anew(*key, definitions) {
+            let is_untold = *role != Role::Table && !definitions.is_told(self.read);
+            if is_untold || self.affected.contains(key) || self.runs_anew(*key, definitions) {
                 return Ok(None);
             }
             match self.catalog.of_name(*key, *role, *naming) {

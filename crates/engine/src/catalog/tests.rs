@@ -546,3 +546,50 @@ fn what_is_defined_or_looked_at_does_not_run() {
         assert_eq!(effects, expected, "{text}");
     }
 }
+
+#[test]
+fn a_name_beyond_ascii_may_be_any_while_it_is_defined_and_until_it_was_read() {
+    let definitions = Arc::new(defined(3));
+    let mut known = known(catalog(&everything()));
+    let finish = |known: &mut Known| {
+        let (catalog, definitions_then) = (Ok(catalog(&everything())), definitions.count());
+        let read = Finished { catalog, definitions: definitions_then, began_us: 30, now_us: 40 };
+        known.finish(read, &definitions, 9);
+    };
+    let called = [Named { key: key(b"twice"), role: Role::Call, naming: Naming::Reads }];
+    let is_sure = |known: &mut Known| reach_after(known, "SELECT twice(1)", &definitions).1;
+    assert!(is_sure(&mut known));
+    // `pr\u{ea}t` as a client with latin1 sends it
+    let under_way = UnderWay::begin(&definitions, [b"pr\xeat".as_slice()].into_iter());
+    let ran = definitions.count();
+    assert!(!is_sure(&mut known));
+    finish(&mut known);
+    assert!(!is_sure(&mut known), "a reading before its end tells nothing");
+    assert_eq!(known.look_back(&called, ran, &definitions), Ok(None));
+    drop(under_way);
+    assert!(!is_sure(&mut known));
+    finish(&mut known);
+    assert!(is_sure(&mut known));
+}
+
+#[test]
+fn questions_that_took_too_long_may_take_longer_the_next_time() {
+    let mut known = Known::new("app".into(), HostgroupId(0));
+    for (limit_s, catalog) in [
+        (1, Err(Untold::Late)),
+        (2, Err(Untold::Late)),
+        (4, Err(Untold::Late)),
+        (4, Err(Untold::Lost)),
+        (1, Ok(catalog(&everything()))),
+        (1, Err(Untold::Refused)),
+    ] {
+        assert_eq!(known.limit_s(), limit_s);
+        let text = Part::Views.limited_text(limit_s);
+        assert!(
+            text.starts_with(&format!("/*M! SET STATEMENT max_statement_time={limit_s} FOR */"))
+        );
+        assert_eq!(Part::asked_by(text.as_bytes()), Some(Part::Views));
+        let finished = Finished { catalog, definitions: 0, began_us: 10, now_us: 20 };
+        known.finish(finished, &defined(0), 1);
+    }
+}

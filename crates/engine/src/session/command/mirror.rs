@@ -252,8 +252,10 @@ impl Proxy {
     fn run_copy(&mut self, id: SessionId, text: &[u8], route: &Route) {
         let Some(account) = self.sessions.get(id).and_then(|s| s.account.as_ref()) else { return };
         let hostgroup = route.destination.unwrap_or(account.default_hostgroup);
-        let mut facts = sql::facts_in(text, self.modes(id));
+        let (modes, judged) = (self.modes(id), self.defined());
+        let mut facts = sql::facts_in(text, modes);
         facts.effects |= self.reach(id, text, &facts, hostgroup);
+        self.begin_definition(id, (text, modes), facts.effects);
         let job = Job {
             hostgroup,
             effects: facts.effects,
@@ -262,6 +264,7 @@ impl Proxy {
             needs_insert_id: facts.effects.intersects(Effects::READS_LAST_INSERT_ID),
             retries_left: 0,
             fresh: route.create_new_connection,
+            judged,
             ..Job::routed(What::Plain, ReplyKind::Result, route)
         };
         self.keep_text(id, wire::command::code::QUERY, text);

@@ -74,9 +74,9 @@ impl Proxy {
         if self.needs_no_server(id, text, &facts, upload) {
             return;
         }
+        let judged = self.defined();
         let reach = self.reach_of_routed(id, text, &facts, route.destination);
         self.begin_definition(id, (text, modes), facts.effects | reach);
-        let judged = self.offer.stmts.code.count();
         let with_results = self.with_results(id, text, &facts).filter(|_| upload.is_none());
         if with_results.is_some() {
             facts.effects = self.without_results(id, text, &facts);

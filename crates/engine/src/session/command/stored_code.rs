@@ -121,18 +121,25 @@ impl Proxy {
         known.map_or(InsertId::Told, |it| it.insert_id(&asked, definitions, true))
     }
 
+    /// The latest definition. Asked before it is decided what a command reaches, it tells at its
+    /// end whether that is to be decided again.
+    #[inline]
+    pub(crate) fn defined(&self) -> u64 {
+        self.offer.stmts.code.count()
+    }
+
     /// What a command reaches is another thing if something was defined while it waited or ran: it
     /// may have been the one or the other.
     #[inline]
     pub(crate) fn reach_again(&mut self, id: SessionId, job: &mut Job) {
-        if job.judged < self.offer.stmts.code.count() {
+        if job.judged < self.defined() {
             self.reach_redefined(id, job);
         }
     }
 
     #[cold]
     fn reach_redefined(&mut self, id: SessionId, job: &mut Job) {
-        job.judged = self.offer.stmts.code.count();
+        job.judged = self.defined();
         let Some(catalog) = self.catalog_of(id, Some(job.hostgroup)) else { return };
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let (text, modes) = ties::text_of(session, job);

@@ -29,6 +29,7 @@ impl Proxy {
         }
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.timing.idle_since_us = self.now_us;
+        let was_sent = matches!(session.phase, Phase::Running(_));
         let struck = match &session.phase {
             Phase::Running(running) if running.killed.is_some() => Some(running.lane),
             _ => None,
@@ -50,7 +51,7 @@ impl Proxy {
         if let Some(lane) = struck {
             self.await_kill(id, lane);
         }
-        self.lose_sight_of_definition(id);
+        self.leave_definition(id, was_sent);
         self.drop_kept(id);
         if job.upload.is_some() {
             // counted and told when the rest of the command has been read
@@ -133,7 +134,7 @@ impl Proxy {
         self.tell_end(id, ran_on, Rows::default());
         self.release_all(id);
         self.leave_account(id);
-        self.lose_sight_of_definition(id);
+        self.leave_definition(id, ran_on.is_some());
         self.drop_kept(id);
         if was_open && orderly && !is_mirror {
             self.orders.push(Order::Close(End::Client(id)));

@@ -153,7 +153,7 @@ impl Proxy {
         session.timing.idle_since_us = self.now_us;
         self.answered(id, false);
         self.send_error(id, seq, error);
-        self.lose_sight_of_definition(id);
+        self.leave_definition(id, true);
         self.drop_kept(id);
         self.after_command(id);
     }

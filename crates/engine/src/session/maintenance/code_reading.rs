@@ -1,4 +1,5 @@
-//! Reading what stored code there is, on lanes that no session has.
+//! Reading what stored code there is: on lanes that no session has or, where none is left, on one
+//! that its idle session keeps for nothing else.
 //!
 //! What is known is `catalog`'s, and what a statement reaches of it is asked by
 //! `command::stored_code`; when a lane is free for a reading is decided here.

@@ -35,7 +35,7 @@ impl Proxy {
             return self.refuse_command(id, upload, error);
         };
         let route = self.route_execute(id, stmt);
-        let known = self.known_code(id, route.destination);
+        let (judged, known) = (self.defined(), self.known_code(id, route.destination));
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(handle) = session.stmts.as_mut().and_then(|stmts| stmts.get_mut(stmt)) else {
             return;
@@ -82,7 +82,7 @@ impl Proxy {
             insert_id,
             upload,
             sharing: Self::sharing_of(shareable, &route),
-            judged: self.offer.stmts.code.count(),
+            judged,
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };

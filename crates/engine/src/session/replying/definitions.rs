@@ -127,12 +127,12 @@ impl Proxy {
         self.read_anew();
     }
 
-    /// Nobody will hear of the end of a statement that may define something. Its server may not
-    /// have noticed that, and go on with it.
+    /// Nobody will hear of the end of a statement that may define something. If it was sent, its
+    /// server may not have noticed that, and go on with it.
     #[cold]
-    pub(crate) fn lose_sight_of_definition(&mut self, id: SessionId) {
+    pub(crate) fn leave_definition(&mut self, id: SessionId, was_sent: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if let Some(under_way) = session.serving.defining.take() {
+        if let Some(under_way) = session.serving.defining.take().filter(|_| was_sent) {
             let until_us = self.now_us.saturating_add(OUT_OF_SIGHT_US);
             self.surveys.out_of_sight.push((under_way, until_us));
         }

@@ -1,5 +1,7 @@
-//! What is known for each account in each hostgroup, and the numbers by which states of it are told
-//! apart.
+//! What a worker knows for all accounts in all hostgroups: one [`Known`] each, and the numbers by
+//! which its states are told apart.
+//!
+//! Pure. It decides when a state is another one; what is in it is [`Known`]'s.
 
 use std::sync::Arc;
 
