@@ -154,7 +154,6 @@ impl fmt::Display for Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Io;
 
     fn sample(queries_per_s: f64, average_us: f64) -> Sample {
         Sample {
@@ -176,10 +175,10 @@ mod tests {
     fn ratios_are_taken_within_a_round() {
         let mut table = Table::default();
         for (round, (own, base)) in [(10.0, 10.0), (30.0, 20.0), (8.0, 4.0)].iter().enumerate() {
-            table.add(cell(Target::Split(Io::Epoll)), round, sample(*own, 0.0));
+            table.add(cell(Target::Split), round, sample(*own, 0.0));
             table.add(cell(Target::HaProxy), round, sample(*base, 0.0));
         }
-        let ratio = table.to_haproxy(cell(Target::Split(Io::Epoll)), |s| Some(s.queries_per_s));
+        let ratio = table.to_haproxy(cell(Target::Split), |s| Some(s.queries_per_s));
         assert_eq!(ratio, Some(Spread { median: 1.5, min: 1.0, max: 2.0 }));
     }
 
@@ -187,10 +186,10 @@ mod tests {
     fn added_latency_is_what_the_direct_connection_does_not_have() {
         let mut table = Table::default();
         for (target, average) in
-            [(Target::Direct, 50.0), (Target::HaProxy, 80.0), (Target::Split(Io::Epoll), 65.0)]
+            [(Target::Direct, 50.0), (Target::HaProxy, 80.0), (Target::Split, 65.0)]
         {
             table.add(cell(target), 0, sample(1.0, average));
         }
-        assert_eq!(table.added_latency_to_haproxy(cell(Target::Split(Io::Epoll))), Some(0.5));
+        assert_eq!(table.added_latency_to_haproxy(cell(Target::Split)), Some(0.5));
     }
 }

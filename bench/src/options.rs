@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use crate::sysbench::Load;
-use crate::target::{Io, Target};
+use crate::target::Target;
 
 pub(crate) const HELP: &str = "\
 cargo xtask bench [OPTIONS]
 
-  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow,
-                   the last five also with -uring behind the name
+  --targets LIST   of direct, haproxy, relay, fast-forward, split, split-exclusive, split-narrow
                                          (direct,haproxy,fast-forward,split,split-exclusive)
   --loads LIST     of point-text, point-prepared, read-only-text, read-only-prepared   (all)
   --conns LIST     numbers of connections                           (1,8,64,256)
@@ -22,13 +21,8 @@ cargo xtask bench [OPTIONS]
   --out FILE       where the table goes   (a full run: bench/RESULTS.md, else the build folder)
 ";
 
-const DEFAULT_TARGETS: [Target; 5] = [
-    Target::Direct,
-    Target::HaProxy,
-    Target::FastForward(Io::Epoll),
-    Target::Split(Io::Epoll),
-    Target::SplitExclusive(Io::Epoll),
-];
+const DEFAULT_TARGETS: [Target; 5] =
+    [Target::Direct, Target::HaProxy, Target::FastForward, Target::Split, Target::SplitExclusive];
 
 /// What is to be measured.
 pub(crate) struct Options {
@@ -104,7 +98,7 @@ mod tests {
     fn lists_and_numbers_are_taken() {
         let options = parse("--conns 64,1 --targets direct,split --rounds 2").expect("valid");
         assert_eq!(options.connections, [64, 1]);
-        assert_eq!(options.targets, [Target::Direct, Target::Split(Io::Epoll)]);
+        assert_eq!(options.targets, [Target::Direct, Target::Split]);
         assert_eq!((options.rounds, options.seconds), (2, 3));
     }
 

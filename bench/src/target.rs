@@ -20,31 +20,15 @@ pub(crate) enum Target {
     /// HAProxy, TCP mode.
     HaProxy,
     /// The bare relay among the examples of `io`, to one replica: what the loop alone costs.
-    Relay(Io),
+    Relay,
     /// Tidegate, a `fast_forward` user.
-    FastForward(Io),
+    FastForward,
     /// Tidegate, read/write split by query rules.
-    Split(Io),
+    Split,
     /// The same with each connection one session's while it runs something.
-    SplitExclusive(Io),
+    SplitExclusive,
     /// The same with at most eight connections to each server, on which sessions take turns.
-    SplitNarrow(Io),
-}
-
-/// The driver under our own loop.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Io {
-    Epoll,
-    Uring,
-}
-
-impl Io {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Epoll => "epoll",
-            Self::Uring => "uring",
-        }
-    }
+    SplitNarrow,
 }
 
 /// A target that is ready for load.
@@ -65,35 +49,25 @@ impl Running {
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Direct,
         Self::HaProxy,
-        Self::Relay(Io::Epoll),
-        Self::Relay(Io::Uring),
-        Self::FastForward(Io::Epoll),
-        Self::FastForward(Io::Uring),
-        Self::Split(Io::Epoll),
-        Self::Split(Io::Uring),
-        Self::SplitExclusive(Io::Epoll),
-        Self::SplitExclusive(Io::Uring),
-        Self::SplitNarrow(Io::Epoll),
-        Self::SplitNarrow(Io::Uring),
+        Self::Relay,
+        Self::FastForward,
+        Self::Split,
+        Self::SplitExclusive,
+        Self::SplitNarrow,
     ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::HaProxy => "haproxy",
-            Self::Relay(Io::Epoll) => "relay",
-            Self::Relay(Io::Uring) => "relay-uring",
-            Self::FastForward(Io::Epoll) => "fast-forward",
-            Self::FastForward(Io::Uring) => "fast-forward-uring",
-            Self::Split(Io::Epoll) => "split",
-            Self::Split(Io::Uring) => "split-uring",
-            Self::SplitExclusive(Io::Epoll) => "split-exclusive",
-            Self::SplitExclusive(Io::Uring) => "split-exclusive-uring",
-            Self::SplitNarrow(Io::Epoll) => "split-narrow",
-            Self::SplitNarrow(Io::Uring) => "split-narrow-uring",
+            Self::Relay => "relay",
+            Self::FastForward => "fast-forward",
+            Self::Split => "split",
+            Self::SplitExclusive => "split-exclusive",
+            Self::SplitNarrow => "split-narrow",
         }
     }
 
@@ -106,7 +80,7 @@ impl Target {
         let wanted = match self {
             Self::Direct => return None,
             Self::HaProxy => PathBuf::from("/usr/sbin/haproxy"),
-            Self::Relay(_) => relay(),
+            Self::Relay => relay(),
             _ => tidegate(),
         };
         (!wanted.is_file()).then(|| format!("{} is not there", wanted.display()))
@@ -121,28 +95,27 @@ impl Target {
         let folder = cluster.dir();
         let command = match self {
             Self::Direct | Self::HaProxy => haproxy(folder, port, &replicas)?,
-            Self::Relay(io) => {
+            Self::Relay => {
                 let mut command = Command::new(relay());
-                command.args([io.name(), &format!("127.0.0.1:{port}")]);
+                command.args([format!("127.0.0.1:{port}")]);
                 command.args(replicas.first().map(|port| format!("127.0.0.1:{port}")));
                 command
             }
-            Self::FastForward(io)
-            | Self::Split(io)
-            | Self::SplitExclusive(io)
-            | Self::SplitNarrow(io) => self.tidegate(cluster, port, io)?,
+            Self::FastForward | Self::Split | Self::SplitExclusive | Self::SplitNarrow => {
+                self.tidegate(cluster, port)?
+            }
         };
         let log = folder.join(format!("{}.log", self.name()));
         let process = Process::start(command, port, &log)?;
-        let user = if matches!(self, Self::FastForward(_)) { "ff" } else { "app" };
+        let user = if matches!(self, Self::FastForward) { "ff" } else { "app" };
         Ok(Running { target: self, ports: vec![port], user, process: Some(process) })
     }
 
-    fn tidegate(self, cluster: &Cluster, port: u16, io: Io) -> Result<Command> {
+    fn tidegate(self, cluster: &Cluster, port: u16) -> Result<Command> {
         let options = SplitOptions {
             interfaces: format!("127.0.0.1:{port}"),
             variables: match self {
-                Self::SplitExclusive(_) | Self::SplitNarrow(_) => {
+                Self::SplitExclusive | Self::SplitNarrow => {
                     "threads = 1\npipeline_depth = 0\n".into()
                 }
                 _ => "threads = 1\n".into(),
@@ -150,10 +123,10 @@ impl Target {
             ..SplitOptions::default()
         };
         let mut text = split_toml(cluster, &options);
-        if matches!(self, Self::SplitNarrow(_)) {
+        if matches!(self, Self::SplitNarrow) {
             text = text.replace("max_connections = 1000", "max_connections = 8");
         }
-        if matches!(self, Self::FastForward(_)) {
+        if matches!(self, Self::FastForward) {
             // Fast forward follows the default hostgroup: here it shall be the replicas'.
             let user = "username = \"ff\"\npassword = \"ff\"\ndefault_hostgroup = ";
             text = text.replace(&format!("{user}0"), &format!("{user}1"));
@@ -164,7 +137,7 @@ impl Target {
         let path = cluster.dir().join(format!("{}.toml", self.name()));
         fs::write(&path, text)?;
         let mut command = Command::new(tidegate());
-        command.args(["run", "--io", io.name(), "--config"]).arg(path);
+        command.args(["run", "--config"]).arg(path);
         Ok(command)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! Decides their sizes, which are those of sysbench's point selects and range selects.
 
-use std::io::Read;
-
 use engine::catalog::Part;
 use wire::command::write_query;
 use wire::frame::{write_packet, write_with};
@@ -77,11 +75,12 @@ pub fn result(rows: usize) -> Vec<u8> {
 pub fn for_the_proxy(payload: &[u8]) -> Option<Vec<u8>> {
     const TABLES: [&str; 5] = ["sbtest1", "orders", "customers", "order_lines", "lines"];
     let text = payload.get(1..)?;
-    if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type" {
+    if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type, @@init_connect<>''" {
         let mut out = Vec::new();
-        let columns = [&b"@@sql_mode"[..], b"@@autocommit", b"@@completion_type"];
+        let columns =
+            [&b"@@sql_mode"[..], b"@@autocommit", b"@@completion_type", b"@@init_connect<>''"];
         let columns = columns.map(ColumnDef::text);
-        let row = [&b""[..], b"1", b"NO_CHAIN"].map(Some);
+        let row = [&b""[..], b"1", b"NO_CHAIN", b"0"].map(Some);
         write_text_result(&mut out, &mut 1, CAPS, &columns, &[&row], Status::AUTOCOMMIT);
         return Some(out);
     }
@@ -121,20 +120,6 @@ pub fn ok(mut seq: u8) -> Vec<u8> {
     let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
     write_ok(&mut out, &mut seq, CAPS, &ok);
     out
-}
-
-/// The payload of the next packet that comes.
-///
-/// # Panics
-///
-/// When it does not come.
-pub fn receive(from: &mut impl Read) -> Vec<u8> {
-    let mut header = [0; 4];
-    from.read_exact(&mut header).expect("a header");
-    let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
-    let mut payload = vec![0; len as usize];
-    from.read_exact(&mut payload).expect("a payload");
-    payload
 }
 
 /// A payload framed with this sequence number.

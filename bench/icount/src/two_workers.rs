@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use icount::packets::{self, POINT_SELECT};
 use icount::whole::{self, Plan};
@@ -99,9 +98,7 @@ struct Client {
 
 impl Client {
     fn log_in(worker: SocketAddr) -> Self {
-        let stream = whole::log_in(worker);
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
-        let mut client = Self { stream, execute: Vec::new() };
+        let mut client = Self { stream: whole::log_in(worker), execute: Vec::new() };
         client.send(&packets::packet(b"\x16SELECT c FROM sbtest1 WHERE id=?"));
         let told = client.take(packets::prepared().len());
         let [first, others] = packets::executions(&told);

@@ -8,14 +8,15 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
+use client::{Login, Packets};
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use io::{Addr, EpollDriver, Loop, Options};
-use wire::connect::Greeting;
 use worker::{Outside, ServerAddresses, Shared, Worker};
 
-use crate::packets::{self, POINT_SELECT};
+use crate::packets::{self, CAPS, POINT_SELECT};
 use crate::world;
 
 /// What every worker is made from.
@@ -38,7 +39,7 @@ impl Plan {
         let addresses =
             snapshot.topology.servers().iter().map(|_| Some(Addr::Tcp(server))).collect();
         let (shared, addresses) =
-            (Arc::new(Shared::new(100)), Arc::new(ServerAddresses::new(addresses)));
+            (Arc::<Shared>::default(), Arc::new(ServerAddresses::new(addresses)));
         Self { snapshot, offer, shared, addresses }
     }
 
@@ -74,12 +75,10 @@ impl Plan {
 ///
 /// When it is not let in.
 pub fn log_in(worker: SocketAddr) -> TcpStream {
-    let mut client = TcpStream::connect(worker).expect("the worker listens");
-    let greeting = packets::receive(&mut client);
-    let greeting = Greeting::parse(&greeting).expect("the proxy greets");
-    client.write_all(&world::response(&greeting.scramble)).expect("sent");
-    assert_eq!(packets::receive(&mut client).first(), Some(&0), "it is let in");
-    client
+    let mut client = Packets::tcp(worker, Duration::from_secs(60)).expect("the worker listens");
+    let login = Login { caps: CAPS, ..Login::new("app", "app") };
+    client.log_in(&login).expect("it is let in");
+    client.stream.into_inner()
 }
 
 /// A server: takes connections and answers on each.
@@ -93,15 +92,20 @@ pub fn serve(server: &TcpListener) {
     }
 }
 
+/// The payload of the next packet.
+fn receive(lane: &mut TcpStream) -> Vec<u8> {
+    client::frame(lane).expect("a packet").1
+}
+
 fn answer(mut lane: TcpStream) {
     let mut first = [0];
     lane.set_nodelay(true).expect("a socket can be");
     lane.write_all(&world::greeting()).expect("sent");
-    packets::receive(&mut lane);
+    receive(&mut lane);
     lane.write_all(&packets::ok(2)).expect("sent");
     // a worker that ends closes
     while lane.peek(&mut first).is_ok_and(|len| len > 0) {
-        let asked = packets::receive(&mut lane);
+        let asked = receive(&mut lane);
         let reply = match asked.first() {
             Some(0x16) => packets::prepared(),
             Some(0x17) => packets::result(1),

@@ -1,60 +1,42 @@
-//! One client of the interface: packets in, packets out.
+//! One client of the interface: what stands behind its connection.
 //!
-//! Knows no sockets. A packet is answered at once, but for a password: when that is judged is for
-//! the service to say.
+//! Knows no sockets, and no bytes but those it hands on. When a password is judged is for the
+//! service to say.
 
-mod encode;
-mod login;
-mod prepared;
-
-use std::collections::HashMap;
 use std::time::Instant;
 
-use wire::command::Command;
-use wire::frame::write_with;
-use wire::reply::{self, ErrPacket, OkPacket};
-use wire::{Caps, Status};
+use engine::vars::Vars;
+use mysql_server::{
+    Account, Answer, Cell, Column, Connection, Description, Fault, Greets, Handler, Next, Refusal,
+    Rows,
+};
+use rusqlite::types::Value;
+use wire::Status;
+use wire::auth::nonce_of;
+use wire::reply::{ColumnFlags, ColumnKind};
 
-use crate::admin::{Admin, Outcome, Reply, Role, Session};
-use crate::database::{ResultSet, STATEMENT_LIMIT};
+use crate::admin::{Admin, Reply, Role, Session};
+use crate::database::{STATEMENT_LIMIT, random};
 use crate::fault::AdminFault;
 use crate::statement::split;
-use encode::Form;
-use login::Stage;
-use prepared::Statements;
 
-/// A connection of the interface.
+/// A client of the interface.
 pub(crate) struct Client {
     /// Where it comes from; `localhost` for a Unix socket.
     pub(crate) from: String,
     /// Whether that is this machine.
-    pub(crate) local: bool,
-    id: u32,
-    caps: Caps,
-    seq: u8,
-    stage: Stage,
+    local: bool,
+    connection: Connection,
     session: Session,
-    statements: Statements,
 }
 
-/// What becomes of a client after a packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// More packets.
-    Go,
-    /// The end.
-    Close,
-    /// It has said who it is; nothing is read from it until that is judged.
-    Judge,
-    /// It has proved who it is.
-    Welcome,
-    /// It was refused, and the answer is written.
-    Refused {
-        /// The account.
-        user: String,
-        /// Why, for the log.
-        why: String,
-    },
+/// The interface, at the service of a client for the length of a packet.
+struct Desk<'a> {
+    admin: &'a mut Admin,
+    session: &'a mut Session,
+    from: &'a str,
+    local: bool,
+    began: Instant,
 }
 
 /// What is so after every statement. SQLite has no escapes in texts, and drivers that know double
@@ -77,51 +59,43 @@ impl Client {
             }
             io::Addr::Unix(_) => ("localhost".to_owned(), true),
         };
-        let mut client = Self {
-            from,
-            local,
-            id,
-            caps: Caps::OF_OWN_SERVERS,
-            seq: 0,
-            stage: Stage::Greeted { scramble },
-            session: Session::new(Role::Reader, "", id),
-            statements: Statements::default(),
-        };
-        client.write_greeting(admin, scramble, out);
-        client
+        let told = admin.variable("mysql-server_version");
+        let version = if told.is_empty() { Vars::FALLBACK_VERSION } else { &told };
+        let connection = Connection::greet(&Greets { version, id, scramble, status: STATUS }, out);
+        Self { from, local, connection, session: Session::new(Role::Reader, "", id) }
     }
 
-    /// A whole packet.
+    /// A whole packet and its number.
     pub(crate) fn on_packet(
         &mut self,
         admin: &mut Admin,
-        payload: &[u8],
-        seq: u8,
+        packet: (&[u8], u8),
         out: &mut Vec<u8>,
     ) -> Next {
-        self.seq = seq.wrapping_add(1);
-        match std::mem::replace(&mut self.stage, Stage::Out) {
-            Stage::In => {
-                self.stage = Stage::In;
-                self.on_command(admin, payload, out)
-            }
-            stage => self.on_credentials(stage, payload, out),
-        }
+        let scramble = || random::<20>().ok().map(nonce_of);
+        let (mut desk, connection) = self.desk(admin);
+        connection.on_packet(&mut desk, scramble, packet, out)
+    }
+
+    /// Judges the password of a client that has sent one.
+    pub(crate) fn judge(&mut self, admin: &mut Admin, out: &mut Vec<u8>) -> Next {
+        let (mut desk, connection) = self.desk(admin);
+        connection.judge(&mut desk, out)
+    }
+
+    fn desk<'a>(&'a mut self, admin: &'a mut Admin) -> (Desk<'a>, &'a mut Connection) {
+        let Self { from, local, connection, session } = self;
+        (Desk { admin, session, from, local: *local, began: Instant::now() }, connection)
     }
 
     /// Whether it has proved who it is, and says nothing else now.
     pub(crate) fn is_in(&self) -> bool {
-        matches!(self.stage, Stage::In)
+        self.connection.is_in()
     }
 
     /// The number of its next packet.
     pub(crate) fn seq(&self) -> u8 {
-        self.seq
-    }
-
-    /// The account that it has proved to have last.
-    pub(crate) fn user(&self) -> &str {
-        &self.session.user
+        self.connection.seq()
     }
 
     /// Whether it reads statistics only.
@@ -130,123 +104,153 @@ impl Client {
     }
 
     /// An error outside of any statement.
-    pub(crate) fn write_fault(&mut self, fault: &AdminFault, out: &mut Vec<u8>) {
-        let err = ErrPacket {
-            code: fault.code,
-            sqlstate: fault.sqlstate,
-            message: fault.message.as_bytes(),
-        };
-        reply::write_err(out, &mut self.seq, &err);
-    }
-
-    fn on_command(&mut self, admin: &mut Admin, payload: &[u8], out: &mut Vec<u8>) -> Next {
-        match Command::parse(payload) {
-            Command::Quit => return Next::Close,
-            Command::Query(text) => self.query(admin, text, out),
-            Command::StmtPrepare(text) => self.prepare(admin, text, out),
-            Command::StmtExecute { id, rest, .. } => self.execute(admin, id, rest, out),
-            Command::StmtClose(id) => self.statements.close(id),
-            Command::StmtReset(_) | Command::Ping | Command::Debug => self.write_done(out),
-            Command::SendLongData { id, param, data } => {
-                let bytes_max = self.statement_bytes_max();
-                self.statements.add(id, param, data, bytes_max);
-            }
-            Command::InitDb(name) => {
-                self.session.schema = String::from_utf8_lossy(name).into_owned();
-                self.write_done(out);
-            }
-            Command::ResetConnection => {
-                self.statements = Statements::default();
-                self.session.warnings.clear();
-                self.write_done(out);
-            }
-            Command::SetOption(option) => {
-                self.caps = match option {
-                    0 => self.caps.union(Caps::MULTI_STATEMENTS),
-                    _ => self.caps.without(Caps::MULTI_STATEMENTS),
-                };
-                let eof = reply::EofPacket { warnings: 0, status: STATUS };
-                reply::write_eof(out, &mut self.seq, self.caps, eof);
-            }
-            Command::Statistics => {
-                let text = b"Uptime: 0  Threads: 1";
-                write_with(out, &mut self.seq, |out| out.extend_from_slice(text));
-            }
-            Command::ProcessInfo => self.query(admin, b"SHOW PROCESSLIST", out),
-            Command::ProcessKill(id) => {
-                self.query(admin, format!("KILL CONNECTION {id}").as_bytes(), out);
-            }
-            Command::FieldList { table, .. } => self.field_list(admin, table, out),
-            Command::ChangeUser(payload) => return self.change_user(payload, out),
-            _ => self.write_fault(&AdminFault::new(1047, *b"08S01", "Unknown command"), out),
-        }
-        Next::Go
-    }
-
-    /// COM_QUERY: one statement, or several if the client said that it sends such.
-    fn query(&mut self, admin: &mut Admin, text: &[u8], out: &mut Vec<u8>) {
-        let text = String::from_utf8_lossy(text);
-        let parts = split(&text);
-        if parts.len() > 1 && !self.caps.contains(Caps::MULTI_STATEMENTS) {
-            let message = "ProxySQL Admin Error: only one statement is allowed at a time";
-            return self.write_fault(&AdminFault::new(1064, *b"42000", message), out);
-        }
-        let parts = if parts.is_empty() { vec![""] } else { parts };
-        let mut left = parts.len();
-        let began = Instant::now();
-        for part in parts {
-            left -= 1;
-            // they run one after the other, and nobody else's between them
-            let outcome = match self.is_reader() && began.elapsed() >= STATEMENT_LIMIT {
-                true => Err(AdminFault::interrupted()),
-                false => admin.run(&mut self.session, part, &[]),
-            };
-            let failed = outcome.is_err();
-            self.write_outcome(outcome, Form::Text, left > 0, out);
-            if failed {
-                return;
-            }
-        }
-    }
-
-    fn write_outcome(&mut self, outcome: Outcome, form: Form, more: bool, out: &mut Vec<u8>) {
-        let status = match more {
-            true => STATUS | Status::MORE_RESULTS,
-            false => STATUS,
-        };
-        let warnings = u16::try_from(self.session.warnings.len()).unwrap_or(u16::MAX);
-        match outcome {
-            Err(fault) => self.write_fault(&fault, out),
-            Ok(Reply::Rows(rows)) => {
-                encode::rows(&rows, form, self.caps, status, warnings, out, &mut self.seq);
-            }
-            Ok(Reply::Done { affected_rows, message }) => {
-                let info = message.as_bytes();
-                let ok = OkPacket { affected_rows, status, warnings, info, ..OkPacket::default() };
-                reply::write_ok(out, &mut self.seq, self.caps, &ok);
-            }
-        }
-    }
-
-    fn write_done(&mut self, out: &mut Vec<u8>) {
-        self.write_outcome(Ok(Reply::DONE), Form::Text, false, out);
-    }
-
-    /// COM_FIELD_LIST: the columns of a table, as the command-line client's completion asks.
-    fn field_list(&mut self, admin: &mut Admin, table: &[u8], out: &mut Vec<u8>) {
-        let table = String::from_utf8_lossy(table).replace('`', "``");
-        match admin.prepare(&mut self.session, &format!("SELECT * FROM `{table}`")) {
-            Err(fault) => self.write_fault(&fault, out),
-            Ok(prepared) => {
-                let names = ResultSet { columns: prepared.columns, rows: Vec::new() };
-                encode::field_list(&names, self.caps, out, &mut self.seq);
-            }
-        }
+    pub(crate) fn write_fault(&mut self, fault: AdminFault, out: &mut Vec<u8>) {
+        self.connection.write_fault(&fault.into(), out);
     }
 }
 
-/// Statements that a client may have prepared.
-type ById<T> = HashMap<u32, T>;
+impl Handler for Desk<'_> {
+    fn account(&mut self, user: &str) -> Option<Account> {
+        find(self.admin, user).map(|(_, password)| Account { password })
+    }
+
+    fn denied(&self, user: &str) -> Fault {
+        let message = format!(
+            "ProxySQL Error: Access denied for user '{user}'@'{}' (using password: YES)",
+            self.from
+        );
+        AdminFault::refused(message).into()
+    }
+
+    fn begin(&mut self, user: &str, schema: &str) -> Result<(), Refusal> {
+        let refusal = |why: &str| Refusal { fault: self.denied(user), why: why.to_owned() };
+        let (role, _) = find(self.admin, user).ok_or_else(|| refusal("it is no more"))?;
+        if is_local_only(self.admin, user) && !self.local {
+            // whoever guesses from elsewhere is not told that the guess was right
+            return Err(refusal("it may only connect locally"));
+        }
+        *self.session = Session::new(role, user, self.session.id);
+        if !schema.is_empty() {
+            schema.clone_into(&mut self.session.schema);
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> Status {
+        STATUS
+    }
+
+    fn warnings(&self) -> usize {
+        self.session.warnings.len()
+    }
+
+    fn statements<'t>(&self, text: &'t str, several: bool) -> Result<Vec<&'t str>, Fault> {
+        let parts = split(text);
+        if parts.len() > 1 && !several {
+            let message = "ProxySQL Admin Error: only one statement is allowed at a time";
+            return Err(Fault::new(1064, b"42000", message));
+        }
+        Ok(parts)
+    }
+
+    fn run(&mut self, statement: &str, values: &[Cell]) -> Result<Answer, Fault> {
+        if self.session.role == Role::Reader && self.began.elapsed() >= STATEMENT_LIMIT {
+            return Err(AdminFault::interrupted().into());
+        }
+        let values: Vec<Value> = values.iter().map(value).collect();
+        match self.admin.run(self.session, statement, &values)? {
+            Reply::Done { affected_rows, message } => {
+                Ok(Answer::Done { affected_rows, last_insert_id: 0, info: message })
+            }
+            Reply::Rows(found) => {
+                let cell = |value: Option<Vec<u8>>| value.map_or(Cell::Null, Cell::Bytes);
+                let row = |row: Vec<Option<Vec<u8>>>| row.into_iter().map(cell).collect();
+                let rows = found.rows.into_iter().map(row).collect();
+                Ok(Answer::Rows(Rows { columns: columns(found.columns), rows }))
+            }
+        }
+    }
+
+    fn describe(&mut self, statement: &str) -> Result<Description, Fault> {
+        let found = self.admin.prepare(self.session, statement)?;
+        Ok(Description { columns: columns(found.columns), parameters: found.parameters })
+    }
+
+    fn use_schema(&mut self, schema: &str) -> Result<(), Fault> {
+        schema.clone_into(&mut self.session.schema);
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), Fault> {
+        self.session.warnings.clear();
+        Ok(())
+    }
+
+    fn prepared_bytes(&self) -> Option<(usize, Fault)> {
+        let message = "ProxySQL Admin Error: the prepared statements of a statistics account may \
+                       have 256 KiB; close some";
+        let fault = || AdminFault::refused(message).into();
+        (self.session.role == Role::Reader).then(|| (READERS_STATEMENT_BYTES_MAX, fault()))
+    }
+}
+
+impl From<AdminFault> for Fault {
+    fn from(AdminFault { code, sqlstate, message, .. }: AdminFault) -> Self {
+        Self { code, sqlstate, message }
+    }
+}
+
+/// The role and the password of an account, as variables in force have them.
+fn find(admin: &Admin, user: &str) -> Option<(Role, String)> {
+    let listed = |name: &str, role: Role| {
+        let list = admin.variable(name);
+        let found = list.split(';').filter_map(|account| account.split_once(':'));
+        let password = found.into_iter().find(|(name, _)| *name == user)?.1.to_owned();
+        Some((role, password))
+    };
+    listed("admin-admin_credentials", Role::Administrator)
+        .or_else(|| listed("admin-stats_credentials", Role::Reader))
+        .or_else(|| {
+            let known = !user.is_empty() && user == admin.variable("mysql-monitor_username");
+            known.then(|| (Role::Reader, admin.variable("mysql-monitor_password")))
+        })
+}
+
+/// Whether an account may come from this machine only.
+fn is_local_only(admin: &Admin, user: &str) -> bool {
+    user == "admin" || user == "stats" || user == admin.variable("mysql-monitor_username")
+}
+
+/// Columns as a client is told of them: every one is a text, as ProxySQL's are.
+fn columns(names: Vec<String>) -> Vec<Column> {
+    let column = |name| Column {
+        name,
+        kind: ColumnKind::VAR_STRING,
+        flags: ColumnFlags::NOT_NULL,
+        collation: UTF8,
+        length: 15,
+        decimals: 0x1f,
+    };
+    names.into_iter().map(column).collect()
+}
+
+fn value(cell: &Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Int(number) => Value::Integer(*number),
+        Cell::Double(number) => Value::Real(*number),
+        // clients send text and bytes alike: what is UTF-8 is text
+        Cell::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Value::Text(text.to_owned()),
+            Err(_) => Value::Blob(bytes.clone()),
+        },
+    }
+}
+
+/// The id of the collation `utf8_general_ci`.
+const UTF8: u16 = 33;
+/// Bytes of texts and values of all prepared statements of a statistics account's client.
+const READERS_STATEMENT_BYTES_MAX: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests;

@@ -15,12 +15,12 @@ use std::time::Instant;
 use engine::report::{Printable, Quota};
 use engine::snapshot::Draft;
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
+use mysql_server::{Next, Packets, TooLong};
 use wire::auth::nonce_of;
-use wire::frame::{HEADER_BYTES, Header};
 use wire::reply::{self, ErrPacket};
 
 use crate::admin::Admin;
-use crate::client::{Client, Next};
+use crate::client::Client;
 use crate::clock::unix_seconds;
 use crate::database::random;
 use crate::fault::AdminFault;
@@ -95,8 +95,7 @@ struct Connected {
     origin: Origin,
     /// When its time to log in is over; `None` once it is in.
     leaves_at: Option<Micros>,
-    /// Frames of a packet that has more than one.
-    assembly: Vec<u8>,
+    packets: Packets,
     /// Not read from until it took its answers.
     paused: bool,
     /// When a packet of it came last.
@@ -148,19 +147,13 @@ impl Service {
     }
 
     /// A packet; `false` when nothing more is to be read for now.
-    fn on_packet<D: Driver>(
-        &mut self,
-        io: &mut Edge<D>,
-        sock: Sock,
-        payload: &[u8],
-        seq: u8,
-    ) -> bool {
+    fn on_packet<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, packet: (&[u8], u8)) -> bool {
         let Some(connected) = self.clients.get_mut(&sock) else { return false };
         let mut out = Vec::new();
         connected.heard_at = io.now();
         let reads = connected.client.is_in() && connected.client.is_reader();
         let began = Instant::now();
-        let next = connected.client.on_packet(&mut self.admin, payload, seq, &mut out);
+        let next = connected.client.on_packet(&mut self.admin, packet, &mut out);
         if reads {
             self.readers.took(io.now(), began.elapsed());
         }
@@ -181,10 +174,10 @@ impl Service {
         match next {
             Next::Go => {}
             Next::Judge => return self.judge_in_turn(io, sock),
-            Next::Welcome => {
+            Next::Welcome { user } => {
                 let origin = connected.origin;
                 connected.leaves_at = None;
-                self.entrance.succeed(origin, connected.client.user());
+                self.entrance.succeed(origin, &user);
                 self.entrance.leave(sock, origin);
                 self.call_next(io, origin);
                 self.bound_readers_places(io);
@@ -273,7 +266,7 @@ impl Service {
     fn judge<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) -> bool {
         let Some(connected) = self.clients.get_mut(&sock) else { return false };
         let mut out = Vec::new();
-        let next = connected.client.judge(&self.admin, &mut out);
+        let next = connected.client.judge(&mut self.admin, &mut out);
         self.go_on(io, sock, next, &out)
     }
 
@@ -297,7 +290,7 @@ impl Service {
         io.close_drained(sock);
     }
 
-    fn close_with<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, fault: &AdminFault) {
+    fn close_with<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, fault: AdminFault) {
         if let Some(mut connected) = self.remove(io, sock) {
             let mut out = Vec::new();
             connected.client.write_fault(fault, &mut out);
@@ -329,7 +322,7 @@ impl io::Service for Service {
             client,
             origin,
             leaves_at: Some(leaves_at),
-            assembly: Vec::new(),
+            packets: Packets::default(),
             paused: false,
             heard_at: io.now(),
         };
@@ -344,32 +337,25 @@ impl io::Service for Service {
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
         let mut taken = 0;
         loop {
-            let Some(connected) = self.clients.get_mut(&sock) else { return bytes.len() };
             let rest = bytes.get(taken..).unwrap_or_default();
-            let Some(header) = Header::parse(rest) else { return taken };
-            if connected.assembly.len() + header.len > connected.packet_bytes_max() {
-                let message = "Got a packet bigger than 'max_allowed_packet' bytes";
-                self.close_with(io, sock, &AdminFault::new(1153, *b"08S01", message));
-                return bytes.len();
-            }
-            let whole = HEADER_BYTES + header.len;
-            let Some(payload) = rest.get(HEADER_BYTES..whole) else { return taken };
-            if self.put_off(io, sock) {
+            if rest.is_empty() || self.put_off(io, sock) {
                 return taken;
             }
             let Some(connected) = self.clients.get_mut(&sock) else { return bytes.len() };
-            taken += whole;
-            let goes_on = if header.is_continued() || !connected.assembly.is_empty() {
-                connected.assembly.extend_from_slice(payload);
-                if header.is_continued() {
-                    continue;
+            let bytes_max = connected.packet_bytes_max();
+            let packet = match connected.packets.next(rest, bytes_max) {
+                Ok((more, packet)) => {
+                    taken += more;
+                    packet
                 }
-                let assembled = std::mem::take(&mut connected.assembly);
-                self.on_packet(io, sock, &assembled, header.seq)
-            } else {
-                self.on_packet(io, sock, payload, header.seq)
+                Err(TooLong) => {
+                    let message = "Got a packet bigger than 'max_allowed_packet' bytes";
+                    self.close_with(io, sock, AdminFault::new(1153, *b"08S01", message));
+                    return bytes.len();
+                }
             };
-            if !goes_on {
+            let Some((payload, seq)) = packet else { return taken };
+            if !self.on_packet(io, sock, (&payload, seq)) {
                 return taken;
             }
         }
@@ -401,7 +387,7 @@ impl io::Service for Service {
         if next.is_some_and(|(next, at)| next == sock && is_over(at)) {
             self.judge(io, sock);
         } else if connected.leaves_at.is_some_and(is_over) {
-            self.close_with(io, sock, &AdminFault::too_slow());
+            self.close_with(io, sock, AdminFault::too_slow());
         }
     }
 

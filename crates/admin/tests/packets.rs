@@ -3,69 +3,45 @@
 mod fake;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use admin::Mail;
+use client::{Login, Packets};
 use fake::{Dir, Interface, lines};
 use io::Addr;
-use wire::connect::{Greeting, HandshakeResponse};
-use wire::{Caps, auth::native};
 
 /// An administrator who has logged in, and reads answers when the test says so.
-struct Raw<S>(S);
+struct Raw<S>(Packets<S>);
 
 impl Raw<TcpStream> {
     fn new(interface: &Interface) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", interface.port())).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        Self(stream).logged_in()
+        Self::logged_in(interface, "admin")
+    }
+
+    fn logged_in(interface: &Interface, account: &str) -> Self {
+        let address = (Ipv4Addr::LOCALHOST, interface.port()).into();
+        let packets = Packets::tcp(address, PATIENCE).expect("it listens");
+        Self::over(packets, account)
     }
 }
 
 impl<S: Read + Write> Raw<S> {
     /// Logs in to an account whose password is its name.
-    fn logged_in_as(mut self, account: &[u8]) -> Self {
-        let greeting = self.packet();
-        let greeting = Greeting::parse(&greeting).expect("it greets");
-        let answer = native::scramble(account, &greeting.scramble);
-        let response = HandshakeResponse {
-            caps: Caps::PROTOCOL_41.union(Caps::SECURE_CONNECTION),
-            max_packet: 1 << 24,
-            collation: 33,
-            user: account,
-            auth_response: &answer,
-            schema: None,
-            plugin: None,
-            attributes: &[],
-        };
-        let mut packet = Vec::new();
-        wire::frame::write_with(&mut packet, &mut 1, |out| response.encode(out));
-        self.0.write_all(&packet).expect("it reads");
-        assert_eq!(self.packet().first(), Some(&0), "it is let in");
-        self
-    }
-
-    fn logged_in(self) -> Self {
-        self.logged_in_as(b"admin")
+    fn over(mut packets: Packets<S>, account: &str) -> Self {
+        packets.log_in(&Login::new(account, account)).expect("it is let in");
+        Self(packets)
     }
 
     /// One command, whose answer is not waited for.
     fn send(&mut self, first: u8, body: &[u8]) {
-        let mut packet = Vec::new();
-        wire::command::write(&mut packet, first, body);
-        self.0.write_all(&packet).expect("it reads");
+        self.0.command(first, body).expect("it reads");
     }
 
     /// The payload of the next packet.
     fn packet(&mut self) -> Vec<u8> {
-        let mut header = [0; 4];
-        self.0.read_exact(&mut header).expect("an answer");
-        let len = u32::from_le_bytes(header) & 0x00ff_ffff;
-        let mut payload = vec![0; len as usize];
-        self.0.read_exact(&mut payload).expect("all of it");
-        payload
+        self.0.receive().expect("an answer").1
     }
 
     /// The first packet of the answer to a command: `OK`, `EOF`, the text of an error, else bytes.
@@ -251,10 +227,10 @@ fn a_statement_may_have_more_bytes_than_a_packet_and_not_more_than_64_mib() {
     }
     // five bytes more
     packets.extend_from_slice(&[5, 0, 0, 4]);
-    client.0.write_all(&packets).expect("it reads");
+    client.0.bytes(&packets).expect("it reads");
     let too_big = "1153 #08S01Got a packet bigger than 'max_allowed_packet' bytes";
     assert_eq!(client.told(), too_big);
-    assert_eq!(client.0.read(&mut [0]).expect("the end"), 0, "it is closed");
+    assert_eq!(client.0.stream.read(&mut [0]).expect("the end"), 0, "it is closed");
 }
 
 #[test]
@@ -278,19 +254,18 @@ fn who_leaves_its_answers_is_not_asked_for_more_until_it_takes_them() {
 #[test]
 fn readers_who_leave_their_answers_hold_no_more_than_256_mib_together() {
     let interface = Interface::start(&[]);
-    let connect = || TcpStream::connect(("127.0.0.1", interface.port())).expect("it listens");
     let rows = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 930) \
                 SELECT zeroblob(65000) FROM x";
     // 60 MB each, of which the system keeps some
-    let readers: Vec<TcpStream> = (0..6)
+    let readers: Vec<_> = (0..6)
         .map(|_| {
-            let mut reader = Raw(connect()).logged_in_as(b"stats");
+            let mut reader = Raw::logged_in(&interface, "stats");
             reader.send(QUERY, rows.as_bytes());
-            reader.0
+            reader.0.stream
         })
         .collect();
     assert_eq!(lines(&mut interface.admin(), "SELECT 1"), "1", "administrators are served");
-    let mut last = Raw(connect()).logged_in_as(b"stats");
+    let mut last = Raw::logged_in(&interface, "stats");
     assert_eq!(last.ask(PING, &[]), "OK", "readers have their turns in the order they came in");
     let whole = readers.into_iter().map(|reader| {
         // that of one that is let go ends early
@@ -310,8 +285,8 @@ fn a_socket_of_this_machine_is_listened_on_until_it_is_taken_back() {
     let interface = Interface::start(&[]);
     let on = Addr::Unix(path.clone());
     interface.post(Mail::Listen(io::listen(&on, 8, false).expect("it is free"), on.clone()));
-    let socket = UnixStream::connect(&path).expect("it listens");
-    let mut client = Raw(socket).logged_in();
+    let socket = Packets::unix(&path, PATIENCE).expect("it listens");
+    let mut client = Raw::over(socket, "admin");
     interface.post(Mail::Unlisten(on));
     let deadline = Instant::now() + Duration::from_secs(10);
     while UnixStream::connect(&path).is_ok() {
@@ -322,6 +297,7 @@ fn a_socket_of_this_machine_is_listened_on_until_it_is_taken_back() {
     assert_eq!(lines(&mut interface.admin(), "SELECT 1"), "1", "the other door stays open");
 }
 
+const PATIENCE: Duration = Duration::from_secs(20);
 const INIT_DB: u8 = 0x02;
 const QUERY: u8 = 0x03;
 const FIELD_LIST: u8 = 0x04;

@@ -88,8 +88,8 @@ pub struct BackendLogin {
     class: Caps,
     schema: Option<Arc<[u8]>>,
     collation: u8,
-    /// A Unix socket: clear text does not leave the machine.
-    local: bool,
+    /// Nobody can listen in: clear text is safe.
+    secure: bool,
     keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
@@ -151,13 +151,14 @@ impl Account {
 }
 
 impl BackendLogin {
-    /// A login of `account` with the capability class of a client.
+    /// A login of `account` with the capability class of a client; `secure` where nobody can listen
+    /// in.
     pub fn new(
         account: Arc<Account>,
         class: Caps,
         schema: Option<Arc<[u8]>>,
         collation: u8,
-        local: bool,
+        secure: bool,
     ) -> Self {
         let stage = Stage::ExpectGreeting;
         Self {
@@ -165,7 +166,7 @@ impl BackendLogin {
             class,
             schema,
             collation,
-            local,
+            secure,
             keys: Keys::Only(Vec::new()),
             tracks: true,
             caps: Caps::NONE,
@@ -285,7 +286,7 @@ impl BackendLogin {
             (Plugin::CachingSha2, Secret::Clear(password)) => {
                 Some(sha2::scramble(password, scramble).to_vec())
             }
-            (Plugin::ClearPassword, Secret::Clear(password)) if self.local => {
+            (Plugin::ClearPassword, Secret::Clear(password)) if self.secure => {
                 Some([password, &[0]].concat())
             }
             _ => None,
@@ -339,7 +340,7 @@ impl BackendLogin {
                 let Secret::Clear(password) = self.account.secret() else {
                     return failed(LastFault::NoPassword);
                 };
-                if self.local {
+                if self.secure {
                     frame::write_packet(out, &mut seq, &[password, &[0]].concat());
                     self.stage = Stage::ExpectResult { plugin, scramble };
                 } else {

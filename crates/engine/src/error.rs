@@ -38,7 +38,11 @@ pub struct ErrorRow {
 
 /// Every error of this module, by number.
 pub const ERRORS: &[ErrorRow] = &[
-    row(1040, "08004", "`mysql-max_connections` clients are there already"),
+    row(
+        1040,
+        "08004",
+        "`mysql-max_connections` clients have logged in, or this one took too long to",
+    ),
     row(1043, "08S01", "a login does not follow the protocol"),
     row(1045, "28000", "wrong user or password"),
     row(1047, "08S01", "a command is not known, or not possible through a proxy"),

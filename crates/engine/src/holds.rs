@@ -68,7 +68,8 @@ impl Holds {
     pub const STATE_CHANGE: Self = Self(1 << 22);
 
     /// With autocommit off, a transaction may be open of which the server's flags do not tell: a
-    /// savepoint was set. Goes with [`Self::TRANSACTION`].
+    /// savepoint was set, or a function or a table without transactions was locked. Goes with
+    /// [`Self::TRANSACTION`].
     pub const UNTOLD_TRANSACTION: Self = Self(1 << 24);
 
     /// A statement asked its server for the connection's id, by which rows may be found again.

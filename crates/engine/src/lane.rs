@@ -195,6 +195,8 @@ pub struct Marks {
     pub reflagged: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
+    /// Its server ran an `init_connect` of its own when it began, which no reset repeats.
+    pub init_connect: bool,
 }
 
 /// What matters while a connection is shared.

@@ -187,6 +187,13 @@ impl LinkState {
         settings::loses_user_variable(self.settings.as_deref(), have.settings.as_deref())
     }
 
+    /// Whether a connection in state `have` gets a value back on the way to this one that it began
+    /// with.
+    pub fn loses_setting(&self, have: &Self) -> bool {
+        settings::differences(self.settings.as_deref(), have.settings.as_deref())
+            .any(|differs| differs.is_unset())
+    }
+
     /// How many steps the way from `have` takes; `None` when there is no way.
     pub fn distance(&self, have: &Self) -> Option<u32> {
         if self == have {

@@ -208,7 +208,10 @@ impl Orders {
 
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
+        /// What a turn hardly ever needs more of.
+        const MADE_BYTES_KEPT: usize = 1 << 20;
         self.list.clear();
         self.made.clear();
+        self.made.shrink_to(MADE_BYTES_KEPT);
     }
 }

@@ -568,7 +568,8 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if !is_same_account(&lane.account, need.account) || lane.class != need.class {
         return None;
     }
-    if need.fresh && lane.marks.used {
+    let bound = lane.marks.init_connect && need.want.loses_setting(&lane.state);
+    if lane.marks.used && (need.fresh || bound) {
         return None;
     }
     let is_traced = || lane.marks.traced || need.want.loses_user_variable(&lane.state);

@@ -19,8 +19,10 @@ use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
 use crate::report::{LogEvent, Quota};
 use crate::route::QueryProcessor;
-pub use crate::session::Parcel;
-use crate::session::{Defaults, Defects, Killing, Mirrors, Phase, Session, Surveys, Warned};
+pub use crate::session::{Arrival, LoggedIn, Parcel};
+use crate::session::{
+    Defaults, Defects, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
+};
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
@@ -64,27 +66,6 @@ impl Offer {
     }
 }
 
-/// A client that was just accepted.
-pub struct Arrival {
-    /// Its address without the port; `localhost` for a Unix socket.
-    pub client: Arc<str>,
-    /// Its port; 0 for a Unix socket.
-    pub client_port: u16,
-    /// Whether it came through a Unix socket.
-    pub local: bool,
-    /// The address it was accepted on as it is listened on, and its port; the path and 0 for a
-    /// Unix socket.
-    pub proxy: (Arc<str>, u16),
-    /// Its connection id.
-    pub connection: ConnectionId,
-    /// Twenty random bytes.
-    pub random: [u8; 20],
-    /// Whether the process has room for it.
-    pub admitted: bool,
-    /// Logins from its address that failed in a row.
-    pub failed_logins: u32,
-}
-
 /// Everything one worker decides with.
 pub struct Proxy {
     pub(crate) snapshot: Arc<Snapshot>,
@@ -92,6 +73,7 @@ pub struct Proxy {
     pub(crate) sessions: Slab<SessionId, Session>,
     /// Sessions with a client by the id that it was told.
     pub(crate) connections: ByNumber<SessionId>,
+    pub(crate) newcomers: Newcomers,
     pub(crate) lanes: Slab<LaneId, Lane>,
     pub(crate) pool: PoolShard,
     pub(crate) processor: QueryProcessor,
@@ -122,8 +104,8 @@ pub struct Proxy {
     pub(crate) spare_digests: Vec<Vec<u8>>,
     /// Prepared texts.
     pub(crate) texts: Registry,
-    /// Schemas that logins have seen to exist.
-    pub(crate) schemas_seen: Vec<Arc<[u8]>>,
+    /// Schemas that servers let logins into, each with the name of the account.
+    pub(crate) schemas_seen: Vec<(Arc<str>, Arc<[u8]>)>,
     /// What connections to servers begin with, by the server's index, the one met last at the end.
     pub(crate) defaults: Vec<(usize, Defaults)>,
     /// Hostgroups of which a login could meet no server, and until when none waits for it.
@@ -167,6 +149,7 @@ impl Proxy {
             offer,
             sessions: Slab::default(),
             connections: ByNumber::default(),
+            newcomers: Newcomers::default(),
             lanes: Slab::default(),
             client_lines: Quota::default(),
             now_us: 0,
@@ -209,7 +192,7 @@ impl Proxy {
         self.stats.clients_created += 1;
         let now_us = self.now_us;
         let scramble = wire::auth::nonce_of(arrival.random);
-        let admitted = arrival.admitted;
+        let clients = arrival.clients;
         let failed = self.has_failed_often(arrival.failed_logins);
         let connection = arrival.connection.0;
         let id = self.sessions.insert_with(|_| Session::new(arrival, scramble, now_us));
@@ -217,10 +200,8 @@ impl Proxy {
         if failed {
             self.stats.hosts_refused += 1;
             self.close_session(id, None);
-        } else if admitted {
-            self.greet(id, scramble);
         } else {
-            self.turn_away(id);
+            self.receive(id, scramble, clients);
         }
         id
     }
@@ -232,9 +213,14 @@ impl Proxy {
         if let Some(session) = self.sessions.get_mut(id) {
             session.input.waits = taken < bytes.len();
             session.input.heard_us = self.now_us;
-            if session.is_in_a_command() {
+            let (is_full, is_begun) = (session.input.full, session.is_in_a_command());
+            let is_idle = matches!(session.phase, Phase::Idle) && !session.held.is_empty();
+            if is_full {
+                self.end_fullness(id, bytes.len() - taken);
+            }
+            if is_begun {
                 self.watch_unfinished(id);
-            } else if matches!(session.phase, Phase::Idle) && !session.held.is_empty() {
+            } else if is_idle {
                 self.relieve_where_idle(id);
             }
         }
@@ -336,6 +322,9 @@ impl Proxy {
     pub fn on_congested(&mut self, end: End) {
         if let End::Client(id) = end {
             self.make_way_for(id);
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.input.unheard = true;
+            }
         }
         let source = self.source_of(end);
         if let Some(source) = source {
@@ -351,12 +340,21 @@ impl Proxy {
 
     /// A receiver took everything that waited for it.
     pub fn on_drained(&mut self, end: End) {
+        if let End::Client(id) = end
+            && let Some(session) = self.sessions.get_mut(id)
+            && std::mem::take(&mut session.input.unheard)
+        {
+            self.resume_input(id);
+        }
         let source = self.source_of(end);
         if let Some(source) = source {
             if let End::Client(session) = source
                 && let Some(session) = self.sessions.get_mut(session)
             {
                 session.input.paused = false;
+                if session.input.full {
+                    return;
+                }
             }
             self.orders.push(Order::Resume(source));
         }
@@ -549,36 +547,5 @@ impl Proxy {
     /// Every backend connection.
     pub fn lanes(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
         self.lanes.iter()
-    }
-
-    /// What must always hold of a session and its lanes.
-    pub fn check_invariants(&self, id: SessionId) {
-        if !cfg!(debug_assertions) {
-            return;
-        }
-        let Some(session) = self.sessions.get(id) else { return };
-        for held in &session.held {
-            let lane = self.lanes.get(held.lane);
-            debug_assert!(lane.is_some(), "I-SESSION-1: a held lane exists");
-            if let Some(lane) = lane {
-                lane.check_invariants();
-                debug_assert_eq!(
-                    lane.lease,
-                    Lease::Exclusive(id),
-                    "I-SESSION-2: a held lane is leased to its session"
-                );
-            }
-        }
-        if let Phase::Running(running) = &session.phase {
-            let lane = self.lanes.get(running.lane);
-            let shares = |lane: &Lane| lane.lease == Lease::Shared && lane.place_of(id).is_some();
-            debug_assert!(
-                match running.shared {
-                    true => lane.is_some_and(shares),
-                    false => session.held.iter().any(|held| held.lane == running.lane),
-                },
-                "I-SESSION-3: a command runs on a lane that the session holds or shares"
-            );
-        }
     }
 }

@@ -100,6 +100,16 @@ pub enum LogEvent {
         /// How many definitions, and tables whose triggers are not shown.
         count: usize,
     },
+    /// What an account's questions about stored code were answered with. Told once, until an answer
+    /// comes.
+    CodeUnread {
+        /// The account.
+        user: String,
+        /// Where.
+        hostgroup: HostgroupId,
+        /// The server's error.
+        code: u16,
+    },
     /// Failures in one second reached the limit: the server is left out for a while.
     Shunned {
         /// Which server.
@@ -170,18 +180,23 @@ impl LogEvent {
     }
 }
 
-fn code_hidden(
-    f: &mut fmt::Formatter<'_>,
-    user: &str,
-    hostgroup: HostgroupId,
-    count: usize,
-) -> fmt::Result {
-    write!(
-        f,
-        "user {} may not read what {count} views, tables or routines of hostgroup {hostgroup} run: \
-         statements that reach them are taken to do anything",
-        Printable(user)
-    )
+/// What an account is told of stored code, and what follows from that.
+fn about_code(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
+    match event {
+        LogEvent::CodeHidden { user, hostgroup, count } => write!(
+            f,
+            "user {} may not read what {count} views, tables or routines of hostgroup {hostgroup} \
+             run: statements that reach them are taken to do anything",
+            Printable(user)
+        ),
+        LogEvent::CodeUnread { user, hostgroup, code } => write!(
+            f,
+            "user {} gets error {code} when it reads what views, tables and routines of hostgroup \
+             {hostgroup} run: locks that their code takes are not seen",
+            Printable(user)
+        ),
+        _ => Ok(()),
+    }
 }
 
 impl fmt::Display for LogEvent {
@@ -222,7 +237,7 @@ impl fmt::Display for LogEvent {
                 let (hostgroup, error) = (server.hostgroup, Printable(error));
                 write!(f, "no new connection in hostgroup {hostgroup} can be used: {error}")
             }
-            Self::CodeHidden { user, hostgroup, count } => code_hidden(f, user, *hostgroup, *count),
+            Self::CodeHidden { .. } | Self::CodeUnread { .. } => about_code(f, self),
             Self::Shunned { server, fault, for_ms } => {
                 write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
             }

@@ -1,7 +1,7 @@
 //! A bare TCP relay: what moving bytes costs before anybody looks at them.
 //!
 //! ```text
-//! cargo run --release --example relay -- epoll|uring LISTEN TO
+//! cargo run --release --example relay -- LISTEN TO
 //! ```
 //!
 //! Prints the loop's counters and the process's CPU time when its standard input ends.
@@ -9,9 +9,7 @@
 use std::io::Read;
 use std::net::SocketAddr;
 
-use io::{
-    Addr, Driver, Edge, EpollDriver, Failure, Listener, Loop, Options, Service, Sock, UringDriver,
-};
+use io::{Addr, Driver, Edge, EpollDriver, Failure, Listener, Loop, Options, Service, Sock};
 
 const BACKLOG_MAX: usize = 256 * 1024;
 
@@ -96,12 +94,9 @@ impl Service for Relay {
     fn on_turn_end<D: Driver>(&mut self, _: &mut Edge<D>) {}
 }
 
-fn relay<D>(driver: D, listen: SocketAddr, to: SocketAddr) -> Result<(), Failure>
-where
-    D: Driver<Listening = std::os::fd::OwnedFd>,
-{
+fn relay(listen: SocketAddr, to: SocketAddr) -> Result<(), Failure> {
     let service = Relay { to: Addr::Tcp(to), other: Vec::new() };
-    let mut relay = Loop::new(driver, service, Options::default());
+    let mut relay = Loop::new(EpollDriver::new()?, service, Options::default());
     relay.add_listener(io::listen(&Addr::Tcp(listen), 1024, false)?);
     let mailbox = relay.mailbox();
     std::thread::spawn(move || {
@@ -118,13 +113,9 @@ where
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [driver, listen, to] = arguments.as_slice() else {
-        return Err("usage: relay epoll|uring LISTEN TO".into());
+    let [listen, to] = arguments.as_slice() else {
+        return Err("usage: relay LISTEN TO".into());
     };
-    match driver.as_str() {
-        "epoll" => relay(EpollDriver::new()?, listen.parse()?, to.parse()?)?,
-        "uring" => relay(UringDriver::new()?, listen.parse()?, to.parse()?)?,
-        other => return Err(format!("{other}: neither epoll nor uring").into()),
-    }
+    relay(listen.parse()?, to.parse()?)?;
     Ok(())
 }

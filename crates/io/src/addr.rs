@@ -37,6 +37,11 @@ pub enum Op {
     Accept,
     /// Connecting, immediately or later.
     Connect,
+    /// Decoding what was received: a [`crate::Codec`] failed (`EPROTO` or a more telling error), or
+    /// its stream was cut off (`ENODATA`).
+    Decode,
+    /// Encoding what is to be sent.
+    Encode,
     /// Making a listener.
     Listen,
     /// Receiving bytes.
@@ -54,6 +59,8 @@ impl Op {
         match self {
             Op::Accept => "accept",
             Op::Connect => "connect",
+            Op::Decode => "decode",
+            Op::Encode => "encode",
             Op::Listen => "listen",
             Op::Recv => "receive",
             Op::Register => "register",

@@ -27,6 +27,10 @@ impl Buffer {
         &self.block[self.start..self.end]
     }
 
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.block[self.start..self.end]
+    }
+
     /// Drops the first `count` bytes; the block goes back when none is left.
     pub(crate) fn consume(&mut self, count: usize, pool: &mut BufferPool) {
         self.start += count.min(self.len());

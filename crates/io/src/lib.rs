@@ -5,8 +5,9 @@
 //!      ▲ on_accepted on_connected on_bytes on_end on_gone on_drained on_timer on_mail on_turn_end
 //!      │                                                     │ send queue connect pause …
 //!   Loop  ──────────────── owns ──────────────────────────► Edge
+//!      ▲ codecs, on sockets that have some                    │
 //!      ▲ events                                               │ sends, interest
-//!   Driver: EpollDriver | UringDriver | SimDriver  ◄──────────┘
+//!   Driver: EpollDriver | SimDriver  ◄────────────────────────┘
 //! ```
 //!
 //! A [`Loop`] is generic over both ends, so that everything between a readiness event and the
@@ -16,13 +17,16 @@
 //! **Invariants.** I-IO-1: no callback runs inside another. I-IO-2: nothing is reported for a
 //! [`Sock`] after [`Edge::close`] or after `on_gone`. I-IO-3: bytes leave a socket in the order
 //! in which [`Edge::send`] and [`Edge::queue`] were called. I-IO-4: a socket without unconsumed or
-//! unsent bytes holds no buffer. I-IO-5: a steady request and reply allocate nothing.
+//! unsent bytes holds no buffer. I-IO-5: a steady request and reply allocate nothing. I-IO-6:
+//! bytes that arrived behind the last one consumed when a [`Codec`] is put on reach the service
+//! decoded or not at all. I-IO-7: the end of a stream that was cut off is never an orderly one.
 //!
 //! **Not here.** This crate knows no MySQL, decides no policy, and is the only one with `unsafe`
-//! (in `sys` and `driver::uring`).
+//! (in `sys`).
 
 mod addr;
 mod buffer;
+mod codec;
 mod driver;
 mod event_loop;
 mod listen;
@@ -34,11 +38,11 @@ mod sys;
 mod timers;
 
 pub use addr::{Addr, Failure, Op};
+pub use codec::{CODEC_ROOM_BYTES, Codec, Step, StreamEnd};
 pub use driver::epoll::EpollDriver;
 pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn};
-pub use driver::uring::{Block, UringDriver, probe_uring};
-pub use driver::{Driver, Event, Interest, NoChunk, Started};
-pub use event_loop::{Edge, Loop, LoopStats, Options, Service};
+pub use driver::{Driver, Event, Interest, Started};
+pub use event_loop::{Detached, Edge, Loop, LoopStats, Options, Service};
 pub use listen::{bound_to, listen, stop_listening};
 pub use lock::{Lock, locks_taken};
 pub use mailbox::{Mailbox, Waker};

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::addr::Failure;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferPool};
+use crate::codec::Coded;
 use crate::driver::Interest;
 
 /// A socket of a loop: slot and generation, so that a name is never valid for two sockets.
@@ -79,13 +80,14 @@ pub(crate) struct Socket<H> {
     pub(crate) dirty: bool,
     /// Listed for another offer of its unconsumed bytes.
     pub(crate) offered: bool,
-    /// The end (0) or a failure, where it came while the socket was paused, or where the service
-    /// has still something to say.
-    pub(crate) ended: Option<i32>,
+    /// The other side sends nothing more, and the system is asked for nothing more.
+    pub(crate) ended: bool,
     /// Received, not consumed.
     pub(crate) input: Buffer,
     /// Sent by the service, not yet taken by the system.
     pub(crate) output: Buffer,
+    /// What stands between these and the service.
+    pub(crate) coded: Option<Box<Coded>>,
 }
 
 impl<H> Socket<H> {
@@ -98,9 +100,10 @@ impl<H> Socket<H> {
             blocked: false,
             dirty: false,
             offered: false,
-            ended: None,
+            ended: false,
             input: Buffer::default(),
             output: Buffer::default(),
+            coded: None,
         }
     }
 
@@ -110,6 +113,38 @@ impl<H> Socket<H> {
 
     pub(crate) fn reports(&self) -> bool {
         self.phase == Phase::Open
+    }
+
+    /// How many codecs it has.
+    pub(crate) fn layers(&self) -> usize {
+        self.coded.as_ref().map_or(0, |coded| coded.len())
+    }
+
+    /// Received bytes that the service did not consume, or that no codec decoded.
+    pub(crate) fn kept(&self) -> usize {
+        self.input.len() + self.coded.as_ref().map_or(0, |coded| coded.undecoded())
+    }
+
+    /// Bytes that the system has not taken yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() + self.coded.as_ref().map_or(0, |coded| coded.unencoded())
+    }
+
+    /// Where the service's bytes go.
+    pub(crate) fn outgoing(&mut self) -> &mut Buffer {
+        match &mut self.coded {
+            None => &mut self.output,
+            Some(coded) => coded.plain(),
+        }
+    }
+
+    /// Drops what is to be sent; no codec says anything more.
+    pub(crate) fn drop_outgoing(&mut self, pool: &mut BufferPool) {
+        self.output.clear(pool);
+        if let Some(coded) = &mut self.coded {
+            coded.drop_plain(pool);
+            coded.is_closed = true;
+        }
     }
 }
 

@@ -1,12 +1,11 @@
-//! What only real sockets and threads can show, under every real driver that runs here.
+//! What only real sockets and threads can show.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use io::{Addr, Driver, EpollDriver, Loop, Micros, Options, Service, UringDriver};
+use io::{Addr, EpollDriver, Loop, Micros, Options, Service};
 
 #[path = "suite/recorder.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -14,39 +13,15 @@ mod recorder;
 
 use recorder::{Habit, Recorder, Seen, noise};
 
-/// Makes each scenario a test under epoll and one under io_uring.
-macro_rules! under_both {
-    ($($scenario:ident),* $(,)?) => {
-        mod epoll {
-            $(#[test] fn $scenario() {
-                super::$scenario(|| super::EpollDriver::new().unwrap());
-            })*
-        }
-        mod uring {
-            $(#[test] fn $scenario() {
-                match io::probe_uring() {
-                    Ok(()) => super::$scenario(|| super::UringDriver::new().unwrap()),
-                    Err(why) => eprintln!("SKIPPED: io_uring cannot be tried here: {why}"),
-                }
-            })*
-        }
-    };
+fn new_loop(habit: Habit) -> Loop<EpollDriver, Recorder> {
+    Loop::new(EpollDriver::new().unwrap(), Recorder::new(habit), Options::default())
 }
 
-under_both!(
-    a_half_closed_client_gets_its_farewell,
-    mail_from_another_thread_ends_the_wait,
-    a_unix_listener_shared_by_two_loops_serves_everybody,
-    connections_wait_while_descriptors_are_short,
-    a_loop_without_work_sleeps_until_its_timer,
-    silent_ends_are_asked_after_the_time_that_is_said,
-);
-
-fn server<D: Driver<Listening = OwnedFd>>(driver: D, habit: Habit) -> (Loop<D, Recorder>, Addr) {
+fn server(habit: Habit) -> (Loop<EpollDriver, Recorder>, Addr) {
     let any = Addr::Tcp("127.0.0.1:0".parse().unwrap());
     let listener = io::listen(&any, 64, false).unwrap();
     let addr = io::bound_to(&listener).unwrap();
-    let mut server = Loop::new(driver, Recorder::new(habit), Options::default());
+    let mut server = new_loop(habit);
     server.add_listener(listener);
     (server, addr)
 }
@@ -56,10 +31,10 @@ fn tcp(addr: &Addr) -> TcpStream {
     TcpStream::connect(addr).unwrap()
 }
 
-fn turn_until<D: Driver, S: Service>(
-    turns: &mut Loop<D, S>,
+fn turn_until<S: Service>(
+    turns: &mut Loop<EpollDriver, S>,
     what: &str,
-    mut done: impl FnMut(&Loop<D, S>) -> bool,
+    mut done: impl FnMut(&Loop<EpollDriver, S>) -> bool,
 ) {
     let give_up = Instant::now() + Duration::from_secs(20);
     while !done(turns) {
@@ -68,11 +43,9 @@ fn turn_until<D: Driver, S: Service>(
     }
 }
 
-fn a_half_closed_client_gets_its_farewell<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
-    let (mut server, addr) = server(driver(), Habit::Echo);
+#[test]
+fn a_half_closed_client_gets_its_farewell() {
+    let (mut server, addr) = server(Habit::Echo);
     let farewell = noise(1, 2 << 20);
     server.service_mut().farewell.clone_from(&farewell);
     let client = std::thread::spawn(move || {
@@ -89,11 +62,9 @@ where
     turn_until(&mut server, "closed", |server| server.stats().sockets == 0);
 }
 
-fn mail_from_another_thread_ends_the_wait<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
-    let (mut server, _) = server(driver(), Habit::Take);
+#[test]
+fn mail_from_another_thread_ends_the_wait() {
+    let (mut server, _) = server(Habit::Take);
     let (asleep, wake) = std::sync::mpsc::channel();
     let mailbox = server.mailbox();
     let other = std::thread::spawn(move || {
@@ -115,16 +86,14 @@ where
     assert!(server.stats().turns <= 400, "{} turns", server.stats().turns);
 }
 
-fn a_unix_listener_shared_by_two_loops_serves_everybody<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
-    let name = format!("tidegate-io-{}-{:p}.sock", std::process::id(), driver);
+#[test]
+fn a_unix_listener_shared_by_two_loops_serves_everybody() {
+    let name = format!("tidegate-io-{}.sock", std::process::id());
     let path = std::env::temp_dir().join(name);
     let listener = io::listen(&Addr::Unix(path.clone()), 64, false).unwrap();
     let twin = listener.try_clone().unwrap();
     let [mut one, mut two] = [listener, twin].map(|listener| {
-        let mut server = Loop::new(driver(), Recorder::new(Habit::Echo), Options::default());
+        let mut server = new_loop(Habit::Echo);
         server.add_listener(listener);
         server
     });
@@ -146,16 +115,14 @@ where
 }
 
 /// A descriptor that cannot be had makes the listener rest, not spin, and then go on.
-fn connections_wait_while_descriptors_are_short<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
+#[test]
+fn connections_wait_while_descriptors_are_short() {
     let status = rerun_with_few_descriptors();
     if let Some(status) = status {
         assert!(status.success());
         return;
     }
-    let (mut server, addr) = server(driver(), Habit::Echo);
+    let (mut server, addr) = server(Habit::Echo);
     let mut client = tcp(&addr);
     client.write_all(b"patience").unwrap();
     // all that are left
@@ -194,11 +161,9 @@ fn rerun_with_few_descriptors() -> Option<std::process::ExitStatus> {
     Some(status.unwrap())
 }
 
-fn a_loop_without_work_sleeps_until_its_timer<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
-    let (mut server, _) = server(driver(), Habit::Take);
+#[test]
+fn a_loop_without_work_sleeps_until_its_timer() {
+    let (mut server, _) = server(Habit::Take);
     server.turn(Some(Micros(0)));
     let (_, io) = server.parts_mut();
     let at = io.now() + Micros(2_500);
@@ -212,11 +177,9 @@ where
     assert!(server.stats().turns <= turns + 4, "the loop spins");
 }
 
-fn silent_ends_are_asked_after_the_time_that_is_said<D>(driver: fn() -> D)
-where
-    D: Driver<Listening = OwnedFd>,
-{
-    let (mut server, addr) = server(driver(), Habit::Take);
+#[test]
+fn silent_ends_are_asked_after_the_time_that_is_said() {
+    let (mut server, addr) = server(Habit::Take);
     for (seconds, expected) in [(None, None), (Some(120), Some(120)), (Some(3), Some(3))] {
         server.parts_mut().1.keep_alive(seconds);
         let accepted = server.stats().accepts;

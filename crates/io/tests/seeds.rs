@@ -7,7 +7,11 @@ use io::{Addr, Faults, Loop, Micros, Options, SimDriver, SimNet, Sock};
 #[allow(dead_code, unreachable_pub)]
 mod recorder;
 
-use recorder::{Habit, Recorder, Seen, noise};
+#[path = "suite/masked.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod masked;
+
+use recorder::{Habit, MakeCodecs, Recorder, Seen, no_codecs, noise, put_on};
 
 const SOCKETS: usize = 12;
 
@@ -27,16 +31,28 @@ fn payload(number: usize) -> Vec<u8> {
     frame
 }
 
+/// Two codecs for each socket.
+fn two_codecs() -> MakeCodecs {
+    let greetings = masked::Greetings::default();
+    std::rc::Rc::new(move || (0..2).map(|_| greetings.codec()).collect())
+}
+
 fn town(seed: u64, faults: Faults) -> Town {
+    coded_town(seed, faults, no_codecs())
+}
+
+fn coded_town(seed: u64, faults: Faults, codecs: MakeCodecs) -> Town {
     let net = SimNet::new(seed, faults);
     let addr = Addr::Tcp("10.0.0.1:3306".parse().unwrap());
-    let mut server = Loop::new(net.driver(), Recorder::new(Habit::EchoFrames), Options::default());
+    let service = Recorder { codecs: codecs.clone(), ..Recorder::new(Habit::EchoFrames) };
+    let mut server = Loop::new(net.driver(), service, Options::default());
     server.add_listener(net.listen(&addr));
     let mut client = Loop::new(net.driver(), Recorder::new(Habit::Take), Options::default());
     let (_, io) = client.parts_mut();
     let mut socks = Vec::new();
     for number in 0..SOCKETS {
         let sock = io.connect(&addr).unwrap();
+        put_on(io, sock, &codecs);
         io.send(sock, &[&payload(number)]);
         socks.push(sock);
     }
@@ -57,10 +73,16 @@ impl Town {
     }
 }
 
+/// Seeds without codecs and with them.
+fn seeds_and_codecs() -> impl Iterator<Item = (u64, MakeCodecs)> {
+    let without = (0..300).map(|seed| (seed, no_codecs()));
+    without.chain((0..100).map(|seed| (seed, two_codecs())))
+}
+
 #[test]
 fn without_losses_every_byte_arrives_whatever_the_seed() {
-    for seed in 0..300 {
-        let mut town = town(seed, Faults::cuts());
+    for (seed, codecs) in seeds_and_codecs() {
+        let mut town = coded_town(seed, Faults::cuts(), codecs);
         town.run();
         for (number, sock) in town.socks.iter().enumerate() {
             let received = town.client.service().received(*sock);
@@ -72,9 +94,9 @@ fn without_losses_every_byte_arrives_whatever_the_seed() {
 #[test]
 fn with_losses_bytes_are_a_prefix_and_every_socket_meets_its_end() {
     let (mut whole, mut broken) = (0, 0);
-    for seed in 0..300 {
+    for (seed, codecs) in seeds_and_codecs() {
         let faults = Faults { kill_per_million: 50_000, ..Faults::losses() };
-        let mut town = town(seed, faults);
+        let mut town = coded_town(seed, faults, codecs);
         let kill_at = town.net.random(60);
         for _ in 0..kill_at {
             town.net.step(&mut [&mut town.server, &mut town.client]);
@@ -90,6 +112,8 @@ fn with_losses_bytes_are_a_prefix_and_every_socket_meets_its_end() {
             let refused = |seen: &Seen| matches!(seen, Seen::Connected(at, Err(_)) if at == sock);
             let ended = service.gone(*sock).is_some() || service.seen.iter().any(refused);
             assert!(ended || received == sent, "seed {seed}: {}", town.fate(*sock));
+            // nobody closes anything, so no end is an orderly one
+            assert_ne!(service.gone(*sock), Some(None), "seed {seed}: {}", town.fate(*sock));
             if ended { broken += 1 } else { whole += 1 }
         }
     }

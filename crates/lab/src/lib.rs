@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
-mod console;
 mod debian;
 mod flavour;
 mod place;
@@ -31,7 +30,6 @@ mod split;
 mod template;
 
 pub use cluster::{Cluster, LabOptions};
-pub use console::{Console, Row, ServerError};
 pub use flavour::{Flavour, Software};
 pub use place::{RunDir, free_port};
 pub use process::Process;

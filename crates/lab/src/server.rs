@@ -2,18 +2,23 @@
 //! know which role it has in a cluster.
 
 use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use client::{Client, Login, Packets, Row};
+use wire::Caps;
 
-use crate::console::{Console, Row};
 use crate::place;
 use crate::process::Process;
 
 const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// A connection of the lab's own to a server, as `root`.
+pub(crate) type Console = Client<UnixStream>;
 
 /// A real server of the lab. Dropping it kills it.
 #[derive(Debug)]
@@ -125,18 +130,18 @@ impl Server {
     }
 
     /// Executes statements as `root` (who passes over `read_only`); gives the last result's rows.
-    /// A refusal is a [`crate::ServerError`].
+    /// What fails there is a [`client::Error`].
     pub fn sql(&self, text: &str) -> Result<Vec<Row>> {
         let mut running = self.running();
         let mut console = match running.console.take() {
             Some(console) => console,
-            None => Console::open(&self.socket)?,
+            None => open(&self.socket)?,
         };
-        let answer = console.sql(text);
-        // After a refusal the connection is in order; after anything else it may not be.
-        if answer.as_ref().map_or_else(|error| error.is::<crate::ServerError>(), |_| true) {
+        let answer = console.query(text);
+        if answer.as_ref().map_or_else(|error| error.refusal().is_some(), |_| true) {
             running.console = Some(console);
         }
+        let answer = answer.map(|reply| reply.rows);
         answer.with_context(|| format!("server {}: {}", self.id, excerpt(text)))
     }
 
@@ -171,8 +176,8 @@ impl Server {
 pub(crate) fn await_answer(process: &Process, socket: &Path, limit: Duration) -> Result<Console> {
     let deadline = Instant::now() + limit;
     loop {
-        let failure = match Console::open(socket).and_then(|mut console| {
-            console.sql("SELECT 1")?;
+        let failure = match open(socket).and_then(|mut console| {
+            console.query("SELECT 1")?;
             Ok(console)
         }) {
             Ok(console) => return Ok(console),
@@ -186,6 +191,15 @@ pub(crate) fn await_answer(process: &Process, socket: &Path, limit: Duration) ->
         }
         thread::sleep(Duration::from_millis(15));
     }
+}
+
+/// Logs in; a server that does not answer within a minute is an error.
+fn open(socket: &Path) -> Result<Console> {
+    let packets = Packets::unix(socket, Duration::from_secs(60))
+        .with_context(|| format!("cannot connect to {}", socket.display()))?;
+    let root = Login::new("root", "");
+    let caps = root.caps.union(Caps::MULTI_STATEMENTS).union(Caps::MULTI_RESULTS);
+    Ok(Client::log_in(packets, &Login { caps, ..root })?)
 }
 
 fn excerpt(text: &str) -> String {

@@ -58,7 +58,7 @@ fn prepare(software: &Software, data: &Path) -> Result<()> {
     command.extend(settings::options(&role, &["--read-only=OFF".to_owned()]));
     let process = Process::launch(&command, &data.join("error.log"))?;
     let mut console = await_answer(&process, &socket, Duration::from_secs(120))?;
-    console.sql(&settings::users(software.flavour))?;
+    console.query(&settings::users(software.flavour))?;
     process.signal("TERM")?;
     process.wait(Duration::from_secs(60))?;
     // What must differ between servers, or must not be taken for theirs.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use lab::{Cluster, Flavour, LabOptions, ServerError};
+use lab::{Cluster, Flavour, LabOptions};
 
 fn started(flavour: Flavour, replicas: usize) -> Option<Cluster> {
     if let Err(why) = flavour.find(may_fetch()) {
@@ -61,7 +61,8 @@ fn mysql_replicates_and_recovers_from_a_kill() {
 fn a_refused_statement_gives_the_servers_number_and_the_console_goes_on() {
     let Some(cluster) = started(Flavour::MariaDb, 0) else { return };
     let error = cluster.primary().sql("SELECT * FROM test.missing").expect_err("refused");
-    assert_eq!(error.downcast_ref::<ServerError>().map(|error| error.code), Some(1146));
+    let refusal = error.downcast_ref().and_then(client::Error::refusal);
+    assert_eq!(refusal.map(|refusal| refusal.code), Some(1146));
     assert_eq!(cluster.primary().value("SELECT 'x'").expect("answered"), "x");
 }
 

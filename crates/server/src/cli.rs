@@ -76,9 +76,6 @@ pub(crate) struct RunOptions {
     /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How sockets are driven; auto is epoll
-    #[arg(long, value_enum, default_value_t = IoChoice::Auto)]
-    pub(crate) io: IoChoice,
     /// How log lines are written
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
@@ -217,17 +214,6 @@ pub(crate) struct SandboxOptions {
     /// Also run Tidegate in front of the servers
     #[arg(long)]
     pub(crate) run: bool,
-}
-
-/// Values of `--io`.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IoChoice {
-    /// The driver that our benchmarks favour: epoll for now
-    Auto,
-    /// epoll, available everywhere
-    Epoll,
-    /// io_uring; refuses to start where the kernel or the container denies it
-    Uring,
 }
 
 /// Values of `--log-format`.

@@ -3,7 +3,6 @@
 //!
 //! Wires the pieces and prints what surrounds the tour; what the tour shows is in `demo/tour.rs`.
 
-mod client;
 mod setup;
 mod tour;
 
@@ -14,9 +13,9 @@ use std::sync::mpsc::channel;
 use anyhow::Context;
 use io::Addr;
 
-use crate::cli::{IoChoice, LogFormat, LogLevel};
+use crate::cli::{ConfigSource, LogFormat, LogLevel, StoreOptions};
 use crate::signals::Workers;
-use crate::{config, logs, signals, threads};
+use crate::{administration, logs, signals, threads};
 use setup::Embedded;
 
 /// Runs the demo; returns after the tour when `tour_only`, with an error if anything did not do
@@ -24,18 +23,28 @@ use setup::Embedded;
 pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
     let _log = logs::start(LogFormat::Text, LogLevel::Warn)?;
     let embedded = Embedded::start()?;
-    let loaded = config::load(embedded.configuration())?;
+    let store = StoreOptions {
+        datadir: None,
+        config_source: ConfigSource::File,
+        initial: false,
+        reload: false,
+    };
+    let (loaded, store) = administration::load(Some(embedded.configuration()), &store)?;
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
-    let mut running = threads::start(&loaded, IoChoice::Auto, None, &sender)?;
+    let listening = administration::listen(&loaded)?;
+    let admin = tcp(&listening.addresses()).context("the interface listens on no port")?;
+    let mut running = threads::start(&loaded, None, &sender)?;
     let front = tcp(running.listeners()).context("Tidegate listens on no port")?;
-    introduce(&embedded, front)?;
-    tour::run(front, &embedded.places())?;
+    let administration = administration::open(&loaded, listening, store, running.reach(), sender)?;
+    running.tell_interface(administration.mailbox());
+    introduce(&embedded, front, admin)?;
+    tour::run(front, admin, &embedded.places())?;
     if tour_only {
         running.stop_now();
         return say("\nThe tour is over and everything did what it should.");
     }
-    invite(&embedded, front)?;
+    invite(&embedded, front, admin)?;
     let outcome = signals::serve(&mut running, &notices);
     say("\nStopped.")?;
     outcome.map(drop)
@@ -54,7 +63,7 @@ fn say(line: &str) -> anyhow::Result<()> {
 }
 
 /// What runs, before the tour.
-fn introduce(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
+fn introduce(embedded: &Embedded, front: SocketAddr, admin: SocketAddr) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     say(&format!("Tidegate {version} and three embedded servers, in one process\n"))?;
     for place in embedded.places() {
@@ -64,7 +73,9 @@ fn introduce(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
     }
     let address = front.to_string();
     say(&format!("  {:<10} {address:<16} in front of them: clients connect here", "Tidegate"))?;
-    say("\nThe servers speak the MySQL protocol over SQLite in memory. The replicas see what the")?;
+    let address = admin.to_string();
+    say(&format!("  {:<10} {address:<16} its administrative interface: SQL, too", ""))?;
+    say("\nThe servers speak the MySQL protocol over one SQLite file. The replicas see what the")?;
     say("primary has because they share its data; nothing is replicated. The query rules:\n")?;
     for rule in setup::RULES {
         say(&format!("  {:<20} goes to hostgroup {}", rule.pattern, rule.hostgroup))?;
@@ -73,7 +84,7 @@ fn introduce(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
 }
 
 /// How to go on by hand, after the tour.
-fn invite(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
+fn invite(embedded: &Embedded, front: SocketAddr, admin: SocketAddr) -> anyhow::Result<()> {
     let command = |address: SocketAddr| {
         format!("mariadb -h127.0.0.1 -P{} -udemo -pdemo demo", address.port())
     };
@@ -84,6 +95,8 @@ fn invite(embedded: &Embedded, front: SocketAddr) -> anyhow::Result<()> {
     for place in embedded.places() {
         say(&format!("  {:<52} {}", command(place.address), place.name))?;
     }
+    say("\nAnd as its administrator:\n")?;
+    say(&format!("  mariadb -h127.0.0.1 -P{} -uadmin -padmin", admin.port()))?;
     say(&format!("\nThe configuration in use: {}", embedded.configuration().display()))?;
     say("Ctrl-C stops everything and leaves nothing behind.")
 }

@@ -199,7 +199,7 @@ mod tests {
         let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
         let offer = Arc::new(Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key));
         let outside = Outside {
-            shared: Arc::new(Shared::new(10)),
+            shared: Arc::<Shared>::default(),
             addresses: Arc::default(),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::channel;
 
-use crate::cli::{ConfigSource, IoChoice, RunOptions, StoreOptions};
+use crate::cli::{ConfigSource, RunOptions, StoreOptions};
 use crate::config::{self, Loaded, Told};
 use crate::signals::{Ended, Workers};
 use crate::{administration, logs, signals, summary, threads};
@@ -18,7 +18,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<()> {
         (found, _) => Some(found?),
     };
     let stats_file = options.stats_file.as_deref();
-    match serve(file.as_deref(), options.io, stats_file, &options.store)? {
+    match serve(file.as_deref(), stats_file, &options.store)? {
         Ended::Stopped => Ok(()),
         Ended::Restart => {
             drop(log);
@@ -42,7 +42,6 @@ fn begin_anew() -> anyhow::Error {
 /// has been started. Statistics go to `stats_file`, or to the log, when they are asked for.
 pub(crate) fn serve(
     file: Option<&Path>,
-    io: IoChoice,
     stats_file: Option<&Path>,
     store: &StoreOptions,
 ) -> anyhow::Result<Ended> {
@@ -57,7 +56,7 @@ pub(crate) fn serve(
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
     let listening = administration::listen(&loaded)?;
-    let mut running = threads::start(&loaded, io, stats_file, &sender)?;
+    let mut running = threads::start(&loaded, stats_file, &sender)?;
     report(&loaded, &running);
     let administration = administration::open(&loaded, listening, store, running.reach(), sender)?;
     running.tell_interface(administration.mailbox());
@@ -80,8 +79,7 @@ fn report(loaded: &Loaded, running: &threads::Running) {
     for listener in running.listeners() {
         tracing::info!(%listener, "listening");
     }
-    let (driver, why) = running.driver();
-    tracing::info!(workers = running.count(), io = driver, why, "workers started");
+    tracing::info!(workers = running.count(), "workers started");
     for (hostgroup, servers) in summary::hostgroups(&loaded.draft.servers) {
         for row in servers {
             let (weight, max_connections) = (row.weight, row.max_connections);

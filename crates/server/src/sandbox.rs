@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use lab::{Cluster, LabOptions, Server, SplitOptions};
 
-use crate::cli::{IoChoice, LogFormat, LogLevel, SandboxOptions, StoreOptions};
+use crate::cli::{LogFormat, LogLevel, SandboxOptions, StoreOptions};
 use crate::{init, logs, run, signals};
 
 /// Starts the servers and serves until Ctrl-C.
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &SandboxOptions) -> anyhow::Result<()> {
         println!("admin      mariadb -h 127.0.0.1 -P {admin} -u admin -padmin");
         let _log = logs::start(LogFormat::Text, LogLevel::Info)?;
         let store = StoreOptions::default();
-        return run::serve(Some(&file), IoChoice::Auto, None, &store).map(drop);
+        return run::serve(Some(&file), None, &store).map(drop);
     }
     println!("to run Tidegate on it: tidegate run --config {}", file.display());
     println!("  then: mariadb -h 127.0.0.1 -P {port} -u app -papp   (ff/ff relays bytes)");

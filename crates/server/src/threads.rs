@@ -10,16 +10,15 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use aws_lc_rs::rand;
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
-use io::{Addr, Driver, EpollDriver, Loop, Mailbox, Options, UringDriver};
+use io::{Addr, EpollDriver, Loop, Mailbox, Options};
 use web::Web;
 use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 
-use crate::cli::IoChoice;
 use crate::collector::Collector;
 use crate::config::Loaded;
 use crate::listeners::Listeners;
@@ -35,7 +34,6 @@ pub(crate) struct Running {
     /// Where it listened for clients at the start.
     listeners: Vec<Addr>,
     listening: Arc<Listening>,
-    driver: (&'static str, String),
     mailboxes: Vec<Mailbox<Mail>>,
     reporter: Reporter,
     collector: Arc<Mutex<Collector>>,
@@ -82,13 +80,11 @@ struct Plan {
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
 pub(crate) fn start(
     loaded: &Loaded,
-    io: IoChoice,
     stats_file: Option<&Path>,
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
     let snapshot = Arc::new(loaded.snapshot.clone());
     let vars = snapshot.vars.clone();
-    let driver = choose(io)?;
     let addresses: Vec<_> =
         publisher::places_of_new(&Topology::default(), &snapshot.topology).collect();
     let offer =
@@ -96,7 +92,7 @@ pub(crate) fn start(
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let plan = Plan {
-        shared: Arc::new(Shared::new(vars.max_connections)),
+        shared: Arc::<Shared>::default(),
         addresses: Arc::new(ServerAddresses::default().with(addresses)),
         listening: listeners.addresses().into(),
         snapshot: snapshot.clone(),
@@ -104,10 +100,7 @@ pub(crate) fn start(
     };
     let mut mailboxes = Vec::new();
     for (number, sockets) in listeners.take().into_iter().enumerate() {
-        mailboxes.push(match driver.0 {
-            "io_uring" => spawn(number, &plan, sockets, notices, UringDriver::new)?,
-            _ => spawn(number, &plan, sockets, notices, EpollDriver::new)?,
-        });
+        mailboxes.push(spawn(number, &plan, sockets, notices)?);
     }
     for (number, mailbox) in mailboxes.iter().enumerate() {
         // a mailbox that was just made has room
@@ -133,7 +126,6 @@ pub(crate) fn start(
         shared,
         listeners,
         listening,
-        driver,
         mailboxes,
         reporter,
         collector,
@@ -147,17 +139,16 @@ pub(crate) fn start(
 }
 
 /// Starts one worker; returns when its loop stands.
-fn spawn<D: Driver<Listening = OwnedFd> + 'static>(
+fn spawn(
     number: usize,
     plan: &Plan,
     sockets: Vec<OwnedFd>,
     notices: &Sender<Notice>,
-    driver: impl FnOnce() -> Result<D, io::Failure> + Send + 'static,
 ) -> anyhow::Result<Mailbox<Mail>> {
     let (plan, notices) = (plan.clone(), notices.clone());
     let (started, standing) = channel();
     let run = move || {
-        let mut events = match make(number, &plan, sockets, driver) {
+        let mut events = match make(number, &plan, sockets) {
             Ok(events) => events,
             Err(error) => {
                 let _ = started.send(Err(error));
@@ -176,13 +167,13 @@ fn spawn<D: Driver<Listening = OwnedFd> + 'static>(
     standing.recv().with_context(|| format!("worker {number} ended at its start"))?
 }
 
-fn make<D: Driver<Listening = OwnedFd>>(
+fn make(
     number: usize,
     plan: &Plan,
     sockets: Vec<OwnedFd>,
-    driver: impl FnOnce() -> Result<D, io::Failure>,
-) -> anyhow::Result<Loop<D, Worker>> {
-    let driver = driver().map_err(|failure| anyhow::anyhow!("worker {number}: {failure}"))?;
+) -> anyhow::Result<Loop<EpollDriver, Worker>> {
+    let driver =
+        EpollDriver::new().map_err(|failure| anyhow::anyhow!("worker {number}: {failure}"))?;
     let mut secret = [0; 32];
     fill(&mut secret);
     let mut seed = [0; 8];
@@ -222,33 +213,10 @@ fn fill(bytes: &mut [u8]) {
     rand::fill(bytes).expect("the random generator of the system works");
 }
 
-/// The driver to use and why.
-fn choose(io: IoChoice) -> anyhow::Result<(&'static str, String)> {
-    match (io, io::probe_uring()) {
-        (IoChoice::Epoll, _) => Ok(("epoll", "asked for".to_owned())),
-        (IoChoice::Uring, Ok(())) => Ok(("io_uring", "asked for".to_owned())),
-        (IoChoice::Uring, Err(reason)) => {
-            bail!("io_uring cannot be used here ({reason}); --io epoll works everywhere")
-        }
-        (IoChoice::Auto, Ok(())) => {
-            let why = "auto; io_uring could be used but has not won in our benchmark";
-            Ok(("epoll", why.to_owned()))
-        }
-        (IoChoice::Auto, Err(reason)) => {
-            Ok(("epoll", format!("auto; io_uring cannot be used here ({reason})")))
-        }
-    }
-}
-
 impl Running {
     /// What was listened on at the start.
     pub(crate) fn listeners(&self) -> &[Addr] {
         &self.listeners
-    }
-
-    /// Which driver the loops have, and why.
-    pub(crate) fn driver(&self) -> (&str, &str) {
-        (self.driver.0, &self.driver.1)
     }
 
     /// How workers are reached by whoever is on another thread.

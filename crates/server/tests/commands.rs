@@ -292,7 +292,7 @@ fn help_and_version_exit_0_and_wrong_usage_exits_2() {
     for wrong in [
         &["serve"][..],
         &["check"],
-        &["run", "--io", "kqueue"],
+        &["run", "--io", "uring"],
         &["run", "--log-level", "loud"],
         &["sandbox", "--replicas", "99"],
         &[],

@@ -13,8 +13,10 @@ use crate::{Modes, Omitted};
 /// A server, as far as it decides which comments are code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
-    /// MySQL, such as 80036.
+    /// MySQL, such as 80036, which takes six digits where there are so many.
     MySql(u32),
+    /// One that takes five digits, whatever follows.
+    OldMySql(u32),
     /// MariaDB, such as 101100.
     MariaDb(u32),
 }
@@ -24,7 +26,7 @@ impl Version {
     pub(crate) fn runs(self, of_mariadb: bool, number: Option<u32>) -> bool {
         let number = number.unwrap_or(0);
         match self {
-            Self::MySql(version) => !of_mariadb && number <= version,
+            Self::MySql(version) | Self::OldMySql(version) => !of_mariadb && number <= version,
             Self::MariaDb(version) => {
                 let is_of_mysql = (OLDEST_MYSQL..=NEWEST_MYSQL).contains(&number);
                 number <= version && (of_mariadb || !is_of_mysql)
@@ -42,8 +44,7 @@ pub fn may_deceive(text: &[u8], omitted: Omitted, modes: Modes) -> bool {
 }
 
 /// Writes the form in which a server of a version runs a text to `out`, in place of what that had.
-/// Whether there is another way to read it: half a character may be one of its own.
-pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) -> bool {
+pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) {
     let mut lexer = Lexer::of_version(text, modes, version);
     out.clear();
     let mut end = 0;
@@ -61,7 +62,6 @@ pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) ->
             _ => out.extend_from_slice(slice),
         }
     }
-    lexer.is_ambiguous()
 }
 
 /// Writes what stands in quotes so that everybody finds the same end of it.
@@ -88,6 +88,15 @@ fn push_quoted(out: &mut Vec<u8>, slice: &[u8], is_name: bool) {
     out.push(mark);
 }
 
+/// A look at the comments of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Which digits there are.
+    Look,
+    /// Which versions they tell apart.
+    Add,
+}
+
 /// A version for each way in which servers take the comments of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions {
@@ -96,29 +105,46 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// More than a dump for both kinds of servers names in one statement.
-    const MAX: usize = 8;
+    /// More than a dump for all kinds of servers names in one statement.
+    const MAX: usize = 12;
 
     /// Those that a text tells apart; `None` for so many that they are not worth it.
     pub fn named_in(text: &[u8]) -> Option<Self> {
         let oldest = Version::MySql(OLDEST_MYSQL - 1);
         let mut named = Self { all: [oldest; Self::MAX], len: 1 };
-        for at in memchr_iter(b'!', text) {
-            let before = text.get(..at).unwrap_or_default();
-            let of_mariadb = before.ends_with(b"/*M");
-            if !of_mariadb && !before.ends_with(b"/*") {
-                continue;
-            }
-            let digits = text.get(at + 1..).unwrap_or_default().iter().take(6);
-            let digits = digits.take_while(|byte| byte.is_ascii_digit());
-            let number = digits.fold(0, |number, digit| number * 10 + u32::from(*digit - b'0'));
-            if of_mariadb || number >= OLDEST_MYSQL {
-                named.add(Version::MySql(number.max(OLDEST_MYSQL - 1)))?;
-                named.add(Version::MariaDb(NEWEST_MYSQL + 1))?;
-                named.add(Version::MariaDb(number.max(NEWEST_MYSQL + 1)))?;
+        let (mut has_code, mut has_six) = (false, false);
+        for pass in [Pass::Look, Pass::Add] {
+            for at in memchr_iter(b'!', text) {
+                let before = text.get(..at).unwrap_or_default();
+                let of_mariadb = before.ends_with(b"/*M");
+                if !of_mariadb && !before.ends_with(b"/*") {
+                    continue;
+                }
+                let digits = text.get(at + 1..).unwrap_or_default().iter().take(6);
+                let digits = digits.take_while(|byte| byte.is_ascii_digit());
+                let number_of = |most| {
+                    let digits = digits.clone().take(most);
+                    digits.fold(0, |number, digit| number * 10 + u32::from(*digit - b'0'))
+                };
+                let (number, of_five) = (number_of(6), number_of(5));
+                has_code = true;
+                has_six |= digits.clone().count() == 6;
+                if pass == Pass::Look {
+                    continue;
+                }
+                if of_mariadb || number >= OLDEST_MYSQL {
+                    named.add(Version::MySql(number.max(OLDEST_MYSQL - 1)))?;
+                    named.add(Version::MariaDb(NEWEST_MYSQL + 1))?;
+                    named.add(Version::MariaDb(number.max(NEWEST_MYSQL + 1)))?;
+                }
+                if has_six {
+                    named.add(Version::OldMySql(of_five.max(OLDEST_MYSQL - 1)))?;
+                }
             }
         }
-        Some(named)
+        // whether the second mark opens a comment depends on where the server's statement began
+        let is_unsure = has_code && memchr::memmem::find(text, b"*/*").is_some();
+        (!is_unsure || memchr(b';', text).is_none()).then_some(named)
     }
 
     fn add(&mut self, version: Version) -> Option<()> {
@@ -180,6 +206,8 @@ mod tests {
     #[test]
     fn code_for_some_servers_gives_a_form_for_each() {
         assert_eq!(forms("/*M! DELETE FROM t */"), ["", "DELETE FROM t"]);
+        // one comment to MySQL
+        assert_eq!(forms("/*M!/*/DELETE FROM t"), ["DELETE FROM t", ""]);
         assert_eq!(
             forms("/*!99999 SELECT 1 */ /*!50700 DELETE FROM t */"),
             ["", "SELECT 1 DELETE FROM t", "DELETE FROM t",]
@@ -190,7 +218,7 @@ mod tests {
         // a comment in one that is skipped
         let nested = "/*!99999 a /* b */ c */ DELETE FROM t";
         assert_eq!(forms(nested)[0], "DELETE FROM t");
-        let many: String = (0..9).map(|number| format!("/*!6000{number} x */")).collect();
+        let many: String = (60_000..60_020).map(|number| format!("/*!{number} x */")).collect();
         assert!(Versions::named_in(many.as_bytes()).is_none());
     }
 
@@ -215,15 +243,25 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_character_that_may_be_two_is_said_to_be_so() {
-        let text = b"SELECT '\xb1\\'; DELETE FROM t -- '";
-        let version = Version::MySql(80_036);
-        let mut out = Vec::new();
-        let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
-        assert!(as_run(text, wide, version, &mut out));
-        assert!(out.ends_with(b"DELETE FROM t"), "one character, and the end of the string");
-        assert!(!as_run(text, Modes::default(), version, &mut out));
-        assert!(!out.ends_with(b"DELETE FROM t"), "a backslash");
+    fn a_backslash_is_half_a_character_where_the_character_set_has_such_a_pair() {
+        let hides = |first: u8, high_bytes| {
+            let text = [b"SELECT '", &[first, b'\\', b'\''][..], b"; DELETE FROM t -- '"].concat();
+            let mut out = Vec::new();
+            let modes = Modes { high_bytes, ..Modes::default() };
+            as_run(&text, modes, Version::MySql(80_036), &mut out);
+            !out.ends_with(b"DELETE FROM t")
+        };
+        for (high_bytes, leads) in [
+            (HighBytes::Letters, vec![]),
+            (HighBytes::Big5, vec![0xa1..=0xf9]),
+            (HighBytes::Sjis, vec![0x81..=0x9f, 0xe0..=0xfc]),
+            (HighBytes::Gbk, vec![0x81..=0xfe]),
+        ] {
+            for first in 0x80..=0xff {
+                let is_lead = leads.iter().any(|leads| leads.contains(&first));
+                assert_eq!(hides(first, high_bytes), !is_lead, "{high_bytes:?} {first:#x}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::Modes;
 use crate::calls_table::{CALLS, OTHERS, WORDS};
+use crate::kinds_table::{OF_ONE_KIND, SESSION_VARIABLES};
 use crate::lexer::{Lexer, TokenKind};
 
 /// Whether every function that a text calls does nothing but compute a value: it takes no lock,
@@ -74,6 +75,21 @@ pub fn is_native(word: &[u8]) -> bool {
 /// Whether this is the name of a function of the servers' own.
 pub(crate) fn is_own_function(word: &[u8]) -> bool {
     matches!(kind(word), Some(Kind::Computes | Kind::Other))
+}
+
+/// Whether a name that [`is_native`] knows is a stored function's to servers that have none of
+/// their own of that name.
+pub(crate) fn is_of_one_kind(name: &[u8]) -> bool {
+    is_listed(name, OF_ONE_KIND)
+}
+
+/// Whether a session of some server has a system variable of this name that it may set.
+pub(crate) fn is_session_variable(name: &[u8]) -> bool {
+    is_listed(name, SESSION_VARIABLES)
+}
+
+fn is_listed(name: &[u8], list: &str) -> bool {
+    list.split(' ').any(|listed| name.eq_ignore_ascii_case(listed.as_bytes()))
 }
 
 /// What a word is to both servers.

@@ -4,6 +4,7 @@
 //! A body is read word by word, as if each of its statements were executed: what stands in a branch
 //! counts like anything else. What the names in it stand for is for its owner to find out.
 
+use crate::calls::is_session_variable;
 use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
 use crate::reader::Reader;
@@ -84,6 +85,10 @@ impl<'a> Body<'a> {
             statement.declares = next.kind() == Some(TokenKind::Punct(b','));
         }
         statement.declares |= at.bytes.eq_ignore_ascii_case(b"DECLARE");
+        // Oracle's way needs no `SET`
+        if next.kind() == Some(TokenKind::Assign) && is_session_variable(at.bytes) {
+            return Effects::STORED_CODE;
+        }
         match at.kind {
             TokenKind::Punct(b',') => statement.target = statement.set == Some(at.depth),
             TokenKind::At if statement.into => return Effects::SETS_USER_VARIABLE,
@@ -122,7 +127,11 @@ impl<'a> Body<'a> {
             let assigns = TokenKind::Punct(b'=');
             matches!(next.kind(), Some(kind) if kind == assigns || kind == TokenKind::Assign)
         };
-        let is_known = || self.locals.iter().any(|local| local.eq_ignore_ascii_case(at.bytes));
+        // whether a local one that is called like the server's is meant is not found out
+        let is_known = || {
+            self.locals.iter().any(|local| local.eq_ignore_ascii_case(at.bytes))
+                && !is_session_variable(at.bytes)
+        };
         // not `SESSION`, behind which a variable stands
         let is_local = || is_alone() && is_known();
         match at.kind {
@@ -159,7 +168,8 @@ impl<'a> Body<'a> {
                 statement.set = Some(depth);
                 statement.target = true;
             }
-            Keyword::Into | Keyword::Diagnostics => statement.into = true,
+            // a procedure may give values to variables that it is called with
+            Keyword::Into | Keyword::Diagnostics | Keyword::Call => statement.into = true,
             Keyword::Temporary => return Effects::TEMPORARY_TABLE,
             Keyword::Create | Keyword::Drop if next.keyword() == Keyword::Temporary => {}
             Keyword::Create
@@ -204,6 +214,23 @@ const LOCALS_MAX: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_called_like_the_servers_is_taken_for_that() {
+        let is_none: &[&str] = &["BEGIN total := 1; END", "BEGIN DECLARE a INT; SET a = 1; END"];
+        let sets: &[&str] = &[
+            "IF a THEN BEGIN DECLARE time_zone INT; END; ELSE SET time_zone = 2; END IF",
+            "BEGIN DECLARE sql_mode CURSOR FOR SELECT 1; SET sql_mode = ''; END",
+            "BEGIN sql_mode := ''; END",
+        ];
+        let gives = definition(b"BEGIN CALL q(1, @a); END", Modes::default());
+        assert!(gives.contains(Effects::SETS_USER_VARIABLE | Effects::STORED_CODE));
+        for (texts, expected) in [(is_none, Effects::NONE), (sets, Effects::STORED_CODE)] {
+            for text in texts {
+                assert_eq!(definition(text.as_bytes(), Modes::default()), expected, "{text}");
+            }
+        }
+    }
 
     #[test]
     fn a_body_does_what_all_its_statements_do() {

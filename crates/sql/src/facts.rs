@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::reader::Reader;
-use crate::{Access, Effects, Modes, Verb};
+use crate::{Access, Effects, Modes, Verb, Versions};
 
 /// What the proxy must know of a text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,17 +36,46 @@ pub fn facts(text: &[u8]) -> Facts {
 pub fn facts_in(text: &[u8], modes: Modes) -> Facts {
     let mut reader = Reader::new(text, modes);
     let mut facts = reader.read();
-    let behind = reader.setter_end().and_then(|end| text.get(end..));
-    if behind.is_some_and(may_kill) {
+    let set_ends = reader.setter_end();
+    if set_ends.is_some() || facts.effects.intersects(Effects::SET_STATEMENT) {
+        facts.effects.insert(behind_a_set(text, set_ends));
+    }
+    if reader.is_ambiguous() && contains_word(text, b"kill") && kills_somewhere(text, modes) {
         facts.effects.insert(Effects::KILLS);
     }
     facts
 }
 
+/// What a `SET` may add: behind it, or within a `SET STATEMENT`, a text may be read otherwise.
+#[cold]
+#[inline(never)]
+fn behind_a_set(text: &[u8], set_ends: Option<usize>) -> Effects {
+    let behind = set_ends.and_then(|end| text.get(end..));
+    let mut effects = Effects::NONE;
+    if behind.is_some_and(may_kill) {
+        effects.insert(Effects::KILLS);
+    }
+    let means_more =
+        behind.unwrap_or(text).iter().any(|byte| matches!(byte, b'"' | b'\\' | 0x80..));
+    let sets = |word: &&[u8]| contains_word(text, word);
+    if means_more && [&b"sql_mode"[..], b"names", b"char"].iter().any(sets) {
+        effects.insert(Effects::UNCLEAR);
+    }
+    effects
+}
+
 /// Whether a text whose modes nobody knows is a `KILL`, or has one, in any of them.
 pub fn may_kill(text: &[u8]) -> bool {
-    let kills = |modes| Reader::new(text, modes).read().effects.intersects(Effects::KILLS);
-    contains_word(text, b"kill") && Modes::all().any(kills)
+    contains_word(text, b"kill") && Modes::all().any(|modes| kills_somewhere(text, modes))
+}
+
+/// Whether a text kills on any server, whichever of its comments are code there.
+#[cold]
+fn kills_somewhere(text: &[u8], modes: Modes) -> bool {
+    let kills = |version| {
+        Reader::of_version(text, modes, version).read().effects.intersects(Effects::KILLS)
+    };
+    Versions::named_in(text).is_none_or(|versions| versions.iter().any(kills))
 }
 
 /// Whether a word stands anywhere, letter case aside.
@@ -123,9 +152,8 @@ pub(crate) fn undoubled(body: &[u8], quote: u8) -> Cow<'_, [u8]> {
 
 /// The same, each escape made the byte that it stands for; a blank for those of invisible bytes.
 pub(crate) fn unescaped(body: &[u8], quote: u8, modes: Modes) -> Cow<'_, [u8]> {
-    let body = undoubled(body, quote);
     if modes.no_backslash_escapes || !body.contains(&b'\\') {
-        return body;
+        return undoubled(body, quote);
     }
     let mut bytes = body.iter().copied();
     let mut out = Vec::with_capacity(body.len());
@@ -138,6 +166,9 @@ pub(crate) fn unescaped(body: &[u8], quote: u8, modes: Modes) -> Cow<'_, [u8]> {
             },
             _ => byte,
         });
+        if byte == quote {
+            bytes.next();
+        }
     }
     Cow::Owned(out)
 }

@@ -3,7 +3,6 @@
 //! Only digests are made of it; servers get texts as they are.
 
 use crate::Modes;
-use crate::lexer::is_half;
 
 /// The text with something else in place of each sign that is the second byte of a character;
 /// `None` where there is none because of how texts are read. Letters and digits stay: they end
@@ -18,7 +17,9 @@ pub fn without_halves(text: &[u8], modes: Modes) -> Option<Vec<u8>> {
     let mut bytes = out.iter_mut().peekable();
     while let Some(first) = bytes.next() {
         let escapes = *first == b'\\' && !modes.no_backslash_escapes;
-        let Some(second) = bytes.next_if(|second| escapes || is_half(*first, **second)) else {
+        let Some(second) =
+            bytes.next_if(|second| escapes || modes.high_bytes.is_pair(*first, **second))
+        else {
             continue;
         };
         if second.is_ascii_punctuation() && !escapes {
@@ -35,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_digest_takes_no_half_of_a_character_for_a_sign() {
-        let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
+        let wide = Modes { high_bytes: HighBytes::Gbk, ..Modes::default() };
         let digest = |text: &[u8]| {
             let text = without_halves(text, wide).unwrap_or_else(|| text.to_vec());
             Digester::new().digest(&text, &DigestOptions::default()).text.to_vec()

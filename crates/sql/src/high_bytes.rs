@@ -9,9 +9,14 @@ pub enum HighBytes {
     /// Letters all, as those of UTF-8 are.
     #[default]
     Letters,
-    /// Letters, and each may make one character with the byte of ASCII behind it (`big5`, `cp932`,
-    /// `gb18030`, `gbk`, `sjis`), so that a quote or backslash may be half a character.
-    Pairs,
+    /// Letters, and some make one character with the byte behind them, which may be a back quote or
+    /// a backslash.
+    Big5,
+    /// The same with the pairs of `sjis` and `cp932`.
+    Sjis,
+    /// The same with the pairs of `gbk`, and of `gb18030`, of which longer characters have only
+    /// digits and letters.
+    Gbk,
     /// 0xA0 is a blank.
     Latin,
     /// 0xA0 is a blank, some others are control characters.
@@ -30,9 +35,11 @@ pub enum HighBytes {
 
 impl HighBytes {
     /// Each of them.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Letters,
-        Self::Pairs,
+        Self::Big5,
+        Self::Sjis,
+        Self::Gbk,
         Self::Latin,
         Self::Cp1250,
         Self::Latin7,
@@ -45,7 +52,9 @@ impl HighBytes {
     /// Those of a character set that clients may have, by its name.
     pub const fn of(charset: &str) -> Self {
         match charset.as_bytes() {
-            b"big5" | b"cp932" | b"gb18030" | b"gbk" | b"sjis" => Self::Pairs,
+            b"big5" => Self::Big5,
+            b"cp932" | b"sjis" => Self::Sjis,
+            b"gb18030" | b"gbk" => Self::Gbk,
             b"armscii8" | b"dec8" | b"geostd8" | b"greek" | b"latin1" | b"latin2" | b"latin5" => {
                 Self::Latin
             }
@@ -61,15 +70,27 @@ impl HighBytes {
 
     /// Whether a quote or backslash may be half a character.
     #[inline]
-    pub(crate) fn are_paired(self) -> bool {
-        matches!(self, Self::Pairs)
+    pub fn are_paired(self) -> bool {
+        matches!(self, Self::Big5 | Self::Sjis | Self::Gbk)
+    }
+
+    /// Whether two bytes are one character.
+    pub(crate) const fn is_pair(self, first: u8, second: u8) -> bool {
+        match self {
+            Self::Big5 => matches!((first, second), (0xa1..=0xf9, 0x40..=0x7e | 0xa1..=0xfe)),
+            Self::Sjis => {
+                matches!((first, second), (0x81..=0x9f | 0xe0..=0xfc, 0x40..=0x7e | 0x80..=0xfc))
+            }
+            Self::Gbk => matches!((first, second), (0x81..=0xfe, 0x40..=0x7e | 0x80..=0xfe)),
+            _ => false,
+        }
     }
 
     pub(crate) const fn is_blank(self, byte: u8) -> bool {
         match self {
             Self::Latin | Self::Cp1250 | Self::Latin7 | Self::Hebrew => byte == 0xa0,
             Self::Dos => byte == 0xff,
-            Self::Letters | Self::Pairs | Self::Hp8 | Self::MacRoman => false,
+            _ => false,
         }
     }
 
@@ -84,7 +105,7 @@ impl HighBytes {
             Self::Hebrew => matches!(byte, 0xfd | 0xfe),
             Self::Hp8 => matches!(byte, 0x80..=0xa0 | 0xb1 | 0xb2 | 0xf2..=0xf5 | 0xff),
             Self::MacRoman => matches!(byte, 0x80 | 0xcb | 0xe5),
-            Self::Letters | Self::Pairs | Self::Latin | Self::Dos => false,
+            _ => false,
         }
     }
 

@@ -55,7 +55,8 @@ pub struct Lexer<'a> {
     classes: &'static Classes,
     /// Whose comments are code; `None` for those of anybody.
     version: Option<Version>,
-    code_depth: u32,
+    /// Within a comment that is code. Another one within it is part of it: the first end ends both.
+    in_code: bool,
     ambiguous: bool,
     skipped_dot: bool,
 }
@@ -69,7 +70,7 @@ impl<'a> Lexer<'a> {
             modes,
             classes: Classes::of(modes.high_bytes),
             version: None,
-            code_depth: 0,
+            in_code: false,
             ambiguous: false,
             skipped_dot: false,
         }
@@ -207,9 +208,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether something was seen that servers read differently: a comment that is code for some
-    /// only (`/*M! */`, or `/*!nnnnn */` with a version above that of the oldest server still
-    /// about), or a backslash that may be half a character.
+    /// Whether a comment was seen that is code for some servers only: `/*M! */`, or `/*!nnnnn */`
+    /// with a version above that of the oldest server still about.
     pub fn is_ambiguous(&self) -> bool {
         self.ambiguous
     }
@@ -245,7 +245,9 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        if self.modes.high_bytes.are_paired() {
+        // the name of a variable is read byte by byte
+        let is_variable = start > 0 && self.bytes.get(start - 1) == Some(&b'@');
+        if self.modes.high_bytes.are_paired() && !is_variable {
             self.wide_word();
         } else {
             self.narrow_word(start);
@@ -269,12 +271,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Whether `byte`, the one at hand, and the next are one character of a wide character set.
-    fn is_pair(&mut self, byte: u8) -> bool {
-        let next = self.peek(1);
-        let pair = is_half(byte, next);
-        // a character of its own in some of these character sets, half of one in the others
-        self.ambiguous |= pair && (0xa1..=0xdf).contains(&byte) && !self.classes.is_word(next);
-        pair
+    fn is_pair(&self, byte: u8) -> bool {
+        self.modes.high_bytes.is_pair(byte, self.peek(1))
     }
 
     fn number_or_word(&mut self, start: usize) -> TokenKind {
@@ -391,9 +389,11 @@ impl<'a> Lexer<'a> {
         let next = self.peek(1);
         match (byte, next) {
             (b'/', b'*') => return self.long_comment(start),
-            (b'*', b'/') if self.code_depth > 0 => {
-                self.code_depth -= 1;
+            (b'*', b'/') if self.in_code => {
+                self.in_code = false;
                 self.at += 2;
+                // a server that forgot the code at a semicolon sees another comment begin here
+                self.ambiguous |= self.peek(0) == b'*';
                 return None;
             }
             (b'#', _) => return Some(self.line_comment()),
@@ -412,15 +412,27 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 return Some(TokenKind::Assign);
             }
-            (b'.', b'0'..=b'9') => {
-                self.at += 1;
-                self.fraction();
-                return Some(TokenKind::Number);
-            }
+            (b'.', b'0'..=b'9') => return Some(self.dot_before_digit(start)),
             _ => {}
         }
         self.at += 1;
         Some(TokenKind::Punct(byte))
+    }
+
+    /// A number, or right behind a bare word the dot that parts it from the next name.
+    #[cold]
+    #[inline(never)]
+    fn dot_before_digit(&mut self, start: usize) -> TokenKind {
+        let before = self.bytes.get(..start).unwrap_or_default().iter().rev();
+        let classes = before.map(|byte| self.classes.class(*byte));
+        let mut word = classes.take_while(|class| matches!(class, Class::Letter | Class::Digit));
+        let parts_names = word.any(|class| class == Class::Letter);
+        self.at += 1;
+        if parts_names {
+            return TokenKind::Punct(b'.');
+        }
+        self.fraction();
+        TokenKind::Number
     }
 
     /// Two dashes begin a comment only before a blank, a control character or the end.
@@ -440,16 +452,17 @@ impl<'a> Lexer<'a> {
     #[inline(never)]
     fn long_comment(&mut self, start: usize) -> Option<TokenKind> {
         let rest = self.bytes.get(start + 2..).unwrap_or_default();
-        let mark = match rest {
-            [b'!', ..] => 1,
-            [b'M', b'!', ..] => 2,
+        let mark = match (rest, self.version) {
+            ([b'!', ..], _) => 1,
+            ([b'M', b'!', ..], None | Some(Version::MariaDb(_))) => 2,
             _ => {
                 let end = memmem::find(rest, b"*/").map_or(rest.len(), |found| found + 2);
                 self.at = start + 2 + end;
                 return Some(TokenKind::Comment);
             }
         };
-        let digits = rest.get(mark..).unwrap_or_default().iter().take(6);
+        let most = if matches!(self.version, Some(Version::OldMySql(_))) { 5 } else { 6 };
+        let digits = rest.get(mark..).unwrap_or_default().iter().take(most);
         let digits = digits.take_while(|b| b.is_ascii_digit());
         let (len, version) =
             digits.fold((0, 0), |(len, v), b| (len + 1, v * 10 + u32::from(*b - b'0')));
@@ -462,7 +475,7 @@ impl<'a> Lexer<'a> {
                 return Some(TokenKind::Comment);
             }
         }
-        self.code_depth = self.code_depth.saturating_add(1);
+        self.in_code = true;
         self.at = start + 2 + mark + if versioned { len } else { 0 };
         None
     }
@@ -495,14 +508,6 @@ enum Class {
     Other,
 }
 
-/// Whether a byte is the second one of the wide character that begins with `first`.
-pub(crate) fn is_half(first: u8, second: u8) -> bool {
-    first > 0x80 && second >= SMALLEST_TRAIL
-}
-
-/// No second byte of a character is smaller, so it is never a quote other than the back quote.
-const SMALLEST_TRAIL: u8 = 0x30;
-
 /// MariaDB runs no `/*!nnnnn` from here to 99999, whatever its own version.
 const NEWEST_FOR_ALL: u32 = 50_699;
 
@@ -513,7 +518,9 @@ struct Classes([Class; 256]);
 impl Classes {
     const fn of(high_bytes: HighBytes) -> &'static Self {
         match high_bytes {
-            HighBytes::Letters | HighBytes::Pairs => const { &Self::new(HighBytes::Letters) },
+            HighBytes::Letters | HighBytes::Big5 | HighBytes::Sjis | HighBytes::Gbk => {
+                const { &Self::new(HighBytes::Letters) }
+            }
             HighBytes::Latin => const { &Self::new(HighBytes::Latin) },
             HighBytes::Cp1250 => const { &Self::new(HighBytes::Cp1250) },
             HighBytes::Latin7 => const { &Self::new(HighBytes::Latin7) },

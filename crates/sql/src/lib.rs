@@ -22,6 +22,7 @@
 
 mod access;
 mod as_run;
+mod blocks;
 mod calls;
 mod calls_table;
 mod command_class;
@@ -38,6 +39,7 @@ mod insert;
 mod keyword;
 mod keyword_table;
 mod kill;
+mod kinds_table;
 mod known_facts;
 pub mod lexer;
 mod names;
@@ -69,10 +71,10 @@ pub use hints::{Hints, parse_hints};
 pub use insert::{Given, Insert, parse_insert};
 pub use kill::{KillOperand, KillStatement, Killed, parse_kill};
 pub use known_facts::{KnownFacts, Reach};
-pub use names::{Names, Role, names};
+pub use names::{Names, Role, names, names_objects};
 pub use objects::{
-    LockCall, NamedStatement, TableName, ends_xa, parse_create_temporary, parse_drop_schema,
-    parse_drop_tables, parse_lock_call, parse_named_statement,
+    LockCall, TableName, ends_xa, parse_create_temporary, parse_drop_schema, parse_drop_tables,
+    parse_lock_call,
 };
 pub use parameters::{count_parameters, put_parameters};
 pub use results::Results;

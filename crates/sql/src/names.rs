@@ -5,7 +5,7 @@
 //! the role is what the words around it say, and only for names that nobody knows does it matter.
 
 use crate::Modes;
-use crate::calls::{is_native, is_own_function};
+use crate::calls::{is_native, is_of_one_kind, is_own_function};
 use crate::lexer::{Lexer, Token, TokenKind};
 
 /// What a name looks like.
@@ -18,6 +18,9 @@ pub enum Role {
     /// The same of the name of a function that servers have, with a blank before the parenthesis:
     /// that is meant, or a stored function of the name.
     OwnCall,
+    /// The same without the blank, of a function that not every server has: a stored function's to
+    /// the others.
+    DoubtfulCall,
     /// It stands behind `CALL`.
     Procedure,
     /// A schema, column, alias, variable, or a word of the language.
@@ -33,7 +36,9 @@ pub struct Names<'a> {
     /// Word before the one at hand; empty where that is none.
     before: &'a [u8],
     levels: [Level; LEVELS],
-    /// Parentheses that are open; what is deeper than `LEVELS` is taken for one depth.
+    /// The same of depths from `LEVELS` on.
+    deeper: Vec<Level>,
+    /// Parentheses that are open.
     depth: usize,
     /// A dot stands in front of the name at hand.
     qualified: bool,
@@ -41,8 +46,8 @@ pub struct Names<'a> {
     behind_dot: bool,
     /// The name of a server's own schema stands in front of the one at hand.
     of_server: bool,
-    /// Tables that a `WITH` of the text makes.
-    made: Vec<&'a [u8]>,
+    /// Tables that a `WITH` makes, each with the depth of that.
+    made: Vec<(&'a [u8], usize)>,
     /// Those whose queries have not ended, in which the name is still another's: with the depth
     /// at which they stand, and whether the `AS` has come.
     making: Vec<(&'a [u8], usize, bool)>,
@@ -54,6 +59,8 @@ pub struct Names<'a> {
     has_table: bool,
     /// It is an `EXPLAIN`.
     explains: bool,
+    /// A brace was opened in front of the word at hand, as in `{OJ a LEFT JOIN b}`.
+    braced: bool,
 }
 
 /// What is known at one depth of parentheses.
@@ -83,6 +90,13 @@ enum Expects {
     Alias,
 }
 
+/// Whether a text names what another session may change or drop: a table, stored code, or the
+/// object of a `SHOW CREATE`. Servers lock that until the transaction ends.
+pub fn names_objects(text: &[u8], modes: Modes) -> bool {
+    let is_create = |name: &[u8]| name.eq_ignore_ascii_case(b"CREATE");
+    names(text, modes).any(|(name, role)| role != Role::Other || is_create(name))
+}
+
 /// The names of `text`, read as `modes` say.
 pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
     let mut lexer = Lexer::new(text, modes);
@@ -92,6 +106,7 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         token,
         before: b"",
         levels: [Level::default(); LEVELS],
+        deeper: Vec::new(),
         depth: 0,
         qualified: false,
         behind_dot: false,
@@ -102,6 +117,7 @@ pub fn names(text: &[u8], modes: Modes) -> Names<'_> {
         queries: false,
         has_table: false,
         explains: false,
+        braced: false,
     };
     names.begin();
     names
@@ -130,11 +146,19 @@ impl<'a> Iterator for Names<'a> {
             let qualified = std::mem::take(&mut self.qualified);
             self.behind_dot = qualified;
             let is_word = token.kind == TokenKind::Word && !qualified;
-            if is_word && self.clause(name, before) {
+            let braced = std::mem::take(&mut self.braced);
+            if is_word && !self.names_table(name) && self.clause(name, before) {
                 self.queries |= is_one_of(name, &["SELECT", "WHERE"])
                     || self.lists_rows(name)
                     || self.reads_table(name, before);
-                continue;
+                match is_one_of(name, &NOT_RESERVED) {
+                    true => return Some((name, Role::Other)),
+                    false => continue,
+                }
+            }
+            if braced && self.level().expects == Expects::Table {
+                // a table follows, or the word is one
+                return Some((name, Role::Table));
             }
             self.explains |= is_word && is_one_of(name, &["EXPLAIN", "DESCRIBE", "DESC"]);
             let role = match self.role(name, is_word) {
@@ -165,15 +189,27 @@ impl<'a> Names<'a> {
         self.depth = 0;
         (self.has_table, self.explains) = (false, false);
         self.making.clear();
+        self.made.clear();
         *self.level() = Level { statement: true, ..Level::default() };
     }
 
     fn level(&mut self) -> &mut Level {
-        let [first, deeper @ ..] = &mut self.levels;
-        match self.depth.min(LEVELS - 1).checked_sub(1).and_then(|at| deeper.get_mut(at)) {
-            Some(level) => level,
-            None => first,
-        }
+        let [first, others @ ..] = &mut self.levels;
+        let Some(at) = self.depth.checked_sub(1) else { return first };
+        let Some(at) = at.checked_sub(LEVELS - 1) else {
+            return others.get_mut(at).unwrap_or(first);
+        };
+        let at = at.min(DEEPER_MAX);
+        self.deeper.resize(self.deeper.len().max(at + 1), Level::default());
+        self.deeper.get_mut(at).unwrap_or(first)
+    }
+
+    /// Whether a word that leads elsewhere is the name of a table here: no server has reserved it.
+    fn names_table(&mut self, word: &[u8]) -> bool {
+        let called = self.is_next(b'(');
+        let level = self.level();
+        let may_be = level.expects == Expects::Table && (!called || level.inserts);
+        may_be && is_one_of(word, &NOT_RESERVED)
     }
 
     fn is_next(&self, punct: u8) -> bool {
@@ -204,17 +240,14 @@ impl<'a> Names<'a> {
     /// Goes past the name of a variable, and the scope of a system variable.
     fn skip_variable(&mut self, at: Token) {
         self.before = b"";
-        let follows = |token: &Token, end| token.start == end;
-        let mut end = at.end;
-        while let Some(token) = self.token.filter(|token| follows(token, end)) {
-            let is_part = match token.kind {
-                TokenKind::Word | TokenKind::Quoted | TokenKind::Text => true,
-                TokenKind::Punct(mark) => mark == b'.',
-                _ => false,
+        let (mut end, mut names) = (at.end, true);
+        while let Some(token) = self.token.filter(|token| token.start == end) {
+            names = match token.kind {
+                TokenKind::Word | TokenKind::Quoted | TokenKind::Text if names => false,
+                TokenKind::Punct(b'.') => true,
+                // a name right behind another one is none of the variable's
+                _ => break,
             };
-            if !is_part {
-                break;
-            }
             end = token.end;
             self.token = self.lexer.next_token();
         }
@@ -241,13 +274,15 @@ impl<'a> Names<'a> {
                 self.depth = self.depth.saturating_sub(1);
                 let depth = self.depth;
                 let is_over = |making: &mut (&[u8], usize, bool)| making.1 == depth && making.2;
-                self.made.extend(self.making.pop_if(is_over).map(|(name, ..)| name));
+                self.made.retain(|(_, made_at)| *made_at <= depth);
+                self.made.extend(self.making.pop_if(is_over).map(|(name, at, _)| (name, at)));
             }
             TokenKind::Punct(b',') if level.list => level.expects = Expects::Table,
             TokenKind::Punct(b',') if level.expects == Expects::Alias => {}
             TokenKind::Punct(b';') => self.begin(),
             // a schema or table in front of the name
             TokenKind::Punct(b'.') => self.qualified = true,
+            TokenKind::Punct(b'{') => self.braced = true,
             _ if level.expects != Expects::Made => level.expects = Expects::Anything,
             _ => {}
         }
@@ -272,9 +307,13 @@ impl<'a> Names<'a> {
             if heads {
                 level.expects = Expects::Table;
             }
+        } else if is(&["FROM"]) && was(&["SYSTEM_TIME"]) || is(&["JOIN"]) && was(&["FOR"]) {
+            // about the table in front, or what an index of it is for
         } else if is(&["FROM"]) {
             level.expects = if level.statement { Expects::Table } else { Expects::Anything };
             level.list = false;
+        } else if is(&["STRAIGHT_JOIN"]) && !level.list {
+            // of the SELECT
         } else if is(&["JOIN", "STRAIGHT_JOIN"])
             || (is(&["TABLE", "TABLES", "TRUNCATE"]) && !called)
             || (is(&["USING"]) && level.deletes && !called)
@@ -299,12 +338,15 @@ impl<'a> Names<'a> {
             if level.expects != Expects::Made {
                 level.expects = Expects::Alias;
             }
-        } else if is(&ENDS_LIST) {
+        } else if is(&["ORDER", "GROUP"]) && was(&["FOR"]) {
+            // likewise
+        } else if is(&ENDS_LIST) || is(&["VALUE"]) && called {
             level.list = false;
             level.expects = Expects::Anything;
         } else {
             // words between these and the name they lead to
-            return level.expects != Expects::Anything && is(&BETWEEN) && !self.is_next(b'.');
+            let leads = is(&BETWEEN) || is(&["LATERAL"]) && called;
+            return level.expects != Expects::Anything && leads && !self.is_next(b'.');
         }
         true
     }
@@ -318,33 +360,38 @@ impl<'a> Names<'a> {
             return Role::Other;
         }
         let of_server = std::mem::take(&mut self.of_server);
+        let behind_dot = self.behind_dot;
         let level = self.level();
         if expected != Expects::Made {
             level.expects = Expects::Anything;
         }
         let is_native = is_word && is_native(name);
         match expected {
-            // `JSON_TABLE(…)`, `VALUES (…)`
-            Expects::Table if called && is_native => {
+            Expects::Table
+                if called && is_word && is_one_of(name, &["JSON_TABLE", "VALUES", "LATERAL"]) =>
+            {
                 level.list = true;
                 Role::Other
             }
             Expects::Table => {
                 level.list = true;
-                let is_made = self.made.iter().any(|made| made.eq_ignore_ascii_case(name))
+                // to some servers, another case is another table
+                let has_name = |(made, _): &(&[u8], usize)| *made == name;
+                let is_made = !behind_dot && self.made.iter().any(has_name)
                     || is_word && name.eq_ignore_ascii_case(b"DUAL");
                 if is_made || of_server { Role::Other } else { Role::Table }
             }
             Expects::Procedure => Role::Procedure,
             Expects::Made => {
                 match self.recursive {
-                    true => self.made.push(name),
+                    true => self.made.push((name, self.depth)),
                     false => self.making.push((name, self.depth, false)),
                 }
                 Role::Other
             }
             Expects::Alias => Role::Other,
             Expects::Anything if called && !is_native => Role::Call,
+            Expects::Anything if called && is_of_one_kind(name) => Role::DoubtfulCall,
             Expects::Anything => Role::Other,
         }
     }
@@ -378,14 +425,21 @@ fn is_one_of(word: &[u8], list: &[&str]) -> bool {
     list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Depths of parentheses that are told apart.
+/// Depths of parentheses that need no memory of their own.
 const LEVELS: usize = 32;
+
+/// Depths beyond these that are told apart: more than servers read.
+const DEEPER_MAX: usize = 1 << 16;
 
 /// Schemas of which no table runs anybody's code.
 const OF_SERVER: [&str; 3] = ["information_schema", "performance_schema", "mysql"];
 
-/// Words after which no comma leads to another table.
-const ENDS_LIST: [&str; 15] = [
+/// Words with a meaning here that some server takes for names.
+const NOT_RESERVED: [&str; 6] = ["TABLES", "TRUNCATE", "VALUE", "WINDOW", "RETURNING", "LATERAL"];
+
+/// Words after which no comma leads to another table. Not among them are those that may be an
+/// alias, nor `FOR`: more may stand behind `FOR SYSTEM_TIME ALL`, or what an index is for.
+const ENDS_LIST: [&str; 11] = [
     "WHERE",
     "SET",
     "GROUP",
@@ -393,31 +447,15 @@ const ENDS_LIST: [&str; 15] = [
     "HAVING",
     "LIMIT",
     "VALUES",
-    "VALUE",
     "UNION",
     "EXCEPT",
     "INTERSECT",
-    "FOR",
     "LOCK",
-    "WINDOW",
-    "RETURNING",
 ];
 
 /// Words between a table and the word that leads to it.
-const BETWEEN: [&str; 12] = [
-    "LOW_PRIORITY",
-    "HIGH_PRIORITY",
-    "DELAYED",
-    "QUICK",
-    "IGNORE",
-    "IF",
-    "NOT",
-    "EXISTS",
-    "LATERAL",
-    "ONLY",
-    "CONCURRENT",
-    "LOCAL",
-];
+const BETWEEN: [&str; 7] =
+    ["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "IF", "NOT", "EXISTS"];
 
 #[cfg(test)]
 mod tests;

@@ -30,22 +30,6 @@ pub enum LockCall<'a> {
     Look,
 }
 
-/// A statement about a statement that has a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NamedStatement<'a> {
-    /// `PREPARE name FROM 'text'`.
-    Made {
-        /// The name, as written, without quotes.
-        name: &'a [u8],
-        /// What is prepared.
-        text: &'a [u8],
-    },
-    /// `EXECUTE name …`.
-    Executed(&'a [u8]),
-    /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`.
-    Ended(&'a [u8]),
-}
-
 /// The table that a `CREATE TEMPORARY TABLE` makes.
 pub fn parse_create_temporary(text: &[u8], modes: Modes) -> Option<TableName<'_>> {
     let mut words = Cursor::new(text, modes);
@@ -126,28 +110,6 @@ pub fn parse_lock_call(text: &[u8], modes: Modes) -> Option<LockCall<'_>> {
     words.takes(b"AS");
     words.take(TokenKind::Word).or_else(|| words.take(TokenKind::Quoted));
     words.is_over().then_some(call)
-}
-
-/// What a statement makes, executes or ends that has a name. A text that is not written out as a
-/// plain string is not understood.
-pub fn parse_named_statement(text: &[u8], modes: Modes) -> Option<NamedStatement<'_>> {
-    let mut words = Cursor::new(text, modes);
-    if words.takes(b"PREPARE") {
-        let name = words.object_name()?;
-        words.expect(b"FROM")?;
-        let text = words.text()?;
-        return words.is_over().then_some(NamedStatement::Made { name, text });
-    }
-    if words.takes(b"EXECUTE") {
-        let name = words.object_name()?;
-        return words.is_clear_to_the_end().then_some(NamedStatement::Executed(name));
-    }
-    if !words.takes(b"DEALLOCATE") {
-        words.expect(b"DROP")?;
-    }
-    words.expect(b"PREPARE")?;
-    let name = words.object_name()?;
-    words.is_over().then_some(NamedStatement::Ended(name))
 }
 
 /// Whether the text is one `XA COMMIT` or `XA ROLLBACK`.
@@ -263,34 +225,6 @@ mod tests {
             ("SELECT GET_LOCK('a\\'b', 1)", None),
         ] {
             assert_eq!(parse_lock_call(text.as_bytes(), Modes::default()), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn finds_the_names_of_statements() {
-        let made = |name: &'static str, text: &'static str| {
-            Some(NamedStatement::Made { name: name.as_bytes(), text: text.as_bytes() })
-        };
-        for (text, expected) in [
-            ("PREPARE s FROM 'SELECT ?'", made("s", "SELECT ?")),
-            ("prepare `S t` from \"SELECT 1\";", made("S t", "SELECT 1")),
-            ("PREPARE s FROM 'SELECT ''x'''", None),
-            ("PREPARE s FROM 'SELECT \\'x\\''", None),
-            ("PREPARE s FROM @text", None),
-            ("PREPARE s FROM 'SELECT 1'; SELECT 1", None),
-            ("EXECUTE s", Some(NamedStatement::Executed(b"s"))),
-            ("EXECUTE s USING @a, @b;", Some(NamedStatement::Executed(b"s"))),
-            ("EXECUTE s; SELECT 1", None),
-            ("DEALLOCATE PREPARE s", Some(NamedStatement::Ended(b"s"))),
-            ("DROP PREPARE `s`;", Some(NamedStatement::Ended(b"s"))),
-            ("DROP TABLE s", None),
-            ("XA PREPARE 's'", None),
-        ] {
-            assert_eq!(
-                parse_named_statement(text.as_bytes(), Modes::default()),
-                expected,
-                "{text}"
-            );
         }
     }
 

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::as_run::Version;
+use crate::blocks::blocks_are_clear;
 use crate::facts::contains_word;
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
@@ -64,9 +66,18 @@ const OF_CODE: Effects = Effects::LOCKING_READ
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a [u8], modes: Modes) -> Self {
+        Self::reading(text, Lexer::new(text, modes))
+    }
+
+    /// The same for one server, of which it is known which comments are code.
+    pub(crate) fn of_version(text: &'a [u8], modes: Modes, version: Version) -> Self {
+        Self::reading(text, Lexer::of_version(text, modes, version))
+    }
+
+    fn reading(text: &'a [u8], lexer: Lexer<'a>) -> Self {
         Self {
             text,
-            lexer: Lexer::new(text, modes),
+            lexer,
             token: None,
             keyword: Keyword::None,
             effects: Effects::NONE,
@@ -93,6 +104,11 @@ impl<'a> Reader<'a> {
         self.read_all::<true>()
     }
 
+    /// Whether servers tell comments from code in different ways.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.lexer.is_ambiguous()
+    }
+
     /// Where the first of several statements ends that may set how those behind it are read.
     pub(crate) fn setter_end(&self) -> Option<usize> {
         self.setter_end
@@ -117,8 +133,10 @@ impl<'a> Reader<'a> {
             self.skip_statement::<FAST>();
             self.find_setter(verb, start);
         }
-        // a block without an end is none: `BEGIN` was a name
-        if self.kills_in_block && self.body.is_open() {
+        // a block without an end is none: `BEGIN` was a name, as it may have been elsewhere
+        if self.kills_in_block
+            && (self.body.is_open() || !blocks_are_clear(self.text, self.lexer.modes()))
+        {
             self.note(Effects::KILLS);
         }
         if self.runs_texts
@@ -425,6 +443,9 @@ impl<'a> Reader<'a> {
             && rest.contains(&b'$')
         {
             self.note(Effects::UNCLEAR);
+            if contains_word(self.text, b"kill") {
+                self.note(Effects::KILLS);
+            }
         }
     }
 

@@ -135,8 +135,8 @@ impl<'a> Cursor<'a> {
             }
             Keyword::Names => self.names(),
             Keyword::Character | Keyword::Char | Keyword::Charset => self.character_set(),
-            // some servers take it to have the scope of the assignment before it
-            _ if before.last() == Some(&Assignment::Global) => None,
+            // it may have the scope of one before it, whatever stands in between
+            _ if before.contains(&Assignment::Global) => None,
             _ => self.variable(Scope::Session),
         }
     }
@@ -354,7 +354,7 @@ fn boolean(given: &Value<'_>) -> Option<bool> {
 
 /// Names whose assignment is not that of a lasting session variable.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 30] = [
+    const NAMES: [&[u8]; 40] = [
         // go with the schema
         b"character_set_database",
         b"collation_database",
@@ -368,11 +368,20 @@ fn is_special(name: &[u8]) -> bool {
         b"gtid_next",
         b"gtid_seq_no",
         b"insert_id",
-        // others by a second name
+        // others by a second name, or parts of them
+        b"log_queries_not_using_indexes",
+        b"log_slow_admin_statements",
         b"log_slow_min_examined_row_limit",
         b"log_slow_query",
         b"log_slow_query_time",
+        b"log_slow_slave_statements",
+        b"max_insert_delayed_threads",
+        // of the server's replication, whatever the scope
+        b"max_relay_log_size",
         b"names",
+        // parts of others, or these by a second name
+        b"old",
+        b"old_alter_table",
         // what the connection has seen so far, with `profiling`
         b"optimizer_trace",
         b"original_commit_timestamp",
@@ -387,11 +396,16 @@ fn is_special(name: &[u8]) -> bool {
         b"resultset_metadata",
         b"role",
         b"skip_replication",
+        // once for the server's replication, whatever the scope
+        b"sql_slave_skip_counter",
         b"statement",
         // by a second name
         b"storage_engine",
         // a moment in the time zone of when it is set
         b"system_versioning_asof",
+        // by a second name
+        b"tmp_memory_table_size",
+        b"wsrep_causal_reads",
     ];
     NAMES.iter().any(|special| name.eq_ignore_ascii_case(special))
 }

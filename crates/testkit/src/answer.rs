@@ -209,9 +209,10 @@ pub(crate) fn value(value: &str, voice: &Voice<'_>) -> Vec<u8> {
     row([value], voice)
 }
 
-/// What a connection begins with: `sql_mode`, `autocommit` and `completion_type`.
+/// What a connection begins with: `sql_mode`, `autocommit`, `completion_type`, and that it has
+/// no `init_connect`.
 pub(crate) fn defaults(voice: &Voice<'_>) -> Vec<u8> {
-    row(["STRICT_TRANS_TABLES", "1", "NO_CHAIN"], voice)
+    row(["STRICT_TRANS_TABLES", "1", "NO_CHAIN", "0"], voice)
 }
 
 fn row<const N: usize>(values: [&str; N], voice: &Voice<'_>) -> Vec<u8> {

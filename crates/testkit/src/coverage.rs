@@ -42,8 +42,14 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 
 /// Counters of what must not happen, of what nobody asked to be summed up, and of what clients do
 /// too rarely, or too slowly, to meet a limit.
-const NEVER: [&str; 5] =
-    ["defects", "server_faults", "backend_time_us", "logins_held_up", "unfinished_commands"];
+const NEVER: [&str; 6] = [
+    "defects",
+    "server_faults",
+    "backend_time_us",
+    "logins_held_up",
+    "newcomers_gave_way",
+    "unfinished_commands",
+];
 
 /// An administrator ended all sessions.
 pub(crate) const END_OF_ALL_SESSIONS: &str = "end of all sessions";

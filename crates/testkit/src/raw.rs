@@ -215,6 +215,11 @@ impl Hall {
         assert!(self.until(|hall| hall.stage.net.now().0 >= until_us), "time goes by");
     }
 
+    /// Clients that have logged in.
+    pub fn logged_in(&self) -> u32 {
+        self.stage.shared.logged_in()
+    }
+
     /// The proxy's counters.
     pub fn counters(&self) -> engine::stats::Counters {
         self.stage.counters()

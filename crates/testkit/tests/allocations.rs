@@ -82,7 +82,7 @@ impl Street {
             addresses.push(Some(addr));
         }
         let outside = Outside {
-            shared: Arc::new(Shared::new(100)),
+            shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::new(addresses)),
             random: Box::new(move || dice.bytes20()),
             log: Box::new(|event| panic!("{event}")),

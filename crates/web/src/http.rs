@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::exposer::Exposer;
 use crate::health;
-use crate::idle_clients::Waiting;
+use crate::idle_clients::{Place, Waiting};
 use crate::metrics;
 use crate::raw_quotes::Unquoted;
 use crate::routes::{self, Given};
@@ -101,11 +101,10 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
             let service = service_fn(move |request: Request<Incoming>| {
                 let (shared, place, line) = (shared.clone(), asked.clone(), line.clone());
                 async move {
-                    place.is_busy();
                     if request.body().is_end_stream() {
                         line.comes_next();
                     }
-                    let mut answer = answer(shared, request).await?;
+                    let mut answer = answer(shared, request, &place).await?;
                     if !place.may_wait() {
                         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                     }
@@ -142,13 +141,15 @@ type Body = Full<Bytes>;
 async fn answer(
     shared: Arc<Shared>,
     request: Request<Incoming>,
+    place: &Place,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path).to_owned();
     if let Some(uri) = path.strip_prefix("/sync/") {
-        let (status, body) = route(&shared, request, uri).await;
+        let (status, body) = route(&shared, request, uri, place).await;
         return Ok(response(status, JSON, body));
     }
+    place.is_busy();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let body = "only GET is known here\n".to_owned();
         return Ok(response(StatusCode::METHOD_NOT_ALLOWED, TEXT, body));
@@ -208,30 +209,42 @@ fn state(reasons: Vec<String>, well: &str) -> Response<Body> {
     response(StatusCode::SERVICE_UNAVAILABLE, TEXT, reasons.join("\n") + "\n")
 }
 
-async fn route(shared: &Shared, request: Request<Incoming>, uri: &str) -> routes::Answer {
+/// A script runs once its parameters are there: a slow body takes no place from another.
+async fn route(
+    shared: &Shared,
+    request: Request<Incoming>,
+    uri: &str,
+    place: &Place,
+) -> routes::Answer {
+    let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (head, body) = request.into_parts();
+    if !matches!(head.method, Method::GET | Method::POST) {
+        // as in ProxySQL, down to the status
+        let error = format!("HTTP method {} is not implemented", head.method);
+        return (StatusCode::OK, refusal(&error));
+    }
+    let row = match routes::find(&rows, head.method.as_str(), uri) {
+        Ok(row) => row,
+        Err(answer) => return answer,
+    };
+    let whole;
+    let given = if head.method == Method::POST {
+        let body = timeout(BODY_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
+        let Ok(Ok(body)) = body else {
+            let error = format!("no body of {BODY_BYTES_MAX} bytes at most");
+            return (StatusCode::BAD_REQUEST, refusal(&error));
+        };
+        whole = body.to_bytes();
+        Given::Body(&whole)
+    } else {
+        Given::Query(head.uri.query().unwrap_or_default())
+    };
+    place.is_busy();
     let Ok(_running) = shared.programs.clone().try_acquire_owned() else {
         let error = format!("{PROGRAMS_MAX} requests are being worked on");
         return (StatusCode::SERVICE_UNAVAILABLE, refusal(&error));
     };
-    let rows = shared.routes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let (head, body) = request.into_parts();
-    match head.method {
-        Method::GET => {
-            let given = Given::Query(head.uri.query().unwrap_or_default());
-            routes::answer(&rows, ("GET", uri), given, shared.stop.subscribe()).await
-        }
-        Method::POST => {
-            let whole = timeout(BODY_LIMIT, Limited::new(body, BODY_BYTES_MAX).collect()).await;
-            let Ok(Ok(body)) = whole else {
-                let error = format!("no body of {BODY_BYTES_MAX} bytes at most");
-                return (StatusCode::BAD_REQUEST, refusal(&error));
-            };
-            let body = body.to_bytes();
-            routes::answer(&rows, ("POST", uri), Given::Body(&body), shared.stop.subscribe()).await
-        }
-        // as in ProxySQL, down to the status
-        method => (StatusCode::OK, refusal(&format!("HTTP method {method} is not implemented"))),
-    }
+    routes::answer(row, given, shared.stop.subscribe()).await
 }
 
 fn refusal(error: &str) -> String {

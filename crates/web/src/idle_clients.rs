@@ -1,4 +1,4 @@
-//! Connections that wait for a request, in the order in which they began to.
+//! Connections that wait for a request or its body, in the order in which they began to.
 //!
 //! To connect and say nothing costs a client nothing, so where there are too many, those who wait
 //! longest give way: whoever has something to ask finds a place.
@@ -51,7 +51,7 @@ impl Waiting {
 }
 
 impl Place {
-    /// A request has come, and is worked on.
+    /// A request has come as a whole, and is worked on.
     pub(crate) fn is_busy(&self) {
         self.of.queue().places.retain(|other| !Arc::ptr_eq(other, &self.gives_way));
     }
@@ -60,6 +60,7 @@ impl Place {
     /// instead, with that answer.
     #[must_use]
     pub(crate) fn may_wait(&self) -> bool {
+        self.is_busy();
         let mut queue = self.of.queue();
         if queue.wanted > 0 {
             queue.wanted -= 1;

@@ -22,23 +22,30 @@ pub(crate) enum Given<'a> {
     Body(&'a [u8]),
 }
 
-/// Runs the script of a route.
-pub(crate) async fn answer(
-    rows: &[RestapiRouteRow],
-    (method, uri): (&str, &str),
-    given: Given<'_>,
-    stop: watch::Receiver<bool>,
-) -> Answer {
-    let found = rows
-        .iter()
-        .find(|row| row.active != 0 && row.method.eq_ignore_ascii_case(method) && row.uri == uri);
-    let Some(row) = found else {
+/// The route of a request, or the answer that there is none.
+pub(crate) fn find<'a>(
+    rows: &'a [RestapiRouteRow],
+    method: &str,
+    uri: &str,
+) -> Result<&'a RestapiRouteRow, Answer> {
+    let is_it = |row: &&RestapiRouteRow| {
+        row.active != 0 && row.method.eq_ignore_ascii_case(method) && row.uri == uri
+    };
+    rows.iter().find(is_it).ok_or_else(|| {
         let error = format!(
             "The script for method [{method}] and route [/sync/{uri}] was not found. \
              Rows count returned [0]"
         );
-        return (StatusCode::BAD_REQUEST, json!({ "error": error }).to_string());
-    };
+        (StatusCode::BAD_REQUEST, json!({ "error": error }).to_string())
+    })
+}
+
+/// Runs the script of a route.
+pub(crate) async fn answer(
+    row: &RestapiRouteRow,
+    given: Given<'_>,
+    stop: watch::Receiver<bool>,
+) -> Answer {
     let parameters = match parameters(given) {
         Ok(parameters) => parameters,
         Err(error) => {

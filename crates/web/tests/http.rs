@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -274,24 +275,58 @@ fn clients_that_say_nothing_keep_no_probe_out_and_are_let_go() {
     assert!(begin.elapsed() < Duration::from_secs(20), "and then they are let go");
 }
 
+/// Routes of that method whose scripts are these, in a directory that is the test's to remove.
+fn set_routes(stage: &Stage, method: &str, scripts: &[(&str, &str)]) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("tidegate-{method}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let rows = (1..).zip(scripts).map(|(id, (uri, text))| {
+        let script = dir.join(uri);
+        std::fs::write(&script, text).expect("written");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("executable");
+        RestapiRouteRow {
+            id,
+            active: 1,
+            timeout_ms: 20_000,
+            method: method.to_owned(),
+            uri: (*uri).to_owned(),
+            script: script.display().to_string(),
+            comment: String::new(),
+        }
+    });
+    stage.web.set_routes(rows.collect());
+    dir
+}
+
+#[test]
+fn bodies_that_do_not_come_keep_nobody_out() {
+    let stage = Stage::new();
+    let dir = set_routes(&stage, "POST", &[("echo", "#!/bin/sh\nprintf %s \"$1\"\n")]);
+    for route in ["nothing", "echo"] {
+        let slow: Vec<TcpStream> = (0..300)
+            .map(|_| {
+                let mut stream =
+                    TcpStream::connect(("127.0.0.1", stage.port())).expect("it listens");
+                let head =
+                    format!("POST /sync/{route} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n");
+                stream.write_all(format!("{head}\r\n").as_bytes()).expect("it reads");
+                stream
+            })
+            .collect();
+        let begin = Instant::now();
+        let answer = stage.ask("POST /sync/echo", b"{\"a\":1}");
+        assert_eq!((&*answer.status, &*answer.body), ("200 OK", "{\"a\":1}"), "{route}");
+        assert_eq!(stage.get("/healthz"), said("200 OK", "alive\n"));
+        assert!(begin.elapsed() < Duration::from_secs(20), "{route}: before their time is over");
+        drop(slow);
+    }
+    std::fs::remove_dir_all(dir).expect("gone");
+}
+
 #[test]
 fn programs_that_take_their_time_keep_no_probe_out() {
     let stage = Stage::new();
-    let route = RestapiRouteRow {
-        id: 1,
-        active: 1,
-        timeout_ms: 20_000,
-        method: "GET".to_owned(),
-        uri: "slow".to_owned(),
-        script: String::new(),
-        comment: String::new(),
-    };
-    let dir = std::env::temp_dir().join(format!("tidegate-slow-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
-    let script = dir.join("slow");
-    std::fs::write(&script, "#!/bin/sh\nexec sleep 600\n").expect("written");
-    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("executable");
-    stage.web.set_routes(vec![RestapiRouteRow { script: script.display().to_string(), ..route }]);
+    let slow = ("slow", "#!/bin/sh\nexec sleep 600\n");
+    let dir = set_routes(&stage, "GET", &[slow, ("quick", "#!/bin/sh\necho 1\n")]);
     let ask = |_| {
         let mut stream = TcpStream::connect(("127.0.0.1", stage.port())).expect("it listens");
         stream.write_all(b"GET /sync/slow HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
@@ -300,7 +335,7 @@ fn programs_that_take_their_time_keep_no_probe_out() {
     let running: Vec<TcpStream> = (0..64).map(ask).collect();
     let full = said("503 Service Unavailable", r#"{"error":"64 requests are being worked on"}"#);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while stage.get("/sync/none") != full {
+    while stage.get("/sync/quick") != full {
         assert!(Instant::now() < deadline, "there is always room");
     }
     let silent: Vec<TcpStream> = (0..300)

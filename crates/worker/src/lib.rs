@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use engine::ids::ConnectionId;
 use engine::orders::End;
-use engine::proxy::Proxy;
+use engine::proxy::{LoggedIn, Proxy};
 use engine::report::LogEvent;
 use engine::stats::Overall;
 use io::{Addr, Mailbox};
@@ -27,7 +27,7 @@ pub use server_addresses::ServerAddresses;
 /// What all workers of a process count together.
 pub struct Shared {
     clients: AtomicU32,
-    clients_max: AtomicU32,
+    logged_in: Arc<LoggedIn>,
     next_connection: AtomicU32,
     queries: AtomicU64,
     slow: AtomicU64,
@@ -41,24 +41,25 @@ pub struct Shared {
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
-impl Shared {
-    /// Nothing counted yet; `clients_max` is `mysql-max_connections`.
-    pub fn new(clients_max: u32) -> Self {
+impl Default for Shared {
+    fn default() -> Self {
         let (clients, next_connection) = (AtomicU32::new(0), AtomicU32::new(1));
         let [queries, slow, turn_us_max] = [0, 0, 0].map(AtomicU64::new);
         let turn_us_max = OwnLine(turn_us_max);
-        let (clients_max, hosts) = (AtomicU32::new(clients_max), ClientHosts::default());
-        Self { clients, clients_max, next_connection, queries, slow, hosts, turn_us_max }
+        let (logged_in, hosts) = Default::default();
+        Self { clients, logged_in, next_connection, queries, slow, hosts, turn_us_max }
     }
+}
 
-    /// So many clients may be there from now on; nobody is sent away.
-    pub fn set_clients_max(&self, clients_max: u32) {
-        self.clients_max.store(clients_max, Ordering::Relaxed);
-    }
-
+impl Shared {
     /// Client connections now.
     pub fn clients(&self) -> u32 {
         self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Of these, clients that have logged in.
+    pub fn logged_in(&self) -> u32 {
+        self.logged_in.count()
     }
 
     /// Adds what happened on a worker; gives what happened on all.
@@ -71,10 +72,9 @@ impl Shared {
         }
     }
 
-    /// Counts a client in; `false` when the process is full.
-    fn admit(&self) -> bool {
-        let clients_max = self.clients_max.load(Ordering::Relaxed);
-        self.clients.fetch_add(1, Ordering::Relaxed) < clients_max
+    /// Counts a client in; gives how many there are, itself included.
+    fn enter(&self) -> u32 {
+        self.clients.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The longest turn of any worker since this was asked the last time, in microseconds: for so
@@ -146,7 +146,8 @@ pub struct Worker {
 impl Worker {
     /// A worker with nothing accepted yet. `backlog_max` is how many received bytes may wait for a
     /// receiver before its sender is paused.
-    pub fn new(proxy: Proxy, outside: Outside, backlog_max: usize) -> Self {
+    pub fn new(mut proxy: Proxy, outside: Outside, backlog_max: usize) -> Self {
+        proxy.count_with(outside.shared.logged_in.clone());
         Self {
             proxy,
             outside,

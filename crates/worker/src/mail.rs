@@ -9,7 +9,7 @@ use engine::proxy::{Parcel, Proxy};
 use engine::rules::RuleScratch;
 use engine::snapshot::Snapshot;
 use engine::stats::{Parts, Share};
-use io::{Addr, Driver, Edge, Listener, Mailbox};
+use io::{Addr, Detached, Driver, Edge, Listener, Mailbox};
 
 use crate::{ServerAddresses, Worker};
 
@@ -20,7 +20,7 @@ pub enum Mail {
     /// A lane of another worker.
     Given {
         /// Its socket.
-        socket: OwnedFd,
+        socket: Detached,
         /// The lane.
         parcel: Parcel,
     },
@@ -125,7 +125,6 @@ impl Worker {
             }
             Mail::Snapshot { snapshot, addresses, backlog_max, tell } => {
                 self.outside.addresses = addresses;
-                self.outside.shared.set_clients_max(snapshot.vars.max_connections);
                 self.backlog_max = backlog_max;
                 io.keep_alive(snapshot.vars.keepalive_s());
                 let _ = self.take_over(&snapshot).map(tell);

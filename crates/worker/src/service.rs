@@ -139,16 +139,16 @@ impl Service for Worker {
         };
         let shared = &self.outside.shared;
         let door = self.doors.get(listener.0 as usize).map(|door| door.told.clone());
-        let local = matches!(from, Addr::Unix(_));
+        let unix = matches!(from, Addr::Unix(_));
         let arrival = Arrival {
-            failed_logins: if local { 0 } else { shared.hosts.failures(&client) },
+            failed_logins: if unix { 0 } else { shared.hosts.failures(&client) },
             client,
             client_port,
-            local,
+            secure: unix,
             proxy: door.unwrap_or_default(),
             connection: shared.next_connection(),
             random: (self.outside.random)(),
-            admitted: shared.admit(),
+            clients: shared.enter(),
         };
         // the socket must be known before the greeting is sent to it
         let connection = arrival.connection;
@@ -272,7 +272,7 @@ mod tests {
         let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
         let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
         let outside = Outside {
-            shared: Arc::new(Shared::new(10)),
+            shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::default()),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
@@ -284,11 +284,11 @@ mod tests {
         Arrival {
             client: "127.0.0.1".into(),
             client_port: 5,
-            local: false,
+            secure: false,
             proxy: Default::default(),
             connection: engine::ids::ConnectionId(connection),
             random: [7; 20],
-            admitted: true,
+            clients: 1,
             failed_logins: 0,
         }
     }

@@ -6,8 +6,7 @@
 //! does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
-//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary,
-//! `TIDEGATE_LIVE_IO` is what it is told with `--io`.
+//! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary.
 #![forbid(unsafe_code)]
 
 mod asker;

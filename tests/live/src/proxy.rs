@@ -3,14 +3,15 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
-use std::net::TcpStream;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use client::Packets;
 use lab::{Process, RunDir};
+use wire::connect::Greeting;
 
 /// The real binary at work.
 #[derive(Debug)]
@@ -41,9 +42,6 @@ impl Proxy {
         let mut command: Vec<OsString> = vec![binary()?.into(), "run".into(), "--config".into()];
         command.push(file.into());
         command.extend_from_slice(words);
-        if let Some(io) = std::env::var_os("TIDEGATE_LIVE_IO") {
-            command.extend(["--io".into(), io]);
-        }
         let process = Process::launch(&command, &dir.path().join("log"))?;
         let socket = dir.path().join("sock");
         let proxy = Proxy { port, socket, admin_port, process, dir };
@@ -224,19 +222,10 @@ fn configuration(
 
 /// The server version in the greeting of whoever listens on this loopback port.
 pub fn greeting_of(port: u16) -> Result<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let mut packet = [0; 128];
-    let mut len = 0;
-    while len < 16 || !packet.get(5..len).is_some_and(|rest| rest.contains(&0)) {
-        match stream.read(&mut packet[len..])? {
-            0 => bail!("closed without a greeting"),
-            read => len += read,
-        }
-    }
-    ensure!(packet[4] == 10, "not a greeting");
-    let version = packet[5..len].split(|&byte| byte == 0).next().unwrap_or_default();
-    Ok(String::from_utf8_lossy(version).into_owned())
+    let address = (Ipv4Addr::LOCALHOST, port).into();
+    let (_, packet) = Packets::tcp(address, Duration::from_secs(5))?.receive()?;
+    let greeting = Greeting::parse(&packet).context("not a greeting")?;
+    Ok(String::from_utf8_lossy(greeting.server_version).into_owned())
 }
 
 /// The binary under test: the one that `TIDEGATE_BIN` names, or a fresh build.

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use client::frame;
+use wire::command::code;
 
 /// A relay on a loopback port of its own. Its threads end with their connections; the one that
 /// accepts stays until the process ends.
@@ -114,21 +116,16 @@ fn commands(
     mut server: &TcpStream,
     notes: &Mutex<Vec<String>>,
 ) -> Result<()> {
-    const QUERY: u8 = 3;
-    const OWN: [&[u8]; 2] = [b"@@wait_timeout", b" @@autocommit, @@completion_type"];
+    const OWN: [&[u8]; 2] = [b"@@wait_timeout", b" @@completion_type, @@init_connect<>''"];
     loop {
-        let mut packet = vec![0; 4];
-        client.read_exact(&mut packet)?;
-        let len = u32::from_le_bytes([packet[0], packet[1], packet[2], 0]);
-        packet.resize(4 + len as usize, 0);
-        client.read_exact(&mut packet[4..])?;
+        let (header, payload) = frame(&mut client)?;
         // only commands begin with sequence number 0
         // what the proxy asks of its own, whenever that is, is nobody's query
-        let is_own = OWN.iter().any(|text| packet.ends_with(text));
-        if packet[3] == 0 && packet.get(4) == Some(&QUERY) && !is_own {
-            let text = String::from_utf8_lossy(&packet[5..]).into_owned();
+        let is_own = OWN.iter().any(|text| payload.ends_with(text));
+        if header.seq == 0 && payload.first() == Some(&code::QUERY) && !is_own {
+            let text = String::from_utf8_lossy(&payload[1..]).into_owned();
             notes.lock().expect("no panic under the lock").push(text);
         }
-        server.write_all(&packet)?;
+        server.write_all(&[&header.encode(), &payload[..]].concat())?;
     }
 }

@@ -1,9 +1,8 @@
 //! More digests than statistics and remembered verdicts have room for: what that costs the others.
 
-use std::io::Read;
-
 use lab::{Flavour, SplitOptions};
 use live::{Load, Proxy, Raw, client};
+use wire::command::write_query;
 
 /// Answered by the proxy itself, so that the flood is as fast as can be.
 const RULE: &str = "\n[[mysql_query_rules]]\nrule_id = 9\nactive = 1\n\
@@ -56,18 +55,11 @@ fn a_flood_of_digests_costs_its_bound_of_memory_and_nobody_time() {
 fn send_batch(flood: &mut Raw, first: u64) {
     let mut bytes = Vec::with_capacity(64 * BATCH as usize);
     for number in first..first + BATCH {
-        let text = format!("\x03UPDATE flood SET of_{number}_digests = 1");
-        let [a, b, c, _] = u32::try_from(text.len()).expect("short").to_le_bytes();
-        bytes.extend_from_slice(&[a, b, c, 0]);
-        bytes.extend_from_slice(text.as_bytes());
+        write_query(&mut bytes, format!("UPDATE flood SET of_{number}_digests = 1").as_bytes());
     }
     flood.bytes(&bytes).expect("sent");
-    let mut header = [0; 4];
-    let mut payload = vec![0; 256];
     for _ in 0..BATCH {
-        flood.stream.read_exact(&mut header).expect("an answer");
-        let payload = &mut payload[..usize::from(header[0])];
-        flood.stream.read_exact(payload).expect("a whole answer");
-        assert_eq!(payload.first(), Some(&0), "{}", String::from_utf8_lossy(payload));
+        let (_, payload) = flood.receive().expect("an answer");
+        assert_eq!(payload.first(), Some(&0), "{}", String::from_utf8_lossy(&payload));
     }
 }

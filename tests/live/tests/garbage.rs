@@ -68,7 +68,7 @@ fn ends(raw: &mut Raw) -> Result<Vec<u8>> {
 }
 
 fn own_address(raw: &Raw) -> SocketAddr {
-    raw.stream.local_addr().expect("connected")
+    raw.stream().local_addr().expect("connected")
 }
 
 /// Does everything wrong once; gives what was not as it should be.
@@ -161,7 +161,7 @@ fn a_broken_command_gets_an_error_packet_and_a_line_in_the_log() {
     ];
     for (what, misdeed, codes, logged) in cases {
         let mut raw = Raw::login(proxy.port, "app", "app").expect("logged in");
-        let named = format!("(connection {})", raw.connection_id);
+        let named = format!("(connection {})", raw.welcome.connection_id);
         misdeed(&mut raw).expect("sent");
         let (_, packet) = raw.receive().expect("an answer");
         assert_eq!(packet.first(), Some(&0xff), "{what}: {packet:?}");

@@ -425,6 +425,112 @@ fn a_lock_is_one_sessions_whose_view_was_made_anew_by_a_client_that_had_left() {
     view.is_only_the_readers(&proxy, reader, 2);
 }
 
+/// Names behind which a lock is taken: the kind of server that has no other use for it, what
+/// defines it, and what uses it.
+const HIDING: [(Option<Flavour>, &str, &str); 11] = [
+    (None, "VIEW test.1st AS SELECT GET_LOCK('n', 0) AS x", "SELECT x FROM test.1st"),
+    (
+        None,
+        "VIEW test.close AS SELECT GET_LOCK('n', 0) AS x",
+        "SELECT x FROM (SELECT x, @`y`FROM`close`) d",
+    ),
+    (
+        None,
+        "FUNCTION test.joins() RETURNS INT RETURN GET_LOCK('n', 0)",
+        "SELECT STRAIGHT_JOIN joins()",
+    ),
+    (None, "VIEW test.quick AS SELECT GET_LOCK('n', 0) AS x", "SELECT x FROM quick"),
+    (None, "VIEW test.value AS SELECT GET_LOCK('n', 0) AS x", "SELECT x FROM value"),
+    (None, "VIEW test.tables AS SELECT GET_LOCK('n', 0) AS x", "SELECT x FROM tables t"),
+    (None, "VIEW test.`v``q` AS SELECT GET_LOCK('n', 0) AS x", "SELECT x FROM `v``q`"),
+    (
+        Some(Flavour::MariaDb),
+        "FUNCTION test.random() RETURNS INT RETURN GET_LOCK('n', 0)",
+        "SELECT random()",
+    ),
+    (None, "FUNCTION test.`f``q`() RETURNS INT RETURN GET_LOCK('n', 0)", "SELECT `f``q`()"),
+    (
+        Some(Flavour::MariaDb),
+        "FUNCTION test.uuid_to_bin(x INT) RETURNS INT RETURN GET_LOCK('n', 0)",
+        "SELECT uuid_to_bin(1)",
+    ),
+    (
+        Some(Flavour::MySql),
+        "FUNCTION test.nvl(x INT) RETURNS INT RETURN GET_LOCK('n', 0)",
+        "SELECT nvl(1)",
+    ),
+];
+
+/// Sessions of the schema `test`, after all was read.
+fn after_a_reading<const N: usize>(proxy: &Proxy) -> [Conn; N] {
+    let readings = || proxy.counter("stored_code_readings").expect("counted");
+    let mut asks = client::connect(client::options(proxy.port));
+    asks.query_drop("SELECT test.clean(1)").expect("answered");
+    live::eventually("it is read", Duration::from_secs(5), || readings() > 0);
+    [0; N].map(|_| client::connect(client::options(proxy.port)))
+}
+
+#[test]
+fn a_lock_is_one_sessions_under_whatever_name_it_is_taken() {
+    for (servers, flavour) in [(&MARIADB, Flavour::MariaDb), (&MYSQL, Flavour::MySql)] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let here = || HIDING.iter().filter(|(of, ..)| of.is_none_or(|of| of == flavour));
+        for (_, definition, _) in here() {
+            cluster.primary().sql(&format!("CREATE {definition}")).expect(definition);
+        }
+        let proxy = proxy_with(&cluster, 2);
+        for (_, _, text) in here() {
+            let [mut first, mut second] = after_a_reading(&proxy);
+            assert_eq!(number(&mut first, text), Some(1), "{text}");
+            assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0), "{text}");
+            assert_eq!(number(&mut first, "SELECT RELEASE_LOCK('n')"), Some(1), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_lock_is_one_sessions_whatever_became_of_its_code_before_it_was_read() {
+    const LOCKS: &str = "CREATE FUNCTION test.changes() RETURNS INT DETERMINISTIC NO SQL \
+                         RETURN GET_LOCK('n', 0)";
+    const TRIGGER: &str = "CREATE TRIGGER test.tr BEFORE INSERT ON test.noted FOR EACH ROW \
+                           SET NEW.a = GET_LOCK('n', 0)";
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let mut direct = client::connect(client::options(cluster.primary().port));
+        for statement in [
+            "DROP TABLE IF EXISTS test.noted",
+            "CREATE TABLE test.noted (a INT)",
+            "DROP FUNCTION IF EXISTS test.changes",
+            "CREATE FUNCTION test.changes() RETURNS INT DETERMINISTIC NO SQL RETURN 1",
+        ] {
+            direct.query_drop(statement).expect(statement);
+        }
+        let proxy = proxy_with(&cluster, 3);
+        let [mut first, mut second, mut defines] = after_a_reading(&proxy);
+        let mut define = |statement: &str| defines.query_drop(statement).expect(statement);
+        let readings = || proxy.counter("stored_code_readings").expect("counted");
+        // what an execution took lasts longer than its statement
+        first.query_drop("PREPARE s FROM 'SELECT test.changes()'").expect("prepared");
+        define("DROP FUNCTION test.changes");
+        let before = readings();
+        define(LOCKS);
+        live::eventually("it is read again", Duration::from_secs(5), || readings() > before);
+        assert_eq!(number(&mut first, "EXECUTE s"), Some(1));
+        first.query_drop("DEALLOCATE PREPARE s").expect("gone");
+        assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0));
+        assert_eq!(number(&mut first, "SELECT RELEASE_LOCK('n')"), Some(1));
+        first.reset().expect("reset");
+        // ran before its trigger was dropped
+        define(TRIGGER);
+        first.query_drop("INSERT INTO test.noted VALUES (2)").expect("written");
+        let before = readings();
+        define("DROP TRIGGER test.tr");
+        live::eventually("it is read again", Duration::from_secs(5), || readings() > before);
+        assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0));
+        assert_eq!(number(&mut first, "SELECT RELEASE_LOCK('n')"), Some(1));
+    }
+}
+
 #[test]
 fn a_session_waits_no_longer_than_seconds_for_what_is_read_on_its_connection() {
     const FILLS: &str = "CREATE TABLE test.filling AS SELECT SLEEP(20) AS a";

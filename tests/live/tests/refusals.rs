@@ -1,5 +1,6 @@
 //! What clients are told when they are not let in, or when their backend account is not.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -36,6 +37,45 @@ fn a_wrong_password_gives_what_the_server_itself_would_say() {
     }
 }
 
+/// A login that has begun proves the password that is in force when it ends.
+#[test]
+fn a_password_that_was_changed_lets_no_login_in_that_began_before() {
+    let Some(cluster) = live::cluster("changed passwords", Flavour::MariaDb, 0) else { return };
+    let more = "\n[[mysql_users]]\nusername = \"wire\"\npassword = \"wire\"\n";
+    let proxy = proxy(&cluster, "", more);
+    let listens = || live::greeting_of(proxy.admin_port).is_ok();
+    eventually("the administrative interface listens", Duration::from_secs(10), listens);
+    let account = client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>);
+    let mut admin = client::connect(account);
+    for change in [
+        "UPDATE mysql_users SET password = 'other' WHERE username = 'wire'",
+        "DELETE FROM mysql_users WHERE username = 'wire'",
+    ] {
+        let mut login = Raw::open(proxy.port).expect("connected");
+        login.receive().expect("greeted");
+        let mut asks = live::response("wire", b"");
+        let plugin = asks.len() - "mysql_native_password".len() - 1;
+        asks.truncate(plugin);
+        asks.extend_from_slice(b"dialog\0");
+        login.send(1, &asks).expect("sent");
+        let (seq, switch) = login.receive().expect("answered");
+        assert_eq!(switch[0], 0xfe, "{}", switch.escape_ascii());
+        let scramble = switch[switch.len() - 21..][..20].try_into().expect("20 bytes");
+        admin.query_drop(change).expect("changed");
+        admin.query_drop("LOAD MYSQL USERS TO RUNTIME").expect("loaded");
+        let proof = wire::auth::native::scramble(b"wire", &scramble);
+        login.send(seq + 1, &proof).expect("sent");
+        let (_, end) = login.receive().expect("answered");
+        assert_eq!(end[..3], [0xff, 0x15, 0x04], "{change}: {}", end.escape_ascii());
+        for back in [
+            "REPLACE INTO mysql_users (username, password) VALUES ('wire', 'wire')",
+            "LOAD MYSQL USERS TO RUNTIME",
+        ] {
+            admin.query_drop(back).expect("as before");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_schema_gives_1049() {
     let Some(cluster) = live::cluster("an unknown schema", Flavour::MariaDb, 0) else { return };
@@ -62,6 +102,23 @@ fn an_unknown_schema_gives_1049() {
     assert_eq!(proxy.counter("lanes_failed").expect("told"), 0, "the server is well");
     let schema: Option<String> = session.query_first("SELECT DATABASE()").expect("answered");
     assert_eq!(schema.as_deref(), Some("test"), "the session keeps the schema it had");
+}
+
+#[test]
+fn a_schema_is_refused_to_an_account_whoever_else_may_use_it() {
+    let Some(cluster) = live::cluster("a refused schema", Flavour::MariaDb, 0) else { return };
+    let user = "CREATE DATABASE theirs; CREATE USER low@'%' IDENTIFIED BY 'low'";
+    cluster.primary().sql(user).expect("created");
+    let proxy = proxy(
+        &cluster,
+        "threads = 1\n",
+        "\n[[mysql_users]]\nusername = \"low\"\npassword = \"low\"\n",
+    );
+    for (user, code) in [("app", 0), ("low", 1044), ("app", 0), ("low", 1044)] {
+        let options = client::account(proxy.port, user, user).db_name(Some("theirs"));
+        let told = Conn::new(options).err().map_or(0, |error| client::refusal(&error).0);
+        assert_eq!(told, code, "{user}");
+    }
 }
 
 #[test]
@@ -144,6 +201,44 @@ fn the_limit_of_all_clients_gives_1040_until_one_leaves() {
     inside[0].ping().expect("those inside are not disturbed");
     inside.pop();
     eventually("a place is free again", Duration::from_secs(5), || Conn::new(options()).is_ok());
+}
+
+#[test]
+fn strangers_that_say_nothing_keep_nobody_out() {
+    const CLIENTS: usize = 100;
+    let Some(cluster) = live::cluster("strangers", Flavour::MariaDb, 0) else { return };
+    let proxy = proxy(&cluster, "max_connections = 100\nthreads = 2\n", "");
+    let mut inside = client::connect(client::options(proxy.port));
+    let mut strangers: VecDeque<Raw> = VecDeque::new();
+    for login in 0..20 {
+        // those that were let go come again
+        for _ in 0..CLIENTS {
+            strangers.push_back(Raw::open(proxy.port).expect("connected"));
+        }
+        strangers.drain(..strangers.len().saturating_sub(6 * CLIENTS));
+        let options = client::options(proxy.port);
+        let value: Option<u32> = Conn::new(options)
+            .unwrap_or_else(|error| panic!("login {login}: {error}"))
+            .query_first("SELECT 7")
+            .expect("served");
+        assert_eq!(value, Some(7));
+    }
+    inside.ping().expect("whoever has logged in stays");
+    assert!(proxy.counter("newcomers_gave_way").expect("told") > 0, "{}", proxy.log());
+    assert_eq!(proxy.counter("denied_max_connections").expect("told"), 0);
+    // the one that came first is told so after its greeting
+    let mut first = Raw::open(proxy.port).expect("connected");
+    first.receive().expect("a greeting");
+    let mut later = Vec::new();
+    let told = loop {
+        later.extend((0..CLIENTS).map(|_| Raw::open(proxy.port).expect("connected")));
+        first.stream().set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        match first.receive() {
+            Ok((_, told)) => break told,
+            Err(_) => assert!(later.len() < 20 * CLIENTS, "nobody gives way"),
+        }
+    };
+    assert_eq!(told, b"\xff\x10\x04#08004Too many connections");
 }
 
 #[test]

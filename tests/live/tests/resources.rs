@@ -1,7 +1,7 @@
 //! What clients may cost: memory for slow ones and idle ones, and what becomes of the server's work
 //! when a client leaves in the middle of it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
     let mut most = 0;
     let mut beside = u64::MAX;
     for _ in 0..if live::full() { 30 } else { 8 } {
-        slow.stream.read_exact(&mut byte).expect("a byte");
+        slow.stream().read_exact(&mut byte).expect("a byte");
         beside = load.cost_ns(&proxy).min(beside);
         most = most.max(proxy.rss_bytes());
     }
@@ -58,13 +58,74 @@ fn a_client_that_reads_a_byte_a_second_costs_less_than_4_megabytes() {
     assert!(bytes > 200_000_000, "only {bytes} bytes");
 }
 
+/// Neither answers that nobody takes nor commands that nobody serves yet pile up: the client has to
+/// wait, and gets every answer once it reads.
+#[test]
+fn a_client_that_pipelines_and_does_not_read_has_to_wait() {
+    const SENT_MAX: usize = 64 << 20;
+    let Some(cluster) = live::cluster("a flood", Flavour::MariaDb, 1) else { return };
+    let proxy = proxy(&cluster, "threads = 1\n", "");
+    let mut neighbour = client::connect(client::options(proxy.port));
+    let before = proxy.rss_bytes();
+    let ping = &[1, 0, 0, 0, 0x0e][..];
+    let select = &[9, 0, 0, 0, 3, b'S', b'E', b'L', b'E', b'C', b'T', b' ', b'1'][..];
+    let prepare = &[
+        9, 0, 0, 0, 0x16, b'S', b'E', b'L', b'E', b'C', b'T', b' ', b'1', 5, 0, 0, 0, 0x19, 1, 0,
+        0, 0,
+    ];
+    for (name, command) in [("query", select), ("prepare", &prepare[..]), ("ping", ping)] {
+        let mut flood = Raw::login(proxy.port, "app", "app").expect("logged in");
+        let batch = command.repeat(4096);
+        let (mut sent, mut moved) = (0, Instant::now());
+        flood.stream().set_nonblocking(true).expect("set");
+        while sent < SENT_MAX && moved.elapsed() < Duration::from_secs(2) {
+            match flood.stream().write(&batch[sent % batch.len()..]) {
+                Ok(len) => (sent, moved) = (sent + len, Instant::now()),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        let grown = proxy.rss_bytes().saturating_sub(before);
+        assert!(sent < SENT_MAX, "{name}: {sent} bytes were taken, and {grown} bytes grown");
+        assert!(grown < 16 * MEGABYTE, "{name}: grown by {grown} bytes");
+        let begun = Instant::now();
+        neighbour.query_drop("SELECT 1").expect("answered");
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(1), "{name}: the neighbour waits {took:?}");
+        if name == "ping" {
+            flood.stream().set_nonblocking(false).expect("set");
+            // it says no more, and is told everything all the same
+            flood.finish();
+            let bytes = drain(&mut flood, Duration::from_secs(60));
+            assert_eq!(bytes, sent / command.len() * 11, "an answer for each");
+        }
+    }
+}
+
+/// A command that is longer than what is kept of one that has to wait is read on once it is its
+/// turn.
+#[test]
+fn a_long_command_behind_another_is_read_to_its_end() {
+    let Some(cluster) = live::cluster("long commands", Flavour::MariaDb, 1) else { return };
+    let proxy = proxy(&cluster, "", "");
+    for len in [40_000, 100_000, 200_000, 400_000, 2_000_000] {
+        let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+        end.send(0, b"\x03DO SLEEP(0.5)").expect("sent");
+        end.send(0, format!("\x03SELECT LENGTH('{}')", "x".repeat(len)).as_bytes()).expect("sent");
+        let (_, ok) = end.receive().expect("the first is answered");
+        assert_eq!(ok[0], 0, "{}", ok.escape_ascii());
+        let mut packets: Vec<_> = (0..5).map(|_| end.receive().expect("answered").1).collect();
+        let row = packets.swap_remove(3);
+        assert_eq!(String::from_utf8_lossy(&row[1..]), len.to_string());
+    }
+}
+
 /// Reads until nothing comes for a while.
 fn drain(raw: &mut Raw, limit: Duration) -> usize {
     let (mut bytes, deadline) = (0, Instant::now() + limit);
-    raw.stream.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+    raw.stream().set_read_timeout(Some(Duration::from_secs(2))).expect("set");
     let mut buffer = vec![0; 1 << 20];
     while Instant::now() < deadline {
-        match raw.stream.read(&mut buffer) {
+        match raw.stream().read(&mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(len) => bytes += len,
         }
@@ -82,7 +143,7 @@ fn a_client_gone_in_mid_result_leaves_nothing_running_and_spoils_nobodys_reply()
         let mut leaver = Raw::login(proxy.port, "app", "app").expect("logged in");
         leaver.send(0, BIG_READ).expect("sent");
         let mut some = vec![0; 100_000];
-        leaver.stream.read_exact(&mut some).expect("the reply begins");
+        leaver.stream().read_exact(&mut some).expect("the reply begins");
         drop(leaver);
     }
     for _ in 0..8 {

@@ -5,6 +5,7 @@ use lab::Flavour;
 use live::{Proxy, Raw};
 use sql::lexer::Lexer;
 use sql::{HighBytes, Modes};
+use wire::Caps;
 
 fn proxy(port: u16) -> Proxy {
     Proxy::start(|interfaces| {
@@ -13,6 +14,7 @@ fn proxy(port: u16) -> Proxy {
              get_server_public_key = true\n\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n\
+             [[mysql_users]]\nusername = \"plain\"\npassword = \"app\"\n\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
              max_connections = 2\n"
         )
@@ -26,6 +28,13 @@ fn met(port: u16) -> Proxy {
     let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
     end.first_row("SELECT 1").expect("answered");
     proxy
+}
+
+/// Runs what has no result.
+fn run(end: &mut Raw, text: &str) {
+    end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+    let (_, ok) = end.receive().expect("answered");
+    assert_eq!(ok[0], 0, "{}", ok.escape_ascii());
 }
 
 /// Drivers read texts, and escape them, as the greeting and the end of the login say. Other
@@ -49,7 +58,7 @@ fn what_servers_begin_with_is_what_sessions_begin_with() {
         for round in 0..3 {
             let told = [primary.port, proxy.port].map(|port| {
                 let mut end = Raw::login(port, "app", "app").expect("logged in");
-                let mut flags = vec![end.greeted_status, end.login_status];
+                let mut flags = vec![end.welcome.greeted_status.0, end.welcome.login_status.0];
                 // a ping, something that needs no server, a reset, a text with a lock behind
                 // what is a string to one mode only
                 for command in [&b"\x0e"[..], b"\x03SET @x = 1", b"\x1f", b"\x0e"] {
@@ -88,11 +97,7 @@ fn what_clients_do_is_done_whatever_sessions_begin_with() {
         let rows = || primary.value("SELECT COUNT(*) FROM test.w").expect("counted");
         for round in 1..4 {
             let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
-            let mut run = |text: &str| {
-                end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
-                let (_, ok) = end.receive().expect("answered");
-                assert_eq!(ok[0], 0, "{}", ok.escape_ascii());
-            };
+            let mut run = |text: &str| run(&mut end, text);
             run("INSERT INTO test.w VALUES (1)");
             run("ROLLBACK AND NO CHAIN");
             run("SET autocommit = 1");
@@ -108,6 +113,84 @@ fn what_clients_do_is_done_whatever_sessions_begin_with() {
             run("INSERT INTO test.w VALUES (1)");
             run("DELETE FROM test.w LIMIT 1");
             assert_eq!(rows(), kept);
+        }
+    }
+}
+
+/// What a server's `init_connect` sets, every client has, whatever others set or left behind.
+#[test]
+fn what_a_server_runs_for_each_connection_stays_as_it_is() {
+    const ASKS: &str = "SELECT CONCAT_WS(' ', @@time_zone, @@group_concat_max_len, @tenant)";
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("init_connect of a server", flavour, 0) else { return };
+        let primary = cluster.primary();
+        let text = "SET time_zone = '+02:00', group_concat_max_len = 2000, @tenant = 7";
+        for sql in [
+            "CREATE USER plain@'%' IDENTIFIED WITH mysql_native_password BY 'app'",
+            "GRANT SELECT, CREATE TEMPORARY TABLES ON test.* TO plain@'%'",
+            &format!("SET GLOBAL init_connect = \"{text}\""),
+        ] {
+            // MySQL from 9 has one method only
+            let sql = match flavour {
+                Flavour::MySql => sql.replace(" WITH mysql_native_password", ""),
+                Flavour::MariaDb => sql.replace("WITH mysql_native_password BY", "BY"),
+            };
+            primary.sql(&sql).expect("set");
+        }
+        let proxy = proxy(primary.port);
+        let login = || Raw::login(proxy.port, "plain", "app").expect("logged in");
+        let (mut one, mut other) = (login(), login());
+        let begun = "+02:00 2000 7";
+        let asked = |end: &mut Raw| {
+            let row = end.first_row(ASKS).expect("answered");
+            String::from_utf8_lossy(&row[1..]).into_owned()
+        };
+        assert_eq!(asked(&mut one), begun, "{}", flavour.name());
+        run(&mut other, "SET time_zone = '+05:00'");
+        assert_eq!(asked(&mut other), "+05:00 2000 7", "{}", flavour.name());
+        assert_eq!(asked(&mut one), begun, "{}: another has set one", flavour.name());
+        run(&mut other, "CREATE TEMPORARY TABLE test.own (a INT)");
+        other.send(0, b"\x01").expect("gone");
+        drop(other);
+        for _ in 0..4 {
+            assert_eq!(asked(&mut one), begun, "{}: another has left", flavour.name());
+        }
+    }
+}
+
+/// With autocommit off, servers lock a function or a table without transactions, and show no flag
+/// for it. The client's `COMMIT` gives it back.
+#[test]
+fn a_commit_gives_back_what_no_flag_told_of() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("locks without a flag", flavour, 0) else { return };
+        let primary = cluster.primary();
+        primary.sql("CREATE TABLE test.plain (a INT) ENGINE = MyISAM").expect("created");
+        primary.sql("CREATE FUNCTION test.f() RETURNS INT NO SQL RETURN 5").expect("created");
+        let proxy = proxy(primary.port);
+        let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+        for (locks, changes) in [
+            ("SELECT a FROM test.plain", "ALTER TABLE test.plain COMMENT = 'x'"),
+            ("EXPLAIN SELECT a FROM test.plain", "ALTER TABLE test.plain COMMENT = 'y'"),
+            ("SELECT test.f()", "DROP FUNCTION test.f"),
+        ] {
+            let mut run = |text: &str| {
+                end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
+                let mut ends = 0;
+                while ends < 2 {
+                    let (_, packet) = end.receive().expect("answered");
+                    assert_ne!(packet[0], 0xff, "{}", packet.escape_ascii());
+                    ends += match packet[0] {
+                        0x00 => 2,
+                        _ => i32::from(packet[0] == 0xfe && packet.len() < 9),
+                    };
+                }
+            };
+            run("SET autocommit = 0");
+            run(locks);
+            run("COMMIT");
+            let changed = primary.sql(&format!("SET lock_wait_timeout = 1; {changes}"));
+            assert!(changed.is_ok(), "{}: {locks}: {changed:?}", flavour.name());
         }
     }
 }
@@ -155,7 +238,6 @@ fn bytes_are_read_as_servers_read_them_in_every_character_set() {
 /// What a client does to its character set in ways that nobody follows hides no `KILL`.
 #[test]
 fn no_character_set_hides_a_kill() {
-    const MULTI_STATEMENTS: u32 = 1 << 16;
     for flavour in [Flavour::MariaDb, Flavour::MySql] {
         let Some(cluster) = live::cluster("character sets", flavour, 0) else { return };
         let primary = cluster.primary();
@@ -164,7 +246,7 @@ fn no_character_set_hides_a_kill() {
         let row = stranger.first_row("SELECT CONNECTION_ID()").expect("an id");
         let digits = row.get(1..).unwrap_or_default();
         let told = |texts: &[&[u8]]| {
-            let login = Raw::login_able(proxy.port, ("app", "app"), MULTI_STATEMENTS);
+            let login = Raw::login_able(proxy.port, ("app", "app"), Caps::MULTI_STATEMENTS);
             let mut end = login.expect("logged in");
             texts
                 .iter()
@@ -190,6 +272,25 @@ fn no_character_set_hides_a_kill() {
             let sets = String::from_utf8_lossy(sets);
             // no such session, or nothing that is understood
             assert!(matches!(*codes, [0, 1094 | 1235]), "{flavour:?}, {sets}: {codes:?}");
+        }
+        let escaped = [&b"SELECT '\\';KILL "[..], digits, b" -- '"].concat();
+        let quoted = [&b"SELECT 1 AS \"\\\";KILL "[..], digits, b" -- \""].concat();
+        for (sets, kill) in [
+            (&b"SET sql_mode=1048576"[..], &escaped),
+            (b"SET sql_mode=(SELECT 1048576)", &escaped),
+            (b"SET sql_mode=4", &quoted),
+        ] {
+            assert_eq!(told(&[sets, kill]), [0, 1235], "{flavour:?}, {}", sets.escape_ascii());
+        }
+        for (hidden, rest) in [
+            ("/*!99999 # */ KILL ", ""),
+            ("/*M!/*/KILL ", ""),
+            ("DO 1;/*!99999 -- */KILL ", ""),
+            ("SELECT /*! /*! 1 */ */* ' */ 1;KILL ", " -- '"),
+            ("PREPARE s FROM '/*\\'*/KILL ", "'"),
+        ] {
+            let kill = [hidden.as_bytes(), digits, rest.as_bytes()].concat();
+            assert_eq!(told(&[&kill]), [1235], "{flavour:?}, {hidden}");
         }
         let behind = [b"SET NAMES latin1; ", &latin[..]].concat();
         assert_eq!(told(&[&behind]), [1235], "{flavour:?}");

@@ -350,10 +350,10 @@ fn a_server_that_stands_still_gets_no_further_queries() {
 
 /// Whether a new client is told to go, or not let in at all; one that is left waiting is not.
 fn turned_away(port: u16) -> bool {
-    let Ok(mut raw) = Raw::open(port) else { return true };
-    raw.stream.set_read_timeout(Some(Duration::from_secs(1))).expect("set");
+    let Ok(raw) = Raw::open(port) else { return true };
+    raw.stream().set_read_timeout(Some(Duration::from_secs(1))).expect("set");
     let mut answer = [0; 64];
-    match raw.stream.read(&mut answer) {
+    match raw.stream().read(&mut answer) {
         Ok(len) => len == 0 || answer.get(4) == Some(&0xff),
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
     }

@@ -427,7 +427,8 @@ fn clients_are_told_what_a_set_has_changed() {
         "SET NAMES latin1",
     ];
     let told = [cluster.primary().port, proxy.port].map(|port| {
-        let mut end = Raw::login_telling(port, "app", "app").expect("logged in");
+        let mut end =
+            Raw::login_able(port, ("app", "app"), Caps::SESSION_TRACK).expect("logged in");
         texts.map(|text| {
             end.send(0, &[b"\x03", text.as_bytes()].concat()).expect("sent");
             let (_, ok) = end.receive().expect("answered");

@@ -73,9 +73,8 @@ fn ask(port: u16, connections: u32, count: u32) {
     let one = move |number: u32| {
         let mut raw = Raw::login(port, "app", "app").expect("it logs in");
         let query = format!("SELECT {}", ["a", "b", "c", "d"][number as usize % 4]);
-        let mut packet = u32::try_from(query.len() + 1).expect("short").to_le_bytes().to_vec();
-        packet.push(3);
-        packet.extend_from_slice(query.as_bytes());
+        let mut packet = Vec::new();
+        wire::command::write_query(&mut packet, query.as_bytes());
         let batch = packet.repeat(BATCH as usize);
         for _ in 0..count / BATCH {
             raw.bytes(&batch).expect("sent");

@@ -24,6 +24,7 @@ const fn row(
 /// Every member of the workspace; a member without a row is an error.
 pub(super) const CRATES: &[Row] = &[
     row("crates/wire", &[], &["aws-lc-rs", "memchr"], &[]),
+    row("crates/client", &["wire"], &[], &[]),
     row("crates/sql", &[], &["memchr"], &[]),
     row("crates/libconfig", &[], &[], &[]),
     row(
@@ -46,21 +47,28 @@ pub(super) const CRATES: &[Row] = &[
         &["regex-automata", "regex-syntax", "serde_json"],
         &[],
     ),
-    row("crates/io", &[], &["libc", "io-uring"], &[]),
-    row("crates/worker", &["engine", "wire", "io"], &[], &["testkit", "sqlited"]),
-    row("crates/admin", &["wire", "sql", "engine", "advice", "io"], &["rusqlite"], &[]),
+    row("crates/io", &[], &["libc"], &[]),
+    row("crates/worker", &["engine", "wire", "io"], &[], &["testkit"]),
+    row("crates/mysql_server", &["wire"], &[], &[]),
+    row(
+        "crates/admin",
+        &["wire", "sql", "engine", "advice", "mysql_server", "io"],
+        &["rusqlite"],
+        &["client"],
+    ),
     row(
         "crates/web",
         &["engine", "io"],
         &["tokio", "hyper", "hyper-util", "http-body-util", "serde_json", "form_urlencoded"],
         &["sql"],
     ),
-    row("crates/sqlited", &["wire", "sql", "io"], &["rusqlite"], &[]),
-    row("crates/lab", &[], &["anyhow"], &[]),
+    row("crates/demo_servers", &["wire", "sql", "mysql_server"], &["rusqlite"], &[]),
+    row("crates/lab", &["wire", "client"], &["anyhow"], &[]),
     row(
         "crates/server",
         &[
             "wire",
+            "client",
             "sql",
             "libconfig",
             "engine",
@@ -69,7 +77,7 @@ pub(super) const CRATES: &[Row] = &[
             "worker",
             "admin",
             "web",
-            "sqlited",
+            "demo_servers",
             "lab",
         ],
         &[
@@ -86,13 +94,13 @@ pub(super) const CRATES: &[Row] = &[
         ],
         &["testkit"],
     ),
-    row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &["sqlited"]),
+    row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &[]),
     row("xtask", &[], &["anyhow", "serde_json", "spdx", "toml"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow"], &[]),
-    row("bench/icount", &["wire", "sql", "engine", "io", "worker"], &[], &[]),
+    row("bench/icount", &["wire", "client", "sql", "engine", "io", "worker"], &[], &[]),
     row(
         "tests/live",
-        &["wire", "sql", "engine", "io", "worker", "sqlited", "lab", "testkit"],
+        &["wire", "client", "sql", "engine", "io", "worker", "lab", "testkit"],
         &["anyhow", "mysql", "serde_json", "toml"],
         &["wire", "lab", "testkit"],
     ),

@@ -1,5 +1,6 @@
 //! Who is let in, and from where.
 
+use wire::Caps;
 use wire::auth::native;
 use wire::connect::HandshakeResponse;
 
@@ -29,10 +30,10 @@ fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Resu
     };
     let mut payload = Vec::new();
     response.encode(&mut payload);
-    assert_eq!(client.on_packet(admin, &payload, 1, &mut out), Next::Judge);
+    assert_eq!(client.on_packet(admin, (&payload, 1), &mut out), Next::Judge);
     assert!(out.is_empty(), "nothing is told before it is judged");
     match client.judge(admin, &mut out) {
-        Next::Welcome => Ok(client.session.role),
+        Next::Welcome { .. } => Ok(client.session.role),
         Next::Refused { why, .. } => {
             let told = String::from_utf8_lossy(&out[7..]).into_owned();
             Err(format!("{told}; log: {why}"))

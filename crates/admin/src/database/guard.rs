@@ -112,6 +112,7 @@ impl Watch {
         };
         if let (AuthAction::Attach { filename }, Rights::Administrator) =
             (context.action, self.rights)
+            && refusal.is_none()
             && !filename.is_empty()
             && !filename.starts_with(':')
         {
@@ -147,6 +148,15 @@ fn of_administrators(
         AuthAction::DropTable { table_name } => kept(registry, schema?, table_name),
         AuthAction::AlterTable { database_name, table_name } => {
             kept(registry, schema_of(Some(database_name))?, table_name)
+        }
+        // only of a name that is told and plain a file can be made beforehand, for its owner alone
+        AuthAction::Unknown { code: rusqlite::ffi::SQLITE_ATTACH, .. } => {
+            Some("ATTACH needs the name of a file, in quotes".to_owned())
+        }
+        AuthAction::Attach { filename }
+            if filename.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) =>
+        {
+            Some(format!("{filename} is an address, the name of a file is needed"))
         }
         AuthAction::Detach { database_name } => {
             let found = schema_of(Some(database_name));

@@ -220,6 +220,21 @@ fn a_reader_makes_no_files_and_an_administrators_are_the_owners() {
     assert_eq!(ask("CREATE TABLE mine.t (a)"), "changed 0");
     assert_eq!(ask(&format!("ATTACH '{}' AS copy", path("copy"))), "changed 0");
     assert_eq!(ask("SELECT username FROM copy.mysql_users"), "app");
+    for (sql, reason) in [
+        (
+            format!("VACUUM INTO 'file:{}'", path("d")),
+            "is an address, the name of a file is needed",
+        ),
+        (
+            format!("ATTACH 'FILE:{}' AS d", path("d")),
+            "is an address, the name of a file is needed",
+        ),
+        (format!("ATTACH '{}'||'d' AS d", path("")), "ATTACH needs the name of a file, in quotes"),
+    ] {
+        let told = ask(&sql);
+        assert!(told.ends_with(reason), "{sql}: {told}");
+        assert!(!dir.join("d").exists(), "{sql}");
+    }
     for name in ["copy", "mine", DISK_FILE, HISTORY_FILE] {
         let mode = dir.join(name).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");

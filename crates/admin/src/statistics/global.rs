@@ -93,7 +93,14 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 /// What ProxySQL does not count, by the names of the documentation.
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     let families = ["shared_", "unshared_", "diagnostics_", "mirror", "stored_code_"];
-    let alone = ["server_stalls", "delayed", "logins_held_up", "timed_out", "unfinished_commands"];
+    let alone = [
+        "server_stalls",
+        "delayed",
+        "logins_held_up",
+        "newcomers_gave_way",
+        "timed_out",
+        "unfinished_commands",
+    ];
     counters.pairs().filter(move |(name, _)| {
         alone.contains(name) || families.iter().any(|family| name.starts_with(family))
     })

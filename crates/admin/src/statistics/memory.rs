@@ -40,7 +40,7 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let parts = parts(seen);
     let known: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     let total = resident.program + resident.stacks + resident.heap;
-    // what was asked for and never written to is in no memory, as most of io_uring's buffers
+    // what was asked for and never written to is in no memory
     let other = heap.in_use.min(resident.heap).saturating_sub(known);
     let free = resident.heap.saturating_sub(known + other);
     let mut all = vec![("resident_memory", total)];

@@ -178,6 +178,7 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "mirrored",
         "mirrors_dropped",
         "mirrors_failed",
+        "newcomers_gave_way",
         "server_stalls",
         "stored_code_readings",
         "stored_code_readings_failed",

@@ -27,9 +27,9 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(account: Arc<Account>, local: bool) -> Self {
+    fn new(account: Arc<Account>, secure: bool) -> Self {
         let schema = Some(b"shop".as_slice().into());
-        Self { login: BackendLogin::new(account, CLASS, schema, 45, local), seq: 0 }
+        Self { login: BackendLogin::new(account, CLASS, schema, 45, secure), seq: 0 }
     }
 
     fn trusting(self, keys: Keys) -> Self {
@@ -149,13 +149,13 @@ fn a_server_that_switches_is_answered_by_its_new_challenge() {
 
 #[test]
 fn a_password_in_clear_leaves_the_machine_for_nobody() {
-    for local in [false, true] {
-        let mut scene = Scene::new(account(b"pear"), local);
+    for secure in [false, true] {
+        let mut scene = Scene::new(account(b"pear"), secure);
         scene.greet(NATIVE, everything());
         let switch = AuthSwitch { plugin: CLEAR, data: b"" };
         let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
         let right = (LoginStep::Wait, b"pear\0".to_vec());
-        assert_eq!((step, told), if local { right } else { (NO_PASSWORD, Vec::new()) });
+        assert_eq!((step, told), if secure { right } else { (NO_PASSWORD, Vec::new()) });
     }
 }
 

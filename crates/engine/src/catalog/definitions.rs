@@ -14,12 +14,12 @@ pub struct Definitions {
     count: AtomicU64,
     /// The latest one that may have defined anything.
     anything: AtomicU64,
+    /// The latest one that took triggers, or whole schemas, from tables that it does not name.
+    unnamed: AtomicU64,
     /// By place: the latest one of a name.
     names: Box<[AtomicU64]>,
     /// By place: the latest one of a name after which it may run something that it did not.
     code: Box<[AtomicU64]>,
-    /// By place: when the latest one of these began.
-    begun: Box<[AtomicU64]>,
     /// By place: how many of these are under way.
     under_way: Box<[AtomicU32]>,
     /// Those under way that may be of anything.
@@ -51,9 +51,6 @@ impl UnderWay {
         let begun = Self { definitions: definitions.clone(), places, is_any };
         definitions.note(|number| {
             begun.raise(number);
-            for place in &begun.places {
-                raise(&definitions.begun, *place, number);
-            }
             for count in begun.counts() {
                 count.fetch_add(1, Ordering::SeqCst);
             }
@@ -103,12 +100,12 @@ pub enum Defined {
 
 impl Default for Definitions {
     fn default() -> Self {
-        let [names, code, begun, made] =
-            [(); 4].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
+        let [names, code, made] =
+            [(); 3].map(|()| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
         let under_way = (0..PLACES).map(|_| AtomicU32::new(0)).collect();
         let any_under_way = AtomicU32::new(0);
-        let [count, anything] = [(); 2].map(|()| AtomicU64::new(0));
-        Self { count, anything, names, code, begun, under_way, any_under_way, made }
+        let [count, anything, unnamed] = [(); 3].map(|()| AtomicU64::new(0));
+        Self { count, anything, unnamed, names, code, under_way, any_under_way, made }
     }
 }
 
@@ -132,14 +129,26 @@ impl Definitions {
         });
     }
 
+    /// A reading told something else than the one before: what was decided before is decided again.
+    pub(super) fn note_told(&self) {
+        self.note(|_| {});
+    }
+
+    /// Tables that nobody named may have lost what they ran.
+    pub fn note_unnamed(&self) {
+        self.note(|number| {
+            self.unnamed.fetch_max(number, Ordering::Relaxed);
+        });
+    }
+
     /// Something was defined that has one of these names, which stand in such places: a base table
     /// is what stands where a table does. What a name beyond ASCII is to a server depends on the
     /// client's character set: it may be any.
     pub fn note_names<'a>(&self, names: impl Iterator<Item = (&'a [u8], Role)>, defined: Defined) {
         let besides = match defined {
-            Defined::Table => [Some(&self.made), None],
-            Defined::NothingNew => [None; 2],
-            Defined::Code => [Some(&self.code), Some(&self.begun)],
+            Defined::Table => Some(&self.made),
+            Defined::NothingNew => None,
+            Defined::Code => Some(&self.code),
         };
         self.note(|number| {
             for (name, role) in names {
@@ -149,7 +158,7 @@ impl Definitions {
                 let is_meant = defined == Defined::Code || role == Role::Table;
                 let place = place(super::key(name));
                 raise(&self.names, place, number);
-                for places in besides.into_iter().flatten().filter(|_| is_meant) {
+                if let Some(places) = besides.filter(|_| is_meant) {
                     raise(places, place, number);
                 }
             }
@@ -179,9 +188,10 @@ impl Definitions {
         latest_in(&self.code, key)
     }
 
-    /// The same, and when it began: what ran before it was something else.
-    pub(super) fn latest_begun(&self, key: u64) -> u64 {
-        latest_in(&self.begun, key)
+    /// The latest definition, when it began or when it ended, after which a name may be something
+    /// else than what ran before.
+    pub(super) fn latest_change(&self, key: u64) -> u64 {
+        latest_in(&self.names, key).max(self.unnamed.load(Ordering::Relaxed))
     }
 
     /// Whether a statement is under way that may make the name run something anew.

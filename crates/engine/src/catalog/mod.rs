@@ -115,6 +115,8 @@ pub struct Known {
     late: u32,
     /// The operator was told of what is hidden.
     is_told: bool,
+    /// The operator was told that it cannot be read.
+    is_told_unread: bool,
 }
 
 /// A reading that has ended.
@@ -196,6 +198,7 @@ impl Known {
             pause_us: 0,
             late: 0,
             is_told: false,
+            is_told_unread: false,
         }
     }
 
@@ -267,14 +270,14 @@ impl Known {
             let may_be = match role {
                 Role::Call => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 // no stored function hides behind the name unless one was just defined
-                Role::OwnCall
+                Role::OwnCall | Role::DoubtfulCall
                     if found.is_none()
                         && self.is_read()
                         && !self.is_redefined(key, definitions) =>
                 {
                     continue;
                 }
-                Role::OwnCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
+                Role::OwnCall | Role::DoubtfulCall => Effects::ANY_STORED_CODE | Effects::PRESUMED,
                 Role::Table
                     if self.is_new((key, found), definitions)
                         && (names.is_qualified() || !is_own(name)) =>
@@ -316,7 +319,7 @@ impl Known {
 
     /// A server found what each name of a text stands for: the next reading tells of whom it is.
     pub fn meet(&mut self, text: &[u8], modes: Modes) {
-        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
+        let is_meant = |role| !matches!(role, Role::Procedure | Role::Other);
         // what is not ASCII may be another name in another session's character set
         let meant = sql::names(text, modes);
         let meant = meant.filter(|(name, role)| name.is_ascii() && is_meant(*role));
@@ -352,16 +355,14 @@ impl Known {
         since: u64,
         definitions: &Definitions,
     ) -> Result<Option<Effects>, Redefined> {
-        let is_later = |key| definitions.latest_begun(key) > since;
+        let is_later = |key| definitions.latest_change(key) > since;
         let affected = match definitions.count() == since {
             true => HashSet::new(),
             false => self.catalog.affected(is_later),
         };
         let any_is = definitions.latest_of_anything() > since;
-        let is_redefined = |&Named { key, role, .. }: &Named| {
-            any_is && role != Role::Table || is_later(key) || affected.contains(&key)
-        };
-        if names.iter().any(is_redefined) {
+        let is_redefined = |named: &Named| is_later(named.key) || affected.contains(&named.key);
+        if any_is || names.iter().any(is_redefined) {
             return Err(Redefined);
         }
         let mut all = Effects::NONE;
@@ -465,6 +466,11 @@ impl Known {
         hidden
     }
 
+    /// Whether the operator has to be told that it cannot be read; once, until it was read.
+    pub fn take_unread(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_told_unread, true)
+    }
+
     /// A reading has ended; `epoch` is one that was never given.
     pub fn finish(&mut self, finished: Finished, definitions: &Definitions, epoch: u64) {
         let took_us = finished.now_us.saturating_sub(finished.began_us);
@@ -486,6 +492,7 @@ impl Known {
             self.wanted = true;
             return;
         };
+        self.is_told_unread = false;
         if self.absent.len() + self.sought.len() > NAMES_MAX {
             self.absent.clear();
         }
@@ -497,6 +504,9 @@ impl Known {
         let is_same = self.epoch != 0 && self.catalog == catalog;
         (self.read, self.seen) = (finished.definitions, finished.definitions);
         if !is_same {
+            if self.is_read() {
+                definitions.note_told();
+            }
             self.catalog = catalog;
             self.epoch = epoch;
         }
@@ -527,14 +537,14 @@ impl Catalog {
             _ => code.write,
         });
         match role {
-            Role::Call => match (self.functions.get(&key), relation) {
-                // `INSERT INTO t (a)`, read as a call
+            // `INSERT INTO t (a)` may look like a call, a call behind `RETURNING a,` like a table
+            Role::Call | Role::Table => match (self.functions.get(&key), relation) {
                 (function, Some(relation)) => Some(function.map_or(relation, |f| *f | relation)),
                 (function, None) => function.copied(),
             },
-            Role::OwnCall => self.functions.get(&key).copied(),
+            Role::OwnCall | Role::DoubtfulCall => self.functions.get(&key).copied(),
             Role::Procedure => self.procedures.get(&key).copied(),
-            Role::Table | Role::Other => relation,
+            Role::Other => relation,
         }
     }
 }

@@ -292,14 +292,16 @@ impl Catalog {
         for (key, role) in &body.names {
             let of_relation = self.relations.get(key).copied();
             let called = match role {
-                Role::Call | Role::OwnCall => self.functions.get(key),
+                Role::Table | Role::Call | Role::OwnCall | Role::DoubtfulCall => {
+                    self.functions.get(key)
+                }
                 Role::Procedure => self.procedures.get(key),
-                Role::Table | Role::Other => None,
+                Role::Other => None,
             };
             let code = of_relation.unwrap_or_default();
             reads.insert(if writes { code.write } else { code.read });
             changes.insert(code.write);
-            let is_of_server = matches!(role, Role::Other | Role::OwnCall);
+            let is_of_server = matches!(role, Role::Other | Role::OwnCall | Role::DoubtfulCall);
             let is_hidden = !is_of_server && of_relation.is_none() && called.is_none();
             let called = match is_hidden {
                 true => Effects::ANY_STORED_CODE,
@@ -385,8 +387,9 @@ const VIEWS: &str = "SELECT '', CAST(TABLE_NAME AS BINARY), '', CAST(VIEW_DEFINI
     ('mysql', 'sys', 'performance_schema', 'information_schema') LIMIT 1000000";
 
 const ROUTINES: &str = "SELECT ROUTINE_TYPE, CAST(ROUTINE_NAME AS BINARY), SQL_MODE, \
-    CAST(ROUTINE_DEFINITION AS BINARY) FROM information_schema.ROUTINES \
-    WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 1000000";
+    IF(ROUTINE_BODY = 'EXTERNAL', NULL, CAST(ROUTINE_DEFINITION AS BINARY)) \
+    FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA <> 'mysql' AND (ROUTINE_SCHEMA <> 'sys' \
+    OR DEFINER NOT IN ('mysql.sys@localhost', 'mariadb.sys@localhost')) LIMIT 1000000";
 
 const TRIGGERS: &str = "SELECT '', CAST(EVENT_OBJECT_TABLE AS BINARY), SQL_MODE, \
     CAST(ACTION_STATEMENT AS BINARY) FROM information_schema.TRIGGERS \

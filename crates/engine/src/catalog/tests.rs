@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod redefined;
+
 mod unknown;
 
 /// Rows of a part: four cells each, `NULL` for none.
@@ -481,41 +483,6 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
 }
 
 #[test]
-fn what_is_being_defined_is_told_by_no_reading_before_it_has_ended() {
-    let definitions = Arc::new(defined(3));
-    let mut known = known(catalog(&everything()));
-    let called = Named { key: key(b"pong"), role: Role::Call, naming: Naming::Reads };
-    let caller = Named { key: key(b"ping"), ..called };
-    let finish = |known: &mut Known, since: u64| {
-        known.begin();
-        let catalog = Ok(catalog(&everything()));
-        let finished = Finished { catalog, definitions: since, began_us: 30, now_us: 40 };
-        known.finish(finished, &definitions, 9);
-    };
-    let looked = |known: &Known, since: u64| {
-        [called, caller].map(|one| known.look_back(&[one], since, &definitions))
-    };
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
-    let before = definitions.count();
-    let under_way = UnderWay::begin(&definitions, [b"pong".as_slice()].into_iter());
-    let ran = definitions.count();
-    finish(&mut known, ran);
-    for text in ["SELECT pong(1)", "SELECT ping(1)"] {
-        assert_eq!(reach_after(&mut known, text, &definitions), (any.clone(), false), "{text}");
-    }
-    assert_eq!(reach_after(&mut known, "SELECT twice(1)", &definitions), (vec![], true));
-    assert_eq!(looked(&known, ran), [Ok(None); 2]);
-    assert_eq!(looked(&known, before), [Err(Redefined); 2], "it may have been what it was before");
-    drop(under_way);
-    assert_eq!(looked(&known, ran), [Ok(None); 2], "the reading began before the end");
-    assert_eq!(reach_after(&mut known, "SELECT ping(1)", &definitions), (any, false));
-    finish(&mut known, definitions.count());
-    let locks = vec!["USER_LOCK", "STORED_CODE"];
-    assert_eq!(reach_after(&mut known, "SELECT ping(1)", &definitions), (locks, true));
-    assert!(looked(&known, ran).iter().all(|told| matches!(told, Ok(Some(_)))));
-}
-
-#[test]
 fn what_is_defined_or_looked_at_does_not_run() {
     let mut known = known(catalog(&everything()));
     let locks = ["USER_LOCK", "STORED_CODE"];
@@ -585,9 +552,8 @@ fn questions_that_took_too_long_may_take_longer_the_next_time() {
     ] {
         assert_eq!(known.limit_s(), limit_s);
         let text = Part::Views.limited_text(limit_s);
-        assert!(
-            text.starts_with(&format!("/*M! SET STATEMENT max_statement_time={limit_s} FOR */"))
-        );
+        let limit = format!("/*M! SET STATEMENT max_statement_time={limit_s} FOR */");
+        assert!(text.starts_with(&limit), "{text}");
         assert_eq!(Part::asked_by(text.as_bytes()), Some(Part::Views));
         let finished = Finished { catalog, definitions: 0, began_us: 10, now_us: 20 };
         known.finish(finished, &defined(0), 1);

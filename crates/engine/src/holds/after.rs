@@ -33,6 +33,9 @@ pub struct Ended {
     pub in_transaction: bool,
     /// Each statement of the session commits by itself.
     pub autocommit: bool,
+    /// It names what its server locks until the transaction ends, whether or not the flags tell of
+    /// one; only asked for where autocommit is off.
+    pub locks: bool,
 }
 
 /// How a command ended. After a lost connection there is no lane to keep.
@@ -89,6 +92,7 @@ fn with_transaction(mut why: Holds, ended: &Ended) -> Holds {
     let untold = !in_transaction
         && !autocommit
         && (effects.intersects(Effects::SAVEPOINT)
+            || (ended.locks && !ends)
             || (why.intersects(Holds::UNTOLD_TRANSACTION) && !(told && ends)));
     let is_open = in_transaction || untold || (!told && (was_open || (failed && may_begin)));
     why.set(Holds::UNTOLD_TRANSACTION, untold);

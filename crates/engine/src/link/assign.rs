@@ -170,10 +170,7 @@ impl Work<'_> {
         match value.kind {
             ValueKind::Null => text = settings::nulled(&name, self.settings.get(&name)),
             ValueKind::Text => text = self.of_charset(&text)?,
-            // what becomes of text in it depends on the character set of the moment
-            ValueKind::Expression if text.contains(&b'\'') && !text.starts_with(b"_") => {
-                return None;
-            }
+            ValueKind::Expression if is_of_the_moment(&text) => return None,
             _ => {}
         }
         self.put(&name, Some(&text))
@@ -235,6 +232,10 @@ impl Work<'_> {
                 out.extend_from_slice(b"_utf8");
                 out.extend_from_slice(set?);
             }
+            // no value but to the variable that it was given to
+            (Some([first, ..]), Read::Session(_)) if self.saves && first.is_ascii_alphabetic() => {
+                return None;
+            }
             (Some(value), _) => out.extend_from_slice(value),
             (None, Read::User(_)) => out.extend_from_slice(b"NULL"),
             (None, Read::Session(_)) if name == settings::SQL_MODE => {
@@ -255,6 +256,12 @@ pub(crate) const OF_THE_PROXY: &[u8] = b"session_track_state_change";
 
 /// Makes servers tell of the schema, as every connection is asked to.
 const TELLS_SCHEMA: &[u8] = b"session_track_schema";
+
+/// Whether the type or character set of an expression's value may depend on when it is read: it is
+/// a call, or a `NULL` that was put in.
+fn is_of_the_moment(text: &[u8]) -> bool {
+    text == b"NULL" || (!text.starts_with(b"_") && text.iter().any(|b| b"'(".contains(b)))
+}
 
 /// What stands for `SET NAMES` among the names that a statement sets.
 const NAMES: &[u8] = b"NAMES";

@@ -145,7 +145,8 @@ impl Settings {
         let mut hasher = DefaultHasher::new();
         self.list.hash(&mut hasher);
         self.hash = hasher.finish();
-        self.modes = self.get(SQL_MODE).map(named_by).unwrap_or_default();
+        let modes = |value| modes_of(value).unwrap_or_else(|| named_by(value));
+        self.modes = self.get(SQL_MODE).map(modes).unwrap_or_default();
         self.high_bytes = self.get(CLIENT).and_then(client_of).map(HighBytes::of);
         Some(Arc::new(self))
     }

@@ -2,7 +2,7 @@
 //! digest than to a server, and no rule that answers may be passed by that.
 
 use memchr::memchr;
-use sql::{DigestOptions, Digester, Effects, HighBytes, Modes, Versions};
+use sql::{DigestOptions, Digester, Effects, Modes, Versions};
 
 use super::Uncounted;
 use crate::rules::{DigestRef, RuleInput, RuleScratch};
@@ -72,21 +72,14 @@ impl Forms {
         let Some(versions) = Versions::named_in(text) else { return Reading::Uncertain };
         let all = || Modes::all().filter(|other| any_modes || *other == modes);
         for (version, modes) in versions.iter().flat_map(|v| all().map(move |m| (v, m))) {
-            let mut reads = Some(modes);
-            while let Some(modes) = reads.take() {
-                let ambiguous = sql::as_run(text, modes, version, &mut self.text);
-                // half a character, or one of its own
-                let is_wide = modes.high_bytes == HighBytes::Pairs;
-                let alone = Modes { high_bytes: HighBytes::Letters, ..modes };
-                reads = (ambiguous && is_wide).then_some(alone);
-                let form = self.form_of(input, &snapshot.vars);
-                if form.digest.is_some_and(|digest| digest.text == known.text) {
-                    continue;
-                }
-                let verdict = snapshot.rules.evaluate(&form, scratch, &mut Uncounted);
-                if verdict.error_msg.is_some() || verdict.ok_msg.is_some() {
-                    return Reading::AsRun;
-                }
+            sql::as_run(text, modes, version, &mut self.text);
+            let form = self.form_of(input, &snapshot.vars);
+            if form.digest.is_some_and(|digest| digest.text == known.text) {
+                continue;
+            }
+            let verdict = snapshot.rules.evaluate(&form, scratch, &mut Uncounted);
+            if verdict.error_msg.is_some() || verdict.ok_msg.is_some() {
+                return Reading::AsRun;
             }
         }
         Reading::AsWritten

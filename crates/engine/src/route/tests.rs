@@ -326,7 +326,7 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
     let blank = Query { text: b"\xa0DELETE FROM t", ..query("") };
     assert_eq!(answer(&blank), None, "a letter");
     assert_eq!(answer(&Query { modes: latin, ..blank }), refused, "a blank");
-    let many: String = (0..9).map(|number| format!("/*!6000{number} x */")).collect();
+    let many: String = (60_000..60_020).map(|number| format!("/*!{number} x */")).collect();
     assert_eq!(answer(&query(&many)), Some(Answer::Error(UNCERTAIN.into())));
     assert_eq!(processor.hits(), [4], "each counts once");
     let raw = Digester::new().digest(b"\x0bDELETE FROM t", &sql::DigestOptions::default()).hash;

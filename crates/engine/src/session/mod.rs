@@ -26,13 +26,13 @@ use crate::ids::{ClientStmtId, ConnectionId, HostgroupId, LaneId};
 use crate::lane::Held;
 use crate::link::{Charset, LinkState};
 use crate::pool::queue::Ticket;
-use crate::proxy::Arrival;
 use crate::route::Route;
 use crate::rules::Multiplex;
 use crate::users::Account;
 
 mod arriving;
 mod command;
+mod invariants;
 mod leaving;
 mod maintenance;
 mod placing;
@@ -41,6 +41,8 @@ mod replying;
 mod running;
 
 pub(crate) use arriving::login::Login;
+pub(crate) use arriving::newcomers::Newcomers;
+pub use arriving::newcomers::{Arrival, LoggedIn};
 pub(crate) use arriving::passwords::Unjudged;
 pub(crate) use command::kill_statement::Killing;
 pub(crate) use command::mirror::Mirrors;
@@ -292,12 +294,21 @@ pub(crate) struct Client {
     pub addr: Arc<str>,
     /// The client's port; 0 for a Unix socket.
     pub port: u16,
-    /// Through a Unix socket.
-    pub local: bool,
+    /// Nobody can listen in: clear text is safe.
+    pub secure: bool,
     /// The address that it was accepted on, as it is listened on, and its port.
     pub proxy: (Arc<str>, u16),
     /// Nobody: the session runs the copy of a query, and nothing is told.
     pub mirror: bool,
+    /// It has logged in, and has one of the places of `mysql-max_connections`.
+    pub logged_in: bool,
+}
+
+impl Client {
+    /// Whether it is known by an address of its own, unlike whoever comes through a Unix socket.
+    pub(crate) fn has_address(&self) -> bool {
+        self.port != 0
+    }
 }
 
 /// The command being served, and what it leaves to the next.
@@ -317,8 +328,12 @@ pub(crate) struct Serving {
 pub(crate) struct Input {
     /// Bytes lie in its buffer and were not taken.
     pub waits: bool,
-    /// The client is not read from.
+    /// The client is not read from: what it sends has no room elsewhere.
     pub paused: bool,
+    /// The same because of what it has sent already and nobody took.
+    pub full: bool,
+    /// It does not take its answers: no further command is served before it does.
+    pub unheard: bool,
     /// When bytes were last offered.
     pub heard_us: u64,
     /// When the client ended what it sends; it still reads, or it left.
@@ -328,7 +343,7 @@ pub(crate) struct Input {
 impl Input {
     /// Whether there is anything to be served, or read, once the session can.
     pub(crate) fn has_more(&self) -> bool {
-        self.paused || self.waits || self.ended_us.is_some()
+        self.paused || self.full || self.waits || self.ended_us.is_some()
     }
 }
 
@@ -377,10 +392,18 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
-        let Arrival { connection, client: addr, client_port: port, local, proxy, .. } = arrival;
+        let Arrival { connection, client: addr, client_port: port, secure, proxy, .. } = arrival;
         let blank = LinkState::new(None, Charset::Collation(UTF8MB4_GENERAL_CI.into()));
         Self {
-            client: Client { connection, addr, port, local, proxy, mirror: false },
+            client: Client {
+                connection,
+                addr,
+                port,
+                secure,
+                proxy,
+                mirror: false,
+                logged_in: false,
+            },
             phase: Phase::Greeting { scramble },
             account: None,
             caps: Caps::NONE,
@@ -400,7 +423,14 @@ impl Session {
             calls: Vec::new(),
             variable_texts: command::variable_texts::VariableTexts::default(),
             told_any_change: false,
-            input: Input { waits: false, paused: false, heard_us: now_us, ended_us: None },
+            input: Input {
+                waits: false,
+                paused: false,
+                full: false,
+                unheard: false,
+                heard_us: now_us,
+                ended_us: None,
+            },
             timing: maintenance::deadline::Timing::new(now_us),
             auth: arriving::login::Auth { scramble, end_seq: 0, told: Status::AUTOCOMMIT },
             relay: running::relay::Tries::default(),
@@ -438,10 +468,16 @@ impl Session {
         self.awaits_kill.is_some() || self.awaits_diagnostics() || self.read_on.is_some()
     }
 
+    /// Whether its next command has to wait.
+    #[inline]
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.input.unheard || self.awaits_server()
+    }
+
     /// Whether the client has sent a part of something, and has to go on.
     pub(crate) fn is_in_a_command(&self) -> bool {
         match &self.phase {
-            Phase::Idle => self.input.waits && !self.awaits_server(),
+            Phase::Idle => self.input.waits && !self.is_held_up(),
             Phase::Running(running) => match running.stage {
                 Stage::Sent => running.job.upload.is_some(),
                 Stage::Infile(_) => true,

@@ -100,6 +100,8 @@ counters! {
     pub logins_held_up: u64,
     /// Logins refused: the process is full.
     pub denied_max_connections: u64,
+    /// Clients that had not logged in and gave way to others, as the process was full.
+    pub newcomers_gave_way: u64,
     /// Logins refused: the account is full.
     pub denied_max_user_connections: u64,
     /// Clients closed at once because their address failed to log in too often.

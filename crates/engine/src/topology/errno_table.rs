@@ -24,6 +24,7 @@ const WORDS: &[(u32, &str)] = &[
     (32, "broken pipe"),
     (36, "name too long"),
     (40, "too many symbolic links"),
+    (61, "stream was cut off"),
     (64, "machine is not on the network"),
     (71, "protocol error"),
     (88, "not a socket"),

@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Variable] = &[
         "max_connections",
         int(1, 1_000_000),
         "10000",
-        "Most client connections at a time; one more gets error 1040.",
+        "Most clients that have logged in; one more gets error 1040.",
     )
     .acts(Effect::AtOnce),
     mysql(

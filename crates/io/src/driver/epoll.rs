@@ -9,7 +9,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{Driver, Event, Interest, NoChunk, Started};
+use super::{Driver, Event, Interest, Started};
 use crate::addr::{Addr, Failure, Op};
 use crate::mailbox::Waker;
 use crate::micros::Micros;
@@ -64,7 +64,6 @@ impl EpollDriver {
 impl Driver for EpollDriver {
     type Listening = OwnedFd;
     type Handle = OwnedFd;
-    type Chunk = NoChunk;
 
     fn now(&self) -> Micros {
         fds::monotonic()
@@ -74,7 +73,7 @@ impl Driver for EpollDriver {
         Arc::clone(&self.waker)
     }
 
-    fn wait(&mut self, now: Micros, until: Option<Micros>, events: &mut Vec<Event<Self>>) {
+    fn wait(&mut self, now: Micros, until: Option<Micros>, events: &mut Vec<Event>) {
         self.epoll.wait(until.map(|until| until.since(now)), &mut self.events);
         for event in &self.events {
             let flags = event.events as i32;
@@ -94,10 +93,6 @@ impl Driver for EpollDriver {
                 writable: broken || flags & libc::EPOLLOUT != 0,
             });
         }
-    }
-
-    fn recycle(&mut self, chunk: NoChunk) {
-        match chunk {}
     }
 
     fn add_listener(&mut self, listener: Listener, on: OwnedFd) {
@@ -129,11 +124,19 @@ impl Driver for EpollDriver {
     }
 
     fn connect(&mut self, to: &Addr) -> Result<Started<OwnedFd>, i32> {
-        start_connect(to)
+        let address = RawAddress::new(to)?;
+        let fd = socket::stream(&address)?;
+        let done = socket::connect(&fd, &address)?;
+        Ok(if done { Started::Done(fd) } else { Started::Pending(fd) })
     }
 
     fn tune(&mut self, handle: &OwnedFd, addr: &Addr, keepalive_s: Option<u32>) {
-        tune(handle, addr, keepalive_s);
+        if let Addr::Tcp(_) = addr {
+            socket::set_no_delay(handle.as_fd());
+            if let Some(seconds) = keepalive_s {
+                socket::set_keepalive(handle.as_fd(), seconds);
+            }
+        }
     }
 
     fn set_interest(
@@ -193,23 +196,5 @@ impl Driver for EpollDriver {
     fn close(&mut self, _sock: Sock, handle: OwnedFd, _interest: Interest) {
         // closing the only descriptor of a socket also takes it out of the epoll set
         drop(handle);
-    }
-}
-
-/// Starts a non-blocking connect; the same for both real drivers.
-pub(crate) fn start_connect(to: &Addr) -> Result<Started<OwnedFd>, i32> {
-    let address = RawAddress::new(to)?;
-    let fd = socket::stream(&address)?;
-    let done = socket::connect(&fd, &address)?;
-    Ok(if done { Started::Done(fd) } else { Started::Pending(fd) })
-}
-
-/// Sets the options of a connected or connecting socket; the same for both real drivers.
-pub(crate) fn tune(handle: &OwnedFd, addr: &Addr, keepalive_s: Option<u32>) {
-    if let Addr::Tcp(_) = addr {
-        socket::set_no_delay(handle.as_fd());
-        if let Some(seconds) = keepalive_s {
-            socket::set_keepalive(handle.as_fd(), seconds);
-        }
     }
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod epoll;
 pub(crate) mod sim;
-pub(crate) mod uring;
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -42,13 +41,10 @@ pub enum Started<H> {
 }
 
 /// Something that happened below.
-pub enum Event<D: Driver> {
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Event {
     /// [`Driver::accept`] has something to give.
     Acceptable(Listener),
-    /// A connection that the driver accepted by itself.
-    Accepted(Listener, D::Handle, Addr),
-    /// Accepting failed; the listener is off until [`Driver::set_accepting`].
-    AcceptFailed(Listener, i32),
     /// The socket's state changed: [`Driver::recv`] or [`Driver::send`] will tell.
     Ready {
         /// The socket.
@@ -58,27 +54,6 @@ pub enum Event<D: Driver> {
         /// The system takes bytes, or a connect completed.
         writable: bool,
     },
-    /// Bytes that the driver received by itself.
-    Received(Sock, D::Chunk),
-    /// The end of a stream (0) or its failure, from a driver that receives by itself.
-    Ended(Sock, i32),
-}
-
-impl<D: Driver> fmt::Debug for Event<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Event::Acceptable(on) => write!(f, "Acceptable({on:?})"),
-            Event::Accepted(on, _, from) => write!(f, "Accepted({on:?}, {from})"),
-            Event::AcceptFailed(on, errno) => write!(f, "AcceptFailed({on:?}, {errno})"),
-            Event::Ready { sock, readable, writable } => {
-                write!(f, "Ready({sock:?}, readable: {readable}, writable: {writable})")
-            }
-            Event::Received(sock, chunk) => {
-                write!(f, "Received({sock:?}, {} bytes)", chunk.as_ref().len())
-            }
-            Event::Ended(sock, errno) => write!(f, "Ended({sock:?}, {errno})"),
-        }
-    }
 }
 
 /// The system below a loop. All errors are system error numbers.
@@ -87,8 +62,6 @@ pub trait Driver: Sized {
     type Listening;
     /// What a socket is made of; dropping it closes the socket.
     type Handle: fmt::Debug;
-    /// Received bytes that lie in the driver's memory.
-    type Chunk: AsRef<[u8]>;
 
     /// Reads the clock.
     fn now(&self) -> Micros;
@@ -96,9 +69,7 @@ pub trait Driver: Sized {
     fn waker(&self) -> Arc<Waker>;
     /// Appends what happened to `events`, waiting for the first of it until `until` (for ever
     /// when `None`; not at all when that is not after `now`).
-    fn wait(&mut self, now: Micros, until: Option<Micros>, events: &mut Vec<Event<Self>>);
-    /// Takes a chunk's memory back.
-    fn recycle(&mut self, chunk: Self::Chunk);
+    fn wait(&mut self, now: Micros, until: Option<Micros>, events: &mut Vec<Event>);
 
     /// Takes a listener over; it reports nothing until [`Driver::set_accepting`].
     fn add_listener(&mut self, listener: Listener, on: Self::Listening);
@@ -138,26 +109,11 @@ pub trait Driver: Sized {
     }
     /// Lets a socket go without closing it, so that another driver may have it; closes it where
     /// that cannot be.
-    fn detach(&mut self, sock: Sock, handle: Self::Handle, from: Interest) -> Option<OwnedFd> {
-        self.close(sock, handle, from);
-        None
-    }
+    fn detach(&mut self, sock: Sock, handle: Self::Handle, from: Interest) -> Option<OwnedFd>;
     /// A socket that another driver of the same kind let go; `None` where it is of no use.
-    fn attach(&mut self, _: OwnedFd) -> Option<Self::Handle> {
-        None
-    }
+    fn attach(&mut self, socket: OwnedFd) -> Option<Self::Handle>;
     /// Announces that nothing more will be sent.
     fn shutdown_send(&mut self, handle: &Self::Handle);
     /// Closes a socket; nothing that it reports afterwards is heard.
     fn close(&mut self, sock: Sock, handle: Self::Handle, interest: Interest);
-}
-
-/// The chunk of drivers that never receive by themselves.
-#[derive(Copy, Clone, Debug)]
-pub enum NoChunk {}
-
-impl AsRef<[u8]> for NoChunk {
-    fn as_ref(&self) -> &[u8] {
-        match *self {}
-    }
 }

@@ -2,40 +2,32 @@
 //! Deliberately sends nothing by itself.
 
 use super::{Loop, Service};
-use crate::addr::{Addr, Failure, Op};
+use crate::addr::{Failure, Op};
 use crate::buffer::Buffer;
 use crate::driver::{Driver, Event, Interest};
 use crate::sockets::{Listener, Phase, Sock};
 
 /// The least room that a receive behind kept bytes gets.
 const RECV_ROOM_MIN: usize = 8 * 1024;
+/// The most that it takes at once, so that a service can pause the socket before there is more.
+const RECV_BYTES_MAX: usize = 64 * 1024;
 /// The most receives that look for last words on a socket that failed to send.
 const LAST_RECVS_MAX: usize = 16;
 
 /// What a receive found.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     Bytes,
     Nothing,
     End,
-    Failed(i32),
+    Failed(Failure),
 }
 
 impl<D: Driver, S: Service> Loop<D, S> {
-    pub(super) fn dispatch(&mut self, event: Event<D>) {
+    pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::Acceptable(listener) => self.accept_burst(listener),
-            Event::Accepted(listener, handle, from) => self.accepted(listener, handle, from),
-            Event::AcceptFailed(listener, errno) => {
-                self.edge.listener_went_off(listener);
-                self.accept_failed(errno);
-            }
             Event::Ready { sock, readable, writable } => self.on_ready(sock, readable, writable),
-            Event::Received(sock, chunk) => {
-                self.on_received(sock, chunk.as_ref());
-                self.edge.driver.recycle(chunk);
-            }
-            Event::Ended(sock, errno) => self.on_ended(sock, errno),
         }
     }
 
@@ -45,16 +37,14 @@ impl<D: Driver, S: Service> Loop<D, S> {
                 return;
             }
             match self.edge.driver.accept(listener) {
-                Ok((handle, from)) => self.accepted(listener, handle, from),
+                Ok((handle, from)) => {
+                    if let Some(sock) = self.edge.adopt(handle, &from) {
+                        self.service.on_accepted(&mut self.edge, listener, sock, from);
+                    }
+                }
                 Err(libc::EAGAIN) => return,
                 Err(errno) => self.accept_failed(errno),
             }
-        }
-    }
-
-    fn accepted(&mut self, listener: Listener, handle: D::Handle, from: Addr) {
-        if let Some(sock) = self.edge.adopt(handle, &from) {
-            self.service.on_accepted(&mut self.edge, listener, sock, from);
         }
     }
 
@@ -92,16 +82,21 @@ impl<D: Driver, S: Service> Loop<D, S> {
             Phase::Connecting | Phase::Failed | Phase::Ending => return,
         }
         if socket.paused {
-            let keeps = !socket.input.is_empty() || self.edge.driver.unread(&socket.handle) > 0;
+            let keeps = socket.kept() > 0 || self.edge.driver.unread(&socket.handle) > 0;
             if keeps {
                 // level triggering would report these bytes again and again
                 return self.edge.mute(sock);
             }
         }
-        match self.receive(sock) {
+        let found = self.receive(sock);
+        self.conclude(sock, found);
+    }
+
+    pub(super) fn conclude(&mut self, sock: Sock, found: Found) {
+        match found {
             Found::Bytes | Found::Nothing => {}
             Found::End => self.report_end(sock, None),
-            Found::Failed(errno) => self.report_end(sock, Some(Failure::new(Op::Recv, errno))),
+            Found::Failed(failure) => self.report_end(sock, Some(failure)),
         }
     }
 
@@ -109,10 +104,14 @@ impl<D: Driver, S: Service> Loop<D, S> {
     fn receive(&mut self, sock: Sock) -> Found {
         let edge = &mut self.edge;
         let Some(socket) = edge.sockets.find_mut(sock) else { return Found::Nothing };
+        if socket.coded.is_some() {
+            return self.receive_coded(sock);
+        }
         let behind = !socket.input.is_empty();
         let result = if behind {
             let room = socket.input.room(RECV_ROOM_MIN, &mut edge.pool);
-            edge.driver.recv(&socket.handle, room)
+            let len = room.len().min(RECV_BYTES_MAX);
+            edge.driver.recv(&socket.handle, &mut room[..len])
         } else {
             edge.driver.recv(&socket.handle, &mut self.received)
         };
@@ -120,7 +119,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
             Ok(0) => return Found::End,
             Ok(count) => count,
             Err(libc::EAGAIN | libc::EINTR) => return Found::Nothing,
-            Err(errno) => return Found::Failed(errno),
+            Err(errno) => return Found::Failed(Failure::new(Op::Recv, errno)),
         };
         edge.stats.recvs += 1;
         edge.stats.bytes_in += count as u64;
@@ -140,48 +139,15 @@ impl<D: Driver, S: Service> Loop<D, S> {
         Found::Bytes
     }
 
-    /// Bytes from a driver that receives by itself.
-    fn on_received(&mut self, sock: Sock, bytes: &[u8]) {
-        let Some(socket) = self.edge.sockets.find(sock) else { return };
-        self.edge.stats.recvs += 1;
-        self.edge.stats.bytes_in += bytes.len() as u64;
-        if socket.phase != Phase::Open {
-            return;
-        }
-        let (paused, behind) = (socket.paused, !socket.input.is_empty());
-        if paused || behind {
-            keep(&mut self.edge, sock, bytes);
-            if paused {
-                self.edge.mute(sock);
-            } else {
-                self.offer(sock);
-            }
-        } else {
-            let taken = self.service.on_bytes(&mut self.edge, sock, bytes);
-            keep(&mut self.edge, sock, &bytes[taken.min(bytes.len())..]);
-        }
-    }
-
-    /// The end of a stream from a driver that receives by itself.
-    fn on_ended(&mut self, sock: Sock, errno: i32) {
-        let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
-        let lingering = socket.phase == Phase::Lingering;
-        socket.ended = Some(errno);
-        match socket.phase {
-            Phase::Open if !socket.paused || socket.input.is_empty() => {
-                self.report_end(sock, failure_of(errno));
-            }
-            Phase::Draining | Phase::Lingering if lingering || errno != 0 => self.edge.close(sock),
-            _ => {}
-        }
-    }
-
     /// Receives bytes that nobody wants any more.
     fn discard(&mut self, sock: Sock) {
         let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
+        if socket.coded.is_some() && socket.phase == Phase::Draining {
+            return self.edge.drain_coded(sock);
+        }
         match self.edge.driver.recv(&socket.handle, &mut self.received) {
             Ok(0) if socket.phase == Phase::Draining => {
-                socket.ended = Some(0);
+                socket.ended = true;
                 self.edge.mute(sock);
             }
             Ok(0) => self.edge.close(sock),
@@ -191,19 +157,25 @@ impl<D: Driver, S: Service> Loop<D, S> {
     }
 
     /// Offers the kept bytes of a socket, whether it is paused or not.
-    fn offer(&mut self, sock: Sock) {
+    pub(super) fn offer(&mut self, sock: Sock) {
         let Some(socket) = self.edge.sockets.find_mut(sock) else { return };
         // outside of the table, so that the service may do anything with the socket
         let mut input = std::mem::take(&mut socket.input);
+        let layers = socket.layers();
         let taken = self.service.on_bytes(&mut self.edge, sock, input.bytes());
         input.consume(taken, &mut self.edge.pool);
-        self.keep_buffer(sock, input);
+        self.keep_buffer(sock, input, layers);
     }
 
-    fn keep_buffer(&mut self, sock: Sock, mut input: Buffer) {
+    /// Takes back what the service did not consume; a codec that it put on meanwhile, on top of so
+    /// many layers, decodes it first.
+    fn keep_buffer(&mut self, sock: Sock, mut input: Buffer, layers: usize) {
         match self.edge.sockets.find_mut(sock) {
             Some(socket) if matches!(socket.phase, Phase::Open | Phase::Failed) => {
-                socket.input = input;
+                match &mut socket.coded {
+                    Some(coded) if coded.len() > layers => *coded.wire(layers) = input,
+                    _ => socket.input = input,
+                }
             }
             _ => input.clear(&mut self.edge.pool),
         }
@@ -223,8 +195,13 @@ impl<D: Driver, S: Service> Loop<D, S> {
                 self.offer(sock);
             }
             let Some(socket) = self.edge.sockets.find(sock) else { continue };
-            if let (Some(errno), false, Phase::Open) = (socket.ended, socket.paused, socket.phase) {
-                self.report_end(sock, failure_of(errno));
+            if socket.coded.is_some() && !socket.ended {
+                let found = self.decode(sock);
+                self.conclude(sock, found);
+                continue;
+            }
+            if socket.ended && !socket.paused && socket.phase == Phase::Open {
+                self.report_end(sock, None);
             }
         }
         self.offers = offers;
@@ -252,7 +229,8 @@ impl<D: Driver, S: Service> Loop<D, S> {
         };
         if result.is_err() {
             self.edge.close(sock);
-        } else if self.edge.backlog(sock) > 0 {
+        } else {
+            // what was sent before, and what a codec begins with
             self.edge.flush_later(sock);
         }
         self.service.on_connected(&mut self.edge, sock, result);
@@ -284,7 +262,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         if let Some(socket) = self.edge.sockets.find_mut(sock)
             && socket.phase == Phase::Open
         {
-            socket.ended = Some(0);
+            socket.ended = true;
             self.edge.mute(sock);
         }
     }
@@ -316,11 +294,8 @@ impl<D: Driver, S: Service> Loop<D, S> {
     }
 }
 
-fn failure_of(errno: i32) -> Option<Failure> {
-    (errno != 0).then(|| Failure::new(Op::Recv, errno))
-}
-
-/// Keeps bytes that the service did not take, if the socket still receives.
+/// Keeps bytes that the service did not take, if the socket still receives; a codec that it put on
+/// meanwhile decodes them first.
 fn keep<D: Driver>(edge: &mut super::Edge<D>, sock: Sock, bytes: &[u8]) {
     if bytes.is_empty() {
         return;
@@ -328,6 +303,10 @@ fn keep<D: Driver>(edge: &mut super::Edge<D>, sock: Sock, bytes: &[u8]) {
     if let Some(socket) = edge.sockets.find_mut(sock)
         && matches!(socket.phase, Phase::Open | Phase::Failed)
     {
-        socket.input.append(bytes, &mut edge.pool);
+        let kept = match &mut socket.coded {
+            Some(coded) => coded.wire(0),
+            None => &mut socket.input,
+        };
+        kept.append(bytes, &mut edge.pool);
     }
 }

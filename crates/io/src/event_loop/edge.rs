@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use super::options::{LoopStats, Options};
 use crate::addr::{Addr, Failure, Op};
 use crate::buffer::BufferPool;
+use crate::codec::Coded;
 use crate::driver::{Driver, Interest, Started};
 use crate::micros::Micros;
 use crate::sockets::{Ended, Listener, Phase, Sock, Socket, Table};
@@ -14,6 +15,13 @@ use crate::timers::Timers;
 
 /// How long accepting rests when the process has no descriptors or memory left.
 const ACCEPT_REST: Micros = Micros::from_ms(100);
+
+/// A socket between two loops, with its codecs; dropping it closes the socket.
+#[derive(Debug)]
+pub struct Detached {
+    socket: OwnedFd,
+    coded: Option<Box<Coded>>,
+}
 
 /// The loop as its service sees it: sockets, time, and what to do with them.
 pub struct Edge<D: Driver> {
@@ -30,6 +38,8 @@ pub struct Edge<D: Driver> {
     pub(super) connected: Vec<Sock>,
     /// Ends that are not reported yet.
     pub(super) ended: Vec<Ended>,
+    /// Sockets whose codecs held something back that is sent now; not reported yet.
+    pub(super) drained: Vec<Sock>,
     /// When to give up on sockets that drain; all spans are equal, so the list is in order.
     pub(super) closing: VecDeque<(Micros, Sock)>,
     pub(super) accepting: Accepting,
@@ -59,6 +69,7 @@ impl<D: Driver> Edge<D> {
             offers: Vec::new(),
             connected: Vec::new(),
             ended: Vec::new(),
+            drained: Vec::new(),
             closing: VecDeque::new(),
             accepting: Accepting { wanted: true, retry_at: None, on: Vec::new() },
             stats: LoopStats::default(),
@@ -102,34 +113,40 @@ impl<D: Driver> Edge<D> {
     /// not take is dropped.
     pub fn close(&mut self, sock: Sock) {
         self.flush(sock);
+        self.say_farewell(sock);
         let Some(mut socket) = self.sockets.remove(sock) else { return };
         socket.input.clear(&mut self.pool);
         socket.output.clear(&mut self.pool);
+        if let Some(coded) = &mut socket.coded {
+            coded.clear(&mut self.pool);
+        }
         self.driver.close(sock, socket.handle, socket.interest);
     }
 
     /// Lets a socket go without closing it, for [`Edge::attach`] of another loop. Where that cannot
-    /// be, because bytes wait in either direction or the driver has no such sockets, it is closed.
-    pub fn detach(&mut self, sock: Sock) -> Option<OwnedFd> {
+    /// be, because bytes wait in either direction, it is closed.
+    pub fn detach(&mut self, sock: Sock) -> Option<Detached> {
         self.flush(sock);
         let socket = self.sockets.find(sock)?;
-        let is_quiet = socket.reports()
-            && socket.ended.is_none()
-            && socket.input.is_empty()
-            && socket.output.is_empty();
+        let is_quiet =
+            socket.reports() && !socket.ended && socket.kept() == 0 && socket.unsent() == 0;
         if !is_quiet {
             self.close(sock);
             return None;
         }
         let socket = self.sockets.remove(sock)?;
-        self.driver.detach(sock, socket.handle, socket.interest)
+        let coded = socket.coded;
+        let socket = self.driver.detach(sock, socket.handle, socket.interest)?;
+        Some(Detached { socket, coded })
     }
 
     /// Takes over a socket that another loop let go; `None` when it cannot be watched and is
     /// closed.
-    pub fn attach(&mut self, socket: OwnedFd) -> Option<Sock> {
-        let handle = self.driver.attach(socket)?;
-        let sock = self.sockets.insert(Socket::new(handle, Phase::Open, Interest::NONE));
+    pub fn attach(&mut self, detached: Detached) -> Option<Sock> {
+        let handle = self.driver.attach(detached.socket)?;
+        let mut socket = Socket::new(handle, Phase::Open, Interest::NONE);
+        socket.coded = detached.coded;
+        let sock = self.sockets.insert(socket);
         if self.watch(sock, Interest::READ).is_err() {
             self.close(sock);
             return None;
@@ -156,7 +173,7 @@ impl<D: Driver> Edge<D> {
         if !socket.reports() {
             return;
         }
-        if !socket.interest.read && socket.ended.is_none() {
+        if !socket.interest.read && !socket.ended {
             let to = Interest { read: true, ..socket.interest };
             self.watch_or_fail(sock, to);
         }
@@ -219,9 +236,10 @@ impl<D: Driver> Edge<D> {
         LoopStats { sockets: self.sockets.len() as u64, ..self.stats }
     }
 
-    /// How many received bytes of a socket the loop keeps, outside of its `on_bytes`.
+    /// How many received bytes of a socket the loop keeps, decoded or not, outside of its
+    /// `on_bytes`.
     pub fn kept(&self, sock: Sock) -> usize {
-        self.sockets.find(sock).map_or(0, |socket| socket.input.len())
+        self.sockets.find(sock).map_or(0, Socket::kept)
     }
 
     /// What the system knows a socket by, and where it is on this side; `None` without a system
@@ -243,17 +261,11 @@ impl<D: Driver> Edge<D> {
         self.accepting.wanted && self.accepting.retry_at.is_none() && !self.stopping
     }
 
-    /// The driver turned the listener off, or the process is out of something: rest a while.
+    /// The process is out of something: rest a while.
     pub(super) fn rest_accepting(&mut self) {
         self.stats.accept_failures += 1;
         self.accepting.retry_at = Some(self.now + ACCEPT_REST);
         self.refresh_accepting();
-    }
-
-    pub(super) fn listener_went_off(&mut self, listener: Listener) {
-        if let Some(Some(on)) = self.accepting.on.get_mut(listener.0 as usize) {
-            *on = false;
-        }
     }
 
     pub(super) fn accept_retry_at(&self) -> Option<Micros> {

@@ -7,13 +7,14 @@
 //! Work that a callback causes for later is bounded a turn; what is left makes the next turn not
 //! wait. Deliberately knows neither the driver's system calls nor the service's purpose.
 
+mod coding;
 mod dispatch;
 mod edge;
 mod options;
 mod output;
 mod service;
 
-pub use edge::Edge;
+pub use edge::{Detached, Edge};
 pub use options::{LoopStats, Options};
 pub use service::Service;
 
@@ -30,7 +31,7 @@ pub struct Loop<D: Driver, S: Service> {
     edge: Edge<D>,
     service: S,
     inbox: Inbox<S::Mail>,
-    events: Vec<Event<D>>,
+    events: Vec<Event>,
     mails: Vec<S::Mail>,
     /// The one buffer that everything is received into.
     received: Box<[u8]>,
@@ -200,11 +201,12 @@ impl<D: Driver, S: Service> Loop<D, S> {
     fn finish(&mut self) {
         self.edge.flush_dirty();
         for _ in 0..ROUNDS_MAX {
-            if self.edge.ended.is_empty() {
+            if self.edge.ended.is_empty() && self.edge.drained.is_empty() {
                 return;
             }
             self.unfinished = true;
             self.report_ended();
+            self.report_drained();
             self.edge.flush_dirty();
         }
     }

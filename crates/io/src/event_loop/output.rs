@@ -5,7 +5,7 @@ use super::Edge;
 use crate::addr::{Failure, Op};
 use crate::driver::{Driver, Interest};
 use crate::micros::Micros;
-use crate::sockets::{Phase, Sock};
+use crate::sockets::{Phase, Sock, Socket};
 use crate::sys::socket::PARTS_MAX;
 
 /// The most bytes of a socket that wait for the end of a turn: one block of a buffer.
@@ -21,6 +21,9 @@ impl<D: Driver> Edge<D> {
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         if !socket.takes_output() {
             return 0;
+        }
+        if socket.coded.is_some() {
+            return self.send_coded(sock, parts);
         }
         if socket.blocked || socket.phase == Phase::Connecting {
             for part in parts {
@@ -38,21 +41,21 @@ impl<D: Driver> Edge<D> {
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let waits = socket.blocked || socket.phase == Phase::Connecting;
-        if waits || socket.output.len() + bytes > QUEUED_BYTES_MAX {
+        if waits || socket.unsent() + bytes > QUEUED_BYTES_MAX {
             return self.send(sock, parts);
         }
         if socket.takes_output() && bytes > 0 {
             for part in parts {
-                socket.output.append(part, &mut self.pool);
+                socket.outgoing().append(part, &mut self.pool);
             }
             self.flush_later(sock);
         }
         0
     }
 
-    /// How many bytes the system has not taken yet.
+    /// How many bytes the system has not taken yet, encoded or not.
     pub fn backlog(&self, sock: Sock) -> usize {
-        self.sockets.find(sock).map_or(0, |socket| socket.output.len())
+        self.sockets.find(sock).map_or(0, Socket::unsent)
     }
 
     /// Closes once everything is sent, at the latest after 5 seconds; received bytes are dropped
@@ -66,16 +69,15 @@ impl<D: Driver> Edge<D> {
             Phase::Draining | Phase::Lingering => return,
             Phase::Open => {}
             // the end of the stream would be reported over and over
-            Phase::Ending => socket.ended = Some(0),
+            Phase::Ending => socket.ended = true,
         }
         socket.phase = Phase::Draining;
         socket.paused = false;
         socket.input.clear(&mut self.pool);
-        let to = Interest { read: socket.ended.is_none(), ..socket.interest };
+        let to = Interest { read: !socket.ended, ..socket.interest };
         self.watch_or_fail(sock, to);
-        if self.backlog(sock) == 0 {
-            self.finish_draining(sock);
-        }
+        self.drop_arrived(sock);
+        self.drained_while_closing(sock);
         if self.sockets.find(sock).is_some() {
             self.closing.push_back((self.now + DRAIN_SPAN, sock));
         }
@@ -85,8 +87,9 @@ impl<D: Driver> Edge<D> {
     /// still has to be sent, or the socket is no open one.
     pub fn end_sending(&mut self, sock: Sock) -> bool {
         self.flush(sock);
+        let is_said = self.say_farewell(sock);
         let Some(socket) = self.sockets.find(sock) else { return false };
-        let can = socket.phase == Phase::Open && socket.output.is_empty();
+        let can = is_said && socket.phase == Phase::Open && socket.output.is_empty();
         if can {
             self.driver.shutdown_send(&socket.handle);
         }
@@ -95,8 +98,11 @@ impl<D: Driver> Edge<D> {
 
     /// The backlog of a draining socket is sent: close, unless that would destroy it.
     fn finish_draining(&mut self, sock: Sock) {
+        if !self.say_farewell(sock) {
+            return;
+        }
         let Some(socket) = self.sockets.find_mut(sock) else { return };
-        if socket.ended.is_some() || self.driver.unread(&socket.handle) == 0 {
+        if socket.ended || self.driver.unread(&socket.handle) == 0 {
             return self.close(sock);
         }
         socket.phase = Phase::Lingering;
@@ -142,9 +148,12 @@ impl<D: Driver> Edge<D> {
         if let Some(socket) = self.sockets.find(sock)
             && matches!(socket.phase, Phase::Open | Phase::Ending | Phase::Draining)
             && !socket.blocked
-            && !socket.output.is_empty()
         {
-            self.send_now(sock, &[]);
+            if socket.coded.is_some() {
+                self.flush_coded(sock);
+            } else if !socket.output.is_empty() {
+                self.send_now(sock, &[]);
+            }
         }
     }
 
@@ -156,7 +165,12 @@ impl<D: Driver> Edge<D> {
             return false;
         }
         socket.blocked = false;
-        self.send_now(sock, &[]);
+        let waits = socket.coded.as_ref().is_none_or(|coded| coded.speaks);
+        if let Some(coded) = &mut socket.coded {
+            // whatever it held is told of here
+            coded.holds = false;
+        }
+        self.flush(sock);
         let Some(socket) = self.sockets.find(sock) else { return false };
         if socket.blocked || socket.phase == Phase::Failed {
             return false;
@@ -164,20 +178,25 @@ impl<D: Driver> Edge<D> {
         let to = Interest { write: false, ..socket.interest };
         self.watch_or_fail(sock, to);
         self.drained_while_closing(sock);
-        self.sockets.find(sock).is_some_and(|socket| socket.phase == Phase::Open)
+        let Some(socket) = self.sockets.find(sock) else { return false };
+        socket.phase == Phase::Open && socket.unsent() == 0 && waits
     }
 
-    fn drained_while_closing(&mut self, sock: Sock) {
-        if let Some(socket) = self.sockets.find(sock)
-            && socket.phase == Phase::Draining
-            && socket.output.is_empty()
-        {
+    pub(super) fn drained_while_closing(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find(sock) else { return };
+        if socket.phase != Phase::Draining {
+            return;
+        }
+        if socket.unsent() == 0 {
             self.finish_draining(sock);
+        } else if socket.ended && socket.coded.as_ref().is_some_and(|coded| coded.holds) {
+            // what the codec waits for will not come
+            self.close(sock);
         }
     }
 
     /// Sends the outgoing buffer and then `parts`; keeps what is not taken.
-    fn send_now(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
+    pub(super) fn send_now(&mut self, sock: Sock, parts: &[&[u8]]) -> usize {
         let Some(socket) = self.sockets.find_mut(sock) else { return 0 };
         let pending = socket.output.len();
         let sent = if pending == 0 {
@@ -196,7 +215,7 @@ impl<D: Driver> Edge<D> {
             Ok(taken) => taken,
             Err(libc::EAGAIN | libc::EINTR) => 0,
             Err(errno) => {
-                socket.output.clear(&mut self.pool);
+                socket.drop_outgoing(&mut self.pool);
                 self.fail(sock, Failure::new(Op::Send, errno));
                 return 0;
             }

@@ -65,15 +65,6 @@ pub(crate) fn own_address(fd: BorrowedFd<'_>) -> Result<Addr, i32> {
     Ok(address.to_addr())
 }
 
-/// The address of the other end.
-pub(crate) fn other_address(fd: BorrowedFd<'_>) -> Result<Addr, i32> {
-    let mut address = RawAddress::empty();
-    let len: *mut libc::socklen_t = address.len_mut();
-    // SAFETY: the storage is writable and `len` says how large it is.
-    checked(unsafe { libc::getpeername(fd.as_raw_fd(), address.as_mut_ptr(), len) })?;
-    Ok(address.to_addr())
-}
-
 /// Receives what is there; 0 is the end of the stream.
 pub(crate) fn recv(fd: &OwnedFd, into: &mut [u8]) -> Result<usize, i32> {
     let flags = libc::MSG_DONTWAIT;

@@ -2,6 +2,7 @@
 
 use io::{Failure, Op};
 
+use super::coding::CUT_OFF;
 use super::recorder::{Habit, Seen, noise};
 use super::talking::pair;
 use super::world::World;
@@ -97,7 +98,9 @@ pub fn what_is_queued_arrives_before_the_end<W: World>(world: &W) {
     for sock in [closed, silent, given] {
         assert_eq!(io.queue(sock, &[b"!"]), 0);
     }
+    let blocked = io.stats().sends_blocked;
     io.close(closed);
+    let cut_off = io.stats().sends_blocked > blocked;
     assert!(io.end_sending(silent));
     let taken_along = io.detach(given);
     pair.server_has(world, at_given, 1);
@@ -107,7 +110,9 @@ pub fn what_is_queued_arrives_before_the_end<W: World>(world: &W) {
     });
     for sock in [at_closed, at_silent] {
         assert_eq!(pair.server.service().received(sock), b"!");
-        assert_eq!(pair.server.service().gone(sock), Some(None));
+        // a system that took the byte and not all of the farewell behind it cut the stream off
+        let why = (cut_off && sock == at_closed).then_some(CUT_OFF);
+        assert_eq!(pair.server.service().gone(sock), Some(why));
     }
 }
 
@@ -153,8 +158,8 @@ pub fn a_closed_socket_reports_nothing_more<W: World>(world: &W) {
 
 pub fn the_end_of_a_paused_socket_waits_for_its_bytes<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
-    pair.server.service_mut().pauses_accepted = true;
     let (sock, server_sock) = pair.connect(world);
+    pair.server.parts_mut().1.pause(server_sock);
     let (_, io) = pair.client.parts_mut();
     io.send(sock, &[b"before the end"]);
     io.close_drained(sock);

@@ -2,7 +2,9 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod closing;
+pub mod coding;
 pub mod flow;
+pub mod masked;
 pub mod recorder;
 pub mod talking;
 pub mod waking;
@@ -51,6 +53,20 @@ macro_rules! every_scenario {
             waking::mail_is_delivered_in_order,
             waking::paused_accepting_leaves_connections_waiting,
             waking::a_stopped_loop_says_so,
+        }
+    };
+}
+
+/// Every scenario about codecs that come, go and fail.
+#[macro_export]
+macro_rules! every_coding_scenario {
+    ($world:expr) => {
+        $crate::suite! { $world =>
+            coding::a_codec_put_on_in_the_middle_gets_what_is_behind,
+            coding::a_stream_without_a_farewell_is_cut_off,
+            coding::bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew,
+            coding::what_a_codec_holds_back_is_a_backlog,
+            coding::a_socket_takes_its_codecs_along,
         }
     };
 }

@@ -1,8 +1,20 @@
 //! The service that scenarios are written with: it records everything and follows a few habits.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use io::{Addr, Driver, Edge, Failure, Listener, Service, Sock};
+use io::{Addr, Codec, Driver, Edge, Failure, Listener, Service, Sock};
+
+/// Makes the codecs of a socket, from the wire to the service.
+pub type MakeCodecs = Rc<dyn Fn() -> Vec<Box<dyn Codec>>>;
+
+pub fn no_codecs() -> MakeCodecs {
+    Rc::new(Vec::new)
+}
+
+pub fn put_on<D: Driver>(io: &mut Edge<D>, sock: Sock, codecs: &MakeCodecs) {
+    codecs().into_iter().for_each(|codec| io.put_on(sock, codec));
+}
 
 /// Something that was reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +42,10 @@ pub enum Habit {
 
 pub struct Recorder {
     pub habit: Habit,
+    /// What accepted sockets get.
+    pub codecs: MakeCodecs,
+    /// Takes so many bytes as they are, and has what is behind them decoded.
+    pub upgrades_after: Option<usize>,
     /// Pauses sockets as they are accepted.
     pub pauses_accepted: bool,
     /// How many bytes it takes before it has no use for a socket whose other side has ended.
@@ -48,6 +64,8 @@ impl Recorder {
     pub fn new(habit: Habit) -> Self {
         Recorder {
             habit,
+            codecs: no_codecs(),
+            upgrades_after: None,
             pauses_accepted: false,
             stays_until: 0,
             farewell: Vec::new(),
@@ -91,6 +109,7 @@ impl Service for Recorder {
     type Mail = u64;
 
     fn on_accepted<D: Driver>(&mut self, io: &mut Edge<D>, _: Listener, sock: Sock, _: Addr) {
+        put_on(io, sock, &self.codecs);
         if self.pauses_accepted {
             io.pause(sock);
         }
@@ -115,6 +134,15 @@ impl Service for Recorder {
         assert!(!bytes.is_empty(), "nothing was offered");
         self.offered += bytes.len() as u64;
         let mut taken = 0;
+        if let Some(count) = self.upgrades_after {
+            if bytes.len() < count {
+                return 0;
+            }
+            self.upgrades_after = None;
+            put_on(io, sock, &self.codecs);
+            self.received.entry(sock).or_default().extend_from_slice(&bytes[..count]);
+            return count;
+        }
         match self.habit {
             Habit::Leave => {}
             Habit::Take => taken = bytes.len(),

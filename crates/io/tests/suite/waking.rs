@@ -49,9 +49,8 @@ pub fn paused_accepting_leaves_connections_waiting<W: World>(world: &W) {
     world.settle(&mut pair.server, &mut pair.client);
     pair.server.parts_mut().1.pause_accepting();
     world.settle(&mut pair.server, &mut pair.client);
-    let (_, io) = pair.client.parts_mut();
-    let sock = io.connect(&pair.addr).unwrap();
-    io.send(sock, &[b"patience"]);
+    let sock = pair.dial();
+    pair.send(sock, b"patience");
     world.settle(&mut pair.server, &mut pair.client);
     assert_eq!(pair.server.stats().accepts, 0);
     assert!(pair.client.service().connected(sock));

@@ -2,7 +2,28 @@
 
 use std::time::{Duration, Instant};
 
-use io::{Addr, Driver, Faults, Loop, Micros, Options, Service, SimNet};
+use io::{Addr, Codec, Driver, Faults, Loop, Micros, Options, Service, SimNet};
+
+use super::masked::Greetings;
+use super::recorder::MakeCodecs;
+
+/// How many codecs a world's sockets have, and how far they are.
+#[derive(Clone, Default)]
+pub struct Coding {
+    pub layers: usize,
+    greetings: Greetings,
+}
+
+impl Coding {
+    pub fn layers(layers: usize) -> Self {
+        Coding { layers, greetings: Greetings::default() }
+    }
+
+    /// One that knows its like.
+    pub fn codec(&self) -> Box<dyn Codec> {
+        self.greetings.codec()
+    }
+}
 
 /// What a scenario needs of the place it runs in.
 pub trait World {
@@ -12,10 +33,36 @@ pub trait World {
     /// An address where nobody listens.
     fn nowhere(&self) -> Addr;
     fn step<A: Service, B: Service>(&self, a: &mut Loop<Self::D, A>, b: &mut Loop<Self::D, B>);
+    fn coding(&self) -> &Coding;
     /// How much data a scenario about volume should move.
     fn volume(&self) -> usize;
     /// How many sockets a scenario about numbers should open.
     fn crowd(&self) -> usize;
+
+    /// What each socket of a scenario gets.
+    fn codecs(&self) -> MakeCodecs {
+        let Coding { layers, greetings } = self.coding().clone();
+        std::rc::Rc::new(move || (0..layers).map(|_| greetings.codec()).collect())
+    }
+
+    /// One that knows its like.
+    fn codec(&self) -> Box<dyn Codec> {
+        self.coding().codec()
+    }
+
+    /// One that ends without a farewell.
+    fn silent_codec(&self) -> Box<dyn Codec> {
+        self.coding().greetings.silent_codec()
+    }
+
+    fn is_coded(&self) -> bool {
+        self.coding().layers > 0
+    }
+
+    /// Whether all codecs have heard from their other sides.
+    fn has_greeted(&self) -> bool {
+        self.coding().greetings.all_heard()
+    }
 
     fn new_loop<S: Service>(&self, service: S) -> Loop<Self::D, S> {
         Loop::new(self.driver(), service, Options::default())
@@ -52,6 +99,7 @@ pub trait World {
 /// Real sockets on loopback under the driver that `make` gives.
 pub struct Real<D, F: Fn() -> D> {
     pub make: F,
+    pub coding: Coding,
 }
 
 impl<D, F> World for Real<D, F>
@@ -60,6 +108,10 @@ where
     F: Fn() -> D,
 {
     type D = D;
+
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
 
     fn driver(&self) -> D {
         (self.make)()
@@ -82,7 +134,7 @@ where
     }
 
     fn volume(&self) -> usize {
-        100 << 20
+        if self.is_coded() { 10 << 20 } else { 100 << 20 }
     }
 
     fn crowd(&self) -> usize {
@@ -102,11 +154,13 @@ fn descriptors_max() -> usize {
 pub struct Simulated {
     net: SimNet,
     ports: std::cell::Cell<u16>,
+    coding: Coding,
 }
 
 impl Simulated {
-    pub fn new(seed: u64, faults: Faults) -> Self {
-        Simulated { net: SimNet::new(seed, faults), ports: std::cell::Cell::new(3306) }
+    pub fn new(seed: u64, faults: Faults, coding: Coding) -> Self {
+        let ports = std::cell::Cell::new(3306);
+        Simulated { net: SimNet::new(seed, faults), ports, coding }
     }
 
     pub fn net(&self) -> &SimNet {
@@ -116,6 +170,10 @@ impl Simulated {
 
 impl World for Simulated {
     type D = io::SimDriver;
+
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
 
     fn driver(&self) -> io::SimDriver {
         self.net.driver()

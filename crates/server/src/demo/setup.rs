@@ -1,13 +1,15 @@
 //! The embedded servers of the demo and the configuration that puts Tidegate in front of them.
 //!
-//! Knows `sqlited` and the columns of the tables; starts nothing of Tidegate itself.
+//! Knows `demo_servers` and the columns of the tables; starts nothing of Tidegate itself.
 
 use std::fmt::Write as _;
+use std::fs::DirBuilder;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use sqlited::{Running, ServerOptions, Store, User};
+use demo_servers::{ServerOptions, Servers};
 
 use crate::init;
 
@@ -50,33 +52,31 @@ pub(super) struct Embedded {
     places: Vec<Place>,
     configuration: PathBuf,
     directory: PathBuf,
-    _running: Running,
+    _servers: Servers,
 }
 
 impl Embedded {
     /// Starts the servers on free loopback ports and writes the configuration.
     pub(super) fn start() -> anyhow::Result<Self> {
-        let free = io::Addr::Tcp(([127, 0, 0, 1], 0).into());
-        let options = SERVERS.iter().zip(1..).map(|(&(name, _, writable), id)| ServerOptions {
-            server_id: id,
-            read_only: !writable,
-            users: vec![User::new("demo", "demo")],
-            ..ServerOptions::new(name, free.clone())
-        });
-        let store = Store::in_memory("demo")?;
-        let running = sqlited::start(store, options.collect())
-            .context("the embedded servers cannot be started")?;
-        let places = SERVERS.iter().enumerate().map(|(index, &(name, role, writable))| {
-            let address = running.tcp(index).context("an embedded server has no port")?;
-            Ok(Place { name, role, address, writable })
-        });
-        let places = places.collect::<anyhow::Result<Vec<Place>>>()?;
         let directory = std::env::temp_dir().join(format!("tidegate-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&directory)
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
+        let options = SERVERS.map(|(name, _, writable)| ServerOptions {
+            name: name.to_owned(),
+            read_only: !writable,
+        });
+        let data = directory.join("data.db");
+        let servers = Servers::start(&data, "demo", ("demo", "demo"), &options)
+            .context("the embedded servers cannot be started")?;
+        let places = SERVERS.iter().zip(servers.addresses());
+        let places: Vec<Place> = places
+            .map(|(&(name, role, writable), address)| Place { name, role, address, writable })
+            .collect();
         let configuration = directory.join("tidegate.toml");
         init::write(&configuration, &text(&places))?;
-        Ok(Self { places, configuration, directory, _running: running })
+        Ok(Self { places, configuration, directory, _servers: servers })
     }
 
     /// The servers, primary first.
@@ -108,7 +108,8 @@ impl Drop for Embedded {
 fn text(places: &[Place]) -> String {
     let mut text = String::from(
         "# written by `tidegate demo`\n[mysql_variables]\ninterfaces = \"127.0.0.1:0\"\n\
-         threads = 1\nstored_code = false  # there is none\n",
+         threads = 1\nstored_code = false  # there is none\n\n\
+         [admin_variables]\nmysql_ifaces = \"127.0.0.1:0\"\n",
     );
     // writing to a string does not fail
     for place in places {

@@ -3,29 +3,35 @@
 //! Nothing printed is assumed: servers name themselves by `@@hostname` in results and in written
 //! rows, and whatever is not as the text says ends the tour with an error.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use client::{Client, Login, Packets, Reply};
+use wire::Status;
 
-use super::client::{Client, Refused, Reply};
 use super::say;
 use super::setup::Place;
 
 /// Runs every step against Tidegate at `front`.
-pub(super) fn run(front: SocketAddr, places: &[Place]) -> anyhow::Result<()> {
-    let mut tour = Tour { front, places, client: Client::connect(front, "demo", "demo")?, step: 0 };
+pub(super) fn run(front: SocketAddr, admin: SocketAddr, places: &[Place]) -> anyhow::Result<()> {
+    let client = connect(front, "demo")?;
+    let admin = connect(admin, "admin")?;
+    let mut tour = Tour { front, places, client, admin, step: 0 };
     tour.writes()?;
     tour.reads()?;
     tour.locking_read()?;
     tour.transaction()?;
     tour.straight_to_a_replica()?;
+    tour.administration()?;
     tour.counters()
 }
 
 struct Tour<'a> {
     front: SocketAddr,
     places: &'a [Place],
-    client: Client,
+    client: Client<TcpStream>,
+    admin: Client<TcpStream>,
     step: u32,
 }
 
@@ -53,7 +59,7 @@ impl Tour<'_> {
         show(&format!("{READ}      {READS} times"))?;
         let mut counts = vec![0_usize; self.places.len()];
         for _ in 0..READS {
-            let reply = self.client.query(READ)?;
+            let reply = self.client.query(READ).context(READ)?;
             let (server, rows) = (reply.value(0), reply.value(1));
             ensure!(rows == Some("3"), "a read saw {rows:?} rows instead of 3");
             let at = self.places.iter().position(|place| Some(place.name) == server);
@@ -85,20 +91,20 @@ impl Tour<'_> {
     fn transaction(&mut self) -> anyhow::Result<()> {
         self.title("A transaction stays on its server, reads included")?;
         let begun = self.run("BEGIN")?;
-        ensure!(begun.in_transaction, "BEGIN began nothing");
+        ensure!(begun.status.contains(Status::IN_TRANS), "BEGIN began nothing");
         self.run("UPDATE visits SET who = 'Barbara' WHERE id = 1")?;
         let who = "SELECT @@hostname, who FROM visits WHERE id = 1";
         let inside = self.run(who)?;
         self.expect(&inside, true, "Barbara")?;
         outcome("primary answered 'Barbara', though the text matches ^SELECT")?;
-        let mut other = Client::connect(self.front, "demo", "demo")?;
-        let outside = other.query(who)?;
+        let mut other = connect(self.front, "demo")?;
+        let outside = other.query(who).context(who)?;
         self.expect(&outside, false, "Ada")?;
         let server = outside.value(0).unwrap_or_default();
         outcome(&format!("another client, the same query: {server} answered 'Ada'"))?;
         let committed = self.run("COMMIT")?;
-        ensure!(!committed.in_transaction, "COMMIT ended nothing");
-        let after = other.query(who)?;
+        ensure!(!committed.status.contains(Status::IN_TRANS), "COMMIT ended nothing");
+        let after = other.query(who).context(who)?;
         self.expect(&after, false, "Barbara")?;
         let server = after.value(0).unwrap_or_default();
         outcome(&format!("the other client again: {server} answered 'Barbara'"))
@@ -108,24 +114,60 @@ impl Tour<'_> {
     fn straight_to_a_replica(&mut self) -> anyhow::Result<()> {
         self.title("Past Tidegate, straight to a replica")?;
         let replica = self.places.iter().find(|place| !place.writable).context("no replica")?;
-        let mut direct = Client::connect(replica.address, "demo", "demo")?;
+        let mut direct = connect(replica.address, "demo")?;
         let statement = "DELETE FROM visits";
         show(statement)?;
-        match direct.query(statement).map_err(|error| error.downcast::<Refused>()) {
-            Err(Ok(refused)) if refused.code == 1290 => {
-                outcome(&format!("{} answered {refused}", replica.name))
-            }
-            Err(Ok(refused)) => bail!("{} answered {refused}", replica.name),
-            Err(Err(error)) => Err(error),
-            Ok(_) => bail!("{} took a write", replica.name),
+        let Err(error) = direct.query(statement) else { bail!("{} took a write", replica.name) };
+        let answered = format!("{} answered {error}", replica.name);
+        ensure!(error.refusal().is_some_and(|refusal| refusal.code == 1290), answered);
+        outcome(&answered)
+    }
+
+    /// A rule is looked at, changed in memory, put in force, and taken back; digests tell of it.
+    fn administration(&mut self) -> anyhow::Result<()> {
+        self.title("The administrative interface: change a rule while clients are connected")?;
+        let explained = self.administer(&format!("EXPLAIN ROUTE {READ}"))?;
+        tell_rows(&explained)?;
+        let decides =
+            ["match", "2", "destination_hostgroup=1, apply=1"].map(|cell| Some(cell.to_owned()));
+        ensure!(explained.rows.iter().any(|row| *row == decides), "rule 2 was to decide");
+        self.administer(
+            "UPDATE mysql_query_rules SET destination_hostgroup = 0 WHERE rule_id = 2",
+        )?;
+        self.administer("LOAD MYSQL QUERY RULES TO RUNTIME")?;
+        self.expect_reads(true)?;
+        outcome("the primary answers reads now; nobody had to connect again")?;
+        self.administer("LOAD MYSQL QUERY RULES FROM CONFIG")?;
+        self.administer("LOAD MYSQL QUERY RULES TO RUNTIME")?;
+        self.expect_reads(false)?;
+        outcome("and the replicas again")?;
+        let digests = self.administer(DIGESTS)?;
+        tell_rows(&digests)?;
+        ensure!(digests.value(0) == Some("1"), "most statements were reads of replicas");
+        Ok(())
+    }
+
+    /// Prints a statement of the administrator and runs it.
+    fn administer(&mut self, statement: &str) -> anyhow::Result<Reply> {
+        show(statement)?;
+        self.admin.query(statement).with_context(|| statement.to_owned())
+    }
+
+    /// Who answers a few reads.
+    fn expect_reads(&mut self, by_primary: bool) -> anyhow::Result<()> {
+        for _ in 0..10 {
+            let reply = self.client.query(READ).context(READ)?;
+            let server = reply.value(0).unwrap_or_default();
+            ensure!((server == self.primary()?) == by_primary, "{server} answered a read");
         }
+        Ok(())
     }
 
     /// The servers' own counters.
     fn counters(&mut self) -> anyhow::Result<()> {
         self.title("What the servers counted themselves")?;
         for place in self.places {
-            let mut direct = Client::connect(place.address, "demo", "demo")?;
+            let mut direct = connect(place.address, "demo")?;
             let status = direct.query("SHOW GLOBAL STATUS LIKE 'Questions'")?;
             let questions = status.value(1).context("no counter")?;
             outcome(&format!("{:<10} {questions:>3} statements", place.name))?;
@@ -149,13 +191,20 @@ impl Tour<'_> {
     /// Prints a statement and runs it.
     fn run(&mut self, statement: &str) -> anyhow::Result<Reply> {
         show(statement)?;
-        self.client.query(statement)
+        self.client.query(statement).with_context(|| statement.to_owned())
     }
 
     fn title(&mut self, title: &str) -> anyhow::Result<()> {
         self.step += 1;
         say(&format!("\n{}. {title}\n", self.step))
     }
+}
+
+/// A client whose password is its name, in the schema of the demo.
+fn connect(to: SocketAddr, user: &str) -> anyhow::Result<Client<TcpStream>> {
+    let login = Login { schema: Some("demo"), ..Login::new(user, user) };
+    let packets = Packets::tcp(to, PATIENCE).with_context(|| format!("cannot connect to {to}"))?;
+    Client::log_in(packets, &login).with_context(|| format!("cannot log in at {to}"))
 }
 
 fn show(statement: &str) -> anyhow::Result<()> {
@@ -166,5 +215,18 @@ fn outcome(text: &str) -> anyhow::Result<()> {
     say(&format!("     {text}"))
 }
 
+/// Prints the rows of a result.
+fn tell_rows(reply: &Reply) -> anyhow::Result<()> {
+    let text = |row: &Vec<Option<String>>| {
+        let cells = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL"));
+        cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
+    };
+    reply.rows.iter().try_for_each(|row| outcome(&text(row)))
+}
+
 const READ: &str = "SELECT @@hostname, COUNT(*) FROM visits";
 const READS: usize = 50;
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+const DIGESTS: &str = "SELECT hostgroup, count_star, digest_text FROM stats_mysql_query_digest \
+                       ORDER BY count_star DESC LIMIT 3";

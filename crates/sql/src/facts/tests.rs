@@ -139,7 +139,7 @@ fn reads_a_backslash_as_the_modes_say() {
 
 #[test]
 fn reads_half_characters_as_the_character_set_says() {
-    let wide = Modes { high_bytes: HighBytes::Pairs, ..Modes::default() };
+    let wide = Modes { high_bytes: HighBytes::Gbk, ..Modes::default() };
     // a character of gbk whose second byte is a backslash, closing quote behind it
     let text = b"SELECT '\xe5\x5c', GET_LOCK('a', 1), '";
     assert_eq!(facts(text).effects, Effects::NONE);
@@ -150,7 +150,9 @@ fn reads_half_characters_as_the_character_set_says() {
     assert_eq!(facts_in(ascii, wide), facts(ascii));
     // the first byte is a character of its own in cp932
     let text = b"SELECT '\xb1\x5c', GET_LOCK('a', 1), '";
-    assert!(facts_in(text, wide).effects.contains(Effects::UNCLEAR));
+    let japanese = Modes { high_bytes: HighBytes::Sjis, ..Modes::default() };
+    assert_eq!(facts_in(text, japanese).effects, Effects::NONE);
+    assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
     // a quote is never half a character
     let text = b"SELECT '\xb1', GET_LOCK('a', 1)";
     assert_eq!(facts_in(text, wide).effects, Effects::USER_LOCK);
@@ -185,6 +187,45 @@ fn a_kill_is_seen_behind_a_statement_that_sets_how_it_is_read() {
     assert!(!kills(b"SET @a = 'latin1'; SELECT 'kill\xa05'"));
     assert!(!kills("SET NAMES utf8; INSERT INTO films VALUES ('Kill \\'é')".as_bytes()));
     assert!(!kills(b"SELECT 'SET NAMES latin1'; SELECT kill\xa05"));
+}
+
+#[test]
+fn a_kill_is_seen_whichever_comments_are_code() {
+    for text in [
+        "/*M!/*/KILL 5",
+        "/*!99999 # */ KILL 5",
+        "/*!99999 -- */ KILL 5",
+        "/*!99999 ' */ KILL 5 -- '",
+        "/*M!999999 ` */ KILL 5 -- `",
+        "/*!99999 /* */ */KILL QUERY 5",
+        "DO 1;/*!99999 # */KILL 5",
+        // the first end of code ends it, and a semicolon makes it forgotten
+        "SELECT /*! /*! 1 */ */* ' */ 1; KILL 5 -- '",
+        "/*! SELECT 1; SELECT 2 */* ' */ 1; KILL 5 -- '",
+        // a server that takes five digits
+        "SELECT 1 + /*!100000 + '*/ # ' /*!90000 #*/ /*!80000 ; KILL 5 ; */",
+        "CREATE LIBRARY l LANGUAGE JAVASCRIPT AS $$ ' $$; KILL 5 -- '",
+        "CREATE PROCEDURE p() SELECT 1 AS begin; KILL 5; SELECT 1 AS end",
+        "PREPARE s FROM '/*\\'*/KILL 5'",
+    ] {
+        assert!(facts(text.as_bytes()).effects.contains(Effects::KILLS), "{text}");
+    }
+    for text in ["/*!99999 # */ SELECT 'KILL 5'", "/*M! # KILL 5 */"] {
+        assert!(!facts(text.as_bytes()).effects.contains(Effects::KILLS), "{text}");
+    }
+}
+
+#[test]
+fn code_in_comments_ends_at_the_first_end() {
+    let found = facts(b"SELECT /*! /*! 1 */ */* ' */ GET_LOCK('a',0) -- '");
+    assert!(found.effects.contains(Effects::USER_LOCK), "{:?}", found.effects);
+}
+
+#[test]
+fn the_name_of_a_variable_has_no_pairs() {
+    let wide = Modes { high_bytes: HighBytes::Gbk, ..Modes::default() };
+    let found = facts_in(b"SELECT @\xbf`a`, GET_LOCK('l',0) -- `", wide);
+    assert!(found.effects.contains(Effects::USER_LOCK), "{:?}", found.effects);
 }
 
 #[test]
@@ -405,5 +446,19 @@ proptest! {
             prop_assert!(at <= token.start && token.start < token.end && token.end <= text.len());
             at = token.end;
         }
+    }
+}
+
+#[test]
+fn a_text_that_changes_how_its_rest_is_read_is_unclear() {
+    for (text, is_unclear) in [
+        ("SET sql_mode='ANSI_QUOTES'; SELECT * FROM \"v\"", true),
+        ("SET @@sql_mode=NO_BACKSLASH_ESCAPES; SELECT '\\', f(1), ''", true),
+        ("SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT * FROM \"v\"", true),
+        ("SET sql_mode='ANSI_QUOTES'; SELECT * FROM v", false),
+        ("SELECT * FROM \"v\"; SET sql_mode='ANSI_QUOTES'", false),
+    ] {
+        let effects = facts(text.as_bytes()).effects;
+        assert_eq!(effects.contains(Effects::UNCLEAR), is_unclear, "{text}");
     }
 }

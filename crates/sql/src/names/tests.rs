@@ -34,10 +34,24 @@ fn tables_are_what_stands_where_tables_do() {
         ("DELETE FROM a USING a JOIN b", &["a", "a", "b"]),
         ("SELECT a FROM t FOR UPDATE", &["t"]),
         ("SELECT a INTO n FROM t", &["t"]),
-        ("WITH x AS (SELECT 1 FROM t), y (a) AS (SELECT 2) SELECT * FROM x, y, z", &["t", "z"]),
         ("SELECT * FROM JSON_TABLE('[]', '$' COLUMNS (a INT PATH '$')) AS j, t", &["t"]),
         ("SELECT * FROM information_schema.TABLES, `mysql`.user AS u, t", &["t"]),
         ("TRUNCATE TABLE t", &["t"]),
+        // words of the language that servers take for names
+        ("SELECT * FROM quick, only, local, concurrent", &["quick", "only", "local", "concurrent"]),
+        ("SELECT * FROM tables, value, returning x", &["tables", "value", "returning"]),
+        ("SELECT * FROM truncate JOIN window, lateral", &["truncate", "window", "lateral"]),
+        ("SELECT * FROM t value, u AS returning, LATERAL (SELECT 1) x, v", &["t", "u", "v"]),
+        ("INSERT INTO log (a) VALUES (1)", &["log"]),
+        ("INSERT INTO value (a) VALUE (1), (a)", &["value"]),
+        ("DELETE QUICK FROM t", &["t"]),
+        // what stands between a table and a comma
+        ("SELECT * FROM t USE INDEX FOR ORDER BY (i), u", &["t", "u"]),
+        ("SELECT * FROM t FORCE INDEX FOR JOIN (i), u", &["t", "u"]),
+        ("SELECT * FROM t FOR SYSTEM_TIME AS OF NOW(), u", &["t", "u"]),
+        ("SELECT * FROM {OJ t LEFT JOIN u ON 1}", &["OJ", "t", "u"]),
+        ("SELECT * FROM t FOR SYSTEM_TIME FROM '1' TO '2', u", &["t", "u"]),
+        ("SELECT STRAIGHT_JOIN a, b FROM t STRAIGHT_JOIN u", &["t", "u"]),
         (
             "CREATE TABLE IF NOT EXISTS t (a DECIMAL(10,2), KEY k (a)) AS SELECT b FROM u",
             &["t", "u"],
@@ -59,6 +73,46 @@ fn tables_are_what_stands_where_tables_do() {
 }
 
 #[test]
+fn tables_are_found_behind_variables_digits_and_with() {
+    let table: &[(&str, &[&str])] = &[
+        ("SELECT @`x`FROM`t`", &["t"]),
+        ("SELECT @'x'FROM t, @@`version`", &["t"]),
+        ("SELECT * FROM s.1t, s1.2u WHERE .5", &["1t", "2u"]),
+        // tables of a WITH, where it reaches
+        ("WITH x AS (SELECT 1 FROM t), y (a) AS (SELECT 2) SELECT * FROM x, y, z", &["t", "z"]),
+        ("WITH t AS (SELECT 1) SELECT * FROM t, s.t", &["t"]),
+        ("WITH t AS (SELECT 1) SELECT * FROM T", &["T"]),
+        ("SELECT * FROM (WITH t AS (SELECT 1) SELECT * FROM t) d, t", &["t"]),
+        ("WITH t AS (SELECT 1) SELECT 1; INSERT INTO t VALUES (1)", &["t"]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(of(text, Role::Table), *expected, "{text}");
+    }
+}
+
+#[test]
+fn objects_are_named_by_texts_that_keep_others_from_changing_them() {
+    let is_named = |text: &str| names_objects(text.as_bytes(), Modes::default());
+    for text in
+        ["SELECT f()", "DO f()", "SELECT a FROM t", "EXPLAIN SELECT a FROM t", "SHOW CREATE VIEW v"]
+    {
+        assert!(is_named(text), "{text}");
+    }
+    for text in ["SELECT 1", "SELECT NOW(), @a", "SET @a = 1", "SHOW WARNINGS", "COMMIT"] {
+        assert!(!is_named(text), "{text}");
+    }
+}
+
+#[test]
+fn tables_are_found_however_deep_they_stand() {
+    for depth in [30, 31, 32, 33, 100, 5000] {
+        let (open, close) = ("(".repeat(depth), ")".repeat(depth));
+        let text = format!("SELECT {open}(SELECT MAX(x) FROM (SELECT 1) d, t){close}");
+        assert_eq!(of(&text, Role::Table), ["t"], "{depth}");
+    }
+}
+
+#[test]
 fn calls_are_what_a_parenthesis_follows() {
     let table: &[(&str, &[&str])] = &[
         ("SELECT mine(1), COUNT(*), s.theirs (2) FROM t", &["mine", "theirs"]),
@@ -73,6 +127,10 @@ fn calls_are_what_a_parenthesis_follows() {
     for (text, expected) in table {
         assert_eq!(of(text, Role::Call), *expected, "{text}");
     }
+    assert_eq!(
+        of("SELECT nvl(1), uuid_to_bin(2), MD5 (3), max(4)", Role::DoubtfulCall)[..2],
+        ["nvl".to_owned(), "uuid_to_bin".to_owned(),]
+    );
     assert_eq!(of("CALL s.p(f(1))", Role::Procedure), ["p"]);
     assert_eq!(of("CALL s.p(f(1))", Role::Call), ["f"]);
 }

@@ -166,6 +166,32 @@ fn refuses_what_is_no_set() {
     refuses(&["", "SET", "SET ;", "SELECT 1"]);
 }
 
+/// One of two variables that set each other is not followed: which came last would be lost.
+#[test]
+fn refuses_what_sets_another_variable() {
+    for (one_of, other) in [
+        ("log_queries_not_using_indexes", "log_slow_filter"),
+        ("log_slow_admin_statements", "log_slow_disabled_statements"),
+        ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
+        ("log_slow_query", "slow_query_log"),
+        ("log_slow_query_time", "long_query_time"),
+        ("log_slow_slave_statements", "log_slow_disabled_statements"),
+        ("max_insert_delayed_threads", "max_delayed_threads"),
+        ("old", "old_mode"),
+        ("old_alter_table", "alter_algorithm"),
+        ("storage_engine", "default_storage_engine"),
+        ("tmp_memory_table_size", "tmp_table_size"),
+        ("wsrep_causal_reads", "wsrep_sync_wait"),
+    ] {
+        for text in [format!("SET {one_of}=1"), format!("SET x=1, @@session.`{one_of}` := DEFAULT")]
+        {
+            assert_eq!(parse_set(text.as_bytes()), None, "{text}");
+        }
+        assert!(parse_set(format!("SET {other}=1").as_bytes()).is_some(), "{other}");
+    }
+    refuses(&["SET max_relay_log_size=4096", "SET SESSION sql_slave_skip_counter=1"]);
+}
+
 #[test]
 fn understands_user_variables() {
     use ValueKind::{Expression, Null, Number, Text, Word};

@@ -87,21 +87,21 @@ impl Setting<'_> {
                 let variable = name.trim_start_matches("SESSION ").into();
                 (format!("{name}={text}"), (variable, value.map(Into::into)))
             }
-            6 | 7 => {
-                let value = format!("x~{}", self.model.collation);
-                ("@b='x'".into(), ("@b".into(), Some(value)))
-            }
-            8 => {
+            choice @ (6 | 7 | 9) => match self.model.settings.get("@b") {
+                Some(value) if choice == 9 => ("@c=@b".into(), ("@c".into(), Some(value.into()))),
+                // a copy of no value would keep its connection, for its character set
+                _ => {
+                    let value = format!("x~{}", self.model.collation);
+                    ("@b='x'".into(), ("@b".into(), Some(value)))
+                }
+            },
+            _ => {
                 let mut name = *dice.pick(&["time_zone", "sql_mode", "foreign_key_checks"]);
                 // of a mode that was never set, only the connection knows what it is
                 if name == "sql_mode" && self.model.settings.get(name) == fresh(name) {
                     name = "time_zone";
                 }
                 (format!("@saved=@@{name}"), ("@saved".into(), self.model.settings.saved(name)))
-            }
-            _ => {
-                let value = self.model.settings.get("@b").map(Into::into);
-                ("@c=@b".into(), ("@c".into(), value))
             }
         }
     }

@@ -214,6 +214,7 @@ impl Stay {
             Step::Refused(code) => {
                 let Board { losses, limits, .. } = *around.board.borrow();
                 let right = match code {
+                    1040 => limits.clients.is_some(),
                     1045 => persona.impostor,
                     1049 => persona.lost,
                     1226 => limits.of_account.is_some(),

@@ -180,7 +180,7 @@ impl Conn {
         if text == b"SELECT @@wait_timeout" {
             return Reaction::Reply(answer::number(28_800, &self.voice(false)));
         }
-        if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type" {
+        if text == b"SELECT @@sql_mode, @@autocommit, @@completion_type, @@init_connect<>''" {
             return Reaction::Reply(answer::defaults(&self.voice(false)));
         }
         if text == b"SELECT DATABASE()" {

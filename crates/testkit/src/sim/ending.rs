@@ -78,6 +78,10 @@ impl Trio {
         if clients != 0 {
             return Err(self.failure(format!("{clients} clients are counted still")));
         }
+        let logged_in = self.stage.shared.logged_in();
+        if logged_in != 0 {
+            return Err(self.failure(format!("{logged_in} clients are counted as logged in")));
+        }
         for account in self.stage.snapshot.users.iter() {
             let connected = account.connected.load(Ordering::Relaxed);
             if connected != 0 {

@@ -68,7 +68,7 @@ pub struct Stage {
     pub log: Arc<Mutex<Vec<LogEvent>>>,
     /// Where clients connect to.
     pub client_addr: Addr,
-    pub(super) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     pub(super) server_addrs: Vec<Addr>,
     /// How many panics were planted.
     strikes: Arc<AtomicU64>,
@@ -91,7 +91,7 @@ impl Stage {
         let configurations = simulator.configurations();
         let snapshot = Arc::new(configurations.compile(&draft(weather), None));
         let log = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::new(Shared::new(limits.clients.unwrap_or(1000)));
+        let shared = Arc::<Shared>::default();
         let client_addr = Addr::Tcp("10.0.0.9:6033".parse().expect("an address"));
         let addresses = server_addrs.iter().cloned().chain([nobody()]).map(Some).collect();
         let addresses = Arc::new(ServerAddresses::new(addresses));

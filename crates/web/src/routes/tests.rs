@@ -44,8 +44,10 @@ impl Drop for Script {
 fn ask(row: &RestapiRouteRow, at: (&str, &str), given: Given<'_>) -> (u16, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let stop = watch::Sender::new(false);
-    let answered = answer(std::slice::from_ref(row), at, given, stop.subscribe());
-    let (status, body) = runtime.expect("a runtime").block_on(answered);
+    let (status, body) = match find(std::slice::from_ref(row), at.0, at.1) {
+        Ok(row) => runtime.expect("a runtime").block_on(answer(row, given, stop.subscribe())),
+        Err(answer) => answer,
+    };
     (status.as_u16(), body)
 }
 

@@ -7,6 +7,9 @@ use std::net::Shutdown;
 use anyhow::{Context, Result, bail};
 use live::Raw;
 use serde_json::Value;
+use wire::Caps;
+use wire::frame::write_packet;
+use wire::lenenc::NULL;
 use wire::reader::Reader;
 
 use crate::script::Line;
@@ -55,8 +58,6 @@ const NOT_TOLD: u16 = 0x4000 | 0x0400 | 0x0030;
 /// Where the status flags of an EOF packet are.
 const STATUS_OF_EOF: usize = 3;
 const EOF_LEN_MAX: usize = 9;
-/// No value, in a row of text.
-const NULL_TEXT: u8 = 0xfb;
 /// Character set, length, type and flags of a user variable that was taken off a connection, and
 /// of one that nobody had set: of MariaDB and of MySQL.
 const TYPES: [(&[u8; 9], &[u8; 9]); 2] = [
@@ -69,20 +70,16 @@ const LAST_PREPARED: [u8; 4] = [0xff; 4];
 impl End {
     /// Logs in as `app`, several statements in a text allowed. Some status flags are not kept.
     pub(crate) fn login(port: u16, no_eof: bool, flags: u16) -> Result<Self> {
-        const MULTI_STATEMENTS: u32 = 0x1_0000;
-        const MULTI_RESULTS: u32 = 0x2_0000;
-        const PS_MULTI_RESULTS: u32 = 0x4_0000;
-        const LOCAL_FILES: u32 = 0x80;
-        const DEPRECATE_EOF: u32 = 0x100_0000;
-        let caps = MULTI_STATEMENTS | MULTI_RESULTS | PS_MULTI_RESULTS | LOCAL_FILES;
-        let caps = caps | if no_eof { DEPRECATE_EOF } else { 0 };
+        let caps = Caps::MULTI_STATEMENTS.union(Caps::MULTI_RESULTS);
+        let caps = caps.union(Caps::PS_MULTI_RESULTS).union(Caps::LOCAL_FILES);
+        let caps = if no_eof { caps.union(Caps::DEPRECATE_EOF) } else { caps };
         let raw = Raw::login_able(port, ("app", "app"), caps)?;
         Ok(Self { raw, no_eof, flags: flags | NOT_TOLD, prepared: BTreeMap::new() })
     }
 
     /// What the login told: its status flags, and whether the greeting's id is the connection's.
     pub(crate) fn told_at_login(&mut self) -> Result<String> {
-        let status = self.raw.login_status & !self.flags;
+        let status = self.raw.welcome.login_status.0 & !self.flags;
         let asks = format!("SELECT CONNECTION_ID() = {} AS itself", self.id());
         let answers = self.run(&[&Line::Text(asks)], false)?;
         let told: Vec<_> = answers.iter().map(shown).collect();
@@ -91,7 +88,7 @@ impl End {
 
     /// What the greeting called this connection.
     pub(crate) fn id(&self) -> u32 {
-        self.raw.connection_id
+        self.raw.welcome.connection_id
     }
 
     /// Runs lines, all of which are sent before the first answer is read. `last_id` says that a
@@ -123,7 +120,7 @@ impl End {
 
     /// Leaves without a word.
     pub(crate) fn leave(&self) {
-        drop(self.raw.stream.shutdown(Shutdown::Both));
+        drop(self.raw.stream().shutdown(Shutdown::Both));
     }
 
     fn put(&mut self, line: &Line, batch: &mut Batch) {
@@ -268,10 +265,7 @@ impl End {
 
 impl Batch {
     fn push(&mut self, shape: Shape, parts: &[&[u8]]) {
-        let payload = parts.concat();
-        let len = u32::try_from(payload.len()).expect("short").to_le_bytes();
-        self.bytes.extend_from_slice(&[len[0], len[1], len[2], 0]);
-        self.bytes.extend_from_slice(&payload);
+        write_packet(&mut self.bytes, &mut 0, &parts.concat());
         self.shapes.push(shape);
     }
 
@@ -292,14 +286,14 @@ fn is_null(row: &[u8], column: usize, shape: Shape) -> bool {
     let mut rest = Reader::new(row);
     for _ in 0..column {
         let skipped = match rest.rest().first() {
-            Some(&NULL_TEXT) => rest.marker(NULL_TEXT),
+            Some(&NULL) => rest.marker(NULL),
             _ => rest.lenenc_bytes().map(|_| ()),
         };
         if skipped.is_err() {
             return false;
         }
     }
-    rest.rest().first() == Some(&NULL_TEXT)
+    rest.rest().first() == Some(&NULL)
 }
 
 /// A user variable without a value has the type that it had last, wherever it got that from: takes
@@ -316,16 +310,11 @@ fn forget_type(definition: &mut [u8]) {
 
 /// Where the status flags of an OK packet are.
 fn status_of_ok(packet: &[u8]) -> Result<usize> {
-    let mut at = 1;
-    for _ in 0..2 {
-        at += match packet.get(at).context("a number")? {
-            0xfc => 3,
-            0xfd => 4,
-            0xfe => 9,
-            _ => 1,
-        };
-    }
-    Ok(at)
+    let mut read = Reader::new(packet);
+    read.u8()?;
+    read.lenenc()?;
+    read.lenenc()?;
+    Ok(read.offset())
 }
 
 /// Whether another result follows the packet at the end of an answer whose status flags are here;

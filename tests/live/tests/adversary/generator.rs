@@ -46,7 +46,10 @@ pub(crate) fn script(flavour: Flavour, seed: u64) -> Script {
         .filter(|(_, text)| !differs(text))
         .collect();
     let count = 3 + dice.below(LINES_MAX - 2);
-    let lines = (0..count).flat_map(|_| lines(&mut dice, &known)).collect();
+    let mut lines: Vec<Line> = (0..count).flat_map(|_| lines(&mut dice, &known)).collect();
+    if flavour == Flavour::MySql {
+        prepare_anew(&mut lines);
+    }
     let manner = match dice.below(4) {
         0 => Manner::Ahead(usize::try_from(2 + dice.below(4)).expect("few")),
         _ => Manner::InTurn,
@@ -85,6 +88,26 @@ fn lines(dice: &mut Dice, known: &[(u32, &str)]) -> Vec<Line> {
     };
     vec![line]
 }
+
+/// Makes another text of what reads user variables and was prepared before they may have changed:
+/// through the proxy it may be prepared anew, and has other types then, as the documentation says.
+fn prepare_anew(lines: &mut [Line]) {
+    let sets = |line: &Line| match line.text() {
+        Some(text) => SETS.iter().any(|part| text.contains(part)),
+        None => *line == Line::Reset,
+    };
+    for at in 1..lines.len() {
+        let (before, rest) = lines.split_at_mut(at);
+        let Line::Execute(text, _) = &mut rest[0] else { continue };
+        let first = before.iter().position(|line| line.text() == Some(text));
+        if text.contains('@') && first.is_some_and(|first| before[first..].iter().any(sets)) {
+            *text += &format!(" -- {at}");
+        }
+    }
+}
+
+/// What texts have in them that set user variables.
+const SETS: &[&str] = &["@", "CALL", "sets", "triggered", "fails"];
 
 /// Executes a statement, but asks for what another one left by a query.
 fn executed(text: &str, asks: bool) -> Line {

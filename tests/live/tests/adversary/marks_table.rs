@@ -53,8 +53,6 @@ pub(crate) const IN_TRANSACTION: &[&str] = &[
     "SELECT SQL_CALC_FOUND_ROWS * FROM five LIMIT 2",
     "SELECT GET_LOCK('l', 0), GET_LOCK('k', 0)",
     "DO RELEASE_ALL_LOCKS( )",
-    "PREPARE S FROM 'SELECT 99'",
-    "DEALLOCATE PREPARE S",
     "CREATE TEMPORARY TABLE IF NOT EXISTS test.x (neighbour INT)",
     "DROP TEMPORARY TABLE test.x",
     "CREATE TEMPORARY TABLE IF NOT EXISTS test.y (neighbour INT)",

@@ -5,11 +5,13 @@
 //! What the proxy asks of its own is told from what clients ask by its blanks: it has none around
 //! the sign of an assignment.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
 use anyhow::Result;
+use client::frame;
+use wire::frame::Header;
 
 use crate::marks_table::VARIABLES;
 use crate::script::Line;
@@ -58,17 +60,13 @@ fn connect(proxy: TcpStream, server: u16, omission: Omission) -> Result<()> {
 
 fn commands(mut proxy: &TcpStream, mut server: &TcpStream, omission: Omission) -> Result<()> {
     loop {
-        let mut header = [0; 4];
-        proxy.read_exact(&mut header)?;
-        let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
-        let mut payload = vec![0; usize::try_from(len)?];
-        proxy.read_exact(&mut payload)?;
+        let (Header { seq, .. }, mut payload) = frame(&mut proxy)?;
         // only commands begin with sequence number 0
-        if header[3] == 0 {
+        if seq == 0 {
             payload = without(omission, payload);
         }
-        let len = u32::try_from(payload.len())?.to_le_bytes();
-        server.write_all(&[&[len[0], len[1], len[2], header[3]], &payload[..]].concat())?;
+        let header = Header { len: payload.len(), seq }.encode();
+        server.write_all(&[&header, &payload[..]].concat())?;
     }
 }
 

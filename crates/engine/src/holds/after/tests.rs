@@ -19,6 +19,7 @@ fn ended(how: How, effects: Effects) -> Ended {
         hidden: false,
         in_transaction: false,
         autocommit: true,
+        locks: false,
     }
 }
 
@@ -92,6 +93,23 @@ fn a_transaction_lasts_until_the_server_or_the_text_ends_it() {
     ];
     for (before, effects, how, autocommit, in_transaction, expected) in table {
         let ended = Ended { autocommit, in_transaction, warned: false, ..ended(how, effects) };
+        assert_eq!(after(before, &ended), expected, "{before:?} {ended:?}");
+    }
+}
+
+#[test]
+fn what_a_server_locks_without_a_flag_lasts_until_the_transaction_ends() {
+    const UNTOLD: Holds = Holds::TRANSACTION.union(Holds::UNTOLD_TRANSACTION);
+    let (none, end) = (Effects::NONE, Effects::TRANSACTION_END);
+    for (before, effects, locks, in_transaction, expected) in [
+        (Holds::NONE, none, true, false, UNTOLD),
+        (Holds::NONE, none, false, false, Holds::NONE),
+        (Holds::NONE, none, true, true, Holds::TRANSACTION),
+        (UNTOLD, none, false, false, UNTOLD),
+        (UNTOLD, end, false, false, Holds::NONE),
+        (UNTOLD, Effects::IMPLICIT_COMMIT, true, false, Holds::NONE),
+    ] {
+        let ended = Ended { autocommit: false, locks, in_transaction, ..ended(How::Done, effects) };
         assert_eq!(after(before, &ended), expected, "{before:?} {ended:?}");
     }
 }

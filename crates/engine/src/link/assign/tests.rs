@@ -64,7 +64,12 @@ fn what_was_set_is_set_elsewhere_in_one_statement() {
             "SET @old=_utf8'A', sql_mode=_utf8'A'",
         ),
         (&["SET @a=5", "SET @a=NULL", "SET @a=NULL"], "SET @a=5,@a=NULL"),
-        (&["SET @a='x', @a=NULL", "SET @b=@a"], "SET @a=_utf8mb4'x',@a=NULL, @b=NULL"),
+        (&["SET @a='x', @a=NULL"], "SET @a=_utf8mb4'x',@a=NULL"),
+        (&["SET @a='x(y'", "SET @b=@a"], "SET @a=_utf8mb4'x(y', @b=_utf8mb4'x(y'"),
+        (
+            &["SET time_zone='+01:00'", "SET @a=@@time_zone"],
+            "SET @a=_utf8'+01:00', time_zone='+01:00'",
+        ),
         (&["SET @a=NULL"], "SET @a=_binary'',@a=NULL"),
     ] {
         assert_eq!(moves(&[], texts).as_deref(), Some(expected), "{texts:?}");
@@ -203,6 +208,18 @@ fn what_reads_or_depends_on_more_is_not_replayed() {
         &["SET NAMES latin1, @a='text'"],
         &["SET character_set_connection=latin1", "SET @a='text'"],
         &["SET @a=CONCAT('a', 'b')"],
+        // text, or no value, of the character set of the moment
+        &["SET @a=CONCAT(1, 2)"],
+        &["SET @a=LOWER(1)"],
+        &["SET @a=SUBSTRING(12345, 2)"],
+        &["SET @a=1", "SET @b=CONCAT_WS(1, @a, 2)"],
+        &["SET @a=(SELECT UPPER(1))"],
+        &["SET @a=IF(1, @@time_zone, 2)"],
+        &["SET @a=(NULL)"],
+        &["SET @a=@never_set"],
+        &["SET @a='x', @a=NULL", "SET @b=@a"],
+        // the word is a value to the one variable only
+        &["SET time_zone=SYSTEM", "SET @old=@@time_zone"],
         &["SET @a=1, @b=@a"],
         &["SET x=@@unknown_variable"],
         // evaluated again it may be another value
@@ -259,17 +276,17 @@ fn only_what_no_server_can_refuse_is_certain() {
 
 #[test]
 fn texts_are_read_by_the_character_set_of_the_client() {
-    use sql::HighBytes::{Cp1250, Dos, Hebrew, Latin, Letters, Pairs};
+    use sql::HighBytes::{Big5, Cp1250, Dos, Gbk, Hebrew, Latin, Letters, Sjis};
     for (texts, high_bytes) in [
         (&[][..], Letters),
-        (&["SET NAMES gbk"], Pairs),
-        (&["SET NAMES 'big5' COLLATE big5_bin"], Pairs),
+        (&["SET NAMES gbk"], Gbk),
+        (&["SET NAMES 'big5' COLLATE big5_bin"], Big5),
         (&["SET NAMES gbk", "SET NAMES latin1"], Latin),
-        (&["SET character_set_client=sjis"], Pairs),
-        (&["SET @@session.character_set_client = 'cp932', time_zone='+01:00'"], Pairs),
-        (&["SET character_set_client=28"], Pairs),
+        (&["SET character_set_client=sjis"], Sjis),
+        (&["SET @@session.character_set_client = 'cp932', time_zone='+01:00'"], Sjis),
+        (&["SET character_set_client=28"], Gbk),
         (&["SET character_set_client='hebrew'"], Hebrew),
-        (&["SET character_set_client=gbk", "SET character_set_results=latin1"], Pairs),
+        (&["SET character_set_client=gbk", "SET character_set_results=latin1"], Gbk),
         (&["SET character_set_results=gbk, character_set_connection=gbk"], Letters),
         (&["SET NAMES gbk", "SET character_set_client=utf8"], Letters),
         (&["SET character_set_client=gbk", "SET NAMES latin1"], Latin),
@@ -279,9 +296,9 @@ fn texts_are_read_by_the_character_set_of_the_client() {
         assert_eq!(state.modes(), modes, "{texts:?}");
     }
     for (id, high_bytes) in [
-        (28, Pairs),
+        (28, Gbk),
         (45, Letters),
-        (1052, Pairs),
+        (1052, Gbk),
         (608, Letters),
         (8, Latin),
         (1071, Latin),

@@ -251,7 +251,7 @@ impl Proxy {
         let Phase::Login(mut login) = std::mem::replace(&mut session.phase, Phase::Idle) else {
             return;
         };
-        let local = session.client.local;
+        let secure = session.client.secure;
         login.seq = packet.seq.wrapping_add(1);
         login.with_password |= says_something(packet.payload);
         match login.expect {
@@ -263,7 +263,7 @@ impl Proxy {
                 login.expect = Expect::Encrypted;
                 self.await_login(id, login);
             }
-            Expect::Password if local => {
+            Expect::Password if secure => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
                 self.judge_clear(id, login, clear);
             }
@@ -291,7 +291,8 @@ impl Proxy {
         let addresses_max = vars.client_host_cache_size;
         let failures_max = vars.client_host_error_counts;
         if addresses_max > 0
-            && let Some(session) = self.sessions.get(id).filter(|session| !session.client.local)
+            && let Some(session) =
+                self.sessions.get(id).filter(|session| session.client.has_address())
         {
             let client = session.client.addr.clone();
             let order = Order::LoginEnded { client, failed, addresses_max, failures_max };
@@ -303,7 +304,15 @@ impl Proxy {
         if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
             return self.keep_login(id, login);
         }
-        let Some(account) = login.account.clone() else { return self.deny(id, &login) };
+        // the account may have been removed since the login began, or have another password
+        let in_force = |account: &Arc<Account>| !self.snapshot.users.has_changed(account);
+        let Some(account) = login.account.clone().filter(in_force) else {
+            return self.deny(id, &login);
+        };
+        if !self.has_place(id) {
+            self.stats.denied_max_connections += 1;
+            return self.refuse(id, login.seq, error::too_many_connections());
+        }
         if let Err(current) = account.admit() {
             self.stats.denied_max_user_connections += 1;
             let error = error::too_many_user_connections(&account.name, current);
@@ -320,7 +329,7 @@ impl Proxy {
             self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
         }
         self.note_login(id, false);
-        // the configuration may have changed since the login began
+        // what else of it has changed is in force as well
         let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.want = login.first.clone();
@@ -334,7 +343,8 @@ impl Proxy {
             return self.begin_relay(id, seq);
         }
         let unseen = session.want.schema.as_ref().filter(|schema| {
-            login.schema_named && !self.schemas_seen.iter().any(|seen| seen == *schema)
+            let is_seen = |(name, seen): &(_, _)| *name == account.name && seen == *schema;
+            login.schema_named && !self.schemas_seen.iter().any(is_seen)
         });
         match unseen.cloned() {
             Some(schema) => self.check_schema(id, Some(&schema), seq),

@@ -1,9 +1,11 @@
 //! A client that arrives, up to its first command.
 //!
+//! - `newcomers`: clients before their login, and the one that gives way where there are too many;
 //! - `login`: greeting, handshake response, authentication, and `COM_CHANGE_USER` later;
 //! - `passwords`: whether a password is right, and when that is looked at;
 //! - `schema`: what a server is asked at a login.
 
 pub(crate) mod login;
+pub(crate) mod newcomers;
 pub(crate) mod passwords;
 pub(crate) mod schema;

@@ -53,6 +53,13 @@ impl std::fmt::Debug for Shown<'_> {
     }
 }
 
+impl Unjudged {
+    /// The sequence number of what it is answered with.
+    pub(crate) fn seq(&self) -> u8 {
+        self.login.seq
+    }
+}
+
 /// What something that was shown is worth.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {

@@ -40,8 +40,10 @@ impl Proxy {
             if let Some(lane) = self.lanes.get_mut(lane_id) {
                 lane.state.schema = Some(schema.clone());
             }
-            if self.schemas_seen.len() < SEEN {
-                self.schemas_seen.push(schema);
+            if let Some(account) =
+                session.account.as_ref().filter(|_| self.schemas_seen.len() < SEEN)
+            {
+                self.schemas_seen.push((account.name.clone(), schema));
             }
         }
         self.drop_kept(id);

@@ -19,6 +19,9 @@ use crate::session::{Phase, Stage, Then};
 /// Bytes of a client that may wait while its session serves a command, before it is not read from.
 const INPUT_BYTES_MAX: usize = 1 << 16;
 
+/// Bytes of answers made here before it is looked whether the client takes them.
+const ANSWERS_BYTES_MAX: usize = 1 << 18;
+
 /// Longest packet before a login is complete.
 const LOGIN_BYTES_MAX: usize = 1 << 16;
 
@@ -30,6 +33,7 @@ impl Proxy {
     /// Serves what can be served of a client's bytes; returns how many were taken.
     pub(crate) fn client_bytes(&mut self, id: SessionId, bytes: &[u8]) -> usize {
         let mut taken = 0;
+        let made_max = self.orders.made.len() + ANSWERS_BYTES_MAX;
         loop {
             let rest = bytes.get(taken..).unwrap_or_default();
             if rest.is_empty() {
@@ -38,7 +42,7 @@ impl Proxy {
             let Some(session) = self.sessions.get_mut(id) else {
                 return bytes.len();
             };
-            let waits = session.awaits_server();
+            let waits = session.is_held_up();
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
@@ -89,17 +93,37 @@ impl Proxy {
                 return taken;
             }
             taken += step;
+            if self.orders.made.len() > made_max && taken < bytes.len() {
+                // whether the client takes its answers is known once they are sent
+                self.orders.push(Order::Redeliver(End::Client(id)));
+                return taken;
+            }
         }
     }
 
     /// Leaves bytes where they are until the session can serve them.
     pub(crate) fn hold_input(&mut self, id: SessionId, rest: &[u8]) -> usize {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
-        if rest.len() > INPUT_BYTES_MAX && !session.input.paused {
-            session.input.paused = true;
+        if rest.len() > INPUT_BYTES_MAX && !std::mem::replace(&mut session.input.full, true) {
             self.orders.push(Order::Pause(End::Client(id)));
         }
         0
+    }
+
+    /// Reads from the client again once most of what it sent was taken, or what is left is the
+    /// beginning of something that it has to go on with.
+    #[cold]
+    pub(crate) fn end_fullness(&mut self, id: SessionId, left: usize) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let is_begun = session.is_in_a_command()
+            || matches!(session.phase, Phase::Greeting { .. } | Phase::Login(_));
+        if left > INPUT_BYTES_MAX / 2 && !is_begun {
+            return;
+        }
+        session.input.full = false;
+        if !session.input.paused {
+            self.orders.push(Order::Resume(End::Client(id)));
+        }
     }
 
     fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {

@@ -197,11 +197,11 @@ impl Proxy {
             let arrival = Arrival {
                 client,
                 client_port: 0,
-                local: false,
+                secure: false,
                 proxy,
                 connection: ConnectionId(0),
                 random: [0; 20],
-                admitted: true,
+                clients: 0,
                 failed_logins: 0,
             };
             let session = Session::new(arrival, [0; 20], now_us);

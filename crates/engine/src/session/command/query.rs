@@ -180,11 +180,13 @@ impl Proxy {
         facts: &Facts,
         upload: Option<Span>,
     ) -> bool {
-        // each of them is known by an effect
-        !facts.effects.is_empty()
-            && (self.refused_file(id, facts, upload)
-                || self.served_as_kill(id, text, facts, upload)
-                || self.answered_locally(id, text, facts))
+        // each is known by an effect, but a KILL to a server that reads texts in another way
+        if facts.effects.is_empty() && !self.may_kill(id, text) {
+            return false;
+        }
+        self.refused_file(id, facts, upload)
+            || self.served_as_kill(id, text, facts, upload)
+            || self.answered_locally(id, text, facts)
     }
 
     /// The text with what the statement before came to, if it asks for that: a lane may be another

@@ -147,7 +147,10 @@ impl Proxy {
             }
             (_, None) => self.answer_ok(id),
         }
-        self.after_command(id);
+        // a login that cannot be accepted any more has ended its session
+        if self.sessions.get(id).is_some() {
+            self.after_command(id);
+        }
     }
 
     /// Answers a reset when everything is cleared away.

@@ -151,6 +151,7 @@ impl Proxy {
     pub(crate) fn forget_connection(&mut self, id: SessionId) {
         if let Some(session) = self.sessions.get(id).filter(|session| !session.is_mirror()) {
             self.connections.remove(&session.client.connection.0);
+            self.newcomers.leave(id, session.client.logged_in);
         }
     }
 

@@ -80,7 +80,7 @@ impl Session {
                 Stage::Sent => running.job.upload.is_none(),
                 Stage::Infile(_) => false,
             },
-            Phase::Idle => self.awaits_server(),
+            Phase::Idle => self.is_held_up(),
             _ => false,
         }
     }

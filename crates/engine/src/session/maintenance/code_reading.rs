@@ -16,9 +16,9 @@ use crate::lane::{Lane, Lease, Upkeep};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::Session;
 use crate::session::maintenance::presumed::Unread;
 use crate::session::maintenance::upkeep::is_in_use;
+use crate::session::{Phase, Session};
 use crate::topology::{LastFault, ServerRef};
 
 /// What a worker knows of stored code, and how it is being read.
@@ -50,8 +50,8 @@ struct Survey {
     /// Definitions that had been seen to change when it began.
     definitions: u64,
     began_us: u64,
-    /// A question took longer than it may.
-    is_late: bool,
+    /// The error that a question was answered with last; 0 for none.
+    error: u16,
 }
 
 /// Time for a reading, in microseconds.
@@ -366,8 +366,8 @@ impl Proxy {
         waiting.retain(|it| it.catalog != id);
         known.begin();
         let (reading, began_us) = (Reading::default(), self.now_us);
-        let is_late = false;
-        running.push(Survey { catalog: id, lane, reading, definitions, began_us, is_late });
+        let error = 0;
+        running.push(Survey { catalog: id, lane, reading, definitions, began_us, error });
     }
 
     /// A part of the answer to a question of a reading.
@@ -379,7 +379,7 @@ impl Proxy {
             Event::Err { code, .. } => {
                 if let Some(survey) = survey {
                     survey.reading.fail();
-                    survey.is_late |= *code == STATEMENT_TIMEOUT;
+                    survey.error = *code;
                 }
                 None
             }
@@ -404,10 +404,22 @@ impl Proxy {
         if self.lanes.get(id).is_some_and(|lane| lane.depth() == 0) {
             let lease = self.lanes.get(id).map(|lane| lane.lease);
             let mut running = self.surveys.running.iter();
-            let is_late = running.any(|survey| survey.lane == id && survey.is_late);
-            self.end_survey(id, if is_late { Untold::Late } else { Untold::Refused });
+            let error = running.find(|survey| survey.lane == id).map_or(0, |survey| survey.error);
+            self.end_survey(
+                id,
+                match error {
+                    STATEMENT_TIMEOUT => Untold::Late,
+                    _ => Untold::Refused,
+                },
+            );
             match lease {
-                Some(Lease::Exclusive(keeper)) => self.end_survey_on_kept(keeper, id),
+                Some(Lease::Exclusive(keeper)) => {
+                    self.end_survey_on_kept(keeper, id);
+                    let session = self.sessions.get(keeper);
+                    if session.is_some_and(|session| matches!(session.phase, Phase::Idle)) {
+                        self.let_go_of_empty(keeper);
+                    }
+                }
                 _ => self.upkeep_over(id),
             }
         }
@@ -417,7 +429,8 @@ impl Proxy {
     fn end_survey(&mut self, lane: LaneId, untold: Untold) {
         let running = &mut self.surveys.running;
         let Some(at) = running.iter().position(|survey| survey.lane == lane) else { return };
-        let Survey { catalog: id, reading, definitions, began_us, .. } = running.swap_remove(at);
+        let Survey { catalog: id, reading, definitions, began_us, error, .. } =
+            running.swap_remove(at);
         let catalog = reading.finish().ok_or(untold);
         self.stats.stored_code_readings += 1;
         self.stats.stored_code_readings_failed += u64::from(catalog.is_err());
@@ -427,6 +440,17 @@ impl Proxy {
         if is_told {
             self.judge_presumed(id, began_us);
             self.report_hidden(id);
+        } else if error != 0 && error != STATEMENT_TIMEOUT {
+            self.report_unread(id, error);
+        }
+    }
+
+    /// The operator is told once that an account cannot read stored code in a hostgroup.
+    fn report_unread(&mut self, id: CatalogId, code: u16) {
+        let Some(known) = self.surveys.catalogs.get_mut(id) else { return };
+        if known.take_unread() {
+            let (user, hostgroup) = (known.user.to_string(), known.hostgroup);
+            self.orders.report(LogEvent::CodeUnread { user, hostgroup, code });
         }
     }
 

@@ -1,7 +1,8 @@
 //! What servers give sessions that begin: the `sql_mode`, as far as it says how texts are read,
 //! `autocommit`, whether `COMMIT` does more than that, and the status flags by which clients escape
-//! texts. Every lane asks its server
-//! before it is used, and a session is told at its login what a server of its own would tell.
+//! texts. Every lane asks its server before it is used, and a session is told at its login what a
+//! server of its own would tell. What a server's `init_connect` sets is not known, and no reset
+//! brings it back: lanes that began with one are never reset, and lose no setting.
 //!
 //! Lanes that began otherwise, because their servers differ or were changed since, are brought to
 //! the session's state as to anything that was set. How a mode is read is `link`'s.
@@ -29,7 +30,8 @@ pub struct Defaults {
 }
 
 /// Asks for what a connection begins with. Under which flags it does, its answer's end tells.
-pub(crate) const QUESTION: &str = "SELECT @@sql_mode, @@autocommit, @@completion_type";
+pub(crate) const QUESTION: &str =
+    "SELECT @@sql_mode, @@autocommit, @@completion_type, @@init_connect<>''";
 
 /// MySQL begins every connection with the flag of `autocommit`, whatever was set globally, and puts
 /// it right when the value changes. This changes it and back: values are read before any is set.
@@ -40,11 +42,22 @@ const LASTING: Status =
     Status::AUTOCOMMIT.union(Status::NO_BACKSLASH_ESCAPES).union(Status::ANSI_QUOTES);
 
 impl Proxy {
-    /// A part of the answer to a question of the proxy's own.
-    pub(crate) fn note_upkeep_answer(&mut self, id: LaneId, range: Range<usize>, bytes: &[u8]) {
-        if let Some(lane) = self.lanes.get_mut(id) {
-            lane.answer.extend_from_slice(bytes.get(range).unwrap_or_default());
+    /// A part of the answer to a question of the proxy's own; `false` where that is longer than any
+    /// server's.
+    pub(crate) fn note_upkeep_answer(
+        &mut self,
+        id: LaneId,
+        range: Range<usize>,
+        bytes: &[u8],
+    ) -> bool {
+        const ANSWER_MAX: usize = 64 << 10;
+        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(false) };
+        let part = bytes.get(range).unwrap_or_default();
+        let is_some_servers = lane.answer.len() + part.len() <= ANSWER_MAX;
+        if is_some_servers {
+            lane.answer.extend_from_slice(part);
         }
+        is_some_servers
     }
 
     /// The answer is there: the lane is as it says, and new sessions will be. `false` where it has
@@ -52,11 +65,12 @@ impl Proxy {
     pub(crate) fn note_defaults(&mut self, id: LaneId) -> bool {
         let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(false) };
         let answer = std::mem::take(&mut lane.answer);
-        let mut row = row_in(&answer, lane.caps, 3);
+        let mut row = row_in(&answer, lane.caps, 4);
         let mut value = || row.as_mut().and_then(|row| row.lenenc_bytes().ok());
         let settings = value().and_then(Settings::of_mode);
         let is_misflagged = value() == Some(b"0") && lane.status.contains(Status::AUTOCOMMIT);
         let completes = value().is_some_and(|value| value != b"NO_CHAIN");
+        lane.marks.init_connect |= value() == Some(b"1");
         // one that shows the wrong flag even then is not asked a third time
         if is_misflagged && !std::mem::replace(&mut lane.marks.reflagged, true) {
             self.send_upkeep_text(id, Upkeep::Names, MEND_FLAGS);

@@ -79,6 +79,8 @@ impl Proxy {
     /// logged in with a password of before, or for an account that is no more, serves nobody else.
     fn adopt_users(&mut self) {
         let users = self.snapshot.users.clone();
+        // another account of that name may not use them
+        self.schemas_seen.clear();
         let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
         self.with_each(changed, End::Lane, Self::leave_account_of);
         if self.snapshot.vars.kill_sessions_of_changed_users {
@@ -154,9 +156,10 @@ impl Proxy {
         self.wake_all();
     }
 
-    /// The server of a connection is not to be used any more.
+    /// The server of a connection is not to be used any more. The connection may be gone: the end
+    /// of one that a session has can be the end of its others.
     fn leave_server(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
             Lease::Idle | Lease::Upkeep => self.close_lane(id),

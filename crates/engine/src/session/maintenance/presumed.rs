@@ -115,7 +115,7 @@ impl Session {
         let (catalog, since) = (of.catalog, of.since);
         let (text, modes) = ties::text_of(self, job);
         let how = How::of(ties::state_of(self, job), Naming::of(&sql::facts_in(text, modes)));
-        let is_meant = |role| matches!(role, Role::Table | Role::Call | Role::OwnCall);
+        let is_meant = |role| !matches!(role, Role::Procedure | Role::Other);
         let mut named: Vec<Named> = Vec::new();
         for (name, role) in sql::names(text, modes).filter(|(_, role)| is_meant(*role)) {
             if how.is_foreign(name) {
@@ -212,8 +212,8 @@ impl Proxy {
             }
             session.tie_unseen(gained);
             session.end_ties();
-            // what runs on it is settled when it ends
-            if matches!(session.phase, Phase::Idle) {
+            // what runs on it is settled when it ends, and so is another reading
+            if matches!(session.phase, Phase::Idle) && session.read_on != Some(lane) {
                 self.let_go(id, lane);
             }
         }

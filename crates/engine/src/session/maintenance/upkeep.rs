@@ -225,7 +225,8 @@ impl Proxy {
     /// where it is not to be used again.
     pub(crate) fn names_after_reset(&self, lane_id: LaneId) -> Option<String> {
         let lane = self.lanes.get(lane_id)?;
-        let goes_on = !self.is_surplus(lane) && lane.may_be_once_reset() && lane.is_quiet();
+        let as_before = lane.may_be_once_reset() && !lane.marks.init_connect;
+        let goes_on = as_before && !self.is_surplus(lane) && lane.is_quiet();
         Charset::Collation(lane.collation.into()).statement().filter(|_| goes_on)
     }
 
@@ -332,8 +333,10 @@ impl Proxy {
         event: Event,
         bytes: &[u8],
     ) {
-        if matches!(task, Upkeep::Defaults | Upkeep::Schema) {
-            self.note_upkeep_answer(id, range.clone(), bytes);
+        if matches!(task, Upkeep::Defaults | Upkeep::Schema)
+            && !self.note_upkeep_answer(id, range.clone(), bytes)
+        {
+            return self.on_server_fault(id, "its answer to a short question never ends");
         }
         match (event, task) {
             (event, Upkeep::Catalog(part)) => {

@@ -308,8 +308,8 @@ impl Proxy {
     /// Makes a lane and orders its socket.
     pub(crate) fn open_lane(&mut self, dial: Dial) -> LaneId {
         let Dial { server, account, class, schema, collation, lease } = dial;
-        let (now_us, local) = (self.now_us, server.is_local_socket());
-        let login = BackendLogin::new(account, class, schema, collation, local)
+        let (now_us, secure) = (self.now_us, server.is_local_socket());
+        let login = BackendLogin::new(account, class, schema, collation, secure)
             .trusting(Keys::of_vars(&self.snapshot.vars));
         let login = if self.is_told_changes(lease) { login } else { login.untracked() };
         let to = server.clone();

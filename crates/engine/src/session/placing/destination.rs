@@ -3,7 +3,7 @@
 //! One function decides it, for text and prepared statements alike; which lane of a hostgroup is
 //! the pool's choice.
 
-use sql::{Digester, Effects, HighBytes};
+use sql::{Digester, Effects};
 
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
@@ -50,7 +50,7 @@ impl Proxy {
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let query = query_of(session, text);
-        let route = match query.modes.high_bytes == HighBytes::Pairs {
+        let route = match query.modes.high_bytes.are_paired() {
             true => route_wide(&mut self.processor, &self.snapshot, &query),
             false => self.processor.route(&self.snapshot, &query),
         };

@@ -60,6 +60,12 @@ fn defined_by(text: &[u8], modes: Modes, (how, rows): (How, Rows)) -> Defined {
     }
 }
 
+/// Whether a text may take triggers from tables that it does not name, or drop a schema.
+fn takes_unnamed(text: &[u8]) -> bool {
+    let has = |word: &[u8]| text.windows(word.len()).any(|at| at.eq_ignore_ascii_case(word));
+    has(b"DROP") && (has(b"TRIGGER") || has(b"DATABASE") || has(b"SCHEMA"))
+}
+
 /// What a text may define: names in front of its first query, or all of them where it may define
 /// something behind that.
 fn defined_names(text: &[u8], modes: Modes, hides: bool) -> impl Iterator<Item = (&[u8], Role)> {
@@ -89,6 +95,9 @@ impl Proxy {
         if hides {
             code.note_anything();
         }
+        if takes_unnamed(text) {
+            code.note_unnamed();
+        }
         self.read_anew();
     }
 
@@ -115,6 +124,9 @@ impl Proxy {
             let names = defined_names(text, modes, effects.intersects(HIDES_NAMES));
             let names = names.map(|(name, _)| name);
             let under_way = UnderWay::begin(&self.offer.stmts.code, names);
+            if takes_unnamed(text) {
+                self.offer.stmts.code.note_unnamed();
+            }
             session.serving.defining = Some(Box::new(under_way));
         }
     }

@@ -81,6 +81,7 @@ impl Proxy {
         mark(lane, job, how);
         let gives = session.gives(job, how).without(told(lane, job, outcome));
         let came = (how, outcome.rows());
+        let in_transaction = lane.status.contains(Status::IN_TRANS);
         let ended = Ended {
             how,
             effects: job.effects,
@@ -94,8 +95,9 @@ impl Proxy {
                     && job.effects.intersects(Effects::SHOW_WARNINGS)))
                 && handles_warnings(&self.snapshot, job),
             hidden: how != How::Refused && running.has_hidden_change(outcome),
-            in_transaction: lane.status.contains(Status::IN_TRANS),
+            in_transaction,
             autocommit: session.want.autocommit,
+            locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
         let why = holds::after(before, &ended);
         let untold = how == How::Failed && !running.changed;

@@ -1,5 +1,5 @@
-//! What a session made on its connection that has an end: temporary tables, locks, statements with
-//! names, distributed transactions. When the last of a kind has ended, so has the reason to keep
+//! What a session made on its connection that has an end: temporary tables, locks, distributed
+//! transactions. When the last of a kind has ended, so has the reason to keep
 //! the lane.
 //!
 //! Names are kept to see which is the last. What cannot be followed lasts until a reset: an end
@@ -7,7 +7,7 @@
 //! What a session may find of others' user variables is here too, and what did not begin because
 //! its statement failed.
 
-use sql::{Asked, Effects, LockCall, Modes, NamedStatement, Role, TableName, Verb};
+use sql::{Asked, Effects, LockCall, Modes, Role, TableName, Verb};
 use wire::command::code;
 use wire::frame::HEADER_BYTES;
 use wire::reply::ErrPacket;
@@ -26,12 +26,12 @@ use crate::session::{Job, Session, What};
 pub(crate) struct Ties {
     /// Temporary tables, with their schemas.
     tables: Names,
+    /// Of these the ones that are there for sure: others may have failed to be made.
+    made: Names,
     /// Named locks, each as often as it was taken.
     locks: Names,
     /// More than tables are locked.
     locks_all: bool,
-    /// Statements with names, which leave nothing else behind.
-    statements: Names,
 }
 
 /// A text that has ended.
@@ -84,11 +84,8 @@ impl Names {
 }
 
 /// Reasons that end with what the session does.
-pub(crate) const ENDING: Holds = Holds::TEMPORARY_TABLE
-    .union(Holds::GET_LOCK)
-    .union(Holds::LOCK_TABLES)
-    .union(Holds::TEXT_PREPARE)
-    .union(Holds::XA);
+pub(crate) const ENDING: Holds =
+    Holds::TEMPORARY_TABLE.union(Holds::GET_LOCK).union(Holds::LOCK_TABLES).union(Holds::XA);
 
 impl Session {
     /// Notes what a command made and what it ended, on a lane that is kept for a reason that may
@@ -126,11 +123,9 @@ impl Session {
         };
         ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
         ties.follow_locks(&of);
-        ties.follow_statements(&of);
         let mut over = Holds::NONE;
         over.set(Holds::TEMPORARY_TABLE, ties.tables.is_empty());
         over.set(Holds::GET_LOCK, ties.locks.is_empty());
-        over.set(Holds::TEXT_PREPARE, ties.statements.is_empty());
         if of.is_one && of.is_done {
             let unlocks = match of.verb {
                 Verb::UnlockTables => true,
@@ -145,13 +140,18 @@ impl Session {
         over
     }
 
+    /// Whether a command names what its server keeps from changing until the transaction ends.
+    pub(crate) fn names_objects(&self, job: &Job) -> bool {
+        let (text, modes) = text_of(self, job);
+        job.upload.is_some() || sql::names_objects(text, modes)
+    }
+
     /// Reasons have come up that code gave, which nobody followed: what it made has no names.
     pub(crate) fn tie_unseen(&mut self, gained: Holds) {
         if gained.intersects(ENDING) {
             let ties = self.ties.get_or_insert_default();
             ties.tables.more |= gained.intersects(Holds::TEMPORARY_TABLE);
             ties.locks.more |= gained.intersects(Holds::GET_LOCK);
-            ties.statements.more |= gained.intersects(Holds::TEXT_PREPARE);
         }
     }
 
@@ -188,14 +188,14 @@ impl Session {
         let (text, modes) = text_of(self, job);
         let schema = self.want.schema.as_deref().unwrap_or_default();
         let dropped = sql::parse_drop_tables(text, modes);
-        dropped.is_some_and(|names| names.iter().all(|name| ties.tables.has(&full(name, schema))))
+        dropped.is_some_and(|names| names.iter().all(|name| ties.made.has(&full(name, schema))))
     }
 
     /// Whether a table without a schema in front is a temporary one that the session made.
     pub(crate) fn has_made(&self, table: &[u8]) -> bool {
         let schema = self.want.schema.as_deref().unwrap_or_default();
         let full = full(&TableName { schema: None, table }, schema);
-        self.ties.as_ref().is_some_and(|ties| ties.tables.has(&full))
+        self.ties.as_ref().is_some_and(|ties| ties.made.has(&full))
     }
 
     /// Whether a statement lists warnings or errors, which servers do not count as found rows.
@@ -238,7 +238,15 @@ impl Session {
 impl Proxy {
     /// Notes an error that a server told of what a session runs.
     pub(crate) fn note_error_of(&mut self, id: SessionId, said: &ErrPacket<'_>) {
-        let job = self.running(id).map(|running| running.job);
+        const NO_DATABASE: u16 = 1046;
+        let running = self.running(id).map(|running| (running.job, running.lane));
+        let job = running.map(|(job, _)| job);
+        // code of another schema could not go back to one that was dropped: it is chosen again
+        if said.code == NO_DATABASE
+            && let Some(lane) = running.and_then(|(_, lane)| self.lanes.get_mut(lane))
+        {
+            lane.state.schema = None;
+        }
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.last.error = (said.code, said.sqlstate);
         session.last.misses_name = false;
@@ -260,7 +268,10 @@ fn missing_name<'a>(said: &ErrPacket<'a>) -> Option<(&'a [u8], &'static [Role])>
         // FUNCTION schema.function does not exist
         NO_SUCH_ROUTINE => {
             let rest = said.message.strip_prefix(b"FUNCTION ")?;
-            (rest.split(|byte| *byte == b' ').next()?, &[Role::Call, Role::OwnCall])
+            (
+                rest.split(|byte| *byte == b' ').next()?,
+                &[Role::Call, Role::OwnCall, Role::DoubtfulCall],
+            )
         }
         _ => return None,
     };
@@ -277,11 +288,17 @@ impl Ties {
             }
             Verb::CreateTemporary => {
                 let name = sql::parse_create_temporary(text, modes).map(|name| full(&name, schema));
+                let is_made = |name: &Vec<u8>| of.is_done && !self.made.has(name);
+                if let Some(name) = name.clone().filter(is_made) {
+                    self.made.add(Some(name));
+                }
                 self.tables.add(name);
             }
             Verb::DropTable if of.is_done => {
                 for name in sql::parse_drop_tables(text, modes).unwrap_or_default() {
-                    self.tables.remove(&full(&name, schema));
+                    let name = full(&name, schema);
+                    self.made.remove(&name);
+                    self.tables.remove(&name);
                 }
             }
             Verb::DropTable => {}
@@ -310,43 +327,11 @@ impl Ties {
             None => self.locks.add(None),
         }
     }
-
-    fn follow_statements(&mut self, of: &Ended<'_>) {
-        let Ended { text, modes, effects, .. } = *of;
-        if !effects.intersects(Effects::TEXT_PREPARE.union(Effects::TEXT_EXECUTE)) {
-            return;
-        }
-        let statements = &mut self.statements;
-        let named = sql::parse_named_statement(text, modes).filter(|_| of.is_one);
-        match named {
-            Some(NamedStatement::Made { name, text }) if leaves_nothing(text) => {
-                let name = name.to_ascii_lowercase();
-                if of.is_done {
-                    statements.remove(&name);
-                    statements.add(Some(name));
-                }
-            }
-            Some(NamedStatement::Made { .. }) if !of.is_done => {}
-            Some(NamedStatement::Executed(name)) if statements.has(&name.to_ascii_lowercase()) => {}
-            Some(NamedStatement::Ended(_)) if !of.is_done => {}
-            Some(NamedStatement::Ended(name)) => statements.remove(&name.to_ascii_lowercase()),
-            _ => statements.more = true,
-        }
-    }
 }
 
 /// Whether a text runs others, whose errors look as if they were its own.
 fn runs_others(effects: Effects) -> bool {
     effects.intersects(Effects::CALLS_PROCEDURE.union(Effects::TEXT_EXECUTE))
-}
-
-/// Whether a text that is prepared only reads or changes rows. What it calls may do more, but then
-/// the server tells.
-fn leaves_nothing(text: &[u8]) -> bool {
-    const OF_ROWS: [Verb; 5] =
-        [Verb::Select, Verb::Insert, Verb::Replace, Verb::Update, Verb::Delete];
-    let facts = sql::facts(text);
-    OF_ROWS.contains(&facts.verb) && facts.effects.is_empty()
 }
 
 /// The text of a command that its session still keeps, or of its prepared statement, and how it is

@@ -201,8 +201,7 @@ impl Proxy {
     /// Offers the client's bytes again that were left while its command was on its way.
     pub(crate) fn resume_input(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if session.input.paused {
-            session.input.paused = false;
+        if std::mem::take(&mut session.input.paused) && !session.input.full {
             self.orders.push(Order::Resume(End::Client(id)));
         } else if session.input.waits || session.input.ended_us.is_some() {
             self.orders.push(Order::Redeliver(End::Client(id)));

@@ -47,7 +47,7 @@ pub use faults::Faults;
 use signs::{Sign, When};
 use wires::Wires;
 
-use super::{Driver, Event, Interest, NoChunk, Started};
+use super::{Driver, Event, Interest, Started};
 use crate::addr::Addr;
 use crate::event_loop::{Loop, Service};
 use crate::mailbox::Waker;
@@ -239,7 +239,6 @@ impl SimDriver {
 impl Driver for SimDriver {
     type Listening = SimListener;
     type Handle = SimSocket;
-    type Chunk = NoChunk;
 
     fn now(&self) -> Micros {
         self.net.now()
@@ -249,7 +248,7 @@ impl Driver for SimDriver {
         Arc::clone(&self.waker)
     }
 
-    fn wait(&mut self, _now: Micros, _until: Option<Micros>, events: &mut Vec<Event<Self>>) {
+    fn wait(&mut self, _now: Micros, _until: Option<Micros>, events: &mut Vec<Event>) {
         let mut signs = Vec::new();
         let mut wires = self.net.wires.borrow_mut();
         wires.signs(self.id, &mut signs);
@@ -270,16 +269,12 @@ impl Driver for SimDriver {
         }
     }
 
-    fn recycle(&mut self, chunk: NoChunk) {
-        match chunk {}
-    }
-
     fn add_listener(&mut self, listener: Listener, on: SimListener) {
         self.net.wires.borrow_mut().own_place(on.place, self.id, listener);
         self.places.push(on);
     }
 
-    fn listening(_: std::os::fd::OwnedFd) -> Option<SimListener> {
+    fn listening(_: OwnedFd) -> Option<SimListener> {
         None
     }
 

@@ -31,11 +31,11 @@ fn arrival() -> Arrival {
     Arrival {
         client: "127.0.0.1".into(),
         client_port: 40_000,
-        local: false,
+        secure: false,
         proxy: ("127.0.0.1".into(), 6033),
         connection: ConnectionId(7),
         random: *b"abcdefghijklmnopqrst",
-        admitted: true,
+        clients: 1,
         failed_logins: 0,
     }
 }

@@ -1,0 +1,102 @@
+//! Statements as text, and what they answer. Where the reply to one ends is decided here; its
+//! values are texts, whatever their types.
+
+use std::io::{Read, Write};
+
+use wire::command::code;
+use wire::lenenc::NULL;
+use wire::reader::Reader;
+use wire::reply::{EofPacket, ErrPacket, OkPacket};
+use wire::{Caps, Malformed, Status};
+
+use crate::{Error, Login, Packets};
+
+/// A client that is logged in.
+#[derive(Debug)]
+pub struct Client<S> {
+    /// Its connection, for what is no statement. Between statements nothing is under way there.
+    pub packets: Packets<S>,
+}
+
+/// What a statement answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// The rows of a result.
+    pub rows: Vec<Row>,
+    /// How many rows a statement without a result changed.
+    pub affected_rows: u64,
+    /// The session's status afterwards.
+    pub status: Status,
+}
+
+/// The values of a row; NULL is `None`. What is not UTF-8 is replaced.
+pub type Row = Vec<Option<String>>;
+
+impl Reply {
+    /// The value in the first row at `column`.
+    pub fn value(&self, column: usize) -> Option<&str> {
+        self.rows.first()?.get(column)?.as_deref()
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Logs in on a connection that has received nothing yet.
+    pub fn log_in(mut packets: Packets<S>, login: &Login<'_>) -> Result<Self, Error> {
+        // results are read with the EOF packets that this leaves out
+        let caps = login.caps.without(Caps::DEPRECATE_EOF);
+        packets.log_in(&Login { caps, ..*login })?;
+        Ok(Self { packets })
+    }
+
+    /// Runs a statement, or several with [`Caps::MULTI_STATEMENTS`]; gives the last one's answer.
+    /// The first that is refused is the last one.
+    pub fn query(&mut self, text: &str) -> Result<Reply, Error> {
+        self.packets.command(code::QUERY, text.as_bytes())?;
+        loop {
+            let reply = self.result()?;
+            if !reply.status.contains(Status::MORE_RESULTS) {
+                return Ok(reply);
+            }
+        }
+    }
+
+    fn result(&mut self) -> Result<Reply, Error> {
+        let first = self.packet()?;
+        if first.first() == Some(&OkPacket::MARKER) {
+            let OkPacket { affected_rows, status, .. } = OkPacket::parse(&first, Caps::NONE)?;
+            return Ok(Reply { rows: Vec::new(), affected_rows, status });
+        }
+        let columns = Reader::new(&first).lenenc()?;
+        for _ in 0..columns {
+            self.packet()?;
+        }
+        EofPacket::parse(&self.packet()?)?;
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.packet()?;
+            // a row that begins so has a value of 16 MiB
+            if packet.first() == Some(&EofPacket::MARKER) && packet.len() <= EofPacket::BYTES {
+                let status = EofPacket::parse(&packet)?.status;
+                return Ok(Reply { rows, affected_rows: 0, status });
+            }
+            rows.push(row(&packet, columns)?);
+        }
+    }
+
+    /// The payload of the next packet, if that is not an error.
+    fn packet(&mut self) -> Result<Vec<u8>, Error> {
+        match self.packets.receive()? {
+            (_, packet) if ErrPacket::is(&packet) => Err(Error::told(&packet)),
+            (_, packet) => Ok(packet),
+        }
+    }
+}
+
+fn row(packet: &[u8], columns: u64) -> Result<Row, Malformed> {
+    let mut read = Reader::new(packet);
+    let value = |_| match read.rest().first() {
+        Some(&NULL) => read.marker(NULL).map(|()| None),
+        _ => Ok(Some(String::from_utf8_lossy(read.lenenc_bytes()?).into_owned())),
+    };
+    (0..columns).map(value).collect()
+}

@@ -1,0 +1,163 @@
+//! Codecs that come in the middle of a stream, hold bytes back, fail, and are cut off.
+
+use std::rc::Rc;
+
+use io::{Codec, Failure, Op, Sock};
+
+use super::masked::{ALERT, EPROTO, Masked};
+use super::recorder::{Habit, Seen, noise};
+use super::talking::{Pair, pair};
+use super::world::World;
+
+/// The end of a stream whose other side said no farewell; `ENODATA` as Linux counts.
+pub const CUT_OFF: Failure = Failure { op: Op::Decode, errno: 61 };
+/// The hello of a codec with the head of its frame.
+const HELLO_BYTES: usize = 8;
+
+/// Where the server puts its codec on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Where {
+    /// As the bytes arrive.
+    OnArrival,
+    /// As they are offered again.
+    OnRedelivery,
+    /// While the loop keeps them.
+    Between,
+}
+
+pub fn a_codec_put_on_in_the_middle_gets_what_is_behind<W: World>(world: &W) {
+    for place in [Where::OnArrival, Where::OnRedelivery, Where::Between] {
+        let mut pair = pair(world, Habit::Leave);
+        let (sock, server_sock) = pair.connect(world);
+        let coding = world.coding().clone();
+        pair.server.service_mut().codecs = Rc::new(move || vec![coding.codec()]);
+        if place == Where::OnArrival {
+            pair.server.service_mut().upgrades_after = Some(7);
+            pair.server.service_mut().habit = Habit::Echo;
+        }
+        // one send, the codec's hello right behind
+        let (_, io) = pair.client.parts_mut();
+        io.queue(sock, &[b"upgrade"]);
+        io.put_on(sock, world.codec());
+        io.queue(sock, &[b"secret"]);
+        if place != Where::OnArrival {
+            upgrade_what_is_kept(world, &mut pair, server_sock, place);
+        }
+        pair.client_has(world, sock, 6);
+        let server = pair.server.service();
+        assert_eq!(server.received(server_sock), b"upgradesecret", "{place:?}");
+        assert_eq!(pair.client.service().received(sock), b"secret", "{place:?}");
+        assert_eq!(pair.server.parts_mut().1.kept(server_sock), 0);
+    }
+}
+
+fn upgrade_what_is_kept<W: World>(world: &W, pair: &mut Pair<W>, server_sock: Sock, place: Where) {
+    world.until(&mut pair.server, &mut pair.client, "bytes to keep", |server, _| {
+        server.parts_mut().1.kept(server_sock) == 7 + HELLO_BYTES
+    });
+    let (service, io) = pair.server.parts_mut();
+    service.upgrades_after = Some(7);
+    io.redeliver(server_sock);
+    if place == Where::Between {
+        // takes the seven bytes, and nothing is put on there
+        let codecs = std::mem::replace(&mut service.codecs, Rc::new(Vec::new));
+        pair.server.service_mut().habit = Habit::Leave;
+        world.until(&mut pair.server, &mut pair.client, "seven bytes", |server, _| {
+            server.service().received(server_sock).len() == 7
+        });
+        let (_, io) = pair.server.parts_mut();
+        assert_eq!(io.kept(server_sock), HELLO_BYTES);
+        codecs().into_iter().for_each(|codec| io.put_on(server_sock, codec));
+    }
+    pair.server.service_mut().habit = Habit::Echo;
+}
+
+pub fn a_stream_without_a_farewell_is_cut_off<W: World>(world: &W) {
+    for pauses in [false, true] {
+        let mut pair = pair(world, Habit::Take);
+        let (sock, server_sock) = pair.connect(world);
+        let (_, io) = pair.client.parts_mut();
+        io.put_on(sock, world.silent_codec());
+        io.send(sock, &[b"not all"]);
+        let (_, io) = pair.server.parts_mut();
+        io.put_on(server_sock, world.codec());
+        if pauses {
+            io.pause(server_sock);
+        }
+        pair.client.parts_mut().1.close_drained(sock);
+        world.settle(&mut pair.server, &mut pair.client);
+        pair.server.parts_mut().1.resume(server_sock);
+        world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+            server.service().gone(server_sock).is_some()
+        });
+        let server = pair.server.service();
+        assert_eq!(server.received(server_sock), b"not all");
+        assert_eq!(server.gone(server_sock), Some(Some(CUT_OFF)));
+        assert_eq!(CUT_OFF.to_string(), "decode: No data available (61)");
+    }
+}
+
+pub fn bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    pair.server.parts_mut().1.put_on(server_sock, world.codec());
+    pair.client_has(world, sock, HELLO_BYTES);
+    // a client that encodes by itself
+    let mut hello = pair.client.service().received(sock).to_vec();
+    let mut codec = Masked::default();
+    let mut wire = vec![0; 2 * io::CODEC_ROOM_BYTES];
+    let mut plain = vec![0; io::CODEC_ROOM_BYTES];
+    codec.decode(&mut hello, &mut plain).unwrap();
+    let mut len = codec.pending(&mut wire).unwrap();
+    len += codec.encode(b"known", &mut wire[len..]).unwrap().given;
+    pair.send(sock, &[&wire[..len], &[0xff; 10]].concat());
+    world.until(&mut pair.server, &mut pair.client, "both closed", |server, client| {
+        server.stats().sockets + client.stats().sockets == 0
+    });
+    let server = pair.server.service();
+    assert_eq!(server.received(server_sock), b"known");
+    let failure = Failure::new(Op::Decode, EPROTO);
+    let gone = |seen: &&Seen| matches!(seen, Seen::Gone(..));
+    let told: Vec<_> = server.seen.iter().filter(gone).collect();
+    assert_eq!(told, [&Seen::Gone(server_sock, Some(failure))]);
+    assert_eq!(&pair.client.service().received(sock)[HELLO_BYTES..], ALERT);
+}
+
+pub fn what_a_codec_holds_back_is_a_backlog<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Leave);
+    let (sock, server_sock) = pair.connect(world);
+    let bytes = noise(3, 100_000);
+    let (_, io) = pair.client.parts_mut();
+    io.put_on(sock, world.codec());
+    assert!(io.send(sock, &[&bytes]) >= bytes.len());
+    world.settle(&mut pair.server, &mut pair.client);
+    assert_eq!(pair.client.parts_mut().1.backlog(sock), bytes.len());
+    assert!(!pair.client.service().seen.contains(&Seen::Drained(sock)));
+    let (service, io) = pair.server.parts_mut();
+    assert_eq!(io.kept(server_sock), HELLO_BYTES);
+    service.habit = Habit::Take;
+    io.put_on(server_sock, world.codec());
+    pair.server_has(world, server_sock, bytes.len());
+    assert!(pair.server.service().received(server_sock) == bytes);
+    assert_eq!(pair.client.parts_mut().1.backlog(sock), 0);
+    world.settle(&mut pair.server, &mut pair.client);
+    let drained = pair.client.service().seen.iter().filter(|seen| **seen == Seen::Drained(sock));
+    assert_eq!(drained.count(), 1);
+}
+
+pub fn a_socket_takes_its_codecs_along<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Echo);
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.server.parts_mut();
+    io.put_on(server_sock, world.codec());
+    pair.client.parts_mut().1.put_on(sock, world.codec());
+    pair.send(sock, b"before");
+    pair.client_has(world, sock, 6);
+    let (_, io) = pair.server.parts_mut();
+    let detached = io.detach(server_sock).expect("nothing waits");
+    let attached = io.attach(detached).expect("it can be watched");
+    pair.send(sock, b" and behind");
+    pair.client_has(world, sock, 17);
+    assert_eq!(pair.client.service().received(sock), b"before and behind");
+    assert_eq!(pair.server.service().received(attached), b" and behind");
+}

@@ -1,0 +1,215 @@
+//! Who the client is: greeting, password, and its proof.
+//!
+//! When a proof is judged, and how long a refusal is held back, is for the owner of the
+//! connection to say: [`Next::Judge`] asks for it. Passwords are known, so `caching_sha2_password`
+//! always takes the fast path.
+
+use wire::auth::{Plugin, native, sha2};
+use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
+use wire::{Caps, Status, reply};
+
+use crate::connection::{Connection, Next};
+use crate::handler::{Answer, Fault, Handler, Refusal};
+use crate::prepared::Statements;
+use crate::results::Form;
+
+/// What a greeting says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Greets<'a> {
+    /// The version that clients read.
+    pub version: &'a str,
+    /// The id of the connection.
+    pub id: u32,
+    /// Random bytes, none of them 0, that no other connection has.
+    pub scramble: [u8; 20],
+    /// The state that sessions begin with.
+    pub status: Status,
+}
+
+/// How far a client has come.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// It has the nonce.
+    Greeted {
+        /// The nonce.
+        scramble: [u8; 20],
+    },
+    /// It was asked for an answer by the plugin of its claim.
+    Asked {
+        /// The nonce.
+        scramble: [u8; 20],
+        /// Who it says it is.
+        claim: Claim,
+    },
+    /// It has answered, and that is not judged yet.
+    Answered {
+        /// The nonce.
+        scramble: [u8; 20],
+        /// Who it says it is.
+        claim: Claim,
+        /// What shows that it knows the password, or does not.
+        answer: Vec<u8>,
+    },
+    /// It has proved who it is.
+    In,
+    /// It was refused: nothing is heard of it any more.
+    Out,
+}
+
+/// Who the client says it is.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    user: String,
+    schema: String,
+    /// The plugin that its answer is by.
+    plugin: Plugin,
+}
+
+impl Greets<'_> {
+    /// Appends the greeting.
+    pub(crate) fn write(&self, seq: &mut u8, out: &mut Vec<u8>) {
+        let greeting = Greeting {
+            server_version: self.version.as_bytes(),
+            connection_id: self.id,
+            scramble: self.scramble,
+            caps: Caps::OF_OWN_SERVERS,
+            collation: wire::collation_table::UTF8MB4_GENERAL_CI,
+            status: self.status,
+            plugin: Plugin::NativePassword.name().as_bytes(),
+        };
+        wire::frame::write_with(out, seq, |out| greeting.encode(out));
+    }
+}
+
+impl Connection {
+    /// A packet of a client that is not in.
+    pub(crate) fn on_credentials<H: Handler>(
+        &mut self,
+        handler: &H,
+        stage: Stage,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let scramble = match stage {
+            Stage::Greeted { scramble } => scramble,
+            Stage::Asked { scramble, claim } => return self.answered(scramble, claim, payload),
+            // it has to wait for its answer
+            Stage::Answered { .. } | Stage::In | Stage::Out => return Next::Close,
+        };
+        let Ok(response) = HandshakeResponse::parse(payload) else {
+            self.write_fault(&Fault::new(1043, b"08S01", "Bad handshake"), out);
+            return Next::Close;
+        };
+        self.caps = response.caps.intersect(Caps::OF_OWN_SERVERS);
+        let claim = Claim {
+            user: String::from_utf8_lossy(response.user).into_owned(),
+            schema: String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned(),
+            plugin: asked_by(response.plugin),
+        };
+        match response.plugin.map_or(Plugin::NativePassword, Plugin::from_name) {
+            Plugin::NativePassword => self.answered(scramble, claim, response.auth_response),
+            // a client that has no native passwords any more asks by its plugin
+            _ if self.caps.contains(Caps::PLUGIN_AUTH) => self.switch(scramble, claim, out),
+            _ => {
+                let fault = handler.denied(&claim.user);
+                self.refuse(claim.user, fault, "its plugin is not supported", out)
+            }
+        }
+    }
+
+    /// `COM_CHANGE_USER`: the exchange begins anew, with a nonce of its own.
+    pub(crate) fn change_user(
+        &mut self,
+        scramble: Option<[u8; 20]>,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let (Ok(command), Some(scramble)) = (ChangeUser::parse(payload, self.caps), scramble)
+        else {
+            self.write_fault(&Fault::new(1835, b"HY000", "Malformed packet"), out);
+            return Next::Go;
+        };
+        if !self.caps.contains(Caps::PLUGIN_AUTH) {
+            self.write_fault(&Fault::new(1047, b"08S01", "Unknown command"), out);
+            return Next::Go;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let claim = Claim {
+            user: text(command.user),
+            schema: text(command.schema),
+            plugin: asked_by(command.plugin),
+        };
+        self.statements = Statements::default();
+        self.switch(scramble, claim, out)
+    }
+
+    /// Asks for an answer by the plugin of the claim.
+    fn switch(&mut self, scramble: [u8; 20], claim: Claim, out: &mut Vec<u8>) -> Next {
+        let plugin = claim.plugin.name().as_bytes();
+        reply::write_auth_switch(out, &mut self.seq, &AuthSwitch { plugin, data: &scramble });
+        self.stage = Stage::Asked { scramble, claim };
+        Next::Go
+    }
+
+    fn answered(&mut self, scramble: [u8; 20], claim: Claim, answer: &[u8]) -> Next {
+        self.stage = Stage::Answered { scramble, claim, answer: answer.to_vec() };
+        Next::Judge
+    }
+
+    /// Judges the answer of a client that has given one.
+    pub fn judge<H: Handler>(&mut self, handler: &mut H, out: &mut Vec<u8>) -> Next {
+        let Stage::Answered { scramble, claim, answer } =
+            std::mem::replace(&mut self.stage, Stage::Out)
+        else {
+            return Next::Close;
+        };
+        let Claim { user, schema, plugin } = claim;
+        let by_sha2 = plugin == Plugin::CachingSha2;
+        // clients of some plugins say nothing by a lone NUL
+        let silent = answer.is_empty() || answer == [0];
+        let answer = if silent { &[] } else { answer.as_slice() };
+        let wrong = match handler.account(&user) {
+            None => Some("there is no such account"),
+            Some(account) => (!is_right(account.password.as_bytes(), answer, &scramble, by_sha2))
+                .then_some("its password is wrong"),
+        };
+        if let Some(why) = wrong {
+            let fault = handler.denied(&user);
+            return self.refuse(user, fault, why, out);
+        }
+        if let Err(Refusal { fault, why }) = handler.begin(&user, &schema) {
+            return self.refuse(user, fault, &why, out);
+        }
+        if by_sha2 && !silent {
+            reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
+        }
+        self.stage = Stage::In;
+        self.write_answer(handler, Ok(Answer::DONE), Form::Text, false, out);
+        Next::Welcome { user }
+    }
+
+    fn refuse(&mut self, user: String, fault: Fault, why: &str, out: &mut Vec<u8>) -> Next {
+        self.write_fault(&fault, out);
+        Next::Refused { user, why: why.to_owned() }
+    }
+}
+
+/// Whether an answer, empty for none, shows that its client knows a password.
+fn is_right(password: &[u8], answer: &[u8], scramble: &[u8; 20], by_sha2: bool) -> bool {
+    match native::parse_stored(password) {
+        _ if password.is_empty() || answer.is_empty() => password.is_empty() && answer.is_empty(),
+        Some(double) if !by_sha2 => native::verify(answer, scramble, &double).is_some(),
+        None if by_sha2 => sha2::verify_fast(answer, scramble, password),
+        None => native::verify(answer, scramble, &native::double_sha1(password)).is_some(),
+        // nothing can be said of a hash of another kind
+        Some(_) => false,
+    }
+}
+
+/// The plugin to ask a client by that named one, or none.
+fn asked_by(named: Option<&[u8]>) -> Plugin {
+    match named.map(Plugin::from_name) {
+        Some(Plugin::CachingSha2) => Plugin::CachingSha2,
+        _ => Plugin::NativePassword,
+    }
+}
