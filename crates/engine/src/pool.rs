@@ -18,6 +18,7 @@ use crate::stmt::Wanted;
 use crate::topology::{DialLimits, Server, ServerRef, Topology};
 use crate::users::Account;
 
+mod credit;
 pub mod health;
 mod lone;
 mod permits;
@@ -25,6 +26,7 @@ pub mod queue;
 mod room;
 mod usable;
 
+use credit::Credits;
 use health::Health;
 use lone::Lone;
 use permits::begins_probe;
@@ -135,8 +137,8 @@ pub struct PoolShard {
     passed: Ticket,
     /// In all of these queues together.
     waiting: usize,
-    /// By server: how far it is behind its share, in units of weight.
-    credit: Vec<i64>,
+    /// How far each server is behind its share.
+    credits: Credits,
     /// Who stays with a server.
     lone: Lone,
     /// Which servers stand still: they get no further commands while another one answers.
@@ -152,11 +154,7 @@ impl PoolShard {
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let lists = || (0..topology.numbers()).map(|_| Vec::new()).collect();
         let mut random = seed | 1;
-        let mut credit_of = |server: &ServerRef| {
-            i64::try_from(xorshift(&mut random) % (u64::from(server.weight) + 1)).unwrap_or(0)
-        };
-        // the servers of a first topology have the numbers of their order
-        let credit = topology.servers().iter().map(&mut credit_of).collect();
+        let credits = Credits::new(topology, || xorshift(&mut random));
         let depths = (0..topology.numbers()).map(|_| Depth::default()).collect();
         let (waiters, waiting) = (BTreeMap::new(), 0);
         let mut health = Health::default();
@@ -169,7 +167,7 @@ impl PoolShard {
             first_ticket: queue::FIRST,
             passed: 0,
             waiting,
-            credit,
+            credits,
             lone: Lone::default(),
             health,
             delayed: 0,
@@ -184,7 +182,7 @@ impl PoolShard {
         self.idle.resize_with(numbers, Vec::new);
         self.shared.resize_with(numbers, SharedLanes::default);
         self.depths.resize_with(numbers, Depth::default);
-        self.credit.resize(numbers, 0);
+        self.credits.resize(numbers);
         self.health.resize(numbers);
         for (hostgroup, servers) in topology.groups() {
             let old = before.hostgroup(hostgroup);
@@ -192,11 +190,7 @@ impl PoolShard {
             if old.len() == servers.len() && pairs().all(|(a, b)| Arc::ptr_eq(a, b)) {
                 continue;
             }
-            for server in servers {
-                if let Some(credit) = self.credit.get_mut(server.index) {
-                    *credit = 0;
-                }
-            }
+            servers.iter().for_each(|server| self.credits.forget(server));
         }
         let first_ticket = &mut self.first_ticket;
         self.waiters.retain(|_, queue| {
@@ -333,17 +327,14 @@ impl PoolShard {
                 spared = Some(server);
                 continue;
             }
-            let Some(credit) = self.credit.get_mut(server.index) else { continue };
-            *credit += i64::from(server.weight);
+            let Some(credit) = self.credits.gain(server) else { continue };
             total += i64::from(server.weight);
-            if best.is_none_or(|(most, _)| *credit > most) {
-                best = Some((*credit, server));
+            if best.is_none_or(|(most, _)| credit > most) {
+                best = Some((credit, server));
             }
         }
         let Some((_, server)) = best else { return spared };
-        if let Some(credit) = self.credit.get_mut(server.index) {
-            *credit -= total;
-        }
+        self.credits.spend(server, total);
         Some(server)
     }
 
