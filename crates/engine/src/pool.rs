@@ -543,6 +543,22 @@ impl PoolShard {
         self.waiters.get(&hostgroup).filter(|queue| !queue.is_empty())
     }
 
+    /// Each server's number, with its idle and its shared lanes.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (usize, &[LaneId], &[LaneId])> {
+        let lists = self.idle.iter().zip(&self.shared).enumerate();
+        lists.map(|(server, (idle, shared))| (server, &idle[..], &shared.list[..]))
+    }
+
+    /// Everybody who waits, by hostgroup.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (HostgroupId, &Queue)> {
+        self.waiters.iter().map(|(hostgroup, queue)| (*hostgroup, queue))
+    }
+
+    /// How many sessions wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// How many sessions wait for a hostgroup.
     pub fn waiter_count(&self, hostgroup: HostgroupId) -> usize {
         self.queue(hostgroup).map_or(0, Queue::len)

@@ -52,7 +52,12 @@ impl Worker {
         otherwise: R,
         call: impl FnOnce(&mut Proxy) -> R,
     ) -> R {
-        self.attempt(call).unwrap_or_else(|| {
+        let checked = |proxy: &mut Proxy| {
+            let result = call(proxy);
+            proxy.check_end(end);
+            result
+        };
+        self.attempt(checked).unwrap_or_else(|| {
             self.proxy.on_panic(end);
             otherwise
         })

@@ -122,6 +122,16 @@ impl Queue {
         before - self.len()
     }
 
+    /// All of them with their tickets, line by line.
+    pub(crate) fn tickets(&self) -> impl Iterator<Item = (Ticket, SessionId)> + '_ {
+        self.shares.iter().chain(&self.alone).chain(&self.copies).copied()
+    }
+
+    /// Who has a ticket.
+    pub(crate) fn place_of(&self, ticket: Ticket) -> Option<SessionId> {
+        self.tickets().find(|(other, _)| *other == ticket).map(|(_, session)| session)
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.shares.len() + self.alone.len() + self.copies.len()

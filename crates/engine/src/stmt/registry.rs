@@ -272,6 +272,22 @@ impl Registry {
         fits(self)
     }
 
+    /// Checks what must always hold.
+    pub(crate) fn check_invariants(&self) {
+        let mut bytes = 0;
+        for (key, entry) in self.entries.iter() {
+            bytes += entry.text.bytes() + entry.answer.as_ref().map_or(0, KeptAnswer::bytes);
+            let is_listed = self.by_hash.get(&entry.hash).is_some_and(|keys| keys.contains(&key));
+            assert!(is_listed || !entry.found, "I-TEXT-1: a text that may be found is");
+        }
+        assert_eq!(self.bytes, bytes, "I-TEXT-2: the bytes of texts and answers are counted");
+        let mut keys = self.by_hash.values().flatten();
+        assert!(
+            keys.all(|key| self.entries.get(*key).is_some()),
+            "I-TEXT-3: what is found by its hash exists"
+        );
+    }
+
     /// Bytes of all texts, and of the answers that are kept for them.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -45,6 +45,8 @@ pub struct Trio {
     pub(super) step: u64,
     /// Turns that the workers had taken when they were looked at last.
     looked_after: u64,
+    /// What they had counted then.
+    counted: Counters,
     pub(super) dice: Dice,
 }
 
@@ -192,7 +194,8 @@ impl Trio {
         let (service, io) = clients.parts_mut();
         service.start(io);
         stage.board.borrow_mut().progress = stage.net.now();
-        Self { clients, stage, seed, step: 0, looked_after: 0, dice }
+        let counted = Counters::default();
+        Self { clients, stage, seed, step: 0, looked_after: 0, counted, dice }
     }
 
     /// Runs until all clients have gone for good.
@@ -245,12 +248,13 @@ impl Trio {
             return Ok(());
         }
         self.looked_after = turns;
+        self.stage.proxies().for_each(Proxy::check_invariants);
+        self.check_counters()?;
         let mut lanes: BTreeMap<*const Gauge, u32> = BTreeMap::new();
         let mut numbers: BTreeMap<usize, *const Gauge> = BTreeMap::new();
         for (_, lane) in self.stage.proxies().flat_map(|proxy| proxy.lanes()) {
             let gauge = Arc::as_ptr(&lane.server.gauge);
             *lanes.entry(gauge).or_default() += 1;
-            lane.check_invariants();
             if *numbers.entry(lane.server.index).or_insert(gauge) != gauge {
                 return Err(self.failure(format!("{} has another's number", lane.server)));
             }
@@ -281,6 +285,17 @@ impl Trio {
             Some(event) => Err(self.failure(event.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Nothing is counted down.
+    fn check_counters(&mut self) -> Result<(), Failure> {
+        let counted = self.stage.counters();
+        let both = self.counted.pairs().zip(counted.pairs());
+        if let Some(((name, before), (_, after))) = both.into_iter().find(|(a, b)| b.1 < a.1) {
+            return Err(self.failure(format!("{name} was {before} and is {after}")));
+        }
+        self.counted = counted;
+        Ok(())
     }
 
     /// Accounts have as many permits as connections, and no more than they may, but for kills.

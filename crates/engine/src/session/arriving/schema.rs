@@ -34,7 +34,6 @@ impl Proxy {
     /// The schema exists: the login is complete.
     pub(crate) fn schema_seen(&mut self, id: SessionId, lane_id: LaneId) {
         const SEEN: usize = 256;
-        self.stats.ok -= 1;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         if let Some(schema) = session.want.schema.clone().filter(|_| self.asks_for_schema(id)) {
             if let Some(lane) = self.lanes.get_mut(lane_id) {

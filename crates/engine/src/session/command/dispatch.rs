@@ -186,6 +186,7 @@ impl Proxy {
     }
 
     fn skip_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        self.stats.queries += 1;
         // it may be a prepare
         self.forget_last_prepared(id);
         let mut span = Span::begin();
@@ -207,7 +208,6 @@ impl Proxy {
             return;
         };
         let seq = span.last_seq().wrapping_add(1);
-        self.stats.queries += u64::from(!matches!(then, Then::Nothing));
         match then {
             Then::Nothing => {}
             Then::Ok(text) => {
@@ -309,8 +309,6 @@ impl Proxy {
         let error = error::malformed_packet(&fault);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if let Some(span) = upload {
-            // it is counted when its end has been seen
-            self.stats.queries -= 1;
             session.phase = Phase::Skipping { span, then: Then::Error(error) };
         }
     }

@@ -31,6 +31,7 @@ impl Proxy {
             let raw = std::mem::take(&mut session.serving.kept);
             self.collected(id, &raw);
         } else if session.serving.kept.len() > max {
+            self.stats.queries += 1;
             session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
             self.drop_kept(id);
         } else {

@@ -97,8 +97,7 @@ impl Proxy {
             }
             (Answer::Ok(text), None) => self.answer_ok_saying(id, text.as_bytes()),
             (Answer::Ok(text), Some(span)) => {
-                // it is counted and answered when its end has been seen
-                self.stats.queries -= 1;
+                // it is answered when its end has been seen
                 let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
                 session.phase = Phase::Skipping { span, then: Then::Ok(text.clone()) };
             }

@@ -53,10 +53,8 @@ impl Proxy {
         }
         self.leave_definition(id, was_sent);
         self.drop_kept(id);
-        if job.upload.is_some() {
-            // counted and told when the rest of the command has been read
-            self.stats.queries -= u64::from(job.is_answered());
-        } else if job.is_answered() {
+        // the rest of a long command is read before its client is told
+        if job.upload.is_none() && job.is_answered() {
             self.answer_error(id, error);
         }
         self.after_command(id);
@@ -75,7 +73,6 @@ impl Proxy {
     /// A command is refused before anything was done about it.
     pub(crate) fn refuse_command(&mut self, id: SessionId, upload: Option<Span>, error: SqlError) {
         let Some(span) = upload else { return self.answer_error(id, &error) };
-        self.stats.queries -= 1;
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Skipping { span, then: Then::Error(error) };
         }
@@ -162,6 +159,7 @@ impl Proxy {
             Some(Phase::Delayed(delayed)) => owes(&delayed.job),
             Some(Phase::Waiting(waiting)) => owes(&waiting.job),
             Some(Phase::Running(running)) => owes(&running.job),
+            Some(Phase::Skipping { then, .. }) => !matches!(then, Then::Nothing),
             Some(Phase::Discarding { .. } | Phase::Clearing(None)) => true,
             _ => false,
         }

@@ -82,7 +82,9 @@ impl Proxy {
             // a command is kept until its answer begins; where the end of one is is not known
             Phase::Idle => session.serving.kept.is_empty() && !self.served.contains(&id),
             Phase::Waiting(waiting) => {
+                let dials = |lane| lease(lane) == Some(Lease::Dialing(Some(id)));
                 self.pool.waiters(waiting.job.hostgroup).any(|waiter| waiter == id)
+                    && waiting.dialing.is_none_or(dials)
             }
             Phase::Running(running) if running.shared => {
                 let lane = self.lanes.get(running.lane);

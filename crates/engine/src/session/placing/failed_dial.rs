@@ -205,4 +205,4 @@ const BACK_OFF_DOUBLINGS: u32 = 6;
 const BACK_OFF_MAX_US: u64 = 64_000;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

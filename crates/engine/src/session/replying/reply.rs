@@ -380,13 +380,13 @@ impl Proxy {
         let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let defines = session.serving.defining.is_some();
         let Phase::Running(running) = &mut phase else { return };
+        if running.job.what == What::LoginSchema {
+            return self.schema_seen(id, lane_id);
+        }
         let took_us = self.now_us.saturating_sub(running.started_us);
         self.reach_again(id, &mut running.job);
         self.conclude(id, running, (took_us, false), &outcome);
         let (job, is_ok) = (running.job, matches!(outcome, Outcome::Done(_)));
-        if job.what == What::LoginSchema {
-            return self.schema_seen(id, lane_id);
-        }
         self.settle(id, lane_id, running, &outcome);
         if running.killed.is_some() {
             self.await_kill(id, lane_id);

@@ -80,7 +80,7 @@ fn set(draft: &mut Draft, name: &str, value: &str) {
 }
 
 /// A session that waits for a connection, with the only server's port closed.
-fn waiting(amend: impl FnOnce(&mut Draft)) -> (Proxy, SessionId) {
+pub(crate) fn waiting(amend: impl FnOnce(&mut Draft)) -> (Proxy, SessionId) {
     let mut proxy = proxy_of(amend);
     proxy.set_now(5_000_000);
     let id = proxy.on_accepted(arrival());
