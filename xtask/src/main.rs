@@ -9,6 +9,7 @@ mod fuzz;
 mod gate;
 mod icount;
 mod licences;
+mod live;
 mod manifests;
 mod memory_lines;
 mod menu;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::gate::{Outcome, Report};
 use crate::selection::{self, Part};
 use crate::step::{Ran, cargo, step, target};
-use crate::{reference, tree};
+use crate::{live, reference, tree};
 
 /// Builds the binary that live tests run: optimised, and quick to build.
 fn build_fast() -> Result<Ran> {
@@ -69,11 +69,7 @@ pub(crate) fn live(report: &mut Report) -> Result<Outcome> {
     if !built.success {
         return Ok(built.outcome("built"));
     }
-    let mut command = selection::integration(Part::Live)?;
-    command
-        .args(["--", "--nocapture", "--test-threads=1"])
-        .env("TIDEGATE_BIN", target().join("fastbuild/tidegate"));
-    Ok(step("live", 30, command).run()?.tests(report, "tests"))
+    live::run(report, target().join("fastbuild/tidegate"))
 }
 
 /// The generated pages, then the API documentation.

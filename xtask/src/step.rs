@@ -21,7 +21,7 @@ const FAILURE_LINES: usize = 60;
 /// A program to be run, the name of its log and how long it may take.
 pub(crate) struct Step {
     pub(crate) command: Command,
-    pub(crate) log: &'static str,
+    pub(crate) log: String,
     pub(crate) limit: Duration,
 }
 
@@ -52,8 +52,8 @@ pub(crate) fn target() -> PathBuf {
 }
 
 /// A step of so many minutes.
-pub(crate) fn step(log: &'static str, minutes: u64, command: Command) -> Step {
-    Step { command, log, limit: Duration::from_secs(minutes * 60) }
+pub(crate) fn step(log: impl Into<String>, minutes: u64, command: Command) -> Step {
+    Step { command, log: log.into(), limit: Duration::from_secs(minutes * 60) }
 }
 
 /// Whether a program is installed.
@@ -265,7 +265,7 @@ mod tests {
     fn a_program_past_its_limit_is_stopped_with_its_children() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo on; tail -f /dev/null | cat"]);
-        let step = Step { command, log: "test-of-limit", limit: Duration::from_millis(300) };
+        let step = Step { command, log: "test-of-limit".into(), limit: Duration::from_millis(300) };
         let ran = step.run().expect("sh is everywhere");
         assert!(!ran.success);
         assert!(ran.lines.last().is_some_and(|l| l.contains("limit")));
