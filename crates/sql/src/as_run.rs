@@ -40,11 +40,25 @@ pub fn may_deceive(text: &[u8], omitted: Omitted, modes: Modes) -> bool {
     omitted == Omitted::More
         || memchr3(b'`', 0x0b, 0x0c, text).is_some()
         || memchr(0, text).is_some()
+        || may_have_dollars(text)
         || !modes.high_bytes.are_letters_in(text)
 }
 
-/// Writes the form in which a server of a version runs a text to `out`, in place of what that had.
-pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) {
+/// Whether a text may have strings in dollars, which newer servers of MySQL know.
+pub fn may_have_dollars(text: &[u8]) -> bool {
+    let is_of_a_tag = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | 0x80..);
+    let behind = memchr_iter(b'$', text).filter_map(|at| text.get(at + 1..));
+    behind.into_iter().any(|rest| rest.iter().find(|byte| !is_of_a_tag(byte)) == Some(&b'$'))
+}
+
+/// Writes the form in which a server of a version, which knows strings in dollars or not, runs a
+/// text to `out`, in place of what that had.
+pub fn as_run(
+    text: &[u8],
+    modes: Modes,
+    (version, has_dollars): (Version, bool),
+    out: &mut Vec<u8>,
+) {
     let mut lexer = Lexer::of_version(text, modes, version);
     out.clear();
     let mut end = 0;
@@ -54,6 +68,11 @@ pub fn as_run(text: &[u8], modes: Modes, version: Version, out: &mut Vec<u8>) {
         }
         end = token.end;
         let slice = lexer.slice(token);
+        if has_dollars && let Some(behind) = lexer.skip_dollars(token) {
+            out.extend_from_slice(b"'_'");
+            end = behind;
+            continue;
+        }
         match token.kind {
             TokenKind::Text | TokenKind::Quoted | TokenKind::Bits => {
                 push_quoted(out, slice, token.kind == TokenKind::Quoted);
@@ -175,7 +194,7 @@ mod tests {
         let mut forms = Vec::new();
         for version in Versions::named_in(text).unwrap().iter() {
             let mut form = Vec::new();
-            as_run(text, modes, version, &mut form);
+            as_run(text, modes, (version, false), &mut form);
             let form = String::from_utf8(form).unwrap();
             if !forms.contains(&form) {
                 forms.push(form);
@@ -243,12 +262,29 @@ mod tests {
     }
 
     #[test]
+    fn a_string_in_dollars_is_one_where_servers_know_it() {
+        for (text, form) in [
+            ("CREATE LIBRARY l AS $$ ' $$; DELETE FROM t; -- '", "AS '_'; DELETE FROM t;"),
+            ("SELECT '$$'; CREATE LIBRARY l AS $$ ' $$; DELETE FROM t -- '", "'_'; DELETE FROM t"),
+            ("CREATE LIBRARY l AS $x$ $$ ' $y$ $x$; DELETE FROM t -- '", "AS '_'; DELETE FROM t"),
+            ("CREATE LIBRARY l AS $a$; DELETE FROM t", "AS '_'"),
+            ("SELECT a$$, $b FROM t$ -- $$", "SELECT a$$, $b FROM t$"),
+        ] {
+            let mut out = Vec::new();
+            let of_nine = (Version::MySql(90_700), true);
+            as_run(text.as_bytes(), Modes::default(), of_nine, &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert!(out.ends_with(form), "{text}: {out}");
+        }
+    }
+
+    #[test]
     fn a_backslash_is_half_a_character_where_the_character_set_has_such_a_pair() {
         let hides = |first: u8, high_bytes| {
             let text = [b"SELECT '", &[first, b'\\', b'\''][..], b"; DELETE FROM t -- '"].concat();
             let mut out = Vec::new();
             let modes = Modes { high_bytes, ..Modes::default() };
-            as_run(&text, modes, Version::MySql(80_036), &mut out);
+            as_run(&text, modes, (Version::MySql(80_036), false), &mut out);
             !out.ends_with(b"DELETE FROM t")
         };
         for (high_bytes, leads) in [

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::reader::Reader;
+use crate::run_texts::Room;
 use crate::{Access, Effects, Modes, Verb, Versions};
 
 /// What the proxy must know of a text.
@@ -34,25 +35,39 @@ pub fn facts(text: &[u8]) -> Facts {
 
 /// The facts of `text`, read as `modes` say.
 pub fn facts_in(text: &[u8], modes: Modes) -> Facts {
-    let mut reader = Reader::new(text, modes);
+    facts_within(text, modes, &mut Room::of(text))
+}
+
+/// The same with so much room to read what it has run, and what it may be in other modes.
+#[inline]
+pub(crate) fn facts_within(text: &[u8], modes: Modes, room: &mut Room) -> Facts {
+    let mut reader = Reader::new(text, modes).within(*room);
     let mut facts = reader.read();
+    *room = reader.room();
     let set_ends = reader.setter_end();
     if set_ends.is_some() || facts.effects.intersects(Effects::SET_STATEMENT) {
-        facts.effects.insert(behind_a_set(text, set_ends));
+        facts.effects.insert(behind_a_set(text, set_ends, room));
     }
-    if reader.is_ambiguous() && contains_word(text, b"kill") && kills_somewhere(text, modes) {
+    if reader.is_ambiguous() && names_kill(text) && kills_somewhere(text, modes, room) {
         facts.effects.insert(Effects::KILLS);
     }
     facts
 }
 
+/// Whether one of several statements may set how those behind it are read.
+pub fn sets_reading(text: &[u8], modes: Modes) -> bool {
+    let mut reader = Reader::new(text, modes);
+    reader.read();
+    reader.setter_end().is_some()
+}
+
 /// What a `SET` may add: behind it, or within a `SET STATEMENT`, a text may be read otherwise.
 #[cold]
 #[inline(never)]
-fn behind_a_set(text: &[u8], set_ends: Option<usize>) -> Effects {
+fn behind_a_set(text: &[u8], set_ends: Option<usize>, room: &mut Room) -> Effects {
     let behind = set_ends.and_then(|end| text.get(end..));
     let mut effects = Effects::NONE;
-    if behind.is_some_and(may_kill) {
+    if behind.is_some_and(|behind| may_kill_within(behind, room)) {
         effects.insert(Effects::KILLS);
     }
     let means_more =
@@ -64,18 +79,39 @@ fn behind_a_set(text: &[u8], set_ends: Option<usize>) -> Effects {
     effects
 }
 
-/// Whether a text whose modes nobody knows is a `KILL`, or has one, in any of them.
+/// Whether a text whose modes nobody knows is a `KILL`, or has one, in any of them; also where that
+/// would take too long to tell.
 pub fn may_kill(text: &[u8]) -> bool {
-    contains_word(text, b"kill") && Modes::all().any(|modes| kills_somewhere(text, modes))
+    may_kill_within(text, &mut Room::of(text))
+}
+
+pub(crate) fn may_kill_within(text: &[u8], room: &mut Room) -> bool {
+    names_kill(text) && Modes::all_in(text).any(|modes| kills_somewhere(text, modes, room))
 }
 
 /// Whether a text kills on any server, whichever of its comments are code there.
 #[cold]
-fn kills_somewhere(text: &[u8], modes: Modes) -> bool {
+fn kills_somewhere(text: &[u8], modes: Modes, room: &mut Room) -> bool {
     let kills = |version| {
-        Reader::of_version(text, modes, version).read().effects.intersects(Effects::KILLS)
+        if !room.spends(text.len()) {
+            return true;
+        }
+        let mut reader = Reader::of_version(text, modes, version).within(*room);
+        let kills = reader.read().effects.intersects(Effects::KILLS);
+        *room = reader.room();
+        kills
     };
     Versions::named_in(text).is_none_or(|versions| versions.iter().any(kills))
+}
+
+/// Whether `KILL` stands anywhere as a word by itself.
+pub(crate) fn names_kill(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+    text.windows(4).enumerate().any(|(at, word)| {
+        word.eq_ignore_ascii_case(b"kill")
+            && !text.get(at + 4).is_some_and(is_letter)
+            && !at.checked_sub(1).and_then(|before| text.get(before)).is_some_and(is_letter)
+    })
 }
 
 /// Whether a word stands anywhere, letter case aside.

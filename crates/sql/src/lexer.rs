@@ -183,6 +183,18 @@ impl<'a> Lexer<'a> {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
+    /// Goes past the string that newer servers of MySQL take a word for, `$$…$$` or `$tag$…$tag$`,
+    /// an open one to the end; where it ends, if it may be one.
+    pub(crate) fn skip_dollars(&mut self, word: Token) -> Option<usize> {
+        let slice = self.slice(word);
+        let rest = slice.strip_prefix(b"$").filter(|_| word.kind == TokenKind::Word)?;
+        let len = memchr(b'$', rest)? + 2;
+        let (mark, body) = (slice.get(..len)?, word.start + len);
+        let end = memmem::find(self.bytes.get(body..)?, mark);
+        self.at = end.map_or(self.bytes.len(), |end| body + end + len);
+        Some(self.at)
+    }
+
     /// The bytes of a token of this text.
     pub fn slice(&self, token: Token) -> &'a [u8] {
         self.bytes.get(token.start..token.end).unwrap_or_default()

@@ -55,7 +55,7 @@ mod user_variables;
 mod verb;
 
 pub use access::Access;
-pub use as_run::{Version, Versions, as_run, may_deceive};
+pub use as_run::{Version, Versions, as_run, may_deceive, may_have_dollars};
 pub use calls::{is_native, only_computes};
 pub use command_class::{CommandClass, command_class};
 pub use definition::definition;
@@ -64,6 +64,7 @@ pub use digest::{Digest, DigestOptions, Digester, Omitted};
 pub use effects::Effects;
 pub use facts::{
     Facts, facts, facts_in, is_read_only, is_repeatable, may_kill, parse_use, parse_use_in,
+    sets_reading,
 };
 pub use halves::without_halves;
 pub use high_bytes::HighBytes;
@@ -115,6 +116,17 @@ impl Modes {
         let flags = [(false, false), (false, true), (true, false), (true, true)];
         flags.into_iter().flat_map(|(no_backslash_escapes, ansi_quotes)| {
             HighBytes::ALL.map(|high_bytes| Self { no_backslash_escapes, ansi_quotes, high_bytes })
+        })
+    }
+
+    /// A way for each in which this text may be read.
+    pub fn all_in(text: &[u8]) -> impl Iterator<Item = Self> {
+        let (quotes, escapes) = (text.contains(&b'"'), text.contains(&b'\\'));
+        let is_ascii = text.is_ascii();
+        Self::all().filter(move |modes| {
+            (quotes || !modes.ansi_quotes)
+                && (escapes || !modes.no_backslash_escapes)
+                && (!is_ascii || modes.high_bytes == HighBytes::default())
         })
     }
 

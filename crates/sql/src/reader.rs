@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use crate::as_run::Version;
 use crate::blocks::blocks_are_clear;
-use crate::facts::contains_word;
+use crate::facts::{contains_word, names_kill};
 use crate::keyword::{Keyword, function, is_dull, keyword};
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::run_texts::{RunTexts, run_texts};
+use crate::run_texts::{Room, RunTexts, run_texts_within};
 use crate::{Access, Effects, Facts, Modes, Verb};
 
 /// A cursor over one text: the token at hand, and what was noted so far.
@@ -44,6 +44,9 @@ pub(crate) struct Reader<'a> {
     kills_in_block: bool,
     /// Where the first statement ends that may set how those behind it are read.
     setter_end: Option<usize>,
+    /// Something may be a string of newer servers.
+    has_dollars: bool,
+    room: Room,
 }
 
 /// A text with one of these may run more than the definition that it is.
@@ -96,7 +99,19 @@ impl<'a> Reader<'a> {
             keeps_code: false,
             kills_in_block: false,
             setter_end: None,
+            has_dollars: false,
+            room: Room::of(text),
         }
+    }
+
+    /// With so much room to read the texts that it has run.
+    pub(crate) fn within(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
+    /// The room that is left.
+    pub(crate) fn room(&self) -> Room {
+        self.room
     }
 
     /// Reads all statements of the text.
@@ -139,10 +154,10 @@ impl<'a> Reader<'a> {
         {
             self.note(Effects::KILLS);
         }
-        if self.runs_texts
-            && run_texts(self.text, self.lexer.modes(), &|_| None) != RunTexts::Harmless
-        {
-            self.note(Effects::KILLS);
+        if self.runs_texts {
+            let modes = self.lexer.modes();
+            let found = run_texts_within(self.text, modes, &|_| None, &mut self.room);
+            self.note(if found == RunTexts::Harmless { Effects::NONE } else { Effects::KILLS });
         }
         let mut effects = self.effects();
         if self.keeps_code && !effects.intersects(BESIDE_CODE) {
@@ -441,9 +456,10 @@ impl<'a> Reader<'a> {
     fn other_word(&mut self, token: Token) {
         if let [b'$', rest @ ..] = self.lexer.slice(token)
             && rest.contains(&b'$')
+            && !std::mem::replace(&mut self.has_dollars, true)
         {
             self.note(Effects::UNCLEAR);
-            if contains_word(self.text, b"kill") {
+            if names_kill(self.text) {
                 self.note(Effects::KILLS);
             }
         }

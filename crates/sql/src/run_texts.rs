@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::cursor::Cursor;
-use crate::facts::{facts_in, may_kill};
+use crate::facts::{facts_in, facts_within, may_kill_within};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{Effects, Modes, Verb};
 use expression::DEPTH;
@@ -31,8 +31,21 @@ pub type KnownVariables<'k> = &'k dyn Fn(&[u8]) -> Option<&'k [u8]>;
 
 /// What is found of the texts that `text` has run.
 pub fn run_texts(text: &[u8], modes: Modes, known: KnownVariables<'_>) -> RunTexts {
-    let room = text.len().saturating_mul(4).saturating_add(ROOM);
-    Walk::new(text, (modes, known), TEXTS_DEPTH, room).all().0
+    run_texts_within(text, modes, known, &mut Room::of(text))
+}
+
+/// The same with so much room, of which it takes some.
+pub(crate) fn run_texts_within(
+    text: &[u8],
+    modes: Modes,
+    known: KnownVariables<'_>,
+    room: &mut Room,
+) -> RunTexts {
+    let Some(depth) = room.depth.checked_sub(1) else { return RunTexts::Unread };
+    let mut walk = Walk::new(text, (modes, known), Room { depth, ..*room });
+    walk.all();
+    room.bytes = walk.room.bytes;
+    walk.found
 }
 
 /// Whether a text that is to be prepared has parameters and may run one of them.
@@ -47,18 +60,39 @@ pub fn may_run_parameters(text: &[u8], modes: Modes) -> bool {
     has_parameters && runs_texts
 }
 
-/// How deep texts that run texts are followed with what variables say.
-const TEXTS_DEPTH: usize = 4;
+/// What may still be read of the texts that a text has run, and of what it may be in other modes.
+/// Each level multiplies what there is to read, so all of them share it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// Bytes of texts that are put together or read.
+    bytes: usize,
+    /// How deep texts that run texts are followed.
+    depth: usize,
+}
 
-/// Bytes of texts that are put together and read, besides four times the length of the whole.
-const ROOM: usize = 1 << 12;
+impl Room {
+    /// That of a whole text: enough to read what people write in every way.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        const ALWAYS: usize = 1 << 16;
+        const MOST: usize = 1 << 23;
+        let len = text.len();
+        let bytes = len.saturating_mul(64).min(MOST).max(len.saturating_mul(4));
+        Self { bytes: bytes.saturating_add(ALWAYS), depth: 5 }
+    }
+
+    /// Takes so many bytes of it; whether there were so many.
+    pub(crate) fn spends(&mut self, bytes: usize) -> bool {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(0);
+        left.is_some()
+    }
+}
 
 /// A walk over the tokens of one text.
 struct Walk<'a, 'k> {
     words: Cursor<'a>,
     modes: Modes,
     known: KnownVariables<'k>,
-    depth: usize,
     /// What variables may be, by name in small letters; with `@` those of the user.
     set: HashMap<Vec<u8>, Vec<Made>>,
     /// What follows is maybe not run.
@@ -67,22 +101,16 @@ struct Walk<'a, 'k> {
     listed: Vec<Vec<u8>>,
     /// The next word may be one.
     lists: bool,
-    room: usize,
+    room: Room,
     found: RunTexts,
 }
 
 impl<'a, 'k: 'a> Walk<'a, 'k> {
-    fn new(
-        text: &'a [u8],
-        (modes, known): (Modes, KnownVariables<'k>),
-        depth: usize,
-        room: usize,
-    ) -> Self {
+    fn new(text: &'a [u8], (modes, known): (Modes, KnownVariables<'k>), room: Room) -> Self {
         Self {
             words: Cursor::new(text, modes),
             modes,
             known,
-            depth,
             set: HashMap::new(),
             branches: false,
             listed: Vec::new(),
@@ -92,8 +120,8 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
         }
     }
 
-    /// Walks over all of it; what was found, and the room that is left.
-    fn all(mut self) -> (RunTexts, usize) {
+    /// Walks over all of it.
+    fn all(&mut self) {
         let mut target = None;
         while let Some(token) = self.words.token {
             let before = target.take();
@@ -125,7 +153,6 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
                 }
             }
         }
-        (self.found, self.room)
     }
 
     /// A statement begins.
@@ -190,27 +217,29 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
     }
 
     fn found_in(&mut self, made: &Made) -> RunTexts {
-        if !self.spends(made.text.len()) {
+        let text = &made.text;
+        if !self.spends(text.len()) {
             return RunTexts::Unread;
         }
         // its character set, or what runs it, may set other modes
-        if may_kill(&made.text) {
+        if may_kill_within(text, &mut self.room) {
             return RunTexts::Kill;
         }
-        let effects = facts_in(&made.text, self.modes).effects;
-        if made.unread.is_some_and(|at| !self.is_begun(made.text.get(..at).unwrap_or_default())) {
+        let effects = facts_within(text, self.modes, &mut self.room).effects;
+        let is_begun = |at| self.is_begun(text.get(..at).unwrap_or_default());
+        // parameters are told to whoever runs it, and not here
+        if !made.unread.is_none_or(is_begun) || may_run_parameters(text, self.modes) {
             return RunTexts::Unread;
         }
-        match self.depth.checked_sub(1) {
-            _ if !effects.intersects(Effects::RUNS_TEXTS) => RunTexts::Harmless,
-            Some(depth) => {
-                let walk = Walk::new(&made.text, (self.modes, self.known), depth, self.room);
-                let (found, room) = walk.all();
-                self.room = room;
-                found
-            }
-            None => RunTexts::Unread,
+        if !effects.intersects(Effects::RUNS_TEXTS.union(Effects::USER_VARIABLE)) {
+            return RunTexts::Harmless;
         }
+        let Some(depth) = self.room.depth.checked_sub(1) else { return RunTexts::Unread };
+        let mut walk = Walk::new(text, (self.modes, self.known), Room { depth, ..self.room });
+        walk.set = std::mem::take(&mut self.set);
+        walk.all();
+        (self.set, self.room.bytes) = (walk.set, walk.room.bytes);
+        walk.found
     }
 
     /// Whether what a text begins with makes it a statement that nothing behind makes kill.
@@ -226,9 +255,7 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
     }
 
     fn spends(&mut self, bytes: usize) -> bool {
-        let left = self.room.checked_sub(bytes);
-        self.room = left.unwrap_or(0);
-        left.is_some()
+        self.room.spends(bytes)
     }
 }
 

@@ -2,7 +2,7 @@
 //! digest than to a server, and no rule that answers may be passed by that.
 
 use memchr::memchr;
-use sql::{DigestOptions, Digester, Effects, Modes, Versions};
+use sql::{DigestOptions, Digester, Modes, Versions};
 
 use super::Uncounted;
 use crate::rules::{DigestRef, RuleInput, RuleScratch};
@@ -23,12 +23,16 @@ pub(super) enum Reading {
 /// Whether all of a text is read in the modes that it begins in: one of several statements may set
 /// them for those behind it.
 fn stay(text: &[u8], modes: Modes) -> bool {
-    let is_several = || sql::facts_in(text, modes).effects.intersects(Effects::MULTI_STATEMENT);
-    memchr(b';', text).is_none() || !is_several()
+    memchr(b';', text).is_none() || !sql::sets_reading(text, modes)
 }
 
 /// What a client is told whose text has too many forms.
-pub(super) const UNCERTAIN: &str = "the statement has code for too many versions of servers";
+pub(super) const UNCERTAIN: &str = "the statement can be read in too many ways: \
+    it is long, and has code for versions of servers, or the sql_mode or character set is not known";
+
+/// Bytes of all forms of a text together, unless there are only a few: a worker has other clients.
+const FORMS_BYTES_MAX: usize = 1 << 23;
+const FORMS_ALWAYS: usize = 4;
 
 /// Makes the forms of texts, and keeps its memory from one to the next.
 #[derive(Default)]
@@ -70,9 +74,19 @@ impl Forms {
             return Reading::AsWritten;
         }
         let Some(versions) = Versions::named_in(text) else { return Reading::Uncertain };
-        let all = || Modes::all().filter(|other| any_modes || *other == modes);
-        for (version, modes) in versions.iter().flat_map(|v| all().map(move |m| (v, m))) {
-            sql::as_run(text, modes, version, &mut self.text);
+        let kinds: &[bool] = if sql::may_have_dollars(text) { &[false, true] } else { &[false] };
+        let servers =
+            || versions.iter().flat_map(|v| kinds.iter().map(move |dollars| (v, *dollars)));
+        let all: Vec<_> = match any_modes {
+            true => Modes::all_in(text).collect(),
+            false => vec![modes],
+        };
+        let count = servers().count() * all.len();
+        if count > FORMS_ALWAYS && count * text.len() > FORMS_BYTES_MAX {
+            return Reading::Uncertain;
+        }
+        for (server, modes) in servers().flat_map(|v| all.iter().map(move |m| (v, *m))) {
+            sql::as_run(text, modes, server, &mut self.text);
             let form = self.form_of(input, &snapshot.vars);
             if form.digest.is_some_and(|digest| digest.text == known.text) {
                 continue;

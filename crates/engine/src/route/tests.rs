@@ -334,6 +334,46 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
 }
 
 #[test]
+fn a_string_in_dollars_hides_no_statement() {
+    let refuse = RuleRow {
+        active: 1,
+        match_pattern: Some("\\bDELETE\\b".into()),
+        error_msg: Some("no".into()),
+        ..RuleRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let mut answer = |text: &str| processor.route(&snapshot, &query(text)).answer;
+    let refused = Some(Answer::Error("no".into()));
+    for text in [
+        "CREATE LIBRARY l LANGUAGE JAVASCRIPT AS $$ ' $$; DELETE FROM t; -- '",
+        "SELECT '$$'; CREATE LIBRARY l AS $x$ ' $x$; DELETE FROM t; -- '",
+    ] {
+        assert_eq!(answer(text), refused, "{text}");
+    }
+    assert_eq!(answer("SELECT JSON_EXTRACT(a, '$.b', '$.c'), d$e FROM t$"), None);
+}
+
+#[test]
+fn a_long_text_is_read_once_or_refused_where_it_would_take_too_long() {
+    let refuse = RuleRow {
+        active: 1,
+        match_digest: Some("ledger".into()),
+        error_msg: Some("no".into()),
+        ..RuleRow::default()
+    };
+    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
+    let rows = "(1, \"\u{e9}\\\"\", `a`), ".repeat(100_000);
+    let text = format!("INSERT INTO t VALUES {rows} (2); INSERT INTO t VALUES {rows} (3)");
+    assert_eq!(answer(&query(&text)), None, "no statement sets how the next one is read");
+    let too_many = Some(Answer::Error(UNCERTAIN.into()));
+    assert_eq!(answer(&Query { modes_known: false, ..query(&text) }), too_many);
+    let set = format!("SET sql_mode=''; {text}");
+    assert_eq!(answer(&query(&set)), too_many);
+    assert_eq!(answer(&query("SET sql_mode=''; SELECT \"\u{e9}\\\"\" FROM t")), None);
+}
+
+#[test]
 fn where_it_is_not_certain_how_a_text_is_read_it_is_answered_for_every_way() {
     let refuse = RuleRow {
         rule_id: 1,

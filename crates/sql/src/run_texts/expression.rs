@@ -127,12 +127,21 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
     pub(super) fn variable(&mut self, at: Token) -> Option<Vec<u8>> {
         self.words.advance();
         let token = self.words.token.filter(|token| token.start == at.end)?;
-        if token.kind == TokenKind::Text {
+        if matches!(token.kind, TokenKind::Text | TokenKind::Quoted) {
             self.words.advance();
             return Some(small(&[b"@", self.words.lexer.unquoted(token)].concat()));
         }
-        let name = self.name()?;
-        Some([b"@", &*name].concat())
+        let is_part = |kind| {
+            matches!(kind, TokenKind::Word | TokenKind::Number | TokenKind::Bits)
+                || kind == TokenKind::Punct(b'.')
+        };
+        let mut end = at.end;
+        while let Some(part) = self.words.token.filter(|it| it.start == end && is_part(it.kind)) {
+            end = part.end;
+            self.words.advance();
+        }
+        let name = self.words.lexer.between(at.end, end);
+        (!name.is_empty()).then(|| small(&[b"@", name].concat()))
     }
 
     /// A name, with those in front of it and dots between them, in small letters.
@@ -180,16 +189,22 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
         }
     }
 
-    /// Behind `CASE`.
+    /// Behind `CASE`; what another one in its conditions comes to is no matter.
     fn case(&mut self, depth: usize) -> Vec<Made> {
-        let mut all = Vec::new();
+        let (mut all, mut inner) = (Vec::new(), 0_usize);
         while let Some(token) = self.words.token {
             if self.words.takes(b"THEN") || self.words.takes(b"ELSE") {
-                all.extend(self.expression(depth));
-            } else if self.words.takes(b"END") || token.kind == TokenKind::Punct(b';') {
+                let made = self.expression(depth);
+                if inner == 0 {
+                    all.extend(made);
+                }
+            } else if self.words.takes(b"END") {
+                let Some(outer) = inner.checked_sub(1) else { break };
+                inner = outer;
+            } else if token.kind == TokenKind::Punct(b';') {
                 break;
             } else if self.words.takes(b"CASE") {
-                self.case(depth.saturating_sub(1));
+                inner += 1;
             } else {
                 self.words.advance();
             }
@@ -325,11 +340,15 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
     fn few(&mut self, all: Vec<Made>) -> Vec<Made> {
         let mut few: Vec<Made> = Vec::new();
         for made in all {
-            if !few.contains(&made) {
-                few.push(made);
+            if few.contains(&made) {
+                continue;
             }
+            if few.len() == ALTERNATIVES {
+                return Made::unread();
+            }
+            few.push(made);
         }
-        if few.len() > ALTERNATIVES { Made::unread() } else { few }
+        few
     }
 }
 

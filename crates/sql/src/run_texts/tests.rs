@@ -106,6 +106,12 @@ fn what_variables_of_the_text_may_be_is_put_in() {
         "BEGIN NOT ATOMIC IF a THEN SET @a = 'KILL 5'; ELSE SET @a = 'DO 1'; END IF; \
          EXECUTE IMMEDIATE @a; END",
         "DECLARE v VARCHAR(30) := 'KILL '; w INT := 5; BEGIN EXECUTE IMMEDIATE v || w; END",
+        "SET @1='KILL 5'; EXECUTE IMMEDIATE @1",
+        "SET @1e5 = 'KILL 5'; EXECUTE IMMEDIATE @1E5",
+        "SET @0x4b = 'KILL 5'; EXECUTE IMMEDIATE @0x4b",
+        "SET @a.1 = 'KILL 5'; EXECUTE IMMEDIATE @a.1",
+        "EXECUTE IMMEDIATE \"SET @a = 'KILL 5'\"; EXECUTE IMMEDIATE @a",
+        "PREPARE s FROM \"SET @a = 'KILL 5'\"; EXECUTE s; EXECUTE IMMEDIATE @a",
     ] {
         assert_eq!(found(text), RunTexts::Kill, "{text}");
     }
@@ -143,6 +149,7 @@ fn what_no_function_that_is_read_begins_is_told() {
         "IF(@a, 'DO 1', REVERSE('5 LLIK'))",
         "CASE WHEN 1 THEN REVERSE('5 LLIK') END",
         "@itself",
+        "'BEGIN NOT ATOMIC EXECUTE IMMEDIATE ?; END' USING 'KILL 5'",
         "@@init_connect",
         "_swe7 'SELECT 1 AS a`; KILL 5; SELECT 1 AS a`'",
         "_armscii8 x'444fff'",
@@ -176,6 +183,25 @@ fn what_no_function_that_is_read_begins_is_told() {
     }
     let deep = format!("EXECUTE IMMEDIATE {}'DO 1'{}", "(".repeat(40), ")".repeat(40));
     assert_eq!(found(&deep), RunTexts::Unread);
+}
+
+#[test]
+fn a_text_that_would_take_too_long_to_read_is_told() {
+    let nested = |levels: usize| {
+        let within = |text: String, _| format!("EXECUTE IMMEDIATE '{}'", text.replace('\'', "''"));
+        (0..levels).fold("SELECT \"\u{e9}\\\\\" /* kill */".to_owned(), within)
+    };
+    assert_eq!(found(&nested(1)), RunTexts::Harmless);
+    assert_ne!(found(&nested(5)), RunTexts::Harmless);
+    for text in [
+        format!("EXECUTE IMMEDIATE {}", "CASE ".repeat(100_000)),
+        format!("EXECUTE IMMEDIATE CASE {} END", "WHEN 1 THEN NULL ".repeat(100_000)),
+        format!("PREPARE s FROM CASE {}", "1 THEN CASE ".repeat(100_000)),
+    ] {
+        assert_ne!(found(&text), RunTexts::Kill, "{}", &text[..50]);
+    }
+    let distinct: String = (0..50_000).map(|number| format!("WHEN 1 THEN '{number}' ")).collect();
+    assert_eq!(found(&format!("EXECUTE IMMEDIATE CASE {distinct} END")), RunTexts::Unread);
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Proxy {
             what = What::Set;
         } else if facts.schema.is_some() && sql::parse_use_in(text, modes).is_some() {
             what = What::Schema;
-        } else if facts.effects.intersects(Effects::SETS_USER_VARIABLE) {
+        } else if may_set_variables(facts.effects) {
             self.note_variables(id, text, false);
         }
         self.look_closer(id, (text, modes), &facts, &mut holds);
@@ -456,6 +456,13 @@ impl Proxy {
         let (retries, timeout_ms) = (vars.query_retries_on_failure, vars.default_query_timeout_ms);
         Job::routed(what, reply, &Route { retries, timeout_ms, ..Route::default() })
     }
+}
+
+/// Whether a text that is no `SET` may set user variables.
+fn may_set_variables(effects: Effects) -> bool {
+    const IN_A_BLOCK: Effects = Effects::USER_VARIABLE.union(Effects::MULTI_STATEMENT);
+    effects.intersects(Effects::SETS_USER_VARIABLE.union(Effects::RUNS_TEXTS))
+        || effects.contains(IN_A_BLOCK)
 }
 
 /// The variables of which servers tell clients.
