@@ -1084,3 +1084,28 @@ INSERT INTO u VALUES (1), (2)
 SELECT ROW_COUNT()
 RESET:
 SELECT a FROM u
+# warnings_of_others_in_a_transaction
+BEGIN
+SHOW WARNINGS
+ROLLBACK
+# warnings_of_others_behind_a_lock
+SELECT GET_LOCK('mine', 0)
+SHOW COUNT(*) WARNINGS
+SELECT @@warning_count
+GET DIAGNOSTICS @number = NUMBER
+SELECT @number
+# last_insert_id_among_variables
+SHOW VARIABLES LIKE 'last_insert_id'
+INSERT INTO t (a) VALUES (1)
+SHOW SESSION VARIABLES LIKE 'identity'
+MARIADB: SELECT VARIABLE_VALUE FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME = 'LAST_INSERT_ID'
+MYSQL: SELECT VARIABLE_VALUE FROM performance_schema.session_variables WHERE VARIABLE_NAME = 'last_insert_id'
+# temporary_table_prepared_in_another_schema
+EXEC: CREATE TEMPORARY TABLE IF NOT EXISTS u (a INT)
+DROP TABLE u
+USE: other
+EXEC: CREATE TEMPORARY TABLE IF NOT EXISTS u (a INT)
+CREATE TABLE u (a INT)
+DROP TABLE u
+SHOW CREATE TABLE test.u
+SELECT COUNT(*) FROM test.u

@@ -73,7 +73,7 @@ pub enum Step {
     InsertId,
     /// `COM_STMT_PREPARE` of a statement that is executed next.
     Prepare(StmtKey),
-    /// A read once more, for the warnings it leaves behind.
+    /// A read once more, for the warnings it leaves behind, or something to take others' away.
     Again,
     /// What is left of the last statement, so that the lane can be somebody else's.
     Diagnostics,
@@ -195,6 +195,8 @@ pub struct Marks {
     pub reflagged: bool,
     /// It is closed when its session lets go of it.
     pub single_use: bool,
+    /// Whose statement left warnings or an error there, which not every other one takes away.
+    pub warned_by: Option<SessionId>,
     /// Its server ran an `init_connect` of its own when it began, which no reset repeats.
     pub init_connect: bool,
 }

@@ -62,6 +62,8 @@ const fn matters_anywhere(keyword: Keyword) -> bool {
             | Keyword::Kill
             | Keyword::Immediate
             | Keyword::Prepare
+            | Keyword::SessionVariables
+            | Keyword::SystemVariables
     ) || !function(keyword).is_empty()
 }
 
@@ -86,6 +88,15 @@ pub(crate) const fn function(word: Keyword) -> Effects {
         Keyword::Nextval | Keyword::Lastval | Keyword::Setval | Keyword::Currval => {
             Effects::SEQUENCE
         }
+        _ => Effects::NONE,
+    }
+}
+
+/// Effects of reading the table of that name.
+pub(crate) const fn table(word: Keyword) -> Effects {
+    match word {
+        // the last insert id is a variable
+        Keyword::SessionVariables | Keyword::SystemVariables => Effects::READS_LAST_INSERT_ID,
         _ => Effects::NONE,
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::as_run::Version;
 use crate::blocks::blocks_are_clear;
 use crate::facts::{contains_word, names_kill};
-use crate::keyword::{Keyword, function, is_dull, keyword};
+use crate::keyword::{Keyword, function, is_dull, keyword, table};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::run_texts::{Room, RunTexts, run_texts_within};
 use crate::{Access, Effects, Facts, Modes, Verb};
@@ -226,7 +226,10 @@ impl<'a> Reader<'a> {
                 let word = keyword(self.lexer.unquoted(token));
                 match system {
                     System::Name => self.system_name(word),
-                    _ => self.called = function(word),
+                    _ => {
+                        self.called = function(word);
+                        self.note(table(word));
+                    }
                 }
             }
             TokenKind::Punct(b'(') => {
@@ -404,6 +407,7 @@ impl<'a> Reader<'a> {
             // the result tells the rows, and not the id that was made
             (_, Keyword::Returning) if self.inserts => Effects::SETS_LAST_INSERT_ID,
             (_, Keyword::SqlCalcFoundRows) => Effects::CALC_FOUND_ROWS,
+            (_, Keyword::SessionVariables | Keyword::SystemVariables) => table(word),
             (_, Keyword::Nextval | Keyword::Lastval | Keyword::Setval | Keyword::Currval) => {
                 Effects::SEQUENCE
             }

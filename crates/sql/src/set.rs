@@ -110,15 +110,19 @@ pub fn parse_set_in(text: &[u8], modes: Modes) -> Option<SetStatement<'_>> {
 impl<'a> Cursor<'a> {
     fn assignments(&mut self) -> Option<Vec<Assignment<'a>>> {
         let mut assignments = Vec::with_capacity(1);
+        let mut any_global = false;
         loop {
-            assignments.push(self.assignment(&assignments)?);
+            let assignment = self.assignment(any_global)?;
+            any_global |= assignment == Assignment::Global;
+            assignments.push(assignment);
             if !self.take_punct(b',') {
                 return Some(assignments);
             }
         }
     }
 
-    fn assignment(&mut self, before: &[Assignment<'a>]) -> Option<Assignment<'a>> {
+    /// Behind others, of which one was of a global variable or none.
+    fn assignment(&mut self, any_global: bool) -> Option<Assignment<'a>> {
         match self.kind() {
             Some(TokenKind::SystemAt) => return self.system_variable(),
             Some(TokenKind::At) => return self.user_variable(),
@@ -136,7 +140,7 @@ impl<'a> Cursor<'a> {
             Keyword::Names => self.names(),
             Keyword::Character | Keyword::Char | Keyword::Charset => self.character_set(),
             // it may have the scope of one before it, whatever stands in between
-            _ if before.contains(&Assignment::Global) => None,
+            _ if any_global => None,
             _ => self.variable(Scope::Session),
         }
     }

@@ -255,6 +255,9 @@ impl Reader<'_> {
             let word = self.keyword();
             match (before, word) {
                 (_, Keyword::Warnings | Keyword::Errors) => self.note(Effects::SHOW_WARNINGS),
+                (Keyword::Global, Keyword::Variables) => {}
+                // the last insert id is one of them
+                (_, Keyword::Variables) => self.note(Effects::READS_LAST_INSERT_ID),
                 (_, Keyword::Profile | Keyword::Profiles) => self.note(Effects::UNCLEAR),
                 (_, Keyword::Grants) | (Keyword::Create, Keyword::User) => {
                     self.expect_accounts();

@@ -388,3 +388,35 @@ fn a_closed_statement_is_gone_and_its_id_is_not_given_again() {
     assert_eq!(head[0], 0);
     assert_ne!(head[1..5], stmt.id, "whoever uses the old one is told so");
 }
+
+#[test]
+fn a_table_is_in_the_schema_where_its_statement_was_prepared() {
+    for flavour in FLAVOURS {
+        let what = format!("temporary tables of statements with {}", flavour.name());
+        let Some(cluster) = live::cluster(&what, flavour, 0) else { continue };
+        for schema in ["one", "two"] {
+            let text = format!("CREATE DATABASE {schema}; CREATE TABLE {schema}.t (a INT)");
+            cluster.primary().sql(&text).expect("made");
+        }
+        let proxy = proxy(&cluster, 4, 20);
+        let mut maker = client::connect(client::options(proxy.port).db_name(Some("one")));
+        let made = maker.prep("CREATE TEMPORARY TABLE t (a INT)").expect("prepared");
+        maker.query_drop("USE two").expect("used");
+        maker.exec_drop(&made, ()).expect("made in one");
+        // that of the other schema, which is everybody's
+        maker.query_drop("DROP TABLE t").expect("dropped");
+        let mut others: Vec<Conn> =
+            (0..4).map(|_| client::connect(client::options(proxy.port))).collect();
+        for other in &mut others[..3] {
+            other.query_drop("BEGIN").expect("begun");
+            other.query_drop("INSERT INTO one.t VALUES (1)").expect("written");
+        }
+        others[..3].iter_mut().for_each(|other| other.query_drop("COMMIT").expect("done"));
+        let count: Option<i64> = maker.query_first("SELECT COUNT(*) FROM one.t").expect("read");
+        assert_eq!(count, Some(0), "its own");
+        drop(maker);
+        let mut direct = client::connect(client::options(cluster.primary().port));
+        let count: Option<i64> = direct.query_first("SELECT COUNT(*) FROM one.t").expect("read");
+        assert_eq!(count, Some(3), "everybody's");
+    }
+}

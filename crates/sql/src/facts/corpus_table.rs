@@ -263,7 +263,15 @@ pub(super) const CORPUS: &[(&str, &str, &str)] = &[
     // SHOW and its kin
     ("SHOW TABLES", "SHOW", ""),
     ("SHOW FULL COLUMNS FROM t LIKE 'a%'", "SHOW", ""),
-    ("SHOW VARIABLES LIKE 'version'", "SHOW", ""),
+    ("SHOW VARIABLES LIKE 'version'", "SHOW", "READS_LAST_INSERT_ID"),
+    ("SHOW SESSION VARIABLES", "SHOW", "READS_LAST_INSERT_ID"),
+    ("SHOW GLOBAL VARIABLES LIKE 'version'", "SHOW", ""),
+    ("SELECT * FROM performance_schema.`session_variables`", "SELECT", "READS_LAST_INSERT_ID"),
+    (
+        "SELECT * FROM information_schema.SYSTEM_VARIABLES WHERE a = 'b'",
+        "SELECT",
+        "READS_LAST_INSERT_ID",
+    ),
     ("SHOW TABLE STATUS LIKE 't'", "SHOW_TABLE_STATUS", ""),
     ("SHOW CREATE TABLE t", "SHOW", ""),
     ("SHOW WARNINGS", "SHOW", "SHOW_WARNINGS"),

@@ -261,6 +261,12 @@ impl Conn {
                 let forgets = self.bug == Some(Planted::WarningsForgotten);
                 answer::diagnostics(self.warned.filter(|_| !forgets), &voice)
             }
+            // it reads a table
+            b"DO (SELECT 1 FROM (SELECT 1) AS t)" => {
+                board.count("server: clears warnings of others");
+                self.warned = None;
+                self.plain_ok(&[])
+            }
             b"SHOW COUNT(*) WARNINGS" | b"SHOW COUNT(*) ERRORS" => {
                 answer::number(u64::from(self.warned.is_some()), &voice)
             }

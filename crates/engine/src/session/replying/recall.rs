@@ -133,6 +133,20 @@ impl Proxy {
         }
     }
 
+    /// Takes away what another session's statement left on a lane, for its server of MariaDB does
+    /// so only with a statement that has a table.
+    #[cold]
+    pub(crate) fn clear_warnings(&mut self, id: SessionId, lane_id: LaneId) {
+        const CLEARS: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) AS t)";
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        let is_others = lane.marks.warned_by.take_if(|by| *by != id).is_some();
+        if is_others && lane.greeted.names_last_prepared {
+            self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
+                command::write_query(out, CLEARS);
+            });
+        }
+    }
+
     /// A statement asks about a read that ran on a shared lane: that one runs again before it.
     pub(crate) fn read_again(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };

@@ -369,6 +369,11 @@ impl Proxy {
         session.timing.idle_since_us = self.now_us;
         session.note_results(&running.job, outcome);
         let (is_mirror, is_ok) = (session.is_mirror(), matches!(outcome, Outcome::Done(_)));
+        if outcome.leaves_warnings()
+            && let Some(lane) = self.lanes.get_mut(running.lane)
+        {
+            lane.marks.warned_by = Some(id);
+        }
         self.learn(id, running, took, outcome);
         self.count_end(is_mirror, is_ok);
         self.tell_end(id, Some((running.job.hostgroup, running.lane)), outcome.rows());

@@ -211,6 +211,11 @@ impl Outcome {
         }
     }
 
+    /// Whether its server may have warnings, or an error, to tell.
+    pub(crate) fn leaves_warnings(&self) -> bool {
+        !matches!(self, Self::Done(end) if end.warnings == 0)
+    }
+
     /// Whether the client may ask for warnings, or an error.
     fn has_warned(&self, how: How) -> bool {
         match self {

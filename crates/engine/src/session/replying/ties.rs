@@ -121,7 +121,7 @@ impl Session {
             is_done: how == How::Done,
             has_value: rows.sent > 0 || verb != Verb::Select,
         };
-        ties.follow_tables(&of, self.want.schema.as_deref().unwrap_or_default());
+        ties.follow_tables(&of, schema_of(self, job));
         ties.follow_locks(&of);
         let mut over = Holds::NONE;
         over.set(Holds::TEMPORARY_TABLE, ties.tables.is_empty());
@@ -186,7 +186,7 @@ impl Session {
     pub(crate) fn drops_its_own(&self, job: &Job) -> bool {
         let Some(ties) = &self.ties else { return false };
         let (text, modes) = text_of(self, job);
-        let schema = self.want.schema.as_deref().unwrap_or_default();
+        let schema = schema_of(self, job);
         let dropped = sql::parse_drop_tables(text, modes);
         dropped.is_some_and(|names| names.iter().all(|name| ties.made.has(&full(name, schema))))
     }
@@ -354,6 +354,11 @@ pub(crate) fn state_of<'a>(session: &'a Session, job: &Job) -> &'a LinkState {
         What::Execute(stmt) => session.handle(stmt).map_or(&session.want, |it| &it.text.state),
         _ => &session.want,
     }
+}
+
+/// The schema of names without one in a command: of a statement, the one it was prepared in.
+fn schema_of<'a>(session: &'a Session, job: &Job) -> &'a [u8] {
+    state_of(session, job).schema.as_deref().unwrap_or_default()
 }
 
 /// Schema and table, with a byte in between that is in neither.

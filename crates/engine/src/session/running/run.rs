@@ -141,6 +141,9 @@ impl Proxy {
                 command::write_query(out, text.as_bytes());
             });
         }
+        if self.lanes.get(lane_id).is_some_and(|lane| lane.marks.warned_by.is_some()) {
+            self.clear_warnings(id, lane_id);
+        }
         self.read_again(id, lane_id, job);
         self.patch_statement(id, lane_id, job);
         let bytes = self.kept(id).len();
