@@ -99,7 +99,8 @@ impl Proxy {
             return;
         }
         self.woken(id);
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        // its command may have been given up, and while Tidegate stops the session with it
+        let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
             Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
