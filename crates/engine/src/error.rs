@@ -43,6 +43,7 @@ pub const ERRORS: &[ErrorRow] = &[
         "08004",
         "`mysql-max_connections` clients have logged in, or this one took too long to",
     ),
+    row(1041, "HY000", "a worker keeps too many long commands that are not complete"),
     row(1043, "08S01", "a login does not follow the protocol"),
     row(1045, "28000", "wrong user or password"),
     row(1047, "08S01", "a command is not known, or not possible through a proxy"),
@@ -190,6 +191,16 @@ pub fn replication_denied() -> SqlError {
 /// MySQL 1153 with ProxySQL's limit.
 pub fn packet_too_large() -> SqlError {
     error(1153, *b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes".into())
+}
+
+/// MySQL 1041 for long commands that are kept until their end has come.
+pub fn commands_too_long(kept_max: usize) -> SqlError {
+    let kept_mib = kept_max >> 20;
+    let text = format!(
+        "Out of memory for long commands: a worker keeps {kept_mib} MiB of those that are not \
+         complete yet (4 times mysql-max_allowed_packet); try again"
+    );
+    error(1041, *b"HY000", text)
 }
 
 /// MySQL 1226 for the limit of one account.

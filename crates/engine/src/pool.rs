@@ -18,6 +18,7 @@ use crate::stmt::Wanted;
 use crate::topology::{DialLimits, Server, ServerRef, Topology};
 use crate::users::Account;
 
+mod contents;
 mod credit;
 pub mod health;
 mod lone;
@@ -541,22 +542,6 @@ impl PoolShard {
             return None;
         }
         self.waiters.get(&hostgroup).filter(|queue| !queue.is_empty())
-    }
-
-    /// Each server's number, with its idle and its shared lanes.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = (usize, &[LaneId], &[LaneId])> {
-        let lists = self.idle.iter().zip(&self.shared).enumerate();
-        lists.map(|(server, (idle, shared))| (server, &idle[..], &shared.list[..]))
-    }
-
-    /// Everybody who waits, by hostgroup.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (HostgroupId, &Queue)> {
-        self.waiters.iter().map(|(hostgroup, queue)| (*hostgroup, queue))
-    }
-
-    /// How many sessions wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting
     }
 
     /// How many sessions wait for a hostgroup.

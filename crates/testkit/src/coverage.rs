@@ -42,11 +42,12 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 
 /// Counters of what must not happen, of what nobody asked to be summed up, and of what clients do
 /// too rarely, or too slowly, to meet a limit.
-const NEVER: [&str; 6] = [
+const NEVER: [&str; 7] = [
     "defects",
     "server_faults",
     "backend_time_us",
     "logins_held_up",
+    "long_commands_refused",
     "newcomers_gave_way",
     "unfinished_commands",
 ];

@@ -97,6 +97,7 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
         "server_stalls",
         "delayed",
         "logins_held_up",
+        "long_commands_refused",
         "newcomers_gave_way",
         "timed_out",
         "unfinished_commands",

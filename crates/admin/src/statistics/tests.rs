@@ -175,6 +175,7 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "diagnostics_raised",
         "diagnostics_told",
         "logins_held_up",
+        "long_commands_refused",
         "mirrored",
         "mirrors_dropped",
         "mirrors_failed",

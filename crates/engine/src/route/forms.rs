@@ -27,8 +27,8 @@ fn stay(text: &[u8], modes: Modes) -> bool {
 }
 
 /// What a client is told whose text has too many forms.
-pub(super) const UNCERTAIN: &str = "the statement can be read in too many ways: \
-    it is long, and has code for versions of servers, or the sql_mode or character set is not known";
+pub(super) const UNCERTAIN: &str = "the statement can be read in too many ways: it is long, and \
+    has code for versions of servers, or its sql_mode or character set is not known";
 
 /// Bytes of all forms of a text together, unless there are only a few: a worker has other clients.
 const FORMS_BYTES_MAX: usize = 1 << 23;

@@ -92,6 +92,8 @@ counters! {
     pub clients_created: u64,
     /// Clients that were cut because they sent a part of a command and no more.
     pub unfinished_commands: u64,
+    /// Long commands refused: a worker keeps too many that are not complete.
+    pub long_commands_refused: u64,
     /// Clients that went away without a quit, or were cut.
     pub clients_aborted: u64,
     /// Logins refused: wrong user or password.

@@ -56,6 +56,11 @@ pub(super) const FAMILIES: &[Family] = &[
         |v, s| s.one(v.collected.counters.logins_held_up),
     ),
     counter(
+        "tidegate_long_commands_refused_total",
+        "Long commands refused: a worker keeps too many that are not complete.",
+        |v, s| s.one(v.collected.counters.long_commands_refused),
+    ),
+    counter(
         "tidegate_newcomers_gave_way_total",
         "Clients that had not logged in and gave way to others, as the process was full.",
         |v, s| s.one(v.collected.counters.newcomers_gave_way),

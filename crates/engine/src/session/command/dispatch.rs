@@ -201,7 +201,7 @@ impl Proxy {
     }
 
     /// The end of a packet that was too long: now the client may be told.
-    fn skipped(&mut self, id: SessionId) {
+    pub(crate) fn skipped(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Skipping { span, then } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {

@@ -5,10 +5,16 @@ use wire::command::code;
 use wire::frame::{HEADER_BYTES, Header, Span};
 use wire::result::ReplyKind;
 
-use crate::error;
+use crate::error::{self, SqlError};
 use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::session::{Phase, Session, Then};
+
+/// How many of the longest commands a worker keeps that are not complete, or as many bytes of
+/// others.
+const KEPT_COMMANDS: usize = 4;
+/// Bytes of each that it keeps whatever others it has.
+const KEPT_ALWAYS: usize = 1 << 16;
 
 impl Proxy {
     /// Whether a command whose payload begins like this has to be read to its end before anything
@@ -24,20 +30,54 @@ impl Proxy {
     pub(crate) fn collect(&mut self, id: SessionId, mut span: Span, rest: &[u8]) -> usize {
         let max = self.snapshot.vars.max_allowed_packet as usize;
         let fed = span.feed(rest);
+        let part = rest.get(..fed.consumed).unwrap_or_default();
+        let has_room = self.has_room_for(id, part.len());
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
-        session.serving.kept.extend_from_slice(rest.get(..fed.consumed).unwrap_or_default());
+        if !has_room {
+            self.stats.long_commands_refused += 1;
+            self.skip_rest(id, span, error::commands_too_long(KEPT_COMMANDS * max));
+            if fed.done {
+                self.skipped(id);
+            }
+            return fed.consumed;
+        }
+        session.serving.kept.extend_from_slice(part);
         if fed.done {
             session.phase = Phase::Idle;
             let raw = std::mem::take(&mut session.serving.kept);
             self.collected(id, &raw);
         } else if session.serving.kept.len() > max {
-            self.stats.queries += 1;
-            session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
-            self.drop_kept(id);
+            self.skip_rest(id, span, error::packet_too_large());
         } else {
             session.phase = Phase::Collecting(span);
         }
         fed.consumed
+    }
+
+    /// A command is not kept any longer: its client is told when its end has come.
+    fn skip_rest(&mut self, id: SessionId, span: Span, error: SqlError) {
+        self.stats.queries += 1;
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Skipping { span, then: Then::Error(error) };
+        }
+        self.drop_kept(id);
+    }
+
+    /// Whether so many bytes more may be kept of a session's command, beside those of others.
+    fn has_room_for(&self, id: SessionId, more: usize) -> bool {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
+        let kept = &session.serving.kept;
+        let len = kept.len() + more;
+        // all are looked at when it has doubled, and the first bytes are anybody's
+        if len <= kept.capacity().max(KEPT_ALWAYS) {
+            return true;
+        }
+        let others = self.sessions.iter().filter(|(other, session)| {
+            *other != id && matches!(session.phase, Phase::Collecting(_))
+        });
+        let others: usize = others.map(|(_, other)| other.serving.kept.capacity()).sum();
+        others + len.next_power_of_two()
+            <= KEPT_COMMANDS * self.snapshot.vars.max_allowed_packet as usize
     }
 
     /// A long command is there as a whole.
