@@ -247,6 +247,45 @@ fn copies_wait_for_their_turn_and_those_without_room_are_not_made() {
     assert_eq!((counters.mirrored, counters.mirrors_failed), (2, 0));
 }
 
+/// A server runs a statement with the schema and in the modes that it was prepared with.
+#[test]
+fn a_rule_that_answers_looks_at_an_execution_as_it_was_prepared() {
+    let mut room = Room::with(&Simulator::new(), |draft| {
+        let rule = |rule_id, schemaname: &str, asks: &str| RuleRow {
+            rule_id,
+            active: 1,
+            schemaname: Some(schemaname.into()).filter(|name: &String| !name.is_empty()),
+            match_digest: Some(asks.into()),
+            ok_msg: Some("nothing here".into()),
+            ..RuleRow::default()
+        };
+        draft.rules = vec![rule(1, "", "secret_t"), rule(2, "two", "of_two_t")];
+    });
+    for (before, reads, after) in [
+        (
+            "SET sql_mode='NO_BACKSLASH_ESCAPES'",
+            r"'\' UNION SELECT v FROM secret_t -- '",
+            "SET sql_mode=''",
+        ),
+        ("SET NAMES gbk", r"'€\' UNION SELECT v FROM secret_t -- '", "SET NAMES latin1"),
+        ("USE two", "v FROM of_two_t", "USE three"),
+    ] {
+        for executes_before in [true, false] {
+            assert_eq!(room.hall.ask(room.sock, before).first(), Some(&0), "{before}");
+            let text = room.text(&format!("SELECT {reads}"), "prepare", "0 op=0");
+            let prepared = room.command(&[&[code::STMT_PREPARE], text.as_bytes()].concat());
+            let execute = [&[code::STMT_EXECUTE], &prepared[1..5], &[0, 1, 0, 0, 0]].concat();
+            if executes_before {
+                assert!(room.command(&execute).ends_with(b"nothing here"), "{text}");
+            }
+            assert_eq!(room.hall.ask(room.sock, after).first(), Some(&0), "{after}");
+            let answer = room.command(&execute);
+            assert!(answer.ends_with(b"nothing here"), "{text}: {}", answer.escape_ascii());
+        }
+    }
+    assert_eq!(room.counters().lane_executes, 0);
+}
+
 /// What the proxy tells the client of its session, as text.
 fn internal_session(room: &mut Room) -> String {
     room.hall.query(room.sock, "PROXYSQL INTERNAL SESSION");

@@ -65,10 +65,12 @@ impl Room {
         }
     }
 
-    /// Prepares a read; gives the id of its statement.
-    fn prepare(&mut self) -> Vec<u8> {
-        let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=prepare";
-        let text = format!("SELECT /*s1 q98 {words} r=2 w=0 n=1 wa=0*/ v FROM t WHERE v = ?");
+    /// Prepares a read, in a schema; gives the id of its statement.
+    fn prepare(&mut self, schema: &str) -> Vec<u8> {
+        let words = "cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=prepare";
+        let text = format!(
+            "SELECT /*s1 q98 u=ann db={schema} {words} r=2 w=0 n=1 wa=0*/ v FROM t WHERE v = ?"
+        );
         self.send(code::STMT_PREPARE, text.as_bytes());
         let answer = self.packet();
         // a parameter and a column
@@ -238,7 +240,7 @@ fn an_execution_goes_where_it_would_if_it_were_the_first() {
             RuleRow { rule_id: 2, destination_hostgroup: Some(1), ..row },
         ];
     });
-    let stmt = room.prepare();
+    let stmt = room.prepare("");
     let mut ran: Vec<_> = (0..3).map(|_| room.execute(&stmt, "")).collect();
     for schema in ["two", "two", "three", "three", "two"] {
         room.enter(schema);
@@ -246,4 +248,32 @@ fn an_execution_goes_where_it_would_if_it_were_the_first() {
     }
     let expected = [Reader, Reader, Reader, Primary, Primary, Reader, Reader, Primary];
     assert_eq!(ran, expected);
+    // what is prepared in a schema stays there
+    room.enter("two");
+    let stmt = room.prepare("two");
+    for schema in ["two", "two", "three", "three"] {
+        room.enter(schema);
+        assert_eq!(room.execute(&stmt, schema), Primary, "{schema}");
+    }
+}
+
+#[test]
+fn a_prepared_set_reads_in_the_schema_that_it_was_prepared_in() {
+    let simulator = Simulator::new();
+    for (schema, executions) in [("two", 0), ("three", 1)] {
+        let mut room = Room::open(&simulator, |_| ());
+        room.enter("two");
+        let words = "u=ann db=two cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=prepare";
+        let text = format!("SET /*s1 q98 {words} r=0 w=0 n=1 wa=0*/ @a = (SELECT v + ? FROM t)");
+        room.send(code::STMT_PREPARE, text.as_bytes());
+        let prepared = room.packet();
+        assert_eq!(prepared.first(), Some(&0), "{}", prepared.escape_ascii());
+        room.hall.wait_ms(1);
+        room.hall.take(room.sock);
+        room.enter(schema);
+        let body = [&prepared[1..5], &[0, 1, 0, 0, 0, 0, 1, 8, 0], &[1, 0, 0, 0, 0, 0, 0, 0]];
+        room.send(code::STMT_EXECUTE, &body.concat());
+        room.packet();
+        assert_eq!(room.hall.counters().lane_executes, executions, "{schema}");
+    }
 }

@@ -55,6 +55,8 @@ pub struct Text {
     pub class: Caps,
     /// The connection that its names were resolved on.
     pub state: LinkState,
+    /// Whether that tells for certain in which modes it was read.
+    pub modes_known: bool,
     /// The text, or the beginning of one that is too long to be kept.
     pub text: Box<[u8]>,
     /// The digest of the text that the client sent, when digests were on.
@@ -97,6 +99,11 @@ impl Text {
         Conduct { effects: self.effects, holds, begins: self.begins, access: self.access }
     }
 
+    /// The schema that its names mean, for a client that wants `now` by now.
+    pub fn schema<'a>(&'a self, now: &'a LinkState) -> Option<&'a Arc<[u8]>> {
+        self.state.schema.as_ref().or(now.schema.as_ref())
+    }
+
     /// Bytes of memory that it holds.
     pub fn bytes(&self) -> usize {
         let digest = self.digest.as_ref().map_or(0, |digest| digest.text.len());
@@ -106,7 +113,7 @@ impl Text {
     /// What a connection that has `have` should have before the text is prepared there, so that its
     /// names mean what they meant; `now` is what its client wants by now.
     pub fn wants(&self, now: &LinkState, have: &LinkState) -> LinkState {
-        let schema = self.state.schema.clone().or_else(|| now.schema.clone());
+        let schema = self.schema(now).cloned();
         LinkState { schema, autocommit: have.autocommit, ..self.state.clone() }
     }
 }

@@ -93,6 +93,7 @@ fn text(words: &str) -> Arc<Text> {
         user: "app".into(),
         class: Caps::NONE,
         state: state("a", true),
+        modes_known: true,
         text: words.as_bytes().into(),
         digest: None,
         begins: sql::Access::Reads,

@@ -283,7 +283,7 @@ impl Proxy {
     pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
         // which server's logs are read is no matter of writes, nor is the check of a login
         if !matches!(job.what, What::Replication | What::LoginSchema) {
-            self.with_its_writes(id, &mut placing);
+            self.with_its_writes(id, job.what, &mut placing);
         }
         self.with_its_read(id, &mut placing);
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };

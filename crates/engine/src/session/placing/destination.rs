@@ -8,13 +8,15 @@ use sql::{Digester, Effects};
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
 use crate::session::command::query::MAY_READ_INSERT_ID;
 use crate::session::prepared::handles::Routed;
 use crate::session::replying::query_end;
-use crate::session::{Job, Session};
+use crate::session::{Job, Session, What};
 use crate::snapshot::Snapshot;
+use crate::stmt::Text;
 use crate::topology::ServerRef;
 
 /// Where a statement goes.
@@ -49,7 +51,7 @@ impl Proxy {
     /// Decides about a text that a session sends.
     pub(crate) fn route(&mut self, id: SessionId, text: &[u8]) -> Route {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
-        let query = query_of(session, text);
+        let query = query_of(session, &session.want, text);
         let route = match query.modes.high_bytes.are_paired() {
             true => route_wide(&mut self.processor, &self.snapshot, &query),
             false => self.processor.route(&self.snapshot, &query),
@@ -64,7 +66,8 @@ impl Proxy {
     pub(crate) fn route_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
-        let (schema, flag_in) = (session.want.schema.as_ref(), session.serving.next_flag);
+        let schema = handle.text.schema(&session.want);
+        let flag_in = session.serving.next_flag;
         let decided = match &handle.routed {
             Routed::So(decision) => self.processor.decided(decision, schema, flag_in),
             Routed::Never | Routed::Once => None,
@@ -81,14 +84,12 @@ impl Proxy {
     fn decide_execute(&mut self, id: SessionId, stmt: ClientStmtId) -> Route {
         let Some(session) = self.sessions.get(id) else { return self.impossible(Route::default()) };
         let Some(handle) = session.handle(stmt) else { return Route::default() };
-        let mut query = query_of(session, &handle.text.text);
-        query.digest = handle.text.digest();
-        query.execute = true;
+        let schema = handle.text.schema(&session.want);
+        let query = query_of_execution(session, &handle.text);
         let (route, routed) = match handle.routed {
             // most statements of some clients are executed once
             Routed::Never => (self.processor.route(&self.snapshot, &query), Routed::Once),
             Routed::Once | Routed::So(_) => {
-                let schema = session.want.schema.as_ref();
                 let (route, decision) = self.processor.decide(&self.snapshot, &query, schema);
                 (route, decision.map_or(Routed::Once, Routed::So))
             }
@@ -104,7 +105,7 @@ impl Proxy {
 
     /// Where a statement goes that the session's writes must be able to follow, or that has some
     /// in it: to where the rules send writes.
-    pub(crate) fn with_its_writes(&mut self, id: SessionId, placing: &mut Placing) {
+    pub(crate) fn with_its_writes(&mut self, id: SessionId, what: What, placing: &mut Placing) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
         let opens = persistent && !session.want.autocommit;
@@ -117,7 +118,14 @@ impl Proxy {
         };
         // on the lane that the session is tied to, it is refused if it changes what is elsewhere
         if session.held_for(stays).is_none() || placing.conduct.hides_changes() {
-            let query = query_of(session, &[]);
+            let executed = match what {
+                What::Execute(stmt) => session.handle(stmt),
+                _ => None,
+            };
+            let query = match executed {
+                Some(handle) => query_of_execution(session, &handle.text),
+                None => query_of(session, &session.want, &[]),
+            };
             placing.destination = self.processor.destination_of_writes(&self.snapshot, &query);
         }
     }
@@ -191,12 +199,13 @@ fn route_wide(processor: &mut QueryProcessor, snapshot: &Snapshot, query: &Query
     processor.route(snapshot, &Query { digest, ..*query })
 }
 
-/// A query of a session with this text; in line, since it is made for each statement.
+/// A query of a session with this text, on a connection in this state; in line, since it is made
+/// for each statement.
 #[inline(always)]
-fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
+fn query_of<'a>(session: &'a Session, state: &'a LinkState, text: &'a [u8]) -> Query<'a> {
     Query {
         username: session.user().as_bytes(),
-        schemaname: session.want.schema.as_deref().unwrap_or_default(),
+        schemaname: state.schema.as_deref().unwrap_or_default(),
         client_addr: session.client.addr.as_bytes(),
         proxy_addr: session.client.proxy.0.as_bytes(),
         proxy_port: session.client.proxy.1,
@@ -206,8 +215,22 @@ fn query_of<'a>(session: &'a Session, text: &'a [u8]) -> Query<'a> {
         execute: false,
         annotations: !session.is_mirror()
             && session.account.as_ref().is_none_or(|account| account.annotations),
-        modes: session.want.modes(),
+        modes: state.modes(),
         modes_known: session.held_for(Holds::UNTOLD_SETTINGS).is_none(),
+    }
+}
+
+/// The query that an execution is. Servers run it with the schema and in the modes that it was
+/// prepared with; one that prepares it anew may read it in the character set of now.
+fn query_of_execution<'a>(session: &'a Session, text: &'a Text) -> Query<'a> {
+    let query = query_of(session, &text.state, &text.text);
+    let same_charset = query.modes.high_bytes == session.want.modes().high_bytes;
+    Query {
+        schemaname: text.schema(&session.want).map_or(&[][..], |schema| schema),
+        digest: text.digest(),
+        execute: true,
+        modes_known: query.modes_known && text.modes_known && same_charset,
+        ..query
     }
 }
 

@@ -161,6 +161,7 @@ impl Proxy {
         // what else a session is held for may change how texts are read
         let modes = [text.state.modes(), session.want.modes()];
         let reads_alike = session.held_for(Holds::PINNING.without(ENDING)).is_none()
+            && text.schema(&session.want) == session.want.schema.as_ref()
             && modes.iter().all(|modes| modes.read_as_default(&text.text))
             && (text.state.has_charsets_of(&session.want) || !saves_strings(&text.text));
         let execute = raw.get(HEADER_BYTES..).filter(|_| reads_alike)?;

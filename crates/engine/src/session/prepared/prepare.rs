@@ -155,6 +155,7 @@ impl Proxy {
                     number: self.offer.stmts.next_number(),
                     class: session.class,
                     state: session.want.clone(),
+                    modes_known: session.held_for(Holds::UNTOLD_SETTINGS).is_none(),
                     text: text.into(),
                     digest: digest.map(Into::into),
                     effects: facts.effects,
