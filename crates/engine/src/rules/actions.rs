@@ -45,12 +45,6 @@ struct More {
 }
 
 impl Actions {
-    /// Whether the proxy answers a query that the rule matches.
-    pub(super) fn answers(&self) -> bool {
-        let answers = |more: &More| more.error_msg.is_some() || more.ok_msg.is_some();
-        self.more.as_deref().is_some_and(answers)
-    }
-
     pub(super) fn compile(cells: &mut Cells<'_, '_>, conditions: &Conditions) -> Self {
         let row = cells.row;
         let more = More::compile(cells);

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::backtracking::LimitReached;
 use super::cells::{Cells, bytes, text};
 use super::observe::Condition;
 use super::pattern::{Options, Pattern, PatternScratch};
@@ -24,6 +25,8 @@ pub(super) struct Conditions {
     pub(super) match_digest: Option<Arc<Pattern>>,
     pub(super) match_pattern: Option<Arc<Pattern>>,
     pub(super) negate: bool,
+    /// The proxy answers what satisfies them, so a search that was given up does.
+    pub(super) answers: bool,
 }
 
 /// What a client's address must be.
@@ -66,6 +69,7 @@ impl Conditions {
                 Options { replaces: row.replace_pattern.is_some(), ..options },
             ),
             negate: cells.flag("negate_match_pattern", row.negate_match_pattern),
+            answers: row.error_msg.is_some() || row.ok_msg.is_some(),
         }
     }
 
@@ -100,14 +104,21 @@ impl Conditions {
             return Some(Condition::Digest);
         }
         let pattern = self.match_digest.as_ref()?;
-        (pattern.is_match(digest.text, scratch) == self.negate).then_some(Condition::MatchDigest)
+        (!self.holds(pattern, digest.text, scratch)).then_some(Condition::MatchDigest)
     }
 
     /// Whether the text as it stands satisfies `match_pattern`.
     pub(super) fn match_text(&self, text: &[u8], scratch: &mut PatternScratch) -> bool {
-        self.match_pattern
-            .as_ref()
-            .is_none_or(|pattern| pattern.is_match(text, scratch) != self.negate)
+        let pattern = self.match_pattern.as_ref();
+        pattern.is_none_or(|pattern| self.holds(pattern, text, scratch))
+    }
+
+    fn holds(&self, pattern: &Pattern, text: &[u8], scratch: &mut PatternScratch) -> bool {
+        match pattern.is_match(text, scratch) {
+            Ok(found) => found != self.negate,
+            // as if it had found nothing, but nobody passes a rule that answers by that
+            Err(LimitReached) => self.negate || self.answers,
+        }
     }
 }
 

@@ -230,7 +230,7 @@ impl RuleSet {
     }
 
     /// The patterns of active rules that need an engine which backtracks, each with the reason:
-    /// they work, but slowly, and find nothing when they reach a limit.
+    /// they work, but slowly, and are given up when they reach a limit.
     pub fn slow_patterns(&self) -> &[ConfigFault] {
         &self.0.slow
     }
@@ -256,7 +256,7 @@ impl RuleSet {
 impl Answering {
     fn of(rules: &[Rule]) -> Self {
         let mut answering = Self::default();
-        for rule in rules.iter().filter(|rule| rule.actions.answers()) {
+        for rule in rules.iter().filter(|rule| rule.conditions.answers) {
             match &rule.conditions.username {
                 Some(user) => {
                     answering.users.insert(user.clone());

@@ -139,29 +139,29 @@ impl Pattern {
     }
 
     /// Whether the pattern matches anywhere in `text`.
-    pub(super) fn is_match(&self, text: &[u8], scratch: &mut PatternScratch) -> bool {
+    pub(super) fn is_match(
+        &self,
+        text: &[u8],
+        scratch: &mut PatternScratch,
+    ) -> Result<bool, LimitReached> {
         if !self.prefilter.admits(text) {
-            return false;
+            return Ok(false);
         }
         if let Search::Literal = self.search {
-            return true;
+            return Ok(true);
         }
         let limit_hits = &mut scratch.limit_hits;
         match (&self.search, scratch.memory.get_or_insert_with(|| self.memory())) {
             (Search::Linear(linear), Memory::Linear(memory)) => {
                 let input = Input::new(text).earliest(true);
-                linear.regex.search_half_with(&mut memory.cache, &input).is_some()
+                Ok(linear.regex.search_half_with(&mut memory.cache, &input).is_some())
             }
             (Search::Backtracking(backtracking), Memory::Backtracking(memory)) => {
-                match backtracking.find(text, 0, memory) {
-                    Ok(found) => found.is_some(),
-                    Err(LimitReached) => {
-                        *limit_hits += 1;
-                        false
-                    }
-                }
+                let found = backtracking.find(text, 0, memory);
+                *limit_hits += u64::from(found.is_err());
+                found.map(|found| found.is_some())
             }
-            _ => false,
+            _ => Ok(false),
         }
     }
 

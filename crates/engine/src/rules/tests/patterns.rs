@@ -122,6 +122,33 @@ fn hostile_texts_reach_a_limit_and_are_counted() {
         assert!(!set.evaluate(&bare(&text), &mut scratch, &mut ()).applied, "{pattern}");
         assert_eq!(scratch.limit_hits().collect::<Vec<_>>(), [1], "{pattern}");
     }
+    // nobody passes a rule that answers by a text that is hard to search
+    for negate_match_pattern in [0, 1] {
+        for (error_msg, ok_msg) in [(Some("no".to_owned()), None), (None, Some("yes".to_owned()))] {
+            let by_text = RuleRow {
+                negate_match_pattern,
+                error_msg,
+                ok_msg,
+                ..routed(1, r"^(?!INSERT).*okdenied", 1)
+            };
+            let by_digest = RuleRow {
+                match_digest: by_text.match_pattern.clone(),
+                match_pattern: None,
+                ..by_text.clone()
+            };
+            let text = [b"SELECT a FROM okdenied -- ".as_slice(), &b"x".repeat(150_000)].concat();
+            let digest = DigestRef { hash: 1, text: &text, omitted: sql::Omitted::More };
+            for (row, input) in [
+                (by_text, bare(&text)),
+                (by_digest, RuleInput { digest: Some(digest), ..bare(b"") }),
+            ] {
+                let set = compiled(row, Engine::Pcre).expect("valid");
+                let mut scratch = set.scratch();
+                assert!(set.evaluate(&input, &mut scratch, &mut ()).applied);
+                assert_eq!(scratch.limit_hits().collect::<Vec<_>>(), [1]);
+            }
+        }
+    }
     // the same without anything that backtracks is linear, and finds out
     assert!(!is_slow("^(a+)+$"));
     assert!(!matches("^(a+)+$", [b"a".repeat(100_000).as_slice(), b"!"].concat()));
