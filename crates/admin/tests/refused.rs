@@ -2,6 +2,8 @@
 
 mod fake;
 
+use std::time::{Duration, Instant};
+
 use admin::{Opening, Source};
 use engine::rows::ServerRow;
 use engine::snapshot::Draft;
@@ -136,4 +138,25 @@ fn columns_that_nothing_looks_at_are_noted_once_each() {
     run(&mut admin, &[rule, "LOAD MYSQL QUERY RULES TO RUNTIME"]);
     let note = format!("Note|1105|mysql_query_rules (rule_id=1) column cache_ttl: {idle}");
     assert_eq!(lines(&mut admin, "SHOW WARNINGS"), note);
+}
+
+#[test]
+fn a_name_longer_than_any_holds_nobody_up_and_is_not_told_whole() {
+    let interface = Interface::start(&[]);
+    let mut stats = interface.login("stats", "stats").expect("it is an account");
+    let name = "{".repeat(60_000);
+    let began = Instant::now();
+    for (text, number) in [
+        (format!("SHOW CREATE TABLE {name}"), 1146),
+        (format!("SHOW TABLES FROM {name}"), 1049),
+        (format!("SELECT * FROM \"{name}\""), 1146),
+        (format!("SELECT `{name}` FROM stats_mysql_global"), 1054),
+        (format!("SELECT '{name}"), 1045),
+        (format!("SELECT @@{}", "a".repeat(20_000)), 1193),
+    ] {
+        let (code, _, message) = error(stats.query_drop(&text));
+        assert_eq!(code, number, "{text:.30}: {message:.200}");
+        assert!(message.len() < 400, "{text:.30}: {message:.500}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }

@@ -1,5 +1,7 @@
 //! LOAD and SAVE: a module from one layer to another, in every spelling.
 
+use engine::report::Printable;
+
 use super::unknown::{same, unknown, unknown_module};
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
@@ -108,7 +110,8 @@ fn load_user(admin: &mut Admin, session: &mut Session, name: &str) -> Result<Rep
     let new: Vec<Row> =
         users(admin.layer(Layer::Memory, module)?).into_iter().filter(is_named).collect();
     if new.is_empty() {
-        return Err(AdminFault::refused(format!("mysql_users has no user '{name}'")));
+        let message = format!("mysql_users has no user '{}'", Printable(name));
+        return Err(AdminFault::refused(message));
     }
     let mut all = users(admin.layer(Layer::Runtime, module)?);
     all.retain(|row| !is_named(row));

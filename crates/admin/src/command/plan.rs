@@ -2,6 +2,7 @@
 //! and what is hardly meant.
 
 use advice::lint::{Finding, lint};
+use engine::report::Printable;
 use engine::snapshot::{Draft, Snapshot};
 
 use super::layers::module_of;
@@ -57,6 +58,7 @@ fn diff(statement: &Statement<'_>) -> Found {
         [f, from, t, to] if is(f, "FROM") && is(t, "TO") => {
             let named = |word: &str| {
                 Layer::named(word).ok_or_else(|| {
+                    let word = Printable(word);
                     let message =
                         format!("`{word}` is no layer; layers are RUNTIME, MEMORY, DISK, FILE");
                     AdminFault::new(1064, *b"42000", message)

@@ -1,5 +1,6 @@
 //! SELECT @@…: variables in expressions, ours and those that clients ask every server for.
 
+use engine::report::Printable;
 use rusqlite::types::Value;
 
 use super::variables::of_servers;
@@ -133,7 +134,7 @@ fn value_of(admin: &Admin, session: &Session, name: &str) -> Result<Value, Admin
             Ok(Value::Text(String::from_utf8_lossy(&value.unwrap_or_default()).into_owned()))
         }
         None => {
-            let message = format!("Unknown system variable '{short}'");
+            let message = format!("Unknown system variable '{}'", Printable(short));
             Err(AdminFault::new(1193, *b"HY000", message))
         }
     }

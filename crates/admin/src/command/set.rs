@@ -1,5 +1,6 @@
 //! SET: a variable in memory.
 
+use engine::report::Printable;
 use engine::vars;
 
 use super::{Found, Step};
@@ -21,6 +22,7 @@ pub(super) fn find(_: &mut Admin, _: &Session, statement: &Statement<'_>) -> Fou
         return Err(AdminFault::refused("SET needs a name, = and a value"));
     }
     if let Some(another) = another(statement.after(at + 1)) {
+        let another = Printable(another);
         let message =
             format!("SET takes one variable at a time: give `{another}` a SET of its own");
         return Err(AdminFault::new(1064, *b"42000", message));
@@ -64,7 +66,7 @@ fn set(
         let full = names.iter().map(String::as_str).find(short);
         let meant = full.or_else(|| vars::nearest(name, names.iter().map(String::as_str)));
         let hint = meant.map_or(String::new(), |meant| format!(" Did you mean '{meant}'?"));
-        let message = format!("ERROR: Unknown global variable: '{name}'.{hint}");
+        let message = format!("ERROR: Unknown global variable: '{}'.{hint}", Printable(name));
         return Err(AdminFault::new(UNKNOWN, *b"HY000", message));
     };
     // bare words as MySQL allows them; everything else is an expression of SQL

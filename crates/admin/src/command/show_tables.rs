@@ -1,5 +1,7 @@
 //! SHOW TABLES, DATABASES, CREATE TABLE, FIELDS, TABLE STATUS: what there is.
 
+use engine::report::Printable;
+
 use super::{Found, Step};
 use crate::admin::{Admin, Role, Session};
 use crate::database::no_such_table;
@@ -142,9 +144,10 @@ fn named_table(
 
 fn named_schema(session: &Session, name: &str) -> Result<Schema, AdminFault> {
     let found = schemas(session).iter().find(|schema| schema.name().eq_ignore_ascii_case(name));
-    found
-        .copied()
-        .ok_or_else(|| AdminFault::new(1049, *b"42000", format!("Unknown database '{name}'")))
+    found.copied().ok_or_else(|| {
+        let message = format!("Unknown database '{}'", Printable(name));
+        AdminFault::new(1049, *b"42000", message)
+    })
 }
 
 fn schemas(session: &Session) -> &'static [Schema] {

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use engine::report::Printable;
 use engine::vars::nearest;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::Value;
@@ -212,9 +213,10 @@ pub(super) fn of_names(sql: &str, fault: AdminFault) -> AdminFault {
         let meant = nearest(name, known.iter().map(String::as_str)).filter(|meant| *meant != name);
         (1146, *b"42S02", meant.map_or(String::new(), |meant| format!("; did you mean {meant}?")))
     } else {
-        return AdminFault { message, ..fault };
+        return AdminFault { message: Printable(message).to_string(), ..fault };
     };
-    AdminFault { code, sqlstate, message: format!("{message}{hint}"), all: fault.all }
+    let message = format!("{}{hint}", Printable(&message));
+    AdminFault { code, sqlstate, message, all: fault.all }
 }
 
 fn of_column(table: &Table, column: &str) -> String {

@@ -1,7 +1,11 @@
 //! "Did you mean": the known name nearest to a mistyped one.
 
-/// The candidate nearest to `typed`, when one is near enough to be meant.
+/// The candidate nearest to `typed`, when one is near enough to be meant; none to what is longer
+/// than any name.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if typed.len() > NAME_BYTES_MAX {
+        return None;
+    }
     let typed = typed.to_ascii_lowercase();
     let limit = (typed.chars().count() / 3).clamp(1, 4);
     candidates
@@ -36,3 +40,6 @@ fn distance(from: &str, to: &str) -> usize {
     }
     row.last().copied().unwrap_or(0)
 }
+
+/// Bytes of a name that is compared, which takes time by its length.
+const NAME_BYTES_MAX: usize = 64;

@@ -262,6 +262,9 @@ fn the_nearest_name_is_offered_only_when_it_is_near() {
     ] {
         assert_eq!(nearest(typed, names), meant, "{typed}");
     }
+    let long = "a".repeat(64);
+    assert_eq!(nearest(&format!("{}b", &long[1..]), [long.as_str()]), Some(long.as_str()));
+    assert_eq!(nearest(&format!("{long}b"), [long.as_str()]), None);
 }
 
 #[test]
