@@ -453,7 +453,7 @@ const READERS_PACKET_BYTES_MAX: usize = 256 << 10;
 /// Clients of statistics accounts.
 const READERS_MAX: usize = 256;
 /// Bytes of a packet of a client that is not in.
-const LOGIN_PACKET_BYTES_MAX: usize = 64 << 10;
+const LOGIN_PACKET_BYTES_MAX: usize = 16 << 10;
 /// Bytes of answers that a client may leave before it is read from again.
 const BACKLOG_BYTES_MAX: usize = 1 << 20;
 /// Bytes of answers that all readers may leave.

@@ -6,7 +6,7 @@ use testkit::dice::Dice;
 use testkit::raw::{Hall, respond};
 use testkit::sim::Simulator;
 use wire::command::{self, code};
-use wire::{Caps, frame};
+use wire::{Caps, frame, lenenc};
 
 fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -113,6 +113,27 @@ fn nonsense_for_a_handshake_is_refused() {
     suffers("a client before 4.1", Fate::Ends(1043), greeted, &packet(1, &ancient));
     let long = [&[0xff, 0xff, 0x02, 1][..], &[7; 70_000]].concat();
     suffers("an endless response", Fate::Ends(1043), greeted, &long);
+    // by its header alone
+    suffers("a response of 16 KiB and a byte", Fate::Ends(1043), greeted, &[1, 0x40, 0, 1]);
+}
+
+#[test]
+fn a_response_may_have_16_kib_of_attributes_and_all() {
+    let mut hall = Hall::new(1, &Simulator::new());
+    for (more, answer) in [(0, 0), (1, 0xff)] {
+        let (sock, greeting) = hall.connect();
+        let response = respond(&greeting, Caps::CONNECT_ATTRS);
+        let bare = &response[frame::HEADER_BYTES..];
+        // the length of the attributes takes three bytes
+        let attributes = vec![0; 16_384 - bare.len() - 3 + more];
+        let mut payload = bare.to_vec();
+        lenenc::write_bytes(&mut payload, &attributes);
+        hall.send(sock, &packet(1, &payload));
+        let (told, seq) = hall.packet(sock).expect("answered");
+        assert_eq!((told[0], seq), (answer, 2), "{}", told.escape_ascii());
+        let says = b"a packet of 16385 bytes, where a login may have 16384";
+        assert_eq!(told.ends_with(says), more > 0, "{}", told.escape_ascii());
+    }
 }
 
 #[test]

@@ -189,14 +189,14 @@ fn who_does_not_log_in_within_ten_seconds_is_let_go() {
 }
 
 #[test]
-fn before_the_login_a_packet_has_64_kib_at_most() {
+fn before_the_login_a_packet_has_16_kib_at_most() {
     let mut hall = Hall::new();
     let (sock, _) = hall.greeted();
-    hall.send(sock, &[0, 0, 1, 1]);
+    hall.send(sock, &[0, 0x40, 0, 1]);
     hall.run(Micros::from_ms(100));
     assert!(hall.crowd.service().gone.is_empty(), "so many are allowed");
     let (sock, _) = hall.greeted();
-    hall.send(sock, &[1, 0, 1, 1]);
+    hall.send(sock, &[1, 0x40, 0, 1]);
     assert_eq!(hall.error(sock), 1153);
     assert_eq!(hall.packet(sock), None);
 }

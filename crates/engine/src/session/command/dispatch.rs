@@ -22,8 +22,8 @@ const INPUT_BYTES_MAX: usize = 1 << 16;
 /// Bytes of answers made here before it is looked whether the client takes them.
 const ANSWERS_BYTES_MAX: usize = 1 << 18;
 
-/// Longest packet before a login is complete.
-const LOGIN_BYTES_MAX: usize = 1 << 16;
+/// Longest packet before a login is complete; the attributes of drivers have some hundred bytes.
+const LOGIN_BYTES_MAX: usize = 1 << 14;
 
 /// Commands about a statement that are answered; they are unknown where they are too short.
 const ASKS_OF_STATEMENTS: [u8; 4] =
@@ -127,9 +127,16 @@ impl Proxy {
     }
 
     fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        let Some(Header { len, seq }) = Header::parse(rest) else { return 0 };
+        if len > LOGIN_BYTES_MAX {
+            let why = format!("a packet of {len} bytes, where a login may have {LOGIN_BYTES_MAX}");
+            self.client_fault(id, &why);
+            self.send_error(id, seq.wrapping_add(1), &error::bad_handshake(&why));
+            self.close_session(id, None);
+            return rest.len();
+        }
         match frame::next_packet(rest) {
-            Framed::Need(_) if rest.len() <= LOGIN_BYTES_MAX => 0,
-            Framed::Packet(packet) if packet.len <= LOGIN_BYTES_MAX => {
+            Framed::Packet(packet) => {
                 let Some(session) = self.sessions.get(id) else {
                     return self.impossible(rest.len());
                 };
@@ -139,12 +146,7 @@ impl Proxy {
                 }
                 packet.len
             }
-            _ => {
-                self.client_fault(id, "a packet of the handshake is too long");
-                self.send_error(id, 1, &error::bad_handshake("a packet is too long"));
-                self.close_session(id, None);
-                rest.len()
-            }
+            Framed::Need(_) | Framed::Long { .. } => 0,
         }
     }
 
