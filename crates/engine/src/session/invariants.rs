@@ -65,12 +65,13 @@ impl Proxy {
 
     fn check_session(&self, id: SessionId, session: &Session) {
         for held in &session.held {
-            let Some(lane) = self.lanes.get(held.lane) else {
-                panic!("I-SESSION-1: a held lane exists");
-            };
-            lane.check_invariants();
-            let lease = Lease::Exclusive(id);
-            assert_eq!(lane.lease, lease, "I-SESSION-2: a held lane is leased to its session");
+            let lane = self.lanes.get(held.lane);
+            assert!(lane.is_some(), "I-SESSION-1: a held lane exists");
+            assert!(
+                lane.is_none_or(|lane| lane.lease == Lease::Exclusive(id)),
+                "I-SESSION-2: a held lane is leased to its session"
+            );
+            lane.into_iter().for_each(Lane::check_invariants);
         }
         let holds = |lane: LaneId| session.held.iter().any(|held| held.lane == lane);
         match &session.phase {

@@ -9,9 +9,16 @@ use crate::catalog::{Asked, CatalogId, How, InsertId, Naming, Reached};
 use crate::holds;
 use crate::ids::{ClientStmtId, HostgroupId, SessionId};
 use crate::proxy::Proxy;
-use crate::session::Job;
 use crate::session::maintenance::presumed::Unread;
 use crate::session::replying::ties;
+use crate::session::{Job, What};
+
+/// The session, and its command, whose names are meant.
+#[derive(Clone, Copy)]
+struct Whose {
+    id: SessionId,
+    what: What,
+}
 
 impl Proxy {
     /// What the stored code does that a text may reach which was routed last, and whose facts were
@@ -30,7 +37,8 @@ impl Proxy {
             return effects;
         }
         let how = self.how(id, Naming::of(facts));
-        let (effects, is_sure) = self.reach_in(Some(id), catalog, text, how);
+        let whose = Whose { id, what: What::Plain };
+        let (effects, is_sure) = self.reach_in(Some(whose), catalog, text, how);
         if let Some(epoch) = epoch.filter(|_| is_sure) {
             self.processor.note_reach(Reach { epoch, effects });
         }
@@ -77,7 +85,8 @@ impl Proxy {
         };
         let text = handle.text.clone();
         let how = How::of(&text.state, text.naming);
-        let (effects, is_sure) = self.reach_in(Some(id), catalog, &text.text, how);
+        let whose = Whose { id, what: What::Execute(stmt) };
+        let (effects, is_sure) = self.reach_in(Some(whose), catalog, &text.text, how);
         let handle = self.sessions.get_mut(id).and_then(|session| session.handle_mut(stmt));
         if let (Some(handle), Some(epoch), true) = (handle, epoch, is_sure) {
             handle.reach = Reach { epoch, effects };
@@ -148,7 +157,8 @@ impl Proxy {
         let presumed = job.effects.intersects(Effects::PRESUMED);
         let before = session.unread.filter(|_| presumed);
         self.epoch_of(catalog);
-        let (mut reach, _) = self.reach_in(Some(id), catalog, &text, how);
+        let whose = Whose { id, what: job.what };
+        let (mut reach, _) = self.reach_in(Some(whose), catalog, &text, how);
         if self.insert_id_after(id, &text, how, Some(job.hostgroup)) == InsertId::Asked {
             job.insert_id = InsertId::Asked;
         } else {
@@ -174,7 +184,7 @@ impl Proxy {
     /// taken in by [`Self::epoch_of`], which comes before.
     fn reach_in(
         &mut self,
-        whose: Option<SessionId>,
+        whose: Option<Whose>,
         id: CatalogId,
         text: &[u8],
         how: How,
@@ -182,15 +192,16 @@ impl Proxy {
         let definitions = &self.offer.stmts.code;
         let since = definitions.count();
         let asked = Asked { text, how };
-        let session = whose.and_then(|whose| self.sessions.get(whose));
-        let is_own = |table: &[u8]| session.is_some_and(|session| session.has_made(table));
+        let session = whose.and_then(|it| Some((self.sessions.get(it.id)?, it.what)));
+        let is_own =
+            |table: &[u8]| session.is_some_and(|(session, what)| session.has_made(table, what));
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
         let Reached { known, presumed, is_sure } = known.reach(&asked, definitions, is_own);
         if !is_sure {
             self.ask_survey(id);
         }
         if !presumed.is_empty()
-            && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose))
+            && let Some(session) = whose.and_then(|whose| self.sessions.get_mut(whose.id))
         {
             session.unread = Some(Unread { catalog: id, since, known });
         }

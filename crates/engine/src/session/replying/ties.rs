@@ -121,7 +121,7 @@ impl Session {
             is_done: how == How::Done,
             has_value: rows.sent > 0 || verb != Verb::Select,
         };
-        ties.follow_tables(&of, schema_of(self, job));
+        ties.follow_tables(&of, schema_of(self, job.what));
         ties.follow_locks(&of);
         let mut over = Holds::NONE;
         over.set(Holds::TEMPORARY_TABLE, ties.tables.is_empty());
@@ -186,16 +186,16 @@ impl Session {
     pub(crate) fn drops_its_own(&self, job: &Job) -> bool {
         let Some(ties) = &self.ties else { return false };
         let (text, modes) = text_of(self, job);
-        let schema = schema_of(self, job);
+        let schema = schema_of(self, job.what);
         let dropped = sql::parse_drop_tables(text, modes);
         dropped.is_some_and(|names| names.iter().all(|name| ties.made.has(&full(name, schema))))
     }
 
-    /// Whether a table without a schema in front is a temporary one that the session made.
-    pub(crate) fn has_made(&self, table: &[u8]) -> bool {
-        let schema = self.want.schema.as_deref().unwrap_or_default();
-        let full = full(&TableName { schema: None, table }, schema);
-        self.ties.as_ref().is_some_and(|ties| ties.made.has(&full))
+    /// Whether a table that a command names without a schema is a temporary one that the session
+    /// made.
+    pub(crate) fn has_made(&self, table: &[u8], what: What) -> bool {
+        let full = |schema| full(&TableName { schema: None, table }, schema);
+        self.ties.as_ref().is_some_and(|ties| ties.made.has(&full(schema_of(self, what))))
     }
 
     /// Whether a statement lists warnings or errors, which servers do not count as found rows.
@@ -357,8 +357,14 @@ pub(crate) fn state_of<'a>(session: &'a Session, job: &Job) -> &'a LinkState {
 }
 
 /// The schema of names without one in a command: of a statement, the one it was prepared in.
-fn schema_of<'a>(session: &'a Session, job: &Job) -> &'a [u8] {
-    state_of(session, job).schema.as_deref().unwrap_or_default()
+fn schema_of(session: &Session, what: What) -> &[u8] {
+    let schema = match what {
+        What::Execute(stmt) if let Some(handle) = session.handle(stmt) => {
+            handle.text.schema(&session.want)
+        }
+        _ => session.want.schema.as_ref(),
+    };
+    schema.map_or(&[], |schema| schema)
 }
 
 /// Schema and table, with a byte in between that is in neither.
