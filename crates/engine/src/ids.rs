@@ -55,6 +55,11 @@ slab_key!(
     /// A session of one worker, from accept to close.
     SessionId
 );
+impl SessionId {
+    /// None of this worker's.
+    pub const NOBODY: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
 slab_key!(
     /// A backend connection of one worker, from dial to close.
     LaneId

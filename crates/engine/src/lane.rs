@@ -389,6 +389,8 @@ impl Lane {
             self.take(at);
         } else if let Some(command) = self.queue.get_mut(at) {
             command.owner = Owner::Nobody;
+            // nobody will be told what it warned of
+            self.marks.warned_by = Some(SessionId::NOBODY);
         }
         Some(place)
     }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::as_run::Version;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::reader::Reader;
 use crate::run_texts::Room;
@@ -54,11 +55,11 @@ pub(crate) fn facts_within(text: &[u8], modes: Modes, room: &mut Room) -> Facts 
     facts
 }
 
-/// Whether one of several statements may set how those behind it are read.
+/// Whether one of several statements may set how those behind it are read, to any server.
 pub fn sets_reading(text: &[u8], modes: Modes) -> bool {
     let mut reader = Reader::new(text, modes);
     reader.read();
-    reader.setter_end().is_some()
+    reader.setter_end().is_some() || reader.is_ambiguous()
 }
 
 /// What a `SET` may add: behind it, or within a `SET STATEMENT`, a text may be read otherwise.
@@ -92,24 +93,40 @@ pub(crate) fn may_kill_within(text: &[u8], room: &mut Room) -> bool {
 /// Whether a text kills on any server, whichever of its comments are code there.
 #[cold]
 fn kills_somewhere(text: &[u8], modes: Modes, room: &mut Room) -> bool {
-    let kills = |version| {
-        if !room.spends(text.len()) {
-            return true;
-        }
-        let mut reader = Reader::of_version(text, modes, version).within(*room);
-        let kills = reader.read().effects.intersects(Effects::KILLS);
-        *room = reader.room();
+    let Some(versions) = Versions::named_in(text) else { return true };
+    versions.iter().any(|version| {
+        let (kills, behind) = kills_on(text, modes, version, room);
+        // what that server takes for code may set how it reads the rest
         kills
-    };
-    Versions::named_in(text).is_none_or(|versions| versions.iter().any(kills))
+            || behind.filter(|behind| names_kill(behind)).is_some_and(|behind| {
+                Modes::all_in(behind).any(|modes| kills_on(behind, modes, version, room).0)
+            })
+    })
 }
 
-/// Whether `KILL` stands anywhere as a word by itself.
+/// Whether a text kills on one server, and what of it stands behind what may set how it is read.
+fn kills_on<'a>(
+    text: &'a [u8],
+    modes: Modes,
+    version: Version,
+    room: &mut Room,
+) -> (bool, Option<&'a [u8]>) {
+    if !room.spends(text.len()) {
+        return (true, None);
+    }
+    let mut reader = Reader::of_version(text, modes, version).within(*room);
+    let kills = reader.read().effects.intersects(Effects::KILLS);
+    *room = reader.room();
+    (kills, reader.setter_end().and_then(|end| text.get(end..)))
+}
+
+/// Whether `KILL` stands anywhere as a word. The number of a version may stand right in front.
 pub(crate) fn names_kill(text: &[u8]) -> bool {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let is_of_word = |byte: &u8| is_letter(byte) || byte.is_ascii_digit() || *byte == b'$';
     text.windows(4).enumerate().any(|(at, word)| {
         word.eq_ignore_ascii_case(b"kill")
-            && !text.get(at + 4).is_some_and(is_letter)
+            && !text.get(at + 4).is_some_and(is_of_word)
             && !at.checked_sub(1).and_then(|before| text.get(before)).is_some_and(is_letter)
     })
 }

@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
                     System::Name => self.system_name(word),
                     _ => {
                         self.called = function(word);
-                        self.note(table(word));
+                        self.note(table_in(token.kind, word));
                     }
                 }
             }
@@ -557,6 +557,11 @@ impl Body {
     fn is_open(self) -> bool {
         matches!(self, Self::Block { depth, ends } if depth > usize::from(ends))
     }
+}
+
+/// Effects of a table whose name stands in quotes; those of a string are not in its digest.
+fn table_in(quotes: TokenKind, word: Keyword) -> Effects {
+    if quotes == TokenKind::Quoted { table(word) } else { Effects::NONE }
 }
 
 /// Whether a word is the name of the user variable whose `@` stands right before it.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::cursor::Cursor;
-use crate::facts::{facts_in, facts_within, may_kill_within};
+use crate::facts::{facts_within, may_kill_within};
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::{Effects, Modes, Verb};
 use expression::DEPTH;
@@ -74,7 +74,7 @@ impl Room {
     /// That of a whole text: enough to read what people write in every way.
     pub(crate) fn of(text: &[u8]) -> Self {
         const ALWAYS: usize = 1 << 16;
-        const MOST: usize = 1 << 23;
+        const MOST: usize = 24 << 20;
         let len = text.len();
         let bytes = len.saturating_mul(64).min(MOST).max(len.saturating_mul(4));
         Self { bytes: bytes.saturating_add(ALWAYS), depth: 5 }
@@ -226,9 +226,13 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
             return RunTexts::Kill;
         }
         let effects = facts_within(text, self.modes, &mut self.room).effects;
-        let is_begun = |at| self.is_begun(text.get(..at).unwrap_or_default());
+        if let Some(at) = made.unread
+            && !self.is_begun(text.get(..at).unwrap_or_default())
+        {
+            return RunTexts::Unread;
+        }
         // parameters are told to whoever runs it, and not here
-        if !made.unread.is_none_or(is_begun) || may_run_parameters(text, self.modes) {
+        if may_run_parameters(text, self.modes) {
             return RunTexts::Unread;
         }
         if !effects.intersects(Effects::RUNS_TEXTS.union(Effects::USER_VARIABLE)) {
@@ -243,13 +247,13 @@ impl<'a, 'k: 'a> Walk<'a, 'k> {
     }
 
     /// Whether what a text begins with makes it a statement that nothing behind makes kill.
-    fn is_begun(&self, head: &[u8]) -> bool {
+    fn is_begun(&mut self, head: &[u8]) -> bool {
         let mut words = Cursor::new(head, self.modes);
         let is_whole = |token: Option<Token>| token.is_some_and(|token| token.end < head.len());
         if !is_whole(words.token) || words.takes(b"SET") && !is_whole(words.token) {
             return false;
         }
-        let facts = facts_in(head, self.modes);
+        let facts = facts_within(head, self.modes, &mut self.room);
         let is_clear = !facts.effects.intersects(Effects::RUNS_TEXTS.union(Effects::SET_STATEMENT));
         is_clear && !matches!(facts.verb, Verb::Unknown | Verb::Begin)
     }

@@ -31,7 +31,7 @@ pub(super) const UNCERTAIN: &str = "the statement can be read in too many ways: 
     has code for versions of servers, or its sql_mode or character set is not known";
 
 /// Bytes of all forms of a text together, unless there are only a few: a worker has other clients.
-const FORMS_BYTES_MAX: usize = 1 << 23;
+const FORMS_BYTES_MAX: usize = 24 << 20;
 const FORMS_ALWAYS: usize = 4;
 
 /// Makes the forms of texts, and keeps its memory from one to the next.

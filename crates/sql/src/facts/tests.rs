@@ -462,3 +462,19 @@ fn a_text_that_changes_how_its_rest_is_read_is_unclear() {
         assert_eq!(effects.contains(Effects::UNCLEAR), is_unclear, "{text}");
     }
 }
+
+#[test]
+fn a_kill_is_seen_behind_what_only_some_servers_take_for_code() {
+    for text in [
+        "/*!99999 # */ /*!50000KILL 5*/",
+        "SET sql_mode=NO_BACKSLASH_ESCAPES; SELECT '\\'; /*!50000KILL 5*/ -- '",
+        "SELECT 1 /*!99999 # */; SET sql_mode=NO_BACKSLASH_ESCAPES; SELECT 1\n; \
+         SELECT '\\'; KILL 5; -- '",
+    ] {
+        assert!(facts(text.as_bytes()).effects.intersects(Effects::KILLS), "{text}");
+    }
+    // long texts of people are read to their end, in every mode
+    let words = "('a\\\\b', \"they will kill it\", '\u{e9}'), ".repeat(10_000);
+    let text = format!("SET NAMES utf8mb4; INSERT INTO t VALUES {words} ('')");
+    assert!(!facts(text.as_bytes()).effects.intersects(Effects::KILLS));
+}

@@ -57,6 +57,8 @@ impl Proxy {
     /// A command is not kept any longer: its client is told when its end has come.
     fn skip_rest(&mut self, id: SessionId, span: Span, error: SqlError) {
         self.stats.queries += 1;
+        // it may be a prepare
+        self.forget_last_prepared(id);
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Skipping { span, then: Then::Error(error) };
         }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{HostgroupId, LaneId};
+use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Lane, Lease};
 use crate::orders::{End, Order};
 use crate::pool;
@@ -95,6 +95,8 @@ impl Proxy {
         if let Some(account) = self.snapshot.users.successor(&lane.account) {
             lane.account = account.clone();
         }
+        // ids are a worker's own
+        lane.marks.warned_by = lane.marks.warned_by.map(|_| SessionId::NOBODY);
         let server = lane.server.clone();
         if let Some(counters) = self.server_stats.of(server.index) {
             counters.open += 1;

@@ -161,7 +161,8 @@ impl Proxy {
 
     /// Counts an error that came over a lane.
     pub(crate) fn note_lane_error(&mut self, id: SessionId, lane: LaneId, code: u16, text: &[u8]) {
-        let Some(lane) = self.lanes.get(lane) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane) else { return self.impossible(()) };
+        lane.marks.warned_by = Some(id);
         let (server, account) = (lane.server.clone(), lane.account.clone());
         self.note_server_error(Some(id), (&server, &account), code, text);
     }

@@ -213,7 +213,8 @@ impl Outcome {
 
     /// Whether its server may have warnings, or an error, to tell.
     pub(crate) fn leaves_warnings(&self) -> bool {
-        !matches!(self, Self::Done(end) if end.warnings == 0)
+        // of several results, only the last one's are told
+        !matches!(self, Self::Done(end) if end.warnings == 0 && !end.several)
     }
 
     /// Whether the client may ask for warnings, or an error.
