@@ -51,7 +51,13 @@ pub const FAULTS: &[FaultRow] = &[
     row(1065, "42000", "there is no statement", ""),
     row(1094, "HY000", "there is no such session", "KILL 4000000000"),
     row(1146, "42S02", "a table does not exist", "SELECT * FROM nowhere"),
-    row(1153, "08S01", "a packet of more than 64 MiB, or of more than 64 KiB before the login", ""),
+    row(
+        1153,
+        "08S01",
+        "a packet of more than 64 MiB (statistics accounts: 256 KiB), or of more than 16 KiB \
+         before the login",
+        "",
+    ),
     row(1159, "08S01", "a client did not log in within 10 s", ""),
     row(1193, "HY000", "a variable does not exist", "SET mysql-nothing = 1"),
     row(1205, "HY000", "the database file is locked by somebody else", ""),

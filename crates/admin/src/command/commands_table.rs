@@ -155,11 +155,16 @@ pub const COMMANDS: &[CommandRow] = &[
         "whether tables may be written",
         "PROXYSQL READWRITE",
     ),
-    row("The process", "PROXYSQL FLUSH LOGS", "opens log files anew", "PROXYSQL FLUSH LOGS"),
+    row(
+        "The process",
+        "PROXYSQL FLUSH LOGS",
+        "nothing: the log is standard error",
+        "PROXYSQL FLUSH LOGS",
+    ),
     row(
         "The process",
         "PROXYSQL FLUSH [MYSQL] QUERY CACHE",
-        "forgets cached results",
+        "nothing: there is no query cache",
         "PROXYSQL FLUSH QUERY CACHE",
     ),
     row(

@@ -74,7 +74,8 @@ kinds! {
     DigestSpacing = "digest-spacing",
         "`match_digest` needs blanks that digests do not have.";
     DigestCapitals = "digest-capitals",
-        "`match_digest` needs capitals; digests are lower-cased.";
+        "`match_digest` needs capitals, while `mysql-query_digests_lowercase` is true and the rule is \
+         case-sensitive.";
     DigestDigits = "digest-digits",
         "`match_digest` needs digits in a name; digests have `?` there.";
     DigestImpossible = "digest-never-matches",

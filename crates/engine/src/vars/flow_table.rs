@@ -10,7 +10,8 @@ pub(super) const ROWS: &[Variable] = &[
         "threshold_query_length",
         int(1024, 1_073_741_824),
         "524288",
-        "Length of a query above which its connection is not pooled again.",
+        "Bytes of a query that are read for what it may do; the connection of a longer one is reset \
+         before others get it.",
     )
     .unit(Unit::Bytes)
     .acts(Effect::AtOnce),
