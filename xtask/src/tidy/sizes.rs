@@ -1,6 +1,8 @@
-//! G7: how long a file, a function and a line may be.
+//! G7: how long a file, a function and a line may be, and what a file may be called.
 //!
-//! Decides by counting. `*_table.rs` holds data, never logic, and may be of any length.
+//! Decides by counting. A module is `name.rs`, its parts are below `name/`; only what integration
+//! tests share is a `mod.rs`, since a file beside them would be one of them. `*_table.rs` holds
+//! data, never logic, and may be of any length.
 
 use std::path::Path;
 
@@ -19,6 +21,10 @@ pub(super) fn check(_: &Path, sources: &[Source]) -> Result<Checked> {
     let mut functions = 0;
     for source in sources {
         let is_table = source.path.ends_with("_table.rs");
+        if source.path.ends_with("/mod.rs") && !source.path.contains("/tests/") {
+            let why = "call it as its folder, and put it beside that";
+            findings.push(Finding::new("G7", source, 1, "file name", why));
+        }
         let lines = source.text.lines().count();
         if lines > FILE_LINES_MAX && !is_table {
             let why = format!("{lines} lines; split it by what it decides");
@@ -70,5 +76,14 @@ mod tests {
         let keys: Vec<_> = checked.findings.iter().map(|f| f.key.as_str()).collect();
         let path = "G7 crates/a/src/b.rs";
         assert_eq!(keys, [format!("{path} file"), format!("{path} line"), format!("{path} fn f")]);
+    }
+
+    #[test]
+    fn a_module_is_called_as_its_folder() {
+        let named = |path: &str| Source::new(path.into(), String::new());
+        let files = ["crates/a/src/b/mod.rs", "crates/a/tests/c/mod.rs", "crates/a/src/b.rs"];
+        let checked = check(Path::new("."), &files.map(named)).expect("reads only its arguments");
+        let keys: Vec<_> = checked.findings.iter().map(|f| f.key.as_str()).collect();
+        assert_eq!(keys, ["G7 crates/a/src/b/mod.rs file name"]);
     }
 }
