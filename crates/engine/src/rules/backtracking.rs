@@ -1,7 +1,7 @@
 //! Patterns that need backtracking, searched by PCRE2 within limits.
 //!
 //! Time and memory of a search are bounded whatever the text: one that reaches a limit is
-//! given up and counted. To rules that answer it has found something, to others nothing.
+//! given up and counted. To rules that refuse it has found something, to others nothing.
 
 use std::ops::Range;
 

@@ -25,8 +25,11 @@ pub(super) struct Conditions {
     pub(super) match_digest: Option<Arc<Pattern>>,
     pub(super) match_pattern: Option<Arc<Pattern>>,
     pub(super) negate: bool,
-    /// The proxy answers what satisfies them, so a search that was given up does.
+    /// The proxy answers what satisfies them.
     pub(super) answers: bool,
+    /// It does so with an error: a search that was given up satisfies them, too. An OK would tell
+    /// of what was not done.
+    refuses: bool,
 }
 
 /// What a client's address must be.
@@ -70,6 +73,7 @@ impl Conditions {
             ),
             negate: cells.flag("negate_match_pattern", row.negate_match_pattern),
             answers: row.error_msg.is_some() || row.ok_msg.is_some(),
+            refuses: row.error_msg.is_some(),
         }
     }
 
@@ -116,8 +120,8 @@ impl Conditions {
     fn holds(&self, pattern: &Pattern, text: &[u8], scratch: &mut PatternScratch) -> bool {
         match pattern.is_match(text, scratch) {
             Ok(found) => found != self.negate,
-            // as if it had found nothing, but nobody passes a rule that answers by that
-            Err(LimitReached) => self.negate || self.answers,
+            // as if it had found nothing, but nobody passes a rule that refuses by that
+            Err(LimitReached) => self.negate || self.refuses,
         }
     }
 }
