@@ -122,14 +122,14 @@ impl Holds {
     /// Reasons that leave nothing on the connection once they are over, so that it can be shared.
     const CLEAN: Self = Self(Self::FOUND_ROWS.0 | Self::WARNINGS.0 | Self::STANDING.0);
 
-    /// Reasons of which a reset of the connection leaves nothing behind.
+    /// Reasons of which a reset of the connection leaves nothing behind. A prepared text may be any
+    /// statement: a role, for one, stays.
     const RESETTABLE: Self = Self(
         Self::TRANSACTION.0
             | Self::UNTOLD_TRANSACTION.0
             | Self::USER_VARIABLE.0
             | Self::TEMPORARY_TABLE.0
             | Self::GET_LOCK.0
-            | Self::TEXT_PREPARE.0
             | Self::HANDLER.0
             | Self::LONG_DATA.0
             | Self::CURSOR.0
@@ -333,6 +333,7 @@ mod tests {
         let names: Vec<_> = stays.map(|(_, name)| *name).collect();
         let expected = [
             "lock_tables",
+            "text_prepare",
             "set",
             "xa",
             "procedure",

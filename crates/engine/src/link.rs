@@ -150,7 +150,10 @@ impl LinkState {
         if self == have {
             return Some(plan);
         }
-        if self.schema != have.schema {
+        // other names have the same bytes in another character set
+        let is_other = self.charset != have.charset
+            && self.schema.as_ref().is_some_and(|schema| !schema.is_ascii());
+        if self.schema != have.schema || is_other {
             plan.schema = Some(self.schema.clone()?);
         }
         if self.charset != have.charset || self.settings != have.settings {

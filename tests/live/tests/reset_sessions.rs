@@ -163,3 +163,22 @@ fn the_schema_is_what_mariadb_says() {
 fn the_schema_is_what_mysql_says() {
     the_schema_is_the_servers(&MYSQL);
 }
+
+#[test]
+fn a_role_that_a_prepared_text_has_set_is_nobody_elses() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    let role = "CREATE OR REPLACE ROLE visitor; GRANT visitor TO app@'%'";
+    cluster.primary().sql(role).expect("granted");
+    let proxy = proxy_greeting_by("mysql_native_password", &cluster);
+    let role_of = |conn: &mut mysql::Conn| {
+        let role = conn.query_first::<Option<String>, _>("SELECT CURRENT_ROLE()");
+        role.expect("answered").expect("one row")
+    };
+    for _ in 0..4 {
+        let mut first = client::connect(client::options(proxy.port));
+        assert_eq!(role_of(&mut first), None);
+        first.query_drop("PREPARE r FROM 'SET ROLE visitor'").expect("prepared");
+        first.query_drop("EXECUTE r").expect("set");
+        assert_eq!(role_of(&mut first).as_deref(), Some("visitor"));
+    }
+}

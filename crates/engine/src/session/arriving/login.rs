@@ -335,6 +335,7 @@ impl Proxy {
         session.want = login.first.clone();
         session.first = login.first.clone();
         session.variable_texts = VariableTexts::default();
+        session.told_any_change = false;
         session.account = Some(account.clone());
         session.catalogs.clear();
         session.phase = Phase::Idle;

@@ -369,6 +369,12 @@ impl Proxy {
             session.told_any_change |= can_be_told && sets_tracking(&set);
             return SetPlan::Sent;
         };
+        // the name of the schema is in the character set of before
+        if assigned.state.charset != session.want.charset
+            && session.want.schema.as_ref().is_some_and(|schema| !schema.is_ascii())
+        {
+            return SetPlan::Sent;
+        }
         for assignment in &set.assignments {
             self.stats.set_names += u64::from(matches!(assignment, Assignment::Names { .. }));
             self.stats.autocommits += u64::from(matches!(assignment, Assignment::Autocommit(_)));

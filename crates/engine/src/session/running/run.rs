@@ -70,6 +70,14 @@ impl Proxy {
         plan: &Plan,
     ) -> u32 {
         let mut pending = 0;
+        // the name of a schema is in the session's character set
+        if let Some(text) = &plan.settings {
+            self.stats.lane_set_names += 1;
+            self.send_step(id, lane_id, Step::Settings, ReplyKind::Result, |out| {
+                command::write_query(out, text.as_bytes());
+            });
+            pending += 1;
+        }
         // a command that sets the schema itself needs no other one before it
         let sets_it = matches!(job.what, What::Schema | What::LoginSchema);
         let schema = plan.schema.as_ref().filter(|_| !sets_it);
@@ -77,13 +85,6 @@ impl Proxy {
             self.stats.lane_init_dbs += 1;
             self.send_step(id, lane_id, Step::Schema, ReplyKind::Simple, |out| {
                 command::write(out, command::code::INIT_DB, schema);
-            });
-            pending += 1;
-        }
-        if let Some(text) = &plan.settings {
-            self.stats.lane_set_names += 1;
-            self.send_step(id, lane_id, Step::Settings, ReplyKind::Result, |out| {
-                command::write_query(out, text.as_bytes());
             });
             pending += 1;
         }
