@@ -77,15 +77,15 @@ impl Forms {
         let kinds: &[bool] = if sql::may_have_dollars(text) { &[false, true] } else { &[false] };
         let servers =
             || versions.iter().flat_map(|v| kinds.iter().map(move |dollars| (v, *dollars)));
-        let all: Vec<_> = match any_modes {
-            true => Modes::all_in(text).collect(),
-            false => vec![modes],
+        let all = || {
+            let any = any_modes.then(|| Modes::all_in(text)).into_iter().flatten();
+            any.chain((!any_modes).then_some(modes))
         };
-        let count = servers().count() * all.len();
+        let count = servers().count() * all().count();
         if count > FORMS_ALWAYS && count * text.len() > FORMS_BYTES_MAX {
             return Reading::Uncertain;
         }
-        for (server, modes) in servers().flat_map(|v| all.iter().map(move |m| (v, *m))) {
+        for (server, modes) in servers().flat_map(|v| all().map(move |m| (v, m))) {
             sql::as_run(text, modes, server, &mut self.text);
             let form = self.form_of(input, &snapshot.vars);
             if form.digest.is_some_and(|digest| digest.text == known.text) {
