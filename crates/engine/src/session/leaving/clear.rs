@@ -100,8 +100,12 @@ impl Proxy {
     pub(crate) fn schema_told(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let answer = std::mem::take(&mut lane.answer);
-        lane.state.schema =
-            value_in(&answer, lane.caps).filter(|schema| !schema.is_empty()).map(Into::into);
+        let told = value_in(&answer, lane.caps);
+        // beyond ASCII it is told in the character set that the lane has now
+        if told.is_some_and(|schema| !schema.is_ascii()) {
+            return self.reset_answered(lane_id);
+        }
+        lane.state.schema = told.filter(|schema| !schema.is_empty()).map(Into::into);
         if let Lease::Clearing(id) = lane.lease
             && let Some(session) = self.sessions.get_mut(id)
         {

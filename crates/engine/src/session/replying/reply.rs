@@ -229,6 +229,12 @@ impl Proxy {
             }
             Event::End(end) => {
                 let prepare = matches!(step, Step::Prepare(_));
+                if end.warnings > 0
+                    && let Some(lane) = self.lanes.get_mut(lane_id)
+                {
+                    // its client has not asked for it
+                    lane.marks.warned_by = Some(SessionId::NOBODY);
+                }
                 self.pop(lane_id, Some(end.status).filter(|_| !prepare));
                 self.on_step_done(id, lane_id, step, Ok(()));
             }
