@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         // who is watched is slow
         ("mysql-pipeline_max_latency_us", "60000000"),
         ("mysql-pipeline_stall_us", "60000000"),
+        ("mysql-connect_timeout_server", "60000"),
+        ("mysql-connect_timeout_server_max", "60000"),
     ];
     let plan = Plan::new(server.local_addr().expect("bound"), &variables);
     let planted = Arc::<Planted>::default();
