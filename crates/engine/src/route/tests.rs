@@ -333,15 +333,21 @@ fn a_text_is_answered_for_what_a_server_runs_and_known_by_what_is_written() {
     assert_eq!(processor.route(&snapshot, &query("\u{b}DELETE FROM t")).digest, Some(raw));
 }
 
-#[test]
-fn a_string_in_dollars_hides_no_statement() {
+/// Refuses what has this in its digest.
+fn refusing(digest: &str) -> (Snapshot, QueryProcessor) {
     let refuse = RuleRow {
+        rule_id: 1,
         active: 1,
-        match_pattern: Some("\\bDELETE\\b".into()),
+        match_digest: Some(digest.into()),
         error_msg: Some("no".into()),
         ..RuleRow::default()
     };
-    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    compiled(&Draft { rules: vec![refuse], ..Draft::default() })
+}
+
+#[test]
+fn a_string_in_dollars_hides_no_statement() {
+    let (snapshot, mut processor) = refusing("DELETE FROM");
     let mut answer = |text: &str| processor.route(&snapshot, &query(text)).answer;
     let refused = Some(Answer::Error("no".into()));
     for text in [
@@ -355,13 +361,7 @@ fn a_string_in_dollars_hides_no_statement() {
 
 #[test]
 fn a_long_text_is_read_once_or_refused_where_it_would_take_too_long() {
-    let refuse = RuleRow {
-        active: 1,
-        match_digest: Some("ledger".into()),
-        error_msg: Some("no".into()),
-        ..RuleRow::default()
-    };
-    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let (snapshot, mut processor) = refusing("ledger");
     let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
     let rows = "(1, \"\u{e9}\\\"\", `a`), ".repeat(200_000);
     let text = format!("INSERT INTO t VALUES {rows} (2); INSERT INTO t VALUES {rows} (3)");
@@ -375,14 +375,7 @@ fn a_long_text_is_read_once_or_refused_where_it_would_take_too_long() {
 
 #[test]
 fn where_it_is_not_certain_how_a_text_is_read_it_is_answered_for_every_way() {
-    let refuse = RuleRow {
-        rule_id: 1,
-        active: 1,
-        match_digest: Some("ledger".into()),
-        error_msg: Some("no".into()),
-        ..RuleRow::default()
-    };
-    let (snapshot, mut processor) = compiled(&Draft { rules: vec![refuse], ..Draft::default() });
+    let (snapshot, mut processor) = refusing("ledger");
     let mut answer = |query: &Query<'_>| processor.route(&snapshot, query).answer;
     let refused = Some(Answer::Error("no".into()));
     for text in [
