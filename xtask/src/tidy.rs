@@ -11,6 +11,7 @@ mod layers_table;
 mod lexicon;
 mod purity;
 mod sizes;
+mod ways;
 
 use std::path::Path;
 
@@ -55,7 +56,7 @@ pub(crate) struct Checked {
 
 type Check = fn(&Path, &[Source]) -> Result<Checked>;
 
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("G1 layers", layers::check),
     ("G2 pure crates", purity::pure_crates),
     ("G3 no ambient state", purity::ambient_state),
@@ -67,6 +68,7 @@ const CHECKS: [(&str, Check); 11] = [
     ("G12 test habits", habits::check),
     ("names and lexicon", lexicon::check),
     ("links in documents", documents::check),
+    ("ways through the engine", ways::check),
 ];
 
 /// Runs every check and prints one line for each.

@@ -37,6 +37,8 @@ pub enum Lease {
     Exclusive(SessionId),
     /// Of every session that has a command on it; never without a command.
     Shared,
+    /// No session's any more: offered when the call is over in which that came to be.
+    Freed,
     /// Nobody's: the proxy tests or resets it.
     Upkeep,
     /// The same, and that session's client waits until what the session left there is cleared away.

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use wire::auth::rsa::ServerKey;
-use wire::result::Event;
 use wire::{Caps, Status};
 
 use crate::guesses::Guesses;
@@ -17,11 +16,11 @@ use crate::lane::{Lane, Lease};
 use crate::link::{Known, Settings};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
-use crate::report::{LogEvent, Quota};
+use crate::report::Quota;
 use crate::route::QueryProcessor;
 pub use crate::session::{Arrival, LoggedIn, Parcel};
 use crate::session::{
-    Defaults, Defects, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
+    Defaults, Defects, Dues, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
 };
 use crate::slab::{ByNumber, Slab};
 use crate::snapshot::Snapshot;
@@ -90,6 +89,8 @@ pub struct Proxy {
     pub(crate) served: Vec<SessionId>,
     /// Ends besides its own that a call is amid, the innermost last: a panic costs them too.
     pub(crate) amid: Vec<End>,
+    /// What the call that happens now leaves to be done about others.
+    pub(crate) dues: Dues,
     /// Shared lanes with commands that were not sent.
     pub(crate) gathering: Vec<LaneId>,
     /// Lines of the log about clients that were refused or broke the protocol.
@@ -144,6 +145,7 @@ impl Proxy {
             defects: Defects::default(),
             served: Vec::new(),
             amid: Vec::new(),
+            dues: Dues::default(),
             gathering: Vec::new(),
             snapshot,
             offer,
@@ -203,6 +205,7 @@ impl Proxy {
         } else {
             self.receive(id, scramble, clients);
         }
+        self.work_off();
         id
     }
 
@@ -224,71 +227,15 @@ impl Proxy {
                 self.relieve_where_idle(id);
             }
         }
+        self.work_off();
         taken
     }
 
     /// Bytes of a server that were not taken before. Returns how many were taken now.
     pub fn on_lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
-        if self.pool.health.is_any_still() {
-            self.heard_of(id);
-        }
-        let mut taken = 0;
-        // an event in mid-reply may be followed by its end without any further byte
-        let mut again = false;
-        while taken < bytes.len() || again {
-            let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
-            lane.times.heard_us = self.now_us;
-            let rest = bytes.get(taken..).unwrap_or_default();
-            if lane.login.is_some() {
-                match self.on_login_bytes(id, rest) {
-                    0 => return taken,
-                    more => taken += more,
-                }
-                continue;
-            }
-            if let Lease::Relay(session) = lane.lease {
-                lane.traffic.bytes_received += (bytes.len() - taken) as u64;
-                self.orders.relay(End::Client(session), taken..bytes.len());
-                return bytes.len();
-            }
-            let Some((head, tracker)) = lane.head() else {
-                self.on_unasked(id);
-                return bytes.len();
-            };
-            match tracker.feed(rest) {
-                Ok(fed) => {
-                    let end = taken + fed.consumed;
-                    lane.traffic.bytes_received += fed.consumed as u64;
-                    if matches!(fed.event, Event::More) {
-                        self.on_reply_part(id, head, taken..end, fed.event, bytes);
-                        return end;
-                    }
-                    again = !matches!(fed.event, Event::End(_) | Event::Err { .. });
-                    self.on_reply_part(id, head, taken..end, fed.event, bytes);
-                    taken = end;
-                }
-                Err(fault) => {
-                    self.on_server_fault(id, &fault.to_string());
-                    return bytes.len();
-                }
-            }
-        }
+        let taken = self.lane_bytes(id, bytes);
+        self.work_off();
         taken
-    }
-
-    /// A server sent something nobody asked for: usually its goodbye.
-    fn on_unasked(&mut self, id: LaneId) {
-        self.lose_lane(id, LastFault::Os(0));
-    }
-
-    /// A server broke the protocol: that connection is of no more use.
-    pub(crate) fn on_server_fault(&mut self, id: LaneId, fault: &str) {
-        self.stats.server_faults += 1;
-        if let Some(lane) = self.lanes.get(id) {
-            let server = lane.server.clone();
-            self.orders.report(LogEvent::ServerFault { server, fault: fault.into() });
-        }
-        self.lose_lane(id, LastFault::Protocol);
     }
 
     /// A dial ended: connected, or with the errno that says why not.
@@ -297,24 +244,29 @@ impl Proxy {
             let errno = u32::try_from(errno).unwrap_or(0);
             self.fail_dial(id, LastFault::Os(errno), None, false);
         }
+        self.work_off();
     }
 
     /// A client ended what it sends, and everything was offered that came before. Returns whether
     /// its socket is still of use, for answers; otherwise [`Proxy::on_client_gone`] is to follow.
     /// To be asked again whenever its bytes would be offered again.
     pub fn on_client_end(&mut self, id: SessionId) -> bool {
-        self.hear_end(id)
+        let is_of_use = self.hear_end(id);
+        self.work_off();
+        is_of_use
     }
 
     /// A client closed, or its socket failed. Nothing more is sent to it.
     pub fn on_client_gone(&mut self, id: SessionId) {
         self.end_session(id, false);
+        self.work_off();
     }
 
     /// A backend connection closed or failed.
     pub fn on_lane_gone(&mut self, id: LaneId, errno: i32) {
         let errno = u32::try_from(errno).unwrap_or(0);
         self.lose_lane_closed(id, LastFault::Os(errno));
+        self.work_off();
     }
 
     /// More bytes wait for a receiver than it takes: its sender is to be paused.
@@ -335,6 +287,7 @@ impl Proxy {
             }
             self.orders.push(Order::Pause(source));
         }
+        self.work_off();
     }
 
     /// A receiver took everything that waited for it.
@@ -381,6 +334,7 @@ impl Proxy {
         self.stats.panics += 1;
         self.abandon(end);
         self.abandon_half_done();
+        self.work_off();
     }
 
     /// Whether there is such a session or lane.
@@ -401,13 +355,16 @@ impl Proxy {
     /// It has no socket, because a call panicked that was to dial it or to tell its id.
     pub fn on_orphan(&mut self, end: End) {
         self.abandon(end);
+        self.work_off();
     }
 
     /// A call that was told of no end panicked: the end that it was at goes, and what it left half
     /// done. Returns whether there was such an end; without it the call would do no better again.
     pub fn on_stray_panic(&mut self) -> bool {
         self.stats.panics += 1;
-        self.abandon_half_done()
+        let was_amid = self.abandon_half_done();
+        self.work_off();
+        was_amid
     }
 
     /// Does something about an end that is not the call's own.
@@ -447,6 +404,7 @@ impl Proxy {
             End::Client(id) => self.on_session_deadline(id),
             End::Lane(id) => self.on_lane_deadline(id),
         }
+        self.work_off();
     }
 
     /// Once a second: idle lanes are looked over, statistics kept within their bounds.
@@ -456,6 +414,7 @@ impl Proxy {
         self.tend_lanes();
         self.query_stats.digests.shrink(self.now_us);
         self.set_off_copies();
+        self.work_off();
     }
 
     /// What happened here since the last call; `add` adds it to what happened elsewhere and gives
@@ -474,7 +433,9 @@ impl Proxy {
 
     /// Somebody asked for a session to be killed; returns whether it is one of this worker's.
     pub fn on_kill(&mut self, request: &KillRequest) -> bool {
-        self.kill(request) == Killing::Done
+        let is_done = self.kill(request) == Killing::Done;
+        self.work_off();
+        is_done
     }
 
     /// From now on sessions end as soon as they have no transaction open.
@@ -485,6 +446,7 @@ impl Proxy {
         self.with_each(all, End::Client, |proxy, id| {
             proxy.end_if_drained(id);
         });
+        self.work_off();
     }
 
     /// Sessions without a transaction go on again.
@@ -499,6 +461,7 @@ impl Proxy {
         self.with_each(all, End::Client, |proxy, id| {
             proxy.close_session(id, Some(crate::error::shutting_down()));
         });
+        self.work_off();
     }
 
     /// The configuration in force.

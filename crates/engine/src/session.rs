@@ -32,6 +32,7 @@ use crate::users::Account;
 
 mod arriving;
 mod command;
+mod due;
 mod invariants;
 mod leaving;
 mod maintenance;
@@ -46,6 +47,7 @@ pub use arriving::newcomers::{Arrival, LoggedIn};
 pub(crate) use arriving::passwords::Unjudged;
 pub(crate) use command::kill_statement::Killing;
 pub(crate) use command::mirror::Mirrors;
+pub(crate) use due::Dues;
 pub(crate) use maintenance::code_reading::Surveys;
 pub use maintenance::defaults::Defaults;
 pub(crate) use maintenance::defects::Defects;

@@ -43,6 +43,9 @@ pub struct Mysqld {
     pub bug: Option<Planted>,
 }
 
+/// What ends so is answered twice: nobody asked for the second answer.
+pub const TWICE: &str = "/*twice*/";
+
 /// How servers behave, as chances of a hundred.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manners {
@@ -263,7 +266,12 @@ impl Service for Mysqlds {
                 }
             }
             match reaction {
-                Reaction::Reply(reply) => self.reply(io, sock, reply),
+                Reaction::Reply(mut reply) => {
+                    if packet.payload.ends_with(TWICE.as_bytes()) {
+                        reply.extend_from_within(..);
+                    }
+                    self.reply(io, sock, reply);
+                }
                 Reaction::Silent => {}
                 Reaction::Close => self.drop_conn(io, sock),
             }

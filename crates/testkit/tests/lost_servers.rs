@@ -3,7 +3,7 @@
 
 use engine::snapshot::Draft;
 use io::{Addr, Faults, Micros, Sock};
-use testkit::mysqld::Manners;
+use testkit::mysqld::{Manners, TWICE};
 use testkit::raw::Hall;
 use testkit::sim::{Simulator, Weather};
 use wire::command::code;
@@ -347,4 +347,24 @@ fn who_leaves_in_the_middle_of_a_lost_file_is_counted_as_not_answered() {
     assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
     assert_eq!(room.hall.counters().killed, 1);
     adds_up(&room);
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_given_to_nobody() {
+    let manners = Manners { late: 100, delay_us: 3_000, ..Manners::default() };
+    let quiet = Weather { faults: Faults::none(), manners, ..Weather::cutting() };
+    let weather = Weather { max_connections: 1, ..quiet };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    let words = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0 k=rows r=1 w=0 n=1 wa=0";
+    // more than there are servers for reads: whoever comes last waits for a connection
+    let clients: Vec<_> = (1..=3).map(|_| hall.login(Caps::DEPRECATE_EOF)).collect();
+    for (tag, sock) in clients.iter().enumerate() {
+        hall.query(*sock, &format!("SELECT /*s{tag} q1 {words}*/ SLEEP(0) FROM t {TWICE}"));
+    }
+    for (tag, sock) in clients.iter().enumerate() {
+        let (own, answer) = (format!("s{tag} q1"), hall.result(*sock));
+        let is_own = answer.windows(own.len()).any(|part| part == own.as_bytes());
+        assert!(is_own, "{own}: {}", answer.escape_ascii());
+    }
+    assert_eq!(hall.counters().ok, 3);
 }

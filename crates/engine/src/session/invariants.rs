@@ -48,6 +48,7 @@ impl Proxy {
             );
         }
         self.check_counters();
+        assert!(self.dues.is_empty(), "I-WORKER-4: a call leaves nothing to be done");
     }
 
     /// `queries = ok + err + killed + active`, of clients.

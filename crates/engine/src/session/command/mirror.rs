@@ -176,9 +176,6 @@ impl Proxy {
 
     /// Sets off copies that wait, as many as may run.
     pub(crate) fn set_off_copies(&mut self) {
-        if self.mirrors.busy {
-            return;
-        }
         self.mirrors.busy = true;
         for _ in 0..BATCH {
             let Some(copy) = self.mirrors.next() else { break };
@@ -274,7 +271,9 @@ impl Proxy {
     /// A copy has ended, or its session is gone.
     pub(crate) fn copy_ended(&mut self) {
         self.mirrors.running = self.mirrors.running.saturating_sub(1);
-        self.set_off_copies();
+        if !self.mirrors.busy {
+            self.dues.copies();
+        }
     }
 
     /// Tidegate stops: nobody waits for copies.

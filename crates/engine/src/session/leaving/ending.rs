@@ -215,14 +215,14 @@ impl Proxy {
     pub(crate) fn part_with(&mut self, lane_id: LaneId, fate: Fate) {
         match fate {
             Fate::Kept => {}
-            Fate::Free => self.offer_lane(lane_id),
+            Fate::Free => self.free_lane(lane_id),
             Fate::Reset if self.reset_lane(lane_id) => {}
             Fate::Reset | Fate::Closed => {
                 let hostgroup = self.lanes.get(lane_id).map(|lane| lane.server.hostgroup);
                 self.drop_lane(lane_id);
                 // there is room for another one
                 if let Some(hostgroup) = hostgroup {
-                    self.wake_first(hostgroup);
+                    self.dues.room(hostgroup);
                 }
             }
         }

@@ -46,6 +46,21 @@ impl Proxy {
         true
     }
 
+    /// A server sent something nobody asked for: usually its goodbye.
+    pub(crate) fn on_unasked(&mut self, id: LaneId) {
+        self.lose_lane(id, LastFault::Os(0));
+    }
+
+    /// A server broke the protocol: that connection is of no more use.
+    pub(crate) fn on_server_fault(&mut self, id: LaneId, fault: &str) {
+        self.stats.server_faults += 1;
+        if let Some(lane) = self.lanes.get(id) {
+            let server = lane.server.clone();
+            self.orders.report(LogEvent::ServerFault { server, fault: fault.into() });
+        }
+        self.lose_lane(id, LastFault::Protocol);
+    }
+
     /// A backend connection that the proxy gives up.
     pub(crate) fn lose_lane(&mut self, lane_id: LaneId, fault: LastFault) {
         self.orders.push(Order::Close(End::Lane(lane_id)));
@@ -90,7 +105,7 @@ impl Proxy {
                 self.errand_over(server.index, thread_id, Errand::Told);
             }
             Lease::Shared => self.lose_shared(lane_id, fault, error_seq),
-            Lease::Dialing(_) | Lease::Idle | Lease::Upkeep | Lease::Clearing(_) => {
+            Lease::Dialing(_) | Lease::Idle | Lease::Freed | Lease::Upkeep | Lease::Clearing(_) => {
                 self.forget(lane_id);
             }
         }

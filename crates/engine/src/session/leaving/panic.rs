@@ -112,6 +112,7 @@ impl Proxy {
             }
             Lease::Relay(of) => session(of).is_none(),
             Lease::Shared => lane.depth() == 0,
+            Lease::Freed => !self.dues.has(id),
             Lease::Idle => !lane.is_quiet() || !self.pool.idle_of(&lane.server).contains(&id),
             _ => false,
         }

@@ -41,6 +41,7 @@ impl Proxy {
             self.wake_all();
         }
         self.multiplex_again();
+        self.work_off();
         scratch
     }
 
@@ -101,7 +102,7 @@ impl Proxy {
     fn leave_account_of(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         match lane.lease {
-            Lease::Idle | Lease::Upkeep => self.close_lane(id),
+            Lease::Idle | Lease::Freed | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             Lease::Shared => lane.close_unfit(),
             Lease::Exclusive(_) | Lease::Clearing(_) => lane.marks.single_use = true,
@@ -117,6 +118,7 @@ impl Proxy {
         let count = meant.len() as u64;
         self.with_each(meant, End::Lane, Self::leave_account_of);
         self.schemas_seen.clear();
+        self.work_off();
         count
     }
 
@@ -162,7 +164,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.status == Status::OfflineHard;
         match lane.lease {
-            Lease::Idle | Lease::Upkeep => self.close_lane(id),
+            Lease::Idle | Lease::Freed | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
             _ if cut => self.lose_lane(id, LastFault::Offline),
             Lease::Shared => lane.close_unfit(),

@@ -83,6 +83,7 @@ impl Proxy {
             Some(lane) => self.give_lane(lane, worker),
             None => self.relieve_first(hostgroup),
         }
+        self.work_off();
     }
 
     /// A lane comes from another worker; its socket will be known by the id that is returned.
@@ -110,12 +111,14 @@ impl Proxy {
         // what was told of this worker may be out of date
         self.post_wait(server.hostgroup);
         self.want(server.hostgroup);
+        self.work_off();
         id
     }
 
     /// A lane on its way from here was lost, or its worker is told that it may dial.
     pub fn on_permit(&mut self, hostgroup: HostgroupId) {
         self.wake_first(hostgroup);
+        self.work_off();
     }
 
     /// Asks the other workers for a lane on behalf of whoever waits first.

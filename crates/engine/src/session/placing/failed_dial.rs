@@ -72,6 +72,7 @@ impl Proxy {
             | Lease::Idle
             | Lease::Exclusive(_)
             | Lease::Shared
+            | Lease::Freed
             | Lease::Upkeep
             | Lease::Clearing(_) => {}
         }

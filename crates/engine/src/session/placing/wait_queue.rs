@@ -56,7 +56,7 @@ impl Proxy {
     pub(crate) fn rest(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
         self.pool.remove_shared(&lane.server, lane_id);
-        self.offer_lane(lane_id);
+        self.free_lane(lane_id);
     }
 
     /// Those who wait and may share get the room on a shared lane, first come first served.
@@ -165,7 +165,7 @@ impl Proxy {
             return self.wake_first(hostgroup);
         }
         // what was opened, tested or reset comes to the pool, and comes back from nobody
-        let was_out = matches!(before, Lease::Exclusive(_) | Lease::Shared);
+        let was_out = before == Lease::Freed;
         self.stats.checkins += u64::from(was_out);
         if self.pool.has_no_waiters(hostgroup) {
             self.pool.put_idle(&lane.server, lane_id);

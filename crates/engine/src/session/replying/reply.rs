@@ -61,6 +61,55 @@ impl Outcome {
 }
 
 impl Proxy {
+    /// Bytes of a server. Returns how many were taken.
+    pub(crate) fn lane_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        if self.pool.health.is_any_still() {
+            self.heard_of(id);
+        }
+        let mut taken = 0;
+        // an event in mid-reply may be followed by its end without any further byte
+        let mut again = false;
+        while taken < bytes.len() || again {
+            let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
+            lane.times.heard_us = self.now_us;
+            let rest = bytes.get(taken..).unwrap_or_default();
+            if lane.login.is_some() {
+                match self.on_login_bytes(id, rest) {
+                    0 => return taken,
+                    more => taken += more,
+                }
+                continue;
+            }
+            if let Lease::Relay(session) = lane.lease {
+                lane.traffic.bytes_received += (bytes.len() - taken) as u64;
+                self.orders.relay(End::Client(session), taken..bytes.len());
+                return bytes.len();
+            }
+            let Some((head, tracker)) = lane.head() else {
+                self.on_unasked(id);
+                return bytes.len();
+            };
+            match tracker.feed(rest) {
+                Ok(fed) => {
+                    let end = taken + fed.consumed;
+                    lane.traffic.bytes_received += fed.consumed as u64;
+                    if matches!(fed.event, Event::More) {
+                        self.on_reply_part(id, head, taken..end, fed.event, bytes);
+                        return end;
+                    }
+                    again = !matches!(fed.event, Event::End(_) | Event::Err { .. });
+                    self.on_reply_part(id, head, taken..end, fed.event, bytes);
+                    taken = end;
+                }
+                Err(fault) => {
+                    self.on_server_fault(id, &fault.to_string());
+                    return bytes.len();
+                }
+            }
+        }
+        taken
+    }
+
     /// Bytes of a login; returns how many were taken.
     pub(crate) fn on_login_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(bytes.len()) };
@@ -125,6 +174,7 @@ impl Proxy {
             Lease::Idle
             | Lease::Exclusive(_)
             | Lease::Shared
+            | Lease::Freed
             | Lease::Upkeep
             | Lease::Clearing(_) => {}
         }

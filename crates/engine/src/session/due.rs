@@ -1,0 +1,95 @@
+//! What a call about one end leaves to be done about others. It is done when that call is over: so
+//! no method of the proxy leads back to itself, and what a server sent behind its reply is not
+//! taken for the reply to whoever gets the lane next.
+
+use std::collections::VecDeque;
+
+use crate::ids::{HostgroupId, LaneId};
+use crate::lane::Lease;
+use crate::orders::End;
+use crate::proxy::Proxy;
+
+/// What is to be done, first come, first served; nothing between two calls.
+#[derive(Default)]
+pub(crate) struct Dues {
+    /// The first, where that is a lane: hardly any call leaves more.
+    lane: Option<LaneId>,
+    others: VecDeque<Due>,
+}
+
+enum Due {
+    /// A lane is free: whoever waits gets it.
+    Lane(LaneId),
+    /// A lane has gone: there may be another one to this hostgroup.
+    Room(HostgroupId),
+    /// A copy of a query has ended: another one may set off.
+    Copies,
+}
+
+impl Dues {
+    /// Whether nothing is left to be done.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lane.is_none() && self.others.is_empty()
+    }
+
+    /// Whether a lane is to be offered.
+    pub(crate) fn has(&self, lane: LaneId) -> bool {
+        let is_it = |due: &Due| matches!(due, Due::Lane(id) if *id == lane);
+        self.lane == Some(lane) || self.others.iter().any(is_it)
+    }
+
+    /// A hostgroup has room for another lane.
+    pub(crate) fn room(&mut self, hostgroup: HostgroupId) {
+        self.others.push_back(Due::Room(hostgroup));
+    }
+
+    /// Another copy may set off.
+    pub(crate) fn copies(&mut self) {
+        self.others.push_back(Due::Copies);
+    }
+}
+
+impl Proxy {
+    /// No session has this lane any more: it is offered when the call is over.
+    pub(crate) fn free_lane(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        lane.lease = Lease::Freed;
+        match self.dues.is_empty() {
+            true => self.dues.lane = Some(lane_id),
+            false => self.dues.others.push_back(Due::Lane(lane_id)),
+        }
+    }
+
+    /// Does what a call has left to be done; the last thing of each.
+    #[inline]
+    pub(crate) fn work_off(&mut self) {
+        if let Some(lane) = self.dues.lane.take() {
+            self.offer_freed(lane);
+        }
+        if !self.dues.others.is_empty() {
+            self.work_off_others();
+        }
+    }
+
+    #[cold]
+    fn work_off_others(&mut self) {
+        loop {
+            match self.dues.others.pop_front() {
+                Some(Due::Lane(lane)) => self.offer_freed(lane),
+                Some(Due::Room(hostgroup)) => self.wake_first(hostgroup),
+                Some(Due::Copies) => self.set_off_copies(),
+                None => break,
+            }
+            if let Some(lane) = self.dues.lane.take() {
+                self.offer_freed(lane);
+            }
+        }
+    }
+
+    /// Offers a lane, unless the call has lost it since.
+    fn offer_freed(&mut self, id: LaneId) {
+        if self.lanes.get(id).is_some_and(|lane| lane.lease == Lease::Freed) {
+            self.offer_lane(id);
+        }
+    }
+}
