@@ -47,6 +47,7 @@ pub(super) const CRATES: &[Row] = &[
         &["regex-automata", "regex-syntax", "serde_json"],
         &[],
     ),
+    row("crates/keeper", &["engine"], &[], &[]),
     row("crates/io", &[], &["libc"], &[]),
     row("crates/worker", &["engine", "wire", "io"], &[], &["testkit"]),
     row("crates/mysql_server", &["wire"], &[], &[]),

@@ -11,7 +11,7 @@ use super::{Checked, Finding};
 use crate::rust_text::{line_of, whole_words};
 use crate::tree::Source;
 
-const PURE: [&str; 4] = ["wire", "sql", "engine", "advice"];
+const PURE: [&str; 5] = ["wire", "sql", "engine", "advice", "keeper"];
 
 const OUTSIDE_WORLD: [&str; 16] = [
     "std::net",

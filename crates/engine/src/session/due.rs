@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::Lease;
-use crate::orders::End;
 use crate::proxy::Proxy;
 
 /// What is to be done, first come, first served; nothing between two calls.

@@ -1,0 +1,167 @@
+//! Where servers stand: decided of the rows that the operator typed and of what was seen of the
+//! servers.
+//!
+//! What is wanted, what was seen and what is decided are three things and stay three things. A
+//! [`Keeper`] takes [`Wanted`] and [`Report`]s with their times, and gives rows to be compiled with
+//! an [`Event`] and its [`Reason`] for each change. It has no sockets and no clock: the same input
+//! gives the same decisions on any machine.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
+
+mod event;
+mod facts;
+mod placement;
+mod report;
+mod wanted;
+
+use std::collections::BTreeMap;
+
+use engine::rows::ServerRow;
+
+pub use event::{Event, Reason, Stand};
+use facts::{Facts, Lagging};
+use placement::Role;
+pub use report::{Endpoint, Failure, Lag, Report, Seen};
+pub use wanted::{Check, Limits, Pair, Wanted};
+
+/// A row that is to be in force, and what was seen of its server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decided {
+    /// The row: as typed, or a copy in the hostgroup that the server's role puts it in.
+    pub row: ServerRow,
+    /// How it stands there.
+    pub stand: Stand,
+}
+
+/// What is wanted of all servers, what was seen of them, and what follows.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Keeper {
+    wanted: Wanted,
+    facts: BTreeMap<Endpoint, Facts>,
+    roles: BTreeMap<(i64, Endpoint), Role>,
+    lags: BTreeMap<(i64, Endpoint), Lagging>,
+    decided: Vec<Decided>,
+}
+
+impl Keeper {
+    /// The rows that are to be in force, in the order in which they were typed; copies behind them.
+    pub fn decided(&self) -> &[Decided] {
+        &self.decided
+    }
+
+    /// The latency of a server: the mean of what its last pings took that were answered, in
+    /// microseconds.
+    pub fn latency_us(&self, server: &Endpoint) -> Option<u64> {
+        self.facts.get(server)?.latency_us()
+    }
+
+    /// Another configuration is wanted. Servers whose rows are as before stay where they are;
+    /// to others applies what was seen of them, at once.
+    pub fn adopt(&mut self, wanted: Wanted, at_us: u64) -> Vec<Event> {
+        let before = std::mem::replace(&mut self.wanted, wanted);
+        let typed = |wanted: &Wanted, hostgroup: i64, server: &Endpoint| {
+            wanted.row(hostgroup, server).cloned()
+        };
+        let (wanted, facts) = (&self.wanted, &mut self.facts);
+        self.roles.retain(|(writer, server), _| {
+            let pair = wanted.pair_of(*writer);
+            pair.is_some()
+                && pair == before.pair_of(*writer)
+                && pair.into_iter().flat_map(|pair| [pair.writer, pair.reader]).all(|hostgroup| {
+                    typed(wanted, hostgroup, server) == typed(&before, hostgroup, server)
+                })
+        });
+        facts.retain(|server, _| wanted.has(server));
+        self.lags.retain(|(hostgroup, server), _| wanted.row(*hostgroup, server).is_some());
+        if !self.wanted.limits.evaluate_lag_on_load {
+            self.lags.clear();
+        }
+        self.judge_all();
+        self.decide(at_us, &Reason::Configured)
+    }
+
+    /// Something was seen of a server. Gives what changes by it.
+    pub fn hear(&mut self, report: &Report) -> Vec<Event> {
+        let server = &report.server;
+        if !self.wanted.has(server) {
+            return Vec::new();
+        }
+        let limits = &self.wanted.limits;
+        let facts = self.facts.entry(server.clone()).or_default();
+        let reason = match &report.seen {
+            Seen::Ping(outcome) => facts.note_ping(outcome, limits),
+            Seen::ReadOnly(check, outcome) => facts.note_read_only(*check, outcome, limits),
+            Seen::Lag(hostgroup, outcome) => self.note_lag(*hostgroup, server, outcome),
+        };
+        let Some(reason) = reason else { return Vec::new() };
+        self.judge(server);
+        self.decide(report.at_us, &reason)
+    }
+
+    /// The lag of a server in a hostgroup, or in all of them.
+    fn note_lag(
+        &mut self,
+        hostgroup: Option<i64>,
+        server: &Endpoint,
+        outcome: &Result<Lag, Failure>,
+    ) -> Option<Reason> {
+        let rows = self.wanted.servers.iter().filter(|row| wanted::is_of(row, server));
+        let mut reason = None;
+        for row in rows.filter(|row| hostgroup.is_none_or(|only| only == row.hostgroup_id)) {
+            let lagging = self.lags.entry((row.hostgroup_id, server.clone())).or_default();
+            let limits = &self.wanted.limits;
+            reason = lagging.note(outcome, row.max_replication_lag, limits).or(reason);
+        }
+        reason
+    }
+
+    /// Applies to the roles of a server what its last checks said.
+    fn judge(&mut self, server: &Endpoint) {
+        let Some(facts) = self.facts.get(server) else { return };
+        for pair in &self.wanted.pairs {
+            let Some(read_only) = facts.read_only(pair.check) else { continue };
+            let key = (pair.writer, server.clone());
+            let role = self.roles.get(&key).copied().unwrap_or_default();
+            if let Some(role) = role.after(read_only, &self.wanted, pair, server) {
+                self.roles.insert(key, role);
+            }
+        }
+    }
+
+    fn judge_all(&mut self) {
+        let servers: Vec<_> = self.facts.keys().cloned().collect();
+        servers.iter().for_each(|server| self.judge(server));
+        for ((hostgroup, server), lagging) in &mut self.lags {
+            let limit_s = self.wanted.row(*hostgroup, server).map(|row| row.max_replication_lag);
+            lagging.judge_by(limit_s.unwrap_or(0));
+        }
+    }
+
+    /// Makes the decision that follows, and tells what it changes.
+    fn decide(&mut self, at_us: u64, reason: &Reason) -> Vec<Event> {
+        let rows = placement::rows(&self.wanted, &self.roles);
+        let decided: Vec<_> =
+            rows.into_iter().map(|row| Decided { stand: self.stand(&row), row }).collect();
+        let events = event::between(&self.decided, &decided, at_us, reason);
+        self.decided = decided;
+        events
+    }
+
+    /// How a server stands in a hostgroup.
+    fn stand(&self, row: &ServerRow) -> Stand {
+        let server = Endpoint::of(row);
+        let lag_us = self.lags.get(&(row.hostgroup_id, server.clone())).and_then(Lagging::over_us);
+        match self.facts.get(&server) {
+            Some(facts) if facts.is_silent() => Stand::Silent,
+            _ => lag_us.map_or(Stand::Well, |lag_us| Stand::Lagging { lag_us }),
+        }
+    }
+}

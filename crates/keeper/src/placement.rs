@@ -1,0 +1,94 @@
+//! In which hostgroups servers are, by their roles.
+
+use std::collections::{BTreeMap, HashSet};
+
+use engine::rows::ServerRow;
+
+use crate::report::Endpoint;
+use crate::wanted::{Pair, Wanted};
+
+/// What a server is in a pair of hostgroups.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Role {
+    /// What its rows say.
+    #[default]
+    AsTyped,
+    /// It was found to take writes, and was no writer.
+    Promoted {
+        /// It is a reader as well.
+        reads: bool,
+    },
+    /// It was found to take none, and was a writer.
+    Demoted,
+}
+
+impl Role {
+    /// Its role when it was found to refuse writes or to take them; `None` where nothing changes.
+    pub(crate) fn after(
+        self,
+        read_only: bool,
+        wanted: &Wanted,
+        pair: &Pair,
+        server: &Endpoint,
+    ) -> Option<Self> {
+        let (writes, reads) = match self {
+            Self::AsTyped => (
+                wanted.live_row(pair.writer, server).is_some(),
+                wanted.live_row(pair.reader, server).is_some(),
+            ),
+            Self::Promoted { reads } => (true, reads),
+            Self::Demoted => (false, true),
+        };
+        match read_only {
+            false if !writes && reads => {
+                Some(Self::Promoted { reads: wanted.limits.writer_is_also_reader })
+            }
+            true if writes => Some(Self::Demoted),
+            _ => None,
+        }
+    }
+}
+
+/// The rows that are in force with those roles.
+pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> Vec<ServerRow> {
+    let role = |writer: i64, server: &Endpoint| {
+        roles.get(&(writer, server.clone())).copied().unwrap_or_default()
+    };
+    // a writer that was OFFLINE_HARD comes back with what its row as a reader says
+    let is_left_out = |row: &ServerRow| {
+        let server = Endpoint::of(row);
+        wanted.pairs.iter().any(|pair| match role(pair.writer, &server) {
+            Role::AsTyped => false,
+            Role::Promoted { .. } if row.hostgroup_id == pair.writer => {
+                wanted.live_row(pair.writer, &server).is_none()
+            }
+            Role::Promoted { reads } => row.hostgroup_id == pair.reader && !reads,
+            Role::Demoted => row.hostgroup_id == pair.writer,
+        })
+    };
+    let mut rows: Vec<_> = wanted.servers.iter().filter(|row| !is_left_out(row)).cloned().collect();
+    let there: HashSet<_> = rows.iter().map(|row| (row.hostgroup_id, Endpoint::of(row))).collect();
+    for ((writer, server), role) in roles {
+        let Some(pair) = wanted.pair_of(*writer) else { continue };
+        let places = match role {
+            Role::AsTyped => [None, None],
+            Role::Promoted { reads } => [Some(pair.writer), reads.then_some(pair.reader)],
+            Role::Demoted => [None, Some(pair.reader)],
+        };
+        let missing = |hostgroup: &i64| !there.contains(&(*hostgroup, server.clone()));
+        let copies = places.into_iter().flatten().filter(missing);
+        rows.extend(copies.filter_map(|hostgroup| copy(wanted, pair, server, hostgroup)));
+    }
+    rows
+}
+
+/// The row of a server in the one hostgroup of a pair, made of its row in the other.
+fn copy(wanted: &Wanted, pair: &Pair, server: &Endpoint, hostgroup: i64) -> Option<ServerRow> {
+    let other = if hostgroup == pair.writer { pair.reader } else { pair.writer };
+    let from = wanted.live_row(other, server).or_else(|| wanted.live_row(hostgroup, server))?;
+    let mut row = ServerRow { hostgroup_id: hostgroup, ..from.clone() };
+    if row.status.eq_ignore_ascii_case("SHUNNED") {
+        row.status = "ONLINE".to_owned();
+    }
+    Some(row)
+}

@@ -1,0 +1,74 @@
+//! What was seen of a server, and when.
+
+use engine::rows::ServerRow;
+
+use crate::wanted::Check;
+
+/// A server, whatever hostgroups it is in.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Endpoint {
+    /// Name, address, or path of a Unix socket.
+    pub hostname: String,
+    /// TCP port; 0 for a Unix socket.
+    pub port: i64,
+}
+
+impl Endpoint {
+    /// The server of a row.
+    pub fn of(row: &ServerRow) -> Self {
+        Self { hostname: row.hostname.clone(), port: row.port }
+    }
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.port {
+            0 => f.write_str(&self.hostname),
+            port => write!(f, "{}:{port}", self.hostname),
+        }
+    }
+}
+
+/// One thing that was seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// When, in microseconds.
+    pub at_us: u64,
+    /// Of which server.
+    pub server: Endpoint,
+    /// What.
+    pub seen: Seen,
+}
+
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// A ping, and how many microseconds it took.
+    Ping(Result<u64, Failure>),
+    /// Whether the server refuses writes, by the variables that were asked for.
+    ReadOnly(Check, Result<bool, Failure>),
+    /// How far the server is behind, as seen for one hostgroup or for all that it is in.
+    Lag(Option<i64>, Result<Lag, Failure>),
+}
+
+/// How far a server is behind the one that it copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lag {
+    /// It copies none.
+    NoReplica,
+    /// It does not know, because it does not copy at the moment.
+    Unknown,
+    /// So many microseconds.
+    Micros(u64),
+}
+
+/// Why a check came to nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// No answer in time, or no connection.
+    NoAnswer,
+    /// The server answered with an error, of this number: it lives.
+    Error(u16),
+    /// The proxy itself was late: nothing is known of the server.
+    OwnDelay,
+}

@@ -1,0 +1,172 @@
+//! Every way that six reports about three servers can follow each other, and what must hold then.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use engine::rows::ServerRow;
+use keeper::{Check, Endpoint, Failure, Keeper, Limits, Pair, Report, Seen, Stand, Wanted};
+
+const SERVERS: [&str; 3] = ["a", "b", "c"];
+const REPORTS: usize = 6;
+const LIMITS: u32 = 2;
+
+/// What can be reported of a server.
+#[derive(Clone, Copy, Debug)]
+enum Letter {
+    Writes,
+    Reads,
+    Untold,
+    Pinged,
+    Missed,
+}
+use Letter::{Missed, Pinged, Reads, Untold, Writes};
+
+const ALPHABET: [Letter; 5] = [Writes, Reads, Untold, Pinged, Missed];
+
+/// What is to be thought of a server, by counting alone.
+#[derive(Clone, Default, Debug)]
+struct Thought {
+    read_only: Option<bool>,
+    untold: u32,
+    missed: u32,
+    silent: bool,
+}
+
+impl Thought {
+    fn note(&mut self, letter: Letter) {
+        match letter {
+            Writes | Reads => (self.read_only, self.untold) = (Some(matches!(letter, Reads)), 0),
+            Untold => {
+                self.untold += 1;
+                if self.untold >= LIMITS {
+                    self.read_only = Some(true);
+                }
+            }
+            Pinged => (self.missed, self.silent) = (0, false),
+            Missed => {
+                self.missed += 1;
+                self.silent |= self.missed >= LIMITS;
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    keeper: Keeper,
+    thoughts: [Thought; 3],
+}
+
+fn seen(letter: Letter) -> Seen {
+    let read_only = |outcome| Seen::ReadOnly(Check::ReadOnly, outcome);
+    match letter {
+        Writes => read_only(Ok(false)),
+        Reads => read_only(Ok(true)),
+        Untold => read_only(Err(Failure::NoAnswer)),
+        // it lives, and no latency makes states differ
+        Pinged => Seen::Ping(Err(Failure::Error(1045))),
+        Missed => Seen::Ping(Err(Failure::NoAnswer)),
+    }
+}
+
+/// All that is decided, with the statuses that are shown.
+fn shown(keeper: &Keeper) -> Vec<(i64, String, Stand)> {
+    let decided = keeper.decided().iter();
+    decided.map(|it| (it.row.hostgroup_id, it.row.hostname.clone(), it.stand)).collect()
+}
+
+impl State {
+    fn begin(typed: &[(i64, &str)], writer_is_also_reader: bool) -> Self {
+        let row = |(hostgroup_id, hostname): &(i64, &str)| ServerRow {
+            hostgroup_id: *hostgroup_id,
+            hostname: (*hostname).to_owned(),
+            ..ServerRow::default()
+        };
+        let wanted = Wanted {
+            servers: typed.iter().map(row).collect(),
+            pairs: vec![Pair { writer: 10, reader: 20, check: Check::ReadOnly }],
+            limits: Limits {
+                ping_failures: LIMITS,
+                read_only_failures: LIMITS,
+                writer_is_also_reader,
+                ..Limits::default()
+            },
+        };
+        let mut keeper = Keeper::default();
+        keeper.adopt(wanted, 0);
+        Self { keeper, thoughts: Default::default() }
+    }
+
+    fn after(&self, server: usize, letter: Letter) -> Self {
+        let mut next = self.clone();
+        next.thoughts[server].note(letter);
+        let name = Endpoint { hostname: SERVERS[server].to_owned(), port: 3306 };
+        let events = next.keeper.hear(&Report { at_us: 1, server: name, seen: seen(letter) });
+        let changed = shown(&self.keeper) != shown(&next.keeper);
+        assert_eq!(changed, !events.is_empty(), "what changes is told: {events:?}");
+        next.check();
+        next
+    }
+
+    fn check(&self) {
+        let decided = shown(&self.keeper);
+        for (name, thought) in SERVERS.iter().zip(&self.thoughts) {
+            let is_in =
+                |hostgroup| decided.iter().any(|it| (it.0, it.1.as_str()) == (hostgroup, name));
+            assert!(is_in(10) || is_in(20), "{name} is somewhere: {decided:?}");
+            if let Some(read_only) = thought.read_only {
+                assert_eq!(is_in(10), !read_only, "{name} writes by what it said: {thought:?}");
+            }
+            for (_, _, stand) in decided.iter().filter(|it| it.1 == *name) {
+                assert_eq!(*stand == Stand::Silent, thought.silent, "{name}: {thought:?}");
+            }
+        }
+        let unique: HashSet<_> = decided.iter().map(|it| (it.0, &it.1)).collect();
+        assert_eq!(unique.len(), decided.len(), "nobody is there twice: {decided:?}");
+    }
+}
+
+/// The hash of all that there is to a keeper.
+fn print_of(keeper: &Keeper) -> u64 {
+    struct Hashing(DefaultHasher);
+    impl Write for Hashing {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            text.hash(&mut self.0);
+            Ok(())
+        }
+    }
+    let mut hashing = Hashing(DefaultHasher::new());
+    write!(hashing, "{keeper:?}").expect("a hash takes everything");
+    hashing.0.finish()
+}
+
+#[test]
+fn whatever_is_reported_servers_are_where_their_answers_put_them() {
+    let typed: [&[(i64, &str)]; 3] = [
+        &[(10, "a"), (20, "b"), (20, "c")],
+        &[(20, "a"), (20, "b"), (20, "c")],
+        &[(10, "a"), (20, "a"), (10, "b"), (20, "c")],
+    ];
+    let mut states = 0;
+    for (typed, also) in typed.iter().flat_map(|typed| [(typed, true), (typed, false)]) {
+        let begin = State::begin(typed, also);
+        let mut known = HashSet::from([print_of(&begin.keeper)]);
+        let mut border = vec![begin];
+        for _ in 0..REPORTS {
+            let mut next = Vec::new();
+            for state in &border {
+                for (server, letter) in (0..3).flat_map(|at| ALPHABET.map(|letter| (at, letter))) {
+                    let state = state.after(server, letter);
+                    if known.insert(print_of(&state.keeper)) {
+                        next.push(state);
+                    }
+                }
+            }
+            border = next;
+        }
+        states += known.len();
+    }
+    println!("{states} states");
+    assert!(states > 10_000, "{states}");
+}

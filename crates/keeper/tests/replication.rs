@@ -1,0 +1,197 @@
+//! What servers of replication hostgroups come to, case by case.
+
+use engine::rows::ServerRow;
+use keeper::{Check, Endpoint, Event, Failure, Keeper, Lag, Pair, Report, Seen, Stand, Wanted};
+
+const CASES: &str = include_str!("cases/replication.txt");
+
+const PAIR: Pair = Pair { writer: 10, reader: 20, check: Check::ReadOnly };
+
+/// `hostgroup:server[/STATUS][*weight][~max_replication_lag]`.
+fn row(text: &str) -> ServerRow {
+    let (text, lag) = text.split_once('~').unwrap_or((text, "0"));
+    let (text, weight) = text.split_once('*').unwrap_or((text, "1"));
+    let (text, status) = text.split_once('/').unwrap_or((text, "ONLINE"));
+    let (hostgroup, hostname) = text.split_once(':').expect("hostgroup:server");
+    ServerRow {
+        hostgroup_id: hostgroup.parse().expect("a hostgroup"),
+        hostname: hostname.to_owned(),
+        status: status.to_owned(),
+        weight: weight.parse().expect("a weight"),
+        max_replication_lag: lag.parse().expect("a lag"),
+        ..ServerRow::default()
+    }
+}
+
+fn rows(text: &str) -> Vec<ServerRow> {
+    text.split_whitespace().map(row).collect()
+}
+
+/// The rows in force, as they are written in the cases.
+fn told(keeper: &Keeper) -> String {
+    let tell = |decided: &keeper::Decided| {
+        let row = &decided.row;
+        let mut text = format!("{}:{}", row.hostgroup_id, row.hostname);
+        if row.status != "ONLINE" {
+            text += &format!("/{}", row.status);
+        }
+        if row.weight != 1 {
+            text += &format!("*{}", row.weight);
+        }
+        if row.max_replication_lag != 0 {
+            text += &format!("~{}", row.max_replication_lag);
+        }
+        text + match decided.stand {
+            _ if row.status != "ONLINE" => "",
+            Stand::Well => "",
+            Stand::Silent => "(SHUNNED)",
+            Stand::Lagging { .. } => "(SHUNNED_REPLICATION_LAG)",
+        }
+    };
+    keeper.decided().iter().map(tell).collect::<Vec<_>>().join(" ")
+}
+
+fn outcome<T>(text: &str, answer: impl Fn(&str) -> T) -> Result<T, Failure> {
+    match text.split_at(1) {
+        ("?", "") => Err(Failure::NoAnswer),
+        ("~", "") => Err(Failure::OwnDelay),
+        ("!", code) => Err(Failure::Error(code.parse().expect("an error's number"))),
+        _ => Ok(answer(text.trim_start_matches('='))),
+    }
+}
+
+fn lag(text: &str) -> Lag {
+    match text {
+        "null" => Lag::Unknown,
+        "none" => Lag::NoReplica,
+        seconds => {
+            let (whole, ms) = seconds.split_once('.').unwrap_or((seconds, "0"));
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            Lag::Micros(number(whole) * 1_000_000 + number(ms) * 1_000)
+        }
+    }
+}
+
+fn seen(check: &str) -> Seen {
+    if let Some(rest) = check.strip_prefix("ro") {
+        return Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"));
+    }
+    if let Some(rest) = check.strip_prefix("ping") {
+        return Seen::Ping(outcome(rest, |took_us| took_us.parse().expect("a time")));
+    }
+    let (hostgroup, rest) = check.split_once("lag").expect("a check");
+    let hostgroup = hostgroup.strip_suffix('.').map(|only| only.parse().expect("a hostgroup"));
+    Seen::Lag(hostgroup, outcome(rest, lag))
+}
+
+/// A keeper, and what it is told step by step.
+struct Play {
+    keeper: Keeper,
+    wanted: Wanted,
+    at_us: u64,
+}
+
+impl Play {
+    fn new(typed: &str) -> Self {
+        let wanted = Wanted { servers: rows(typed), pairs: vec![PAIR], ..Wanted::default() };
+        let mut play = Self { keeper: Keeper::default(), wanted, at_us: 0 };
+        play.load();
+        play
+    }
+
+    fn load(&mut self) -> Vec<Event> {
+        self.keeper.adopt(self.wanted.clone(), self.at_us)
+    }
+
+    fn step(&mut self, step: &str) -> Vec<Event> {
+        self.at_us += 1;
+        if let Some(typed) = step.strip_prefix("LOAD ") {
+            self.wanted.servers = rows(typed);
+            return self.load();
+        }
+        if let Some((server, check)) = step.split_once(' ') {
+            let server = Endpoint { hostname: server.to_owned(), port: 3306 };
+            return self.keeper.hear(&Report { at_us: self.at_us, server, seen: seen(check) });
+        }
+        let (name, value) = step.split_once('=').expect("a limit");
+        let limits = &mut self.wanted.limits;
+        let number = || value.parse().expect("a number");
+        match name {
+            "also" => limits.writer_is_also_reader = value == "1",
+            "reload" => limits.evaluate_lag_on_load = value == "1",
+            "pings" => limits.ping_failures = number(),
+            "missed" => limits.read_only_failures = number(),
+            "lags" => limits.lag_count = number(),
+            "check" => self.wanted.pairs = vec![Pair { check: Check::SuperReadOnly, ..PAIR }],
+            _ => panic!("{step}"),
+        }
+        self.load()
+    }
+}
+
+#[test]
+fn servers_come_to_what_each_case_says() {
+    let lines = CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut count = 0;
+    for line in lines {
+        let parts: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, typed, steps, expected, reason] = parts[..] else { panic!("five parts: {line}") };
+        let (mut play, mut last) = (Play::new(typed), Vec::new());
+        for step in steps.split(", ").filter(|step| !step.is_empty()) {
+            last = play.step(step);
+        }
+        assert_eq!(told(&play.keeper), expected, "{line}");
+        let mut reasons: Vec<_> = last.iter().map(|event| event.reason.to_string()).collect();
+        reasons.dedup();
+        if !reason.is_empty() || !last.is_empty() {
+            assert_eq!(reasons, [reason], "{line}: {last:?}");
+        }
+        count += 1;
+    }
+    assert!(count >= 80, "{count} cases");
+}
+
+#[test]
+fn each_change_is_told_with_where_and_from_what_to_what() {
+    let mut play = Play::new("10:a 20:b");
+    let told = |events: &[Event]| -> Vec<String> {
+        let status = |status: &Option<String>| status.clone().unwrap_or("-".into());
+        let tell = |event: &Event| {
+            let (from, to) = (status(&event.from), status(&event.to));
+            format!("{} {} {from} {to} {}", event.hostgroup, event.server, event.reason)
+        };
+        events.iter().map(tell).collect()
+    };
+    let why = "it answered read_only=1";
+    let moved = [format!("20 a:3306 - ONLINE {why}"), format!("10 a:3306 ONLINE - {why}")];
+    assert_eq!(told(&play.step("a ro1")), moved);
+    assert_eq!(told(&play.step("a ro1")), [""; 0]);
+    play.step("b ping?");
+    play.step("b ping?");
+    let silent = ["20 b:3306 ONLINE SHUNNED it missed 3 pings"];
+    assert_eq!(told(&play.step("b ping?")), silent);
+}
+
+#[test]
+fn latency_is_the_mean_of_three_pings() {
+    let mut play = Play::new("10:a");
+    let server = Endpoint { hostname: "a".into(), port: 3306 };
+    assert_eq!(play.keeper.latency_us(&server), None);
+    for (step, mean) in [("a ping=100", 100), ("a ping=300", 200), ("a ping?", 200)] {
+        play.step(step);
+        assert_eq!(play.keeper.latency_us(&server), Some(mean), "{step}");
+    }
+    for step in ["a ping=200", "a ping=1000"] {
+        play.step(step);
+    }
+    assert_eq!(play.keeper.latency_us(&server), Some(500));
+}
+
+#[test]
+fn check_types_have_the_names_and_queries_of_proxysql() {
+    for (name, check) in Check::ALL {
+        assert_eq!(Check::named(&name.to_ascii_uppercase()), Some(check));
+        assert!(check.query().ends_with(" read_only"), "{name}");
+    }
+    assert_eq!(Check::named("writable"), None);
+}
