@@ -17,6 +17,25 @@ pub enum Stand {
         /// So far, in microseconds.
         lag_us: u64,
     },
+    /// A member of a group that has too much to apply yet.
+    Behind,
+    /// The same for long: its connections are given up.
+    FarBehind,
+    /// One that could be written to, and others are.
+    Surplus,
+    /// It is in maintenance: what was begun there may end.
+    Leaving,
+}
+
+impl Stand {
+    /// The status that is shown of a server whose row says `ONLINE`.
+    pub fn status(self) -> &'static str {
+        match self {
+            Self::Well => "ONLINE",
+            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving => "SHUNNED",
+            Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
+        }
+    }
 }
 
 /// Something that changed.
@@ -76,6 +95,38 @@ pub enum Reason {
     },
     /// It copies no server any more, so that it is behind none.
     NoReplica,
+    /// A cluster's check was answered with an error.
+    CheckRefused {
+        /// The error's number.
+        code: u16,
+    },
+    /// Checks of a cluster's member were not answered.
+    ChecksMissed {
+        /// Times, one behind the other.
+        count: u32,
+    },
+    /// The member is not online, or not in the majority.
+    NotViable,
+    /// The node is cut off from most of the cluster.
+    NoPrimaryPartition,
+    /// The node is taken out of the cluster's flow control.
+    Desynced,
+    /// The node has not all that the cluster has.
+    NotSynced {
+        /// `wsrep_local_state`.
+        local_state: u32,
+    },
+    /// The node is set to reject queries.
+    RejectsQueries,
+    /// The node is in maintenance.
+    InMaintenance,
+    /// How much it has to apply yet: more than it may, or no more.
+    Behind {
+        /// Transactions.
+        by: u64,
+        /// How many it may have.
+        limit: u64,
+    },
 }
 
 impl std::fmt::Display for Reason {
@@ -97,18 +148,29 @@ impl std::fmt::Display for Reason {
                 write!(f, "it is {} behind, no more than {limit_s} s", seconds(lag_us))
             }
             Self::NoReplica => f.write_str("it is no replica"),
+            Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
+            Self::ChecksMissed { count } => write!(f, "it missed {count} checks"),
+            Self::NotViable => f.write_str("it is not online in the group's majority"),
+            Self::NoPrimaryPartition => f.write_str("it is in no primary partition"),
+            Self::Desynced => f.write_str("it is desynced (wsrep_desync)"),
+            Self::NotSynced { local_state } => {
+                write!(f, "it is not synced (wsrep_local_state={local_state})")
+            }
+            Self::RejectsQueries => f.write_str("it rejects queries (wsrep_reject_queries)"),
+            Self::InMaintenance => f.write_str("it is in maintenance (pxc_maint_mode)"),
+            Self::Behind { by, limit } => {
+                write!(f, "it is {by} transactions behind, with {limit} allowed")
+            }
         }
     }
 }
 
 /// The status that is shown of a row.
 fn shown(decided: &Decided) -> String {
-    match decided.stand {
-        // what the operator wants comes first
-        _ if !decided.row.status.eq_ignore_ascii_case("ONLINE") => decided.row.status.clone(),
-        Stand::Well => decided.row.status.clone(),
-        Stand::Silent => "SHUNNED".to_owned(),
-        Stand::Lagging { .. } => "SHUNNED_REPLICATION_LAG".to_owned(),
+    // what the operator wants comes first
+    match decided.row.status.eq_ignore_ascii_case("ONLINE") {
+        false => decided.row.status.clone(),
+        true => decided.stand.status().to_owned(),
     }
 }
 

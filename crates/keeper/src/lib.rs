@@ -16,6 +16,7 @@
     )
 )]
 
+mod cluster;
 mod event;
 mod facts;
 mod placement;
@@ -26,6 +27,8 @@ use std::collections::BTreeMap;
 
 use engine::rows::ServerRow;
 
+use cluster::Member;
+pub use cluster::{AlsoRead, Cluster, GaleraAnswer, GroupAnswer, Kind};
 pub use event::{Event, Reason, Stand};
 use facts::{Facts, Lagging};
 use placement::Role;
@@ -48,6 +51,7 @@ pub struct Keeper {
     facts: BTreeMap<Endpoint, Facts>,
     roles: BTreeMap<(i64, Endpoint), Role>,
     lags: BTreeMap<(i64, Endpoint), Lagging>,
+    members: BTreeMap<(i64, Endpoint), Member>,
     decided: Vec<Decided>,
 }
 
@@ -81,6 +85,9 @@ impl Keeper {
         });
         facts.retain(|server, _| wanted.has(server));
         self.lags.retain(|(hostgroup, server), _| wanted.row(*hostgroup, server).is_some());
+        self.members.retain(|(writer, server), _| {
+            wanted.has(server) && wanted.clusters.iter().any(|cluster| cluster.writer == *writer)
+        });
         if !self.wanted.limits.evaluate_lag_on_load {
             self.lags.clear();
         }
@@ -100,6 +107,16 @@ impl Keeper {
             Seen::Ping(outcome) => facts.note_ping(outcome, limits),
             Seen::ReadOnly(check, outcome) => facts.note_read_only(*check, outcome, limits),
             Seen::Lag(hostgroup, outcome) => self.note_lag(*hostgroup, server, outcome),
+            Seen::Group(outcome) => {
+                self.note_member(Kind::Group, server, |member, cluster, limits| {
+                    member.note_group(outcome, cluster, limits)
+                })
+            }
+            Seen::Galera(outcome) => {
+                self.note_member(Kind::Galera, server, |member, cluster, limits| {
+                    member.note_galera(outcome, cluster, limits)
+                })
+            }
         };
         let Some(reason) = reason else { return Vec::new() };
         self.judge(server);
@@ -119,6 +136,21 @@ impl Keeper {
             let lagging = self.lags.entry((row.hostgroup_id, server.clone())).or_default();
             let limits = &self.wanted.limits;
             reason = lagging.note(outcome, row.max_replication_lag, limits).or(reason);
+        }
+        reason
+    }
+
+    /// What a member of clusters said, noted for each of them.
+    fn note_member(
+        &mut self,
+        kind: Kind,
+        server: &Endpoint,
+        note: impl Fn(&mut Member, &Cluster, &Limits) -> Option<Reason>,
+    ) -> Option<Reason> {
+        let mut reason = None;
+        for cluster in self.wanted.clusters_of(kind, server) {
+            let member = self.members.entry((cluster.writer, server.clone())).or_default();
+            reason = note(member, &cluster, &self.wanted.limits).or(reason);
         }
         reason
     }
@@ -147,9 +179,24 @@ impl Keeper {
 
     /// Makes the decision that follows, and tells what it changes.
     fn decide(&mut self, at_us: u64, reason: &Reason) -> Vec<Event> {
-        let rows = placement::rows(&self.wanted, &self.roles);
-        let decided: Vec<_> =
-            rows.into_iter().map(|row| Decided { stand: self.stand(&row), row }).collect();
+        let mut decided: Vec<_> = placement::rows(&self.wanted, &self.roles)
+            .into_iter()
+            .map(|row| Decided { stand: self.stand(&row), row })
+            .collect();
+        let was_in = |hostgroup: i64, server: &Endpoint| {
+            let mut before = self.decided.iter().map(|decided| &decided.row);
+            before.any(|row| row.hostgroup_id == hostgroup && wanted::is_of(row, server))
+        };
+        for cluster in &self.wanted.clusters {
+            let known = |server: &Endpoint| self.members.get(&(cluster.writer, server.clone()));
+            for place in cluster.places(&self.wanted, known, was_in) {
+                let stand = match self.stand(&place.row) {
+                    Stand::Well => place.stand,
+                    worse => worse,
+                };
+                decided.push(Decided { row: place.row, stand });
+            }
+        }
         let events = event::between(&self.decided, &decided, at_us, reason);
         self.decided = decided;
         events

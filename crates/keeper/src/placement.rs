@@ -66,7 +66,8 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
             Role::Demoted => row.hostgroup_id == pair.writer,
         })
     };
-    let mut rows: Vec<_> = wanted.servers.iter().filter(|row| !is_left_out(row)).cloned().collect();
+    let is_here = |row: &&ServerRow| !is_left_out(row) && !wanted.is_in_cluster(row);
+    let mut rows: Vec<_> = wanted.servers.iter().filter(is_here).cloned().collect();
     let there: HashSet<_> = rows.iter().map(|row| (row.hostgroup_id, Endpoint::of(row))).collect();
     for ((writer, server), role) in roles {
         let Some(pair) = wanted.pair_of(*writer) else { continue };

@@ -2,6 +2,7 @@
 
 use engine::rows::ServerRow;
 
+use crate::cluster::{GaleraAnswer, GroupAnswer};
 use crate::wanted::Check;
 
 /// A server, whatever hostgroups it is in.
@@ -49,6 +50,10 @@ pub enum Seen {
     ReadOnly(Check, Result<bool, Failure>),
     /// How far the server is behind, as seen for one hostgroup or for all that it is in.
     Lag(Option<i64>, Result<Lag, Failure>),
+    /// What a member of Group Replication said of itself.
+    Group(Result<GroupAnswer, Failure>),
+    /// What a node of a Galera cluster said of itself.
+    Galera(Result<GaleraAnswer, Failure>),
 }
 
 /// How far a server is behind the one that it copies.

@@ -2,6 +2,7 @@
 
 use engine::rows::ServerRow;
 
+use crate::cluster::{Cluster, Kind};
 use crate::report::Endpoint;
 
 /// What is wanted of all servers.
@@ -11,6 +12,8 @@ pub struct Wanted {
     pub servers: Vec<ServerRow>,
     /// `mysql_replication_hostgroups`.
     pub pairs: Vec<Pair>,
+    /// The active ones of `mysql_group_replication_hostgroups` and `mysql_galera_hostgroups`.
+    pub clusters: Vec<Cluster>,
     /// Variables.
     pub limits: Limits,
 }
@@ -88,6 +91,18 @@ pub struct Limits {
     /// A server that is too far behind stays left out over a LOAD:
     /// `mysql-evaluate_replication_lag_on_servers_load`.
     pub evaluate_lag_on_load: bool,
+    /// Checks of a group's member without an answer, one behind the other:
+    /// `mysql-monitor_groupreplication_healthcheck_max_timeout_count`.
+    pub group_failures: u32,
+    /// Checks at which a group's member was too far behind, one behind the other:
+    /// `mysql-monitor_groupreplication_max_transactions_behind_count`.
+    pub group_behind_count: u32,
+    /// Whom that concerns: members that take writes (0), that do not (1), or both (2):
+    /// `mysql-monitor_groupreplication_max_transactions_behind_for_read_only`.
+    pub group_behind_for: u32,
+    /// Checks of a Galera node without an answer, one behind the other:
+    /// `mysql-monitor_galera_healthcheck_max_timeout_count`.
+    pub galera_failures: u32,
 }
 
 impl Default for Limits {
@@ -99,6 +114,10 @@ impl Default for Limits {
             lag_when_unknown_s: 60,
             writer_is_also_reader: true,
             evaluate_lag_on_load: true,
+            group_failures: 3,
+            group_behind_count: 3,
+            group_behind_for: 1,
+            galera_failures: 3,
         }
     }
 }
@@ -119,6 +138,22 @@ impl Wanted {
     /// Whether there is such a server.
     pub(crate) fn has(&self, server: &Endpoint) -> bool {
         self.servers.iter().any(|row| is_of(row, server))
+    }
+
+    /// The clusters of a kind that a server is a member of.
+    pub(crate) fn clusters_of(&self, kind: Kind, server: &Endpoint) -> Vec<Cluster> {
+        let is_member = |cluster: &&Cluster| {
+            let mut places = cluster.hostgroups().into_iter();
+            cluster.kind == kind && places.any(|place| self.live_row(place, server).is_some())
+        };
+        self.clusters.iter().filter(is_member).copied().collect()
+    }
+
+    /// Whether a row is one of a cluster, which puts its members where they belong.
+    pub(crate) fn is_in_cluster(&self, row: &ServerRow) -> bool {
+        let is_live = !row.status.eq_ignore_ascii_case("OFFLINE_HARD");
+        let has = |cluster: &Cluster| cluster.hostgroups().contains(&row.hostgroup_id);
+        is_live && self.clusters.iter().any(has)
     }
 
     /// The pair with that hostgroup of writers.

@@ -5,7 +5,10 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use engine::rows::ServerRow;
-use keeper::{Check, Endpoint, Failure, Keeper, Limits, Pair, Report, Seen, Stand, Wanted};
+use keeper::{
+    AlsoRead, Check, Cluster, Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Kind, Limits,
+    Pair, Report, Seen, Stand, Wanted,
+};
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const REPORTS: usize = 6;
@@ -92,6 +95,7 @@ impl State {
                 writer_is_also_reader,
                 ..Limits::default()
             },
+            ..Wanted::default()
         };
         let mut keeper = Keeper::default();
         keeper.adopt(wanted, 0);
@@ -141,6 +145,17 @@ fn print_of(keeper: &Keeper) -> u64 {
     hashing.0.finish()
 }
 
+/// Follows six steps from a state, of all that can be taken; how many states there are.
+fn explore<S>(begin: S, keeper: fn(&S) -> &Keeper, after: impl Fn(&S) -> Vec<S>) -> usize {
+    let mut known = HashSet::from([print_of(keeper(&begin))]);
+    let mut border = vec![begin];
+    for _ in 0..REPORTS {
+        let next = border.iter().flat_map(&after);
+        border = next.filter(|state| known.insert(print_of(keeper(state)))).collect();
+    }
+    known.len()
+}
+
 #[test]
 fn whatever_is_reported_servers_are_where_their_answers_put_them() {
     let typed: [&[(i64, &str)]; 3] = [
@@ -150,23 +165,107 @@ fn whatever_is_reported_servers_are_where_their_answers_put_them() {
     ];
     let mut states = 0;
     for (typed, also) in typed.iter().flat_map(|typed| [(typed, true), (typed, false)]) {
-        let begin = State::begin(typed, also);
-        let mut known = HashSet::from([print_of(&begin.keeper)]);
-        let mut border = vec![begin];
-        for _ in 0..REPORTS {
-            let mut next = Vec::new();
-            for state in &border {
-                for (server, letter) in (0..3).flat_map(|at| ALPHABET.map(|letter| (at, letter))) {
-                    let state = state.after(server, letter);
-                    if known.insert(print_of(&state.keeper)) {
-                        next.push(state);
-                    }
-                }
-            }
-            border = next;
-        }
-        states += known.len();
+        let after = |state: &State| -> Vec<State> {
+            let steps = (0..3).flat_map(|at| ALPHABET.map(|letter| (at, letter)));
+            steps.map(|(server, letter)| state.after(server, letter)).collect()
+        };
+        states += explore(State::begin(typed, also), |state| &state.keeper, after);
     }
     println!("{states} states");
     assert!(states > 10_000, "{states}");
+}
+
+/// What a member can say: that it takes writes, refuses them, is cut off; or nothing.
+const SAYINGS: [Option<(bool, bool)>; 4] =
+    [Some((true, false)), Some((true, true)), Some((false, false)), None];
+
+fn said(kind: Kind, saying: Option<(bool, bool)>) -> Seen {
+    let failed = Failure::NoAnswer;
+    match kind {
+        Kind::Group => Seen::Group(match saying {
+            Some((is_viable, read_only)) => Ok(GroupAnswer { is_viable, read_only, behind: 0 }),
+            None => Err(failed),
+        }),
+        Kind::Galera => Seen::Galera(match saying {
+            Some((is_viable, read_only)) => Ok(GaleraAnswer {
+                is_primary: true,
+                local_state: 4,
+                desync: !is_viable,
+                rejects_queries: false,
+                donor_rejects: false,
+                in_maintenance: false,
+                read_only,
+                behind: 0,
+            }),
+            None => Err(failed),
+        }),
+    }
+}
+
+/// Whatever members say: no more are written to than may be, and one is as long as one could.
+fn check_cluster(keeper: &Keeper, cluster: &Cluster, last: &[Option<Option<(bool, bool)>>; 3]) {
+    let decided = shown(keeper);
+    let in_use = |it: &&(i64, String, Stand)| it.0 == cluster.writer && it.2 == Stand::Well;
+    let writers = decided.iter().filter(in_use).count();
+    let unknown = last.iter().any(Option::is_none);
+    assert!(unknown || writers <= cluster.max_writers, "{last:?}: {decided:?}");
+    let could = last.contains(&Some(Some((true, false))));
+    assert!(!could || cluster.max_writers == 0 || writers > 0, "{last:?}: {decided:?}");
+    for name in SERVERS {
+        assert!(decided.iter().any(|it| it.1 == name), "{name} is somewhere: {decided:?}");
+    }
+    let unique: HashSet<_> = decided.iter().map(|it| (it.0, &it.1)).collect();
+    assert_eq!(unique.len(), decided.len(), "nobody is there twice: {decided:?}");
+}
+
+#[test]
+fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can() {
+    type Last = [Option<Option<(bool, bool)>>; 3];
+    let mut states = 0;
+    let all = [Kind::Group, Kind::Galera].into_iter().flat_map(|kind| {
+        [AlsoRead::Nobody, AlsoRead::Writers, AlsoRead::Backups].map(|also| (kind, also))
+    });
+    for (kind, also_read) in all {
+        for max_writers in 0..=2 {
+            let cluster = Cluster {
+                kind,
+                writer: 10,
+                backup: 11,
+                reader: 20,
+                offline: 30,
+                max_writers,
+                also_read,
+                max_behind: 0,
+            };
+            let row = |hostname: &str| ServerRow {
+                hostgroup_id: 20,
+                hostname: hostname.to_owned(),
+                ..ServerRow::default()
+            };
+            let limits = Limits { group_failures: 1, galera_failures: 1, ..Limits::default() };
+            let servers = SERVERS.map(row).to_vec();
+            let wanted = Wanted { servers, clusters: vec![cluster], limits, ..Wanted::default() };
+            let mut keeper = Keeper::default();
+            keeper.adopt(wanted, 0);
+            let after = |(keeper, last): &(Keeper, Last)| -> Vec<(Keeper, Last)> {
+                let steps = (0..3).flat_map(|at| SAYINGS.map(|saying| (at, saying)));
+                let step = |(at, saying): (usize, _)| {
+                    let (mut keeper, mut last) = (keeper.clone(), *last);
+                    let server = Endpoint { hostname: SERVERS[at].to_owned(), port: 3306 };
+                    last[at] = Some(saying);
+                    let before = shown(&keeper);
+                    let events =
+                        keeper.hear(&Report { at_us: 1, server, seen: said(kind, saying) });
+                    let changed = before != shown(&keeper);
+                    assert!(!changed || !events.is_empty(), "what changes is told");
+                    check_cluster(&keeper, &cluster, &last);
+                    (keeper, last)
+                };
+                steps.map(step).collect()
+            };
+            states += explore((keeper, Last::default()), |state| &state.0, after);
+        }
+    }
+    println!("{states} states");
+    assert!(states > 1_000, "{states}");
 }

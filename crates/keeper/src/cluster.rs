@@ -1,0 +1,366 @@
+//! Where the members of a cluster stand that agree among themselves who may write: Group
+//! Replication and Galera.
+
+use std::cmp::Reverse;
+
+use engine::rows::ServerRow;
+
+use crate::event::{Reason, Stand};
+use crate::report::{Endpoint, Failure};
+use crate::wanted::{Limits, Wanted};
+
+/// A row of `mysql_group_replication_hostgroups` or `mysql_galera_hostgroups` that is active.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cluster {
+    /// Which of the two.
+    pub kind: Kind,
+    /// Hostgroup of members that are written to.
+    pub writer: i64,
+    /// Hostgroup of members that could be.
+    pub backup: i64,
+    /// Hostgroup of members that are read from only.
+    pub reader: i64,
+    /// Hostgroup of members that are of no use.
+    pub offline: i64,
+    /// Members that are written to, at most.
+    pub max_writers: usize,
+    /// Who of those that take writes is read from.
+    pub also_read: AlsoRead,
+    /// How far a member may be behind: transactions, for Galera those that it has received and not
+    /// applied. 0 for no limit.
+    pub max_behind: u64,
+}
+
+/// What makes the members agree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// MySQL Group Replication.
+    Group,
+    /// Galera, in MariaDB or Percona XtraDB Cluster.
+    Galera,
+}
+
+/// `writer_is_also_reader`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AlsoRead {
+    /// 0: nobody.
+    Nobody,
+    /// 1: whoever is written to.
+    Writers,
+    /// 2: whoever could be and is not.
+    Backups,
+}
+
+/// What a member of a group said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupAnswer {
+    /// It is in the majority and online.
+    pub is_viable: bool,
+    /// It refuses writes.
+    pub read_only: bool,
+    /// Transactions that it has received and not applied.
+    pub behind: u64,
+}
+
+/// What a node of a Galera cluster said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GaleraAnswer {
+    /// `wsrep_cluster_status` is `Primary`.
+    pub is_primary: bool,
+    /// `wsrep_local_state`: 4 synced, 2 a donor.
+    pub local_state: u32,
+    /// `wsrep_desync`.
+    pub desync: bool,
+    /// `wsrep_reject_queries` is not `NONE`.
+    pub rejects_queries: bool,
+    /// `wsrep_sst_donor_rejects_queries`.
+    pub donor_rejects: bool,
+    /// `pxc_maint_mode` is not `DISABLED`.
+    pub in_maintenance: bool,
+    /// It refuses writes.
+    pub read_only: bool,
+    /// `wsrep_local_recv_queue`.
+    pub behind: u64,
+}
+
+/// What a member is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Offline,
+    /// What it has begun may end there.
+    Leaving,
+    /// To be read from.
+    Reader,
+    /// To be written to.
+    Writer,
+}
+
+/// What is known of a member.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Member {
+    verdict: Option<Verdict>,
+    /// Checks without an answer, one behind the other.
+    missed: u32,
+    /// Checks at which it was too far behind, one behind the other.
+    behind: u32,
+    refuses_writes: bool,
+    /// It would take writes where nobody is better.
+    serves_in_need: bool,
+}
+
+/// `wsrep_local_state` of a node that has all that the cluster has.
+const SYNCED: u32 = 4;
+
+/// The same of one that sends its data to another.
+const DONOR: u32 = 2;
+
+impl Member {
+    fn comes_to(&mut self, verdict: Verdict, reason: Reason) -> Option<Reason> {
+        (self.verdict.replace(verdict) != Some(verdict)).then_some(reason)
+    }
+
+    /// A check that came to nothing.
+    fn note_failure(&mut self, failure: &Failure, most: u32) -> Option<Reason> {
+        let reason = match failure {
+            Failure::OwnDelay => return None,
+            Failure::Error(code) => {
+                self.missed = 0;
+                Reason::CheckRefused { code: *code }
+            }
+            Failure::NoAnswer => {
+                self.missed = self.missed.saturating_add(1);
+                if self.missed < most {
+                    return None;
+                }
+                Reason::ChecksMissed { count: self.missed }
+            }
+        };
+        let served = std::mem::take(&mut self.serves_in_need);
+        let was_offline = self.verdict.replace(Verdict::Offline) == Some(Verdict::Offline);
+        (served || !was_offline).then_some(reason)
+    }
+
+    pub(crate) fn note_group(
+        &mut self,
+        outcome: &Result<GroupAnswer, Failure>,
+        cluster: &Cluster,
+        limits: &Limits,
+    ) -> Option<Reason> {
+        let answer = match outcome {
+            Ok(answer) => answer,
+            Err(failure) => return self.note_failure(failure, limits.group_failures),
+        };
+        self.missed = 0;
+        self.refuses_writes = answer.read_only;
+        let was_behind = self.behind_at(limits);
+        self.behind = match cluster.max_behind > 0 && answer.behind > cluster.max_behind {
+            true => self.behind.saturating_add(1),
+            false => 0,
+        };
+        let is_behind = (self.behind_at(limits) != was_behind)
+            .then_some(Reason::Behind { by: answer.behind, limit: cluster.max_behind });
+        let (verdict, reason) = match (answer.is_viable, answer.read_only) {
+            (false, _) => (Verdict::Offline, Reason::NotViable),
+            (true, true) => (Verdict::Reader, Reason::ReadOnly { is: true }),
+            (true, false) => (Verdict::Writer, Reason::ReadOnly { is: false }),
+        };
+        self.comes_to(verdict, reason).or(is_behind)
+    }
+
+    pub(crate) fn note_galera(
+        &mut self,
+        outcome: &Result<GaleraAnswer, Failure>,
+        cluster: &Cluster,
+        limits: &Limits,
+    ) -> Option<Reason> {
+        let answer = match outcome {
+            Ok(answer) => answer,
+            Err(failure) => return self.note_failure(failure, limits.galera_failures),
+        };
+        self.missed = 0;
+        let is_willing = answer.is_primary
+            && !answer.rejects_queries
+            && !answer.read_only
+            && !answer.donor_rejects;
+        let was_willing = std::mem::replace(&mut self.serves_in_need, is_willing);
+        let is_synced =
+            answer.local_state == SYNCED || answer.local_state == DONOR && !answer.donor_rejects;
+        let (by, limit) = (answer.behind, cluster.max_behind);
+        let (verdict, reason) = match () {
+            () if !answer.is_primary => (Verdict::Offline, Reason::NoPrimaryPartition),
+            () if answer.desync => (Verdict::Offline, Reason::Desynced),
+            () if !is_synced => {
+                (Verdict::Offline, Reason::NotSynced { local_state: answer.local_state })
+            }
+            () if answer.rejects_queries => (Verdict::Offline, Reason::RejectsQueries),
+            () if answer.in_maintenance => (Verdict::Leaving, Reason::InMaintenance),
+            () if answer.read_only && limit > 0 && by > limit => {
+                (Verdict::Offline, Reason::Behind { by, limit })
+            }
+            () if answer.read_only => (Verdict::Reader, Reason::ReadOnly { is: true }),
+            () => (Verdict::Writer, Reason::ReadOnly { is: false }),
+        };
+        let change = self.comes_to(verdict, reason.clone());
+        change.or_else(|| (was_willing != is_willing).then_some(reason))
+    }
+
+    /// Whether it is left out for being behind (1), and its connections given up as well (2).
+    fn behind_at(&self, limits: &Limits) -> u32 {
+        match self.behind {
+            count if count >= limits.group_behind_count.saturating_mul(2) => 2,
+            count if count >= limits.group_behind_count => 1,
+            _ => 0,
+        }
+    }
+
+    /// How it stands among those that are written to, or read from.
+    fn stand(&self, limits: &Limits) -> Stand {
+        let counts = match limits.group_behind_for {
+            0 => !self.refuses_writes,
+            1 => self.refuses_writes,
+            _ => true,
+        };
+        match self.behind_at(limits) {
+            _ if !counts => Stand::Well,
+            0 => Stand::Well,
+            1 => Stand::Behind,
+            _ => Stand::FarBehind,
+        }
+    }
+}
+
+/// A place of a member.
+pub(crate) struct Place {
+    pub(crate) row: ServerRow,
+    pub(crate) stand: Stand,
+}
+
+impl Cluster {
+    /// Its hostgroups.
+    pub(crate) fn hostgroups(&self) -> [i64; 4] {
+        [self.writer, self.backup, self.reader, self.offline]
+    }
+
+    /// Its members: whoever has a row in one of its hostgroups and is to do any work, each with the
+    /// row that copies are made of. In the order in which they come to be written to.
+    pub(crate) fn members<'a>(&self, wanted: &'a Wanted) -> Vec<(Endpoint, &'a ServerRow)> {
+        let mut members: Vec<(Endpoint, &ServerRow)> = Vec::new();
+        for hostgroup in self.hostgroups() {
+            let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == hostgroup);
+            for row in rows.filter(|row| !row.status.eq_ignore_ascii_case("OFFLINE_HARD")) {
+                let server = Endpoint::of(row);
+                if members.iter().all(|(other, _)| *other != server) {
+                    members.push((server, row));
+                }
+            }
+        }
+        members.sort_by(|(a, one), (b, other)| {
+            let key = |row: &ServerRow, server: &Endpoint| {
+                Reverse((row.weight, server.hostname.clone(), server.port))
+            };
+            key(one, a).cmp(&key(other, b))
+        });
+        members
+    }
+
+    /// Where its members stand. `known` is what is known of each, `was_in` says where it was.
+    pub(crate) fn places<'a>(
+        &self,
+        wanted: &Wanted,
+        known: impl Fn(&Endpoint) -> Option<&'a Member>,
+        was_in: impl Fn(i64, &Endpoint) -> bool,
+    ) -> Vec<Place> {
+        let members = self.members(wanted);
+        let (writers, backups) = self.writers(wanted, &members, &known);
+        let mut places = Vec::new();
+        for (server, row) in &members {
+            let mut place = |hostgroup: i64, stand: Stand| {
+                let typed = wanted.live_row(hostgroup, server).unwrap_or(row);
+                let row = ServerRow { hostgroup_id: hostgroup, ..typed.clone() };
+                places.push(Place { row, stand });
+            };
+            let stand = known(server).map_or(Stand::Well, |member| member.stand(&wanted.limits));
+            let rank = match known(server).and_then(|member| member.verdict) {
+                _ if writers.contains(&server) => Rank::Writer,
+                _ if backups.contains(&server) => Rank::Backup,
+                verdict => Rank::Other(verdict),
+            };
+            match rank {
+                Rank::Writer => {
+                    place(self.writer, stand);
+                    if self.writers_are_read(backups.is_empty()) {
+                        place(self.reader, stand);
+                    }
+                }
+                Rank::Backup => {
+                    if self.kind == Kind::Galera {
+                        place(self.writer, Stand::Surplus);
+                    }
+                    place(self.backup, stand);
+                    if self.also_read != AlsoRead::Nobody {
+                        place(self.reader, stand);
+                    }
+                }
+                Rank::Other(None) => {
+                    let is_typed = |hostgroup: &i64| wanted.live_row(*hostgroup, server).is_some();
+                    let typed = self.hostgroups().into_iter().filter(is_typed);
+                    typed.for_each(|hostgroup| place(hostgroup, Stand::Well));
+                }
+                // it takes writes, and the operator wants it to get no more of them
+                Rank::Other(Some(Verdict::Writer)) => place(self.writer, stand),
+                Rank::Other(Some(Verdict::Reader)) => place(self.reader, stand),
+                Rank::Other(Some(Verdict::Offline)) => place(self.offline, Stand::Well),
+                Rank::Other(Some(Verdict::Leaving)) => {
+                    let was = |hostgroup: &i64| was_in(*hostgroup, server);
+                    let places = [self.writer, self.reader].into_iter().filter(was);
+                    places.for_each(|hostgroup| place(hostgroup, Stand::Leaving));
+                    place(self.offline, Stand::Well);
+                }
+            }
+        }
+        places
+    }
+
+    /// Who is written to, and who could be.
+    fn writers<'m, 'a>(
+        &self,
+        wanted: &Wanted,
+        members: &'m [(Endpoint, &ServerRow)],
+        known: &impl Fn(&Endpoint) -> Option<&'a Member>,
+    ) -> (Vec<&'m Endpoint>, Vec<&'m Endpoint>) {
+        let verdict = |server: &Endpoint| known(server).and_then(|member| member.verdict);
+        let counts = |row: &ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
+        let counting = members.iter().filter(|(_, row)| counts(row)).map(|(server, _)| server);
+        let writes = |server: &&Endpoint| verdict(server) == Some(Verdict::Writer);
+        let mut writers: Vec<_> = counting.clone().filter(writes).collect();
+        // somebody of whom nothing is known yet may be written to
+        let is_typed = |server: &Endpoint| {
+            verdict(server).is_none() && wanted.live_row(self.writer, server).is_some()
+        };
+        let is_needy = self.kind == Kind::Galera
+            && writers.is_empty()
+            && !members.iter().any(|(server, _)| is_typed(server));
+        if is_needy {
+            let serves = |server: &&Endpoint| known(server).is_some_and(|it| it.serves_in_need);
+            writers.extend(counting.clone().find(serves));
+        }
+        let backups = writers.split_off(self.max_writers.min(writers.len()));
+        (writers, backups)
+    }
+
+    fn writers_are_read(&self, no_backups: bool) -> bool {
+        match self.also_read {
+            AlsoRead::Nobody => false,
+            AlsoRead::Writers => true,
+            AlsoRead::Backups => self.kind == Kind::Group && no_backups,
+        }
+    }
+}
+
+/// What a member is to its cluster.
+enum Rank {
+    Writer,
+    Backup,
+    Other(Option<Verdict>),
+}
