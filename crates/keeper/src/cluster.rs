@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use engine::rows::ServerRow;
 
 use crate::event::{Reason, Stand};
+use crate::placement::Place;
 use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted};
 
@@ -228,12 +229,6 @@ impl Member {
             _ => Stand::FarBehind,
         }
     }
-}
-
-/// A place of a member.
-pub(crate) struct Place {
-    pub(crate) row: ServerRow,
-    pub(crate) stand: Stand,
 }
 
 impl Cluster {

@@ -31,7 +31,7 @@ use cluster::Member;
 pub use cluster::{AlsoRead, Cluster, GaleraAnswer, GroupAnswer, Kind};
 pub use event::{Event, Reason, Stand};
 use facts::{Facts, Lagging};
-use placement::Role;
+use placement::{Place, Role};
 pub use report::{Endpoint, Failure, Lag, Report, Seen};
 pub use wanted::{Check, Limits, Pair, Wanted};
 
@@ -84,7 +84,6 @@ impl Keeper {
                 })
         });
         facts.retain(|server, _| wanted.has(server));
-        self.lags.retain(|(hostgroup, server), _| wanted.row(*hostgroup, server).is_some());
         self.members.retain(|(writer, server), _| {
             wanted.has(server) && wanted.clusters.iter().any(|cluster| cluster.writer == *writer)
         });
@@ -130,7 +129,8 @@ impl Keeper {
         server: &Endpoint,
         outcome: &Result<Lag, Failure>,
     ) -> Option<Reason> {
-        let rows = self.wanted.servers.iter().filter(|row| wanted::is_of(row, server));
+        let rows = self.decided.iter().map(|decided| &decided.row);
+        let rows = rows.filter(|row| wanted::is_of(row, server));
         let mut reason = None;
         for row in rows.filter(|row| hostgroup.is_none_or(|only| only == row.hostgroup_id)) {
             let lagging = self.lags.entry((row.hostgroup_id, server.clone())).or_default();
@@ -171,44 +171,48 @@ impl Keeper {
     fn judge_all(&mut self) {
         let servers: Vec<_> = self.facts.keys().cloned().collect();
         servers.iter().for_each(|server| self.judge(server));
-        for ((hostgroup, server), lagging) in &mut self.lags {
-            let limit_s = self.wanted.row(*hostgroup, server).map(|row| row.max_replication_lag);
-            lagging.judge_by(limit_s.unwrap_or(0));
-        }
     }
 
     /// Makes the decision that follows, and tells what it changes.
     fn decide(&mut self, at_us: u64, reason: &Reason) -> Vec<Event> {
-        let mut decided: Vec<_> = placement::rows(&self.wanted, &self.roles)
-            .into_iter()
-            .map(|row| Decided { stand: self.stand(&row), row })
-            .collect();
+        let places = self.places();
+        self.lags.retain(|(hostgroup, server), lagging| {
+            let mut rows = places.iter().map(|place| &place.row);
+            let row = rows.find(|r| r.hostgroup_id == *hostgroup && wanted::is_of(r, server));
+            row.inspect(|row| lagging.judge_by(row.max_replication_lag)).is_some()
+        });
+        let decided = places.into_iter().map(|place| {
+            let stand = self.stand(&place.row).unwrap_or(place.stand);
+            Decided { row: place.row, stand }
+        });
+        let decided: Vec<_> = decided.collect();
+        let events = event::between(&self.decided, &decided, at_us, reason);
+        self.decided = decided;
+        events
+    }
+
+    /// Where all servers are.
+    fn places(&self) -> Vec<Place> {
+        let rows = placement::rows(&self.wanted, &self.roles).into_iter();
+        let mut places: Vec<_> = rows.map(|row| Place { row, stand: Stand::Well }).collect();
         let was_in = |hostgroup: i64, server: &Endpoint| {
             let mut before = self.decided.iter().map(|decided| &decided.row);
             before.any(|row| row.hostgroup_id == hostgroup && wanted::is_of(row, server))
         };
         for cluster in &self.wanted.clusters {
             let known = |server: &Endpoint| self.members.get(&(cluster.writer, server.clone()));
-            for place in cluster.places(&self.wanted, known, was_in) {
-                let stand = match self.stand(&place.row) {
-                    Stand::Well => place.stand,
-                    worse => worse,
-                };
-                decided.push(Decided { row: place.row, stand });
-            }
+            places.extend(cluster.places(&self.wanted, known, was_in));
         }
-        let events = event::between(&self.decided, &decided, at_us, reason);
-        self.decided = decided;
-        events
+        places
     }
 
-    /// How a server stands in a hostgroup.
-    fn stand(&self, row: &ServerRow) -> Stand {
+    /// How a server stands in a hostgroup by its pings and its lag, where these are against it.
+    fn stand(&self, row: &ServerRow) -> Option<Stand> {
         let server = Endpoint::of(row);
-        let lag_us = self.lags.get(&(row.hostgroup_id, server.clone())).and_then(Lagging::over_us);
-        match self.facts.get(&server) {
-            Some(facts) if facts.is_silent() => Stand::Silent,
-            _ => lag_us.map_or(Stand::Well, |lag_us| Stand::Lagging { lag_us }),
+        if self.facts.get(&server).is_some_and(Facts::is_silent) {
+            return Some(Stand::Silent);
         }
+        let lag_us = self.lags.get(&(row.hostgroup_id, server))?.over_us()?;
+        Some(Stand::Lagging { lag_us })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use engine::rows::ServerRow;
 
+use crate::event::Stand;
 use crate::report::Endpoint;
 use crate::wanted::{Pair, Wanted};
 
@@ -47,6 +48,12 @@ impl Role {
             _ => None,
         }
     }
+}
+
+/// A row that is in force, and how its server stands there by its part in a cluster.
+pub(crate) struct Place {
+    pub(crate) row: ServerRow,
+    pub(crate) stand: Stand,
 }
 
 /// The rows that are in force with those roles.

@@ -109,20 +109,21 @@ fn galera(answer: &str) -> GaleraAnswer {
 }
 
 fn seen(kind: Option<Kind>, check: &str) -> Seen {
-    match kind {
-        Some(Kind::Group) => return Seen::Group(outcome(check, group)),
-        Some(Kind::Galera) => return Seen::Galera(outcome(check, galera)),
-        None => {}
-    }
-    if let Some(rest) = check.strip_prefix("ro") {
-        return Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"));
-    }
     if let Some(rest) = check.strip_prefix("ping") {
         return Seen::Ping(outcome(rest, |took_us| took_us.parse().expect("a time")));
     }
-    let (hostgroup, rest) = check.split_once("lag").expect("a check");
-    let hostgroup = hostgroup.strip_suffix('.').map(|only| only.parse().expect("a hostgroup"));
-    Seen::Lag(hostgroup, outcome(rest, lag))
+    if let Some((hostgroup, rest)) = check.split_once("lag") {
+        let hostgroup = hostgroup.strip_suffix('.').map(|only| only.parse().expect("a hostgroup"));
+        return Seen::Lag(hostgroup, outcome(rest, lag));
+    }
+    match kind {
+        Some(Kind::Group) => Seen::Group(outcome(check, group)),
+        Some(Kind::Galera) => Seen::Galera(outcome(check, galera)),
+        None => {
+            let rest = check.strip_prefix("ro").expect("a check");
+            Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"))
+        }
+    }
 }
 
 /// A keeper, and what it is told step by step.
