@@ -68,7 +68,7 @@ const CHECKS: [(&str, Check); 12] = [
     ("G12 test habits", habits::check),
     ("names and lexicon", lexicon::check),
     ("links in documents", documents::check),
-    ("ways through the engine", ways::check),
+    ("G14 ways through the engine", ways::check),
 ];
 
 /// Runs every check and prints one line for each.

@@ -1,4 +1,4 @@
-//! The methods of the engine's `Proxy`: none leads back to itself, and the ways through them that
+//! G14: no method of the engine's `Proxy` leads back to itself, and the ways through them that
 //! ARCHITECTURE.md tells are the ways that calls take.
 //!
 //! Decides by names: a method is what is called on `self` or `proxy`.
