@@ -59,10 +59,10 @@ impl Proxy {
         }
     }
 
-    /// Does what a call has left to be done; the last thing of each.
+    /// Does what a call has left to be done; the last thing of each. What is done may leave more.
     #[inline]
     pub(crate) fn work_off(&mut self) {
-        if let Some(lane) = self.dues.lane.take() {
+        while let Some(lane) = self.dues.lane.take() {
             self.offer_freed(lane);
         }
         if !self.dues.others.is_empty() {
@@ -72,14 +72,13 @@ impl Proxy {
 
     #[cold]
     fn work_off_others(&mut self) {
-        loop {
-            match self.dues.others.pop_front() {
-                Some(Due::Lane(lane)) => self.offer_freed(lane),
-                Some(Due::Room(hostgroup)) => self.wake_first(hostgroup),
-                Some(Due::Copies) => self.set_off_copies(),
-                None => break,
+        while let Some(due) = self.dues.others.pop_front() {
+            match due {
+                Due::Lane(lane) => self.offer_freed(lane),
+                Due::Room(hostgroup) => self.wake_first(hostgroup),
+                Due::Copies => self.set_off_copies(),
             }
-            if let Some(lane) = self.dues.lane.take() {
+            while let Some(lane) = self.dues.lane.take() {
                 self.offer_freed(lane);
             }
         }
