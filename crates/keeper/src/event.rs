@@ -136,20 +136,21 @@ impl std::fmt::Display for Reason {
             Self::Configured => f.write_str("the configuration was changed"),
             Self::ReadOnly { is } => write!(f, "it answered read_only={}", u8::from(*is)),
             Self::ReadOnlyMissed { count } => {
-                write!(f, "it missed {count} read_only checks, which counts as read_only=1")
+                let checks = counted(*count, "read_only check");
+                write!(f, "it missed {checks}, which counts as read_only=1")
             }
-            Self::PingsMissed { count } => write!(f, "it missed {count} pings"),
+            Self::PingsMissed { count } => write!(f, "it missed {}", counted(*count, "ping")),
             Self::PingAnswered => f.write_str("it answered a ping"),
             Self::LagAbove { lag_us, limit_s, count } => {
-                let lag = seconds(lag_us);
-                write!(f, "it was {lag} behind, more than {limit_s} s, in {count} checks")
+                let (lag, checks) = (seconds(lag_us), counted(*count, "check"));
+                write!(f, "it was {lag} behind, more than {limit_s} s, in {checks}")
             }
             Self::LagWithin { lag_us, limit_s } => {
                 write!(f, "it is {} behind, no more than {limit_s} s", seconds(lag_us))
             }
             Self::NoReplica => f.write_str("it is no replica"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
-            Self::ChecksMissed { count } => write!(f, "it missed {count} checks"),
+            Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),
             Self::NotViable => f.write_str("it is not online in the group's majority"),
             Self::NoPrimaryPartition => f.write_str("it is in no primary partition"),
             Self::Desynced => f.write_str("it is desynced (wsrep_desync)"),
@@ -159,10 +160,14 @@ impl std::fmt::Display for Reason {
             Self::RejectsQueries => f.write_str("it rejects queries (wsrep_reject_queries)"),
             Self::InMaintenance => f.write_str("it is in maintenance (pxc_maint_mode)"),
             Self::Behind { by, limit } => {
-                write!(f, "it is {by} transactions behind, with {limit} allowed")
+                write!(f, "it has {by} transactions to apply, with {limit} allowed")
             }
         }
     }
+}
+
+fn counted(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The status that is shown of a row.
