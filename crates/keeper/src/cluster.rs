@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use engine::rows::ServerRow;
 
 use crate::event::{Reason, Stand};
-use crate::placement::Place;
+use crate::placement::{Place, copied};
 use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted};
 
@@ -271,8 +271,8 @@ impl Cluster {
         let mut places = Vec::new();
         for (server, row) in &members {
             let mut place = |hostgroup: i64, stand: Stand| {
-                let typed = wanted.live_row(hostgroup, server).unwrap_or(row);
-                let row = ServerRow { hostgroup_id: hostgroup, ..typed.clone() };
+                let typed = wanted.live_row(hostgroup, server).cloned();
+                let row = typed.unwrap_or_else(|| copied(row, hostgroup));
                 places.push(Place { row, stand });
             };
             let stand = known(server).map_or(Stand::Well, |member| member.stand(&wanted.limits));

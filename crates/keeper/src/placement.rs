@@ -94,9 +94,14 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
 fn copy(wanted: &Wanted, pair: &Pair, server: &Endpoint, hostgroup: i64) -> Option<ServerRow> {
     let other = if hostgroup == pair.writer { pair.reader } else { pair.writer };
     let from = wanted.live_row(other, server).or_else(|| wanted.live_row(hostgroup, server))?;
-    let mut row = ServerRow { hostgroup_id: hostgroup, ..from.clone() };
+    Some(copied(from, hostgroup))
+}
+
+/// A row for another hostgroup: the server comes there as one that serves, unless it is to stop.
+pub(crate) fn copied(row: &ServerRow, hostgroup: i64) -> ServerRow {
+    let mut row = ServerRow { hostgroup_id: hostgroup, ..row.clone() };
     if row.status.eq_ignore_ascii_case("SHUNNED") {
         row.status = "ONLINE".to_owned();
     }
-    Some(row)
+    row
 }
