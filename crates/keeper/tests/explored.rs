@@ -171,8 +171,7 @@ fn whatever_is_reported_servers_are_where_their_answers_put_them() {
         };
         states += explore(State::begin(typed, also), |state| &state.keeper, after);
     }
-    println!("{states} states");
-    assert!(states > 10_000, "{states}");
+    assert!(states > 50_000, "{states} states");
 }
 
 /// What a member can say: that it takes writes, refuses them, is cut off; or nothing.
@@ -266,6 +265,5 @@ fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can
             states += explore((keeper, Last::default()), |state| &state.0, after);
         }
     }
-    println!("{states} states");
-    assert!(states > 1_000, "{states}");
+    assert!(states > 10_000, "{states} states");
 }
