@@ -368,3 +368,37 @@ fn an_answer_that_nobody_asked_for_is_given_to_nobody() {
     }
     assert_eq!(hall.counters().ok, 3);
 }
+
+#[test]
+fn a_client_whose_server_took_no_more_is_heard_again_when_that_is_lost() {
+    let faults = Faults { window_bytes: 4096..=4096, ..Faults::none() };
+    let weather = Weather { faults, backlog_max: 1500, ..Weather::cutting() };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    let sock = hall.login(Caps::DEPRECATE_EOF);
+    let mut room = Room { hall, sock, number: 0 };
+    let text = room.text("SELECT v FROM t WHERE v = ?", "prepare", "0 op=0");
+    room.hall.send(sock, &command(code::STMT_PREPARE, text.as_bytes()));
+    let (answer, _) = room.hall.packet(sock).expect("prepared");
+    // a parameter and a column
+    (0..2).for_each(|_| drop(room.hall.packet(sock)));
+    let stmt = answer.get(1..5).expect("an id").to_vec();
+    let part = [&stmt[..], &[0, 0], &[b'x'; 60_000]].concat();
+    room.hall.send(sock, &command(code::STMT_SEND_LONG_DATA, &part));
+    room.hall.wait_ms(10);
+    let paused = room.hall.counters().pauses;
+    room.silently(|room| {
+        for _ in 0..4 {
+            room.hall.send(room.sock, &command(code::STMT_SEND_LONG_DATA, &part));
+        }
+    });
+    assert!(room.hall.counters().pauses > paused, "its server takes no more");
+    room.kill_servers();
+    // the next part has no answer that could say so
+    assert!(room.hall.ends(sock), "it is read again, and ends");
+}
+
+fn command(code: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    wire::command::write(&mut bytes, code, payload);
+    bytes
+}

@@ -142,7 +142,9 @@ impl Proxy {
             }
         } else if !why.leave_it_clean() {
             session.last.lost = Some(Box::new(error.clone()));
-            return self.stop_awaiting_kill(id, lane_id);
+            self.stop_awaiting_kill(id, lane_id);
+            // it may be paused because the lane took no more
+            return self.resume_input(id);
         }
         self.stop_awaiting_kill(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
