@@ -33,6 +33,8 @@ pub struct Ended {
     pub in_transaction: bool,
     /// Each statement of the session commits by itself.
     pub autocommit: bool,
+    /// It only chooses a schema, which opens no transaction, not even where it fails.
+    pub only_schema: bool,
     /// It names what its server locks until the transaction ends, whether or not the flags tell of
     /// one; only asked for where autocommit is off.
     pub locks: bool,
@@ -87,7 +89,8 @@ fn with_transaction(mut why: Holds, ended: &Ended) -> Holds {
     // an error and a prepare tell no flags: what was open is taken to be open still
     let told = how == How::Done;
     let ends = effects.intersects(Effects::TRANSACTION_END.union(Effects::IMPLICIT_COMMIT));
-    let may_begin = !autocommit || effects.intersects(Effects::TRANSACTION_START);
+    let may_begin =
+        !ended.only_schema && (!autocommit || effects.intersects(Effects::TRANSACTION_START));
     let failed = matches!(how, How::Refused | How::Failed);
     let untold = !in_transaction
         && !autocommit

@@ -19,7 +19,19 @@ fn ended(how: How, effects: Effects) -> Ended {
         hidden: false,
         in_transaction: false,
         autocommit: true,
+        only_schema: false,
         locks: false,
+    }
+}
+
+#[test]
+fn a_statement_that_fails_may_have_opened_a_transaction_and_a_use_has_not() {
+    for how in [How::Refused, How::Failed] {
+        let read = Ended { autocommit: false, ..ended(how, Effects::NONE) };
+        assert!(after(Holds::NONE, &read).intersects(Holds::TRANSACTION), "{how:?}");
+        let schema = Ended { only_schema: true, ..read };
+        assert!(!after(Holds::NONE, &schema).intersects(Holds::TRANSACTION), "{how:?}");
+        assert!(after(Holds::TRANSACTION, &schema).intersects(Holds::TRANSACTION), "{how:?}");
     }
 }
 

@@ -97,6 +97,8 @@ impl Proxy {
             hidden: how != How::Refused && running.has_hidden_change(outcome),
             in_transaction,
             autocommit: session.want.autocommit,
+            only_schema: job.what == What::Schema
+                && !job.effects.intersects(Effects::MULTI_STATEMENT),
             locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
         let why = holds::after(before, &ended);
@@ -107,22 +109,27 @@ impl Proxy {
         }
         session.end_ties();
         self.follow_code(id, job, came, presumed);
-        match job.what {
-            What::Prepare(stmt) => self.settle_prepare(id, stmt, done),
-            What::Execute(_) | What::OfStatement(_) => {
-                let end = match outcome {
-                    Outcome::Done(end) => Some(end.status),
-                    Outcome::Failed { .. } => None,
-                };
-                self.settle_statement(id, lane_id, job, end);
-            }
-            _ => {}
-        }
+        self.settle_prepared(id, lane_id, job, outcome);
         self.note_transaction(id);
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
             self.let_go_of(id, &held);
+        }
+    }
+
+    /// The same of what the command did with a prepared statement.
+    fn settle_prepared(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
+        let end = match outcome {
+            Outcome::Done(end) => Some(end.status),
+            Outcome::Failed { .. } => None,
+        };
+        match job.what {
+            What::Prepare(stmt) => self.settle_prepare(id, stmt, end.is_some()),
+            What::Execute(_) | What::OfStatement(_) => {
+                self.settle_statement(id, lane_id, job, end);
+            }
+            _ => {}
         }
     }
 
