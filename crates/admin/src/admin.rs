@@ -336,10 +336,8 @@ impl Admin {
                 |server: &&ServerRef| server.hostname == *name && i64::from(server.port) == *port;
             let Some(server) = servers.find(is_it) else { continue };
             let shown = server.state(now_us).shown();
-            if let (Status::Online, Status::Shunned, Some(status)) =
-                (server.status, shown, row.get_mut(STATUS))
-            {
-                *status = Value::Text(shown.name().to_owned());
+            if let (Status::Online, Some(status)) = (server.status, row.get_mut(STATUS)) {
+                *status = Value::Text(shown.to_owned());
             }
         }
         rows

@@ -349,6 +349,7 @@ fn candidates(
             ServerState::Set(status) => format!("its status is {}", status.name()),
             ServerState::NoWeight => "its weight is 0".to_owned(),
             ServerState::NoConnections => "its max_connections is 0".to_owned(),
+            ServerState::Unfit(stand) => format!("it {stand}"),
             ServerState::Shunned { until_us } => {
                 let left_ms = (until_us - now_us) / 1_000;
                 format!("shunned for {left_ms} ms more: {}", server.gauge.last_fault())

@@ -19,7 +19,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::link::LinkState;
 use crate::stats::Traffic;
 use crate::stmt::OnLane;
-use crate::topology::{self, ServerRef};
+use crate::topology::ServerRef;
 use crate::users::Account;
 
 pub mod depth;
@@ -493,9 +493,7 @@ impl Lane {
     /// Whether somebody else may have it once a reset has ended what is open there.
     pub fn may_be_once_reset(&self) -> bool {
         let marks = &self.marks;
-        self.server.status == topology::Status::Online
-            && marks.kills == 0
-            && !(marks.struck || marks.single_use)
+        !self.server.is_left() && marks.kills == 0 && !(marks.struck || marks.single_use)
     }
 
     /// Checks what must always hold.

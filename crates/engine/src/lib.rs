@@ -15,6 +15,7 @@
 
 pub mod backend;
 pub mod catalog;
+pub mod clusters;
 pub mod config_fault;
 pub mod document;
 pub mod error;

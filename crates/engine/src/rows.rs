@@ -5,6 +5,7 @@
 //! reference follow from that. Nothing here is validated; `snapshot` does that.
 
 mod cell;
+mod clusters_table;
 mod column;
 mod drafted_table;
 mod programs_table;
@@ -12,6 +13,7 @@ mod table_rows;
 mod tables_table;
 
 pub use cell::{Cell, Typed};
+pub use clusters_table::{GaleraRow, GroupReplicationRow, ReplicationRow};
 pub use column::{Acts, Column, Saved, Shape, Table, Use};
 pub use drafted_table::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 pub use programs_table::{RestapiRouteRow, SchedulerRow};

@@ -10,7 +10,7 @@ use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
 use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, TableRows, UserRow};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
-use crate::topology::Topology;
+use crate::topology::{Placed, Topology};
 use crate::users::{Account, Users};
 use crate::vars::{AfterRestart, Vars};
 
@@ -58,7 +58,9 @@ pub struct Snapshot {
     pub rules: Arc<RuleSet>,
     /// Where queries go that no rule with `apply=1` matched.
     pub fast_routing: Arc<FastRouting>,
-    /// Hostgroups and servers.
+    /// The servers that are in force: as typed until checks have told more.
+    pub placed: Arc<[Placed]>,
+    /// Hostgroups and servers, made of these.
     pub topology: Arc<Topology>,
     /// What holds for hostgroups in place of variables.
     pub hostgroups: Arc<Hostgroups>,
@@ -104,17 +106,36 @@ impl Snapshot {
         }
     }
 
+    /// The same with servers where they are found to be, to follow `before`. Rows that were typed
+    /// and copies of them in other hostgroups are valid.
+    pub fn place(self, placed: &[Placed], before: &Self) -> Result<Self, Vec<ConfigFault>> {
+        if *self.placed == *placed {
+            return Ok(self);
+        }
+        let topology = match *before.placed == *placed {
+            true => before.topology.clone(),
+            false => Arc::new(before.topology.place(placed)?),
+        };
+        Ok(Self { placed: placed.into(), topology, ..self })
+    }
+
     fn after(draft: &Draft, before: Option<&Self>) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
         let old = |is_same: fn(&Draft, &Draft) -> bool| {
             before.filter(|before| is_same(&before.draft, draft))
         };
-        let topology = match (old(|a, b| a.servers == b.servers), before) {
-            (Some(same), _) => Ok(same.topology.clone()),
-            (None, Some(before)) => before.topology.recompile(&draft.servers).map(Arc::new),
-            (None, None) => Topology::compile(&draft.servers).map(Arc::new),
+        let servers = match (old(|a, b| a.servers == b.servers), before) {
+            (Some(same), _) => Ok((same.placed.clone(), same.topology.clone())),
+            (None, before) => {
+                let topology = match before {
+                    Some(before) => before.topology.recompile(&draft.servers),
+                    None => Topology::compile(&draft.servers),
+                };
+                let placed = draft.servers.iter().map(Placed::as_typed).collect();
+                topology.map(|topology| (placed, Arc::new(topology)))
+            }
         };
-        let topology = keep(topology, &mut faults);
+        let servers = keep(servers, &mut faults);
         let hostgroups = match old(|a, b| a.hostgroups == b.hostgroups) {
             Some(same) => Ok(same.hostgroups.clone()),
             None => Hostgroups::compile(&draft.hostgroups).map(Arc::new),
@@ -145,16 +166,16 @@ impl Snapshot {
             None => FastRouting::compile(&draft.fast_routing).map(Arc::new),
         };
         let fast_routing = keep(fast_routing, &mut faults);
-        let servers = topology.zip(hostgroups);
-        match (servers, users, rules.zip(fast_routing), vars) {
+        match (servers, hostgroups, users, rules.zip(fast_routing), vars) {
             (
-                Some((topology, hostgroups)),
+                Some((placed, topology)),
+                Some(hostgroups),
                 Some(users),
                 Some((rules, fast_routing)),
                 Some(vars),
             ) => {
                 let draft = Arc::new(draft.clone());
-                Ok(Self { draft, vars, users, rules, fast_routing, topology, hostgroups })
+                Ok(Self { draft, vars, users, rules, fast_routing, placed, topology, hostgroups })
             }
             _ => Err(faults),
         }

@@ -7,6 +7,7 @@
 mod board;
 mod errno_table;
 mod gauge;
+mod stand;
 mod state;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,6 +19,7 @@ use crate::rows::ServerRow;
 
 pub use board::Board;
 pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, NAME_UNKNOWN, Pace};
+pub use stand::{Placed, Stand};
 pub use state::ServerState;
 
 const TABLE: &str = "mysql_servers";
@@ -80,6 +82,8 @@ pub struct Server {
     pub port: u16,
     /// What the operator wants of it.
     pub status: Status,
+    /// What was seen of it.
+    pub stand: Stand,
     /// Share of traffic.
     pub weight: u32,
     /// Most backend connections.
@@ -91,6 +95,16 @@ pub struct Server {
 }
 
 impl Server {
+    /// Whether it is given no new work, whatever connecting to it comes to.
+    pub fn is_left(&self) -> bool {
+        self.status != Status::Online || !self.stand.serves()
+    }
+
+    /// Whether what runs on it is given up too.
+    pub fn ends_commands(&self) -> bool {
+        self.status == Status::OfflineHard || self.stand.ends_commands()
+    }
+
     /// Whether it is reached through a Unix socket, so that clear text stays on the machine.
     pub fn is_local_socket(&self) -> bool {
         self.port == 0
@@ -124,8 +138,8 @@ impl Server {
 
     /// Whether another version of the server has the same in every column.
     fn is_unchanged(&self, before: &Self) -> bool {
-        let wanted = |server: &Self| (server.status, server.weight, server.max_connections);
-        wanted(self) == wanted(before)
+        let told = |it: &Self| (it.status, it.stand, it.weight, it.max_connections);
+        told(self) == told(before)
     }
 }
 
@@ -186,12 +200,24 @@ impl Topology {
     ///
     /// Of the topologies that are made to follow one, only one may come into force.
     pub fn recompile(&self, rows: &[ServerRow]) -> Result<Self, Vec<ConfigFault>> {
+        self.follow(rows.iter().map(|row| (row, Stand::Well)))
+    }
+
+    /// The same with what was seen of the servers.
+    pub fn place(&self, placed: &[Placed]) -> Result<Self, Vec<ConfigFault>> {
+        self.follow(placed.iter().map(|placed| (&placed.row, placed.stand)))
+    }
+
+    fn follow<'r>(
+        &self,
+        rows: impl ExactSizeIterator<Item = (&'r ServerRow, Stand)>,
+    ) -> Result<Self, Vec<ConfigFault>> {
         let mut known = Known::of(self);
         let mut faults = Vec::new();
         let mut topology = Self::default();
         let mut seen = HashSet::with_capacity(rows.len());
-        for (row, typed) in rows.iter().enumerate() {
-            match server(row, typed) {
+        for (row, (typed, stand)) in rows.enumerate() {
+            match server(row, typed).map(|server| Server { stand, ..server }) {
                 Ok(server) if !seen.insert(server.key()) => {
                     let reason = format!("{server} is already in hostgroup {}", server.hostgroup);
                     faults.push(fault(row, "hostname", reason));
@@ -335,6 +361,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         hostname: row.hostname.clone(),
         port: u16::try_from(port).unwrap_or(0),
         status,
+        stand: Stand::Well,
         weight,
         max_connections,
         gauge: Arc::default(),

@@ -3,54 +3,14 @@
 
 use std::cmp::Reverse;
 
+use engine::clusters::{AlsoRead, Cluster, Kind};
 use engine::rows::ServerRow;
+use engine::topology::{Placed, Stand};
 
-use crate::event::{Reason, Stand};
-use crate::placement::{Place, copied};
+use crate::event::Reason;
+use crate::placement::copied;
 use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted};
-
-/// A row of `mysql_group_replication_hostgroups` or `mysql_galera_hostgroups` that is active.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cluster {
-    /// Which of the two.
-    pub kind: Kind,
-    /// Hostgroup of members that are written to.
-    pub writer: i64,
-    /// Hostgroup of members that could be.
-    pub backup: i64,
-    /// Hostgroup of members that are read from only.
-    pub reader: i64,
-    /// Hostgroup of members that are of no use.
-    pub offline: i64,
-    /// Members that are written to, at most.
-    pub max_writers: usize,
-    /// Who of those that take writes is read from.
-    pub also_read: AlsoRead,
-    /// How far a member may be behind: transactions, for Galera those that it has received and not
-    /// applied. 0 for no limit.
-    pub max_behind: u64,
-}
-
-/// What makes the members agree.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    /// MySQL Group Replication.
-    Group,
-    /// Galera, in MariaDB or Percona XtraDB Cluster.
-    Galera,
-}
-
-/// `writer_is_also_reader`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AlsoRead {
-    /// 0: nobody.
-    Nobody,
-    /// 1: whoever is written to.
-    Writers,
-    /// 2: whoever could be and is not.
-    Backups,
-}
 
 /// What a member of a group said of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -231,125 +191,119 @@ impl Member {
     }
 }
 
-impl Cluster {
-    /// Its hostgroups.
-    pub(crate) fn hostgroups(&self) -> [i64; 4] {
-        [self.writer, self.backup, self.reader, self.offline]
-    }
-
-    /// Its members: whoever has a row in one of its hostgroups and is to do any work, each with the
-    /// row that copies are made of. In the order in which they come to be written to.
-    pub(crate) fn members<'a>(&self, wanted: &'a Wanted) -> Vec<(Endpoint, &'a ServerRow)> {
-        let mut members: Vec<(Endpoint, &ServerRow)> = Vec::new();
-        for hostgroup in self.hostgroups() {
-            let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == hostgroup);
-            for row in rows.filter(|row| !row.status.eq_ignore_ascii_case("OFFLINE_HARD")) {
-                let server = Endpoint::of(row);
-                if members.iter().all(|(other, _)| *other != server) {
-                    members.push((server, row));
-                }
+/// The members of a cluster: whoever has a row in one of its hostgroups and is to do any work, each
+/// with the row that copies are made of. In the order in which they come to be written to.
+pub(crate) fn members<'a>(cluster: &Cluster, wanted: &'a Wanted) -> Vec<(Endpoint, &'a ServerRow)> {
+    let mut members: Vec<(Endpoint, &ServerRow)> = Vec::new();
+    for hostgroup in cluster.hostgroups() {
+        let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == hostgroup);
+        for row in rows.filter(|row| !row.status.eq_ignore_ascii_case("OFFLINE_HARD")) {
+            let server = Endpoint::of(row);
+            if members.iter().all(|(other, _)| *other != server) {
+                members.push((server, row));
             }
         }
-        members.sort_by(|(a, one), (b, other)| {
-            let key = |row: &ServerRow, server: &Endpoint| {
-                Reverse((row.weight, server.hostname.clone(), server.port))
-            };
-            key(one, a).cmp(&key(other, b))
-        });
-        members
     }
-
-    /// Where its members stand. `known` is what is known of each, `was_in` says where it was.
-    pub(crate) fn places<'a>(
-        &self,
-        wanted: &Wanted,
-        known: impl Fn(&Endpoint) -> Option<&'a Member>,
-        was_in: impl Fn(i64, &Endpoint) -> bool,
-    ) -> Vec<Place> {
-        let members = self.members(wanted);
-        let (writers, backups) = self.writers(wanted, &members, &known);
-        let mut places = Vec::new();
-        for (server, row) in &members {
-            let mut place = |hostgroup: i64, stand: Stand| {
-                let typed = wanted.live_row(hostgroup, server).cloned();
-                let row = typed.unwrap_or_else(|| copied(row, hostgroup));
-                places.push(Place { row, stand });
-            };
-            let stand = known(server).map_or(Stand::Well, |member| member.stand(&wanted.limits));
-            let rank = match known(server).and_then(|member| member.verdict) {
-                _ if writers.contains(&server) => Rank::Writer,
-                _ if backups.contains(&server) => Rank::Backup,
-                verdict => Rank::Other(verdict),
-            };
-            match rank {
-                Rank::Writer => {
-                    place(self.writer, stand);
-                    if self.writers_are_read(backups.is_empty()) {
-                        place(self.reader, stand);
-                    }
-                }
-                Rank::Backup => {
-                    if self.kind == Kind::Galera {
-                        place(self.writer, Stand::Surplus);
-                    }
-                    place(self.backup, stand);
-                    if self.also_read != AlsoRead::Nobody {
-                        place(self.reader, stand);
-                    }
-                }
-                Rank::Other(None) => {
-                    let is_typed = |hostgroup: &i64| wanted.live_row(*hostgroup, server).is_some();
-                    let typed = self.hostgroups().into_iter().filter(is_typed);
-                    typed.for_each(|hostgroup| place(hostgroup, Stand::Well));
-                }
-                // it takes writes, and the operator wants it to get no more of them
-                Rank::Other(Some(Verdict::Writer)) => place(self.writer, stand),
-                Rank::Other(Some(Verdict::Reader)) => place(self.reader, stand),
-                Rank::Other(Some(Verdict::Offline)) => place(self.offline, Stand::Well),
-                Rank::Other(Some(Verdict::Leaving)) => {
-                    let was = |hostgroup: &i64| was_in(*hostgroup, server);
-                    let places = [self.writer, self.reader].into_iter().filter(was);
-                    places.for_each(|hostgroup| place(hostgroup, Stand::Leaving));
-                    place(self.offline, Stand::Well);
-                }
-            }
-        }
-        places
-    }
-
-    /// Who is written to, and who could be.
-    fn writers<'m, 'a>(
-        &self,
-        wanted: &Wanted,
-        members: &'m [(Endpoint, &ServerRow)],
-        known: &impl Fn(&Endpoint) -> Option<&'a Member>,
-    ) -> (Vec<&'m Endpoint>, Vec<&'m Endpoint>) {
-        let verdict = |server: &Endpoint| known(server).and_then(|member| member.verdict);
-        let counts = |row: &ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
-        let counting = members.iter().filter(|(_, row)| counts(row)).map(|(server, _)| server);
-        let writes = |server: &&Endpoint| verdict(server) == Some(Verdict::Writer);
-        let mut writers: Vec<_> = counting.clone().filter(writes).collect();
-        // somebody of whom nothing is known yet may be written to
-        let is_typed = |server: &Endpoint| {
-            verdict(server).is_none() && wanted.live_row(self.writer, server).is_some()
+    members.sort_by(|(a, one), (b, other)| {
+        let key = |row: &ServerRow, server: &Endpoint| {
+            Reverse((row.weight, server.hostname.clone(), server.port))
         };
-        let is_needy = self.kind == Kind::Galera
-            && writers.is_empty()
-            && !members.iter().any(|(server, _)| is_typed(server));
-        if is_needy {
-            let serves = |server: &&Endpoint| known(server).is_some_and(|it| it.serves_in_need);
-            writers.extend(counting.clone().find(serves));
-        }
-        let backups = writers.split_off(self.max_writers.min(writers.len()));
-        (writers, backups)
-    }
+        key(one, a).cmp(&key(other, b))
+    });
+    members
+}
 
-    fn writers_are_read(&self, no_backups: bool) -> bool {
-        match self.also_read {
-            AlsoRead::Nobody => false,
-            AlsoRead::Writers => true,
-            AlsoRead::Backups => self.kind == Kind::Group && no_backups,
+/// Where the members of a cluster stand. `known` is what is known of each, `was_in` says where it
+/// was.
+pub(crate) fn places<'a>(
+    cluster: &Cluster,
+    wanted: &Wanted,
+    known: impl Fn(&Endpoint) -> Option<&'a Member>,
+    was_in: impl Fn(i64, &Endpoint) -> bool,
+) -> Vec<Placed> {
+    let members = members(cluster, wanted);
+    let (writers, backups) = writers(cluster, wanted, &members, &known);
+    let mut places = Vec::new();
+    for (server, row) in &members {
+        let mut place = |hostgroup: i64, stand: Stand| {
+            let typed = wanted.live_row(hostgroup, server).cloned();
+            let row = typed.unwrap_or_else(|| copied(row, hostgroup));
+            places.push(Placed { row, stand });
+        };
+        let stand = known(server).map_or(Stand::Well, |member| member.stand(&wanted.limits));
+        let rank = match known(server).and_then(|member| member.verdict) {
+            _ if writers.contains(&server) => Rank::Writer,
+            _ if backups.contains(&server) => Rank::Backup,
+            verdict => Rank::Other(verdict),
+        };
+        match rank {
+            Rank::Writer => {
+                place(cluster.writer, stand);
+                if writers_are_read(cluster, backups.is_empty()) {
+                    place(cluster.reader, stand);
+                }
+            }
+            Rank::Backup => {
+                if cluster.kind == Kind::Galera {
+                    place(cluster.writer, Stand::Surplus);
+                }
+                place(cluster.backup, stand);
+                if cluster.also_read != AlsoRead::Nobody {
+                    place(cluster.reader, stand);
+                }
+            }
+            Rank::Other(None) => {
+                let is_typed = |hostgroup: &i64| wanted.live_row(*hostgroup, server).is_some();
+                let typed = cluster.hostgroups().into_iter().filter(is_typed);
+                typed.for_each(|hostgroup| place(hostgroup, Stand::Well));
+            }
+            // it takes writes, and the operator wants it to get no more of them
+            Rank::Other(Some(Verdict::Writer)) => place(cluster.writer, stand),
+            Rank::Other(Some(Verdict::Reader)) => place(cluster.reader, stand),
+            Rank::Other(Some(Verdict::Offline)) => place(cluster.offline, Stand::Well),
+            Rank::Other(Some(Verdict::Leaving)) => {
+                let was = |hostgroup: &i64| was_in(*hostgroup, server);
+                let places = [cluster.writer, cluster.reader].into_iter().filter(was);
+                places.for_each(|hostgroup| place(hostgroup, Stand::Leaving));
+                place(cluster.offline, Stand::Well);
+            }
         }
+    }
+    places
+}
+
+/// Who is written to, and who could be.
+fn writers<'m, 'a>(
+    cluster: &Cluster,
+    wanted: &Wanted,
+    members: &'m [(Endpoint, &ServerRow)],
+    known: &impl Fn(&Endpoint) -> Option<&'a Member>,
+) -> (Vec<&'m Endpoint>, Vec<&'m Endpoint>) {
+    let verdict = |server: &Endpoint| known(server).and_then(|member| member.verdict);
+    let counts = |row: &ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
+    let counting = members.iter().filter(|(_, row)| counts(row)).map(|(server, _)| server);
+    let writes = |server: &&Endpoint| verdict(server) == Some(Verdict::Writer);
+    let mut writers: Vec<_> = counting.clone().filter(writes).collect();
+    // somebody of whom nothing is known yet may be written to
+    let is_typed = |server: &Endpoint| {
+        verdict(server).is_none() && wanted.live_row(cluster.writer, server).is_some()
+    };
+    let is_needy = cluster.kind == Kind::Galera
+        && writers.is_empty()
+        && !members.iter().any(|(server, _)| is_typed(server));
+    if is_needy {
+        let serves = |server: &&Endpoint| known(server).is_some_and(|it| it.serves_in_need);
+        writers.extend(counting.clone().find(serves));
+    }
+    let backups = writers.split_off(cluster.max_writers.min(writers.len()));
+    (writers, backups)
+}
+
+fn writers_are_read(cluster: &Cluster, no_backups: bool) -> bool {
+    match cluster.also_read {
+        AlsoRead::Nobody => false,
+        AlsoRead::Writers => true,
+        AlsoRead::Backups => cluster.kind == Kind::Group && no_backups,
     }
 }
 

@@ -2,41 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Decided;
+use engine::topology::Placed;
+
 use crate::report::Endpoint;
-
-/// How a server stands in a hostgroup, beyond what its row says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stand {
-    /// Nothing is known against it.
-    Well,
-    /// It misses pings: its connections are given up, and it gets none.
-    Silent,
-    /// It is too far behind to be read from.
-    Lagging {
-        /// So far, in microseconds.
-        lag_us: u64,
-    },
-    /// A member of a group that has too much to apply yet.
-    Behind,
-    /// The same for long: its connections are given up.
-    FarBehind,
-    /// One that could be written to, and others are.
-    Surplus,
-    /// It is in maintenance: what was begun there may end.
-    Leaving,
-}
-
-impl Stand {
-    /// The status that is shown of a server whose row says `ONLINE`.
-    pub fn status(self) -> &'static str {
-        match self {
-            Self::Well => "ONLINE",
-            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving => "SHUNNED",
-            Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
-        }
-    }
-}
 
 /// Something that changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,25 +138,16 @@ fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The status that is shown of a row.
-fn shown(decided: &Decided) -> String {
-    // what the operator wants comes first
-    match decided.row.status.eq_ignore_ascii_case("ONLINE") {
-        false => decided.row.status.clone(),
-        true => decided.stand.status().to_owned(),
-    }
-}
-
 /// What differs between two decisions.
 pub(crate) fn between(
-    before: &[Decided],
-    after: &[Decided],
+    before: &[Placed],
+    after: &[Placed],
     at_us: u64,
     reason: &Reason,
 ) -> Vec<Event> {
-    let statuses = |decided: &[Decided]| -> BTreeMap<(i64, Endpoint), String> {
-        let key = |decided: &Decided| (decided.row.hostgroup_id, Endpoint::of(&decided.row));
-        decided.iter().map(|decided| (key(decided), shown(decided))).collect()
+    let statuses = |decided: &[Placed]| -> BTreeMap<(i64, Endpoint), String> {
+        let key = |decided: &Placed| (decided.row.hostgroup_id, Endpoint::of(&decided.row));
+        decided.iter().map(|decided| (key(decided), decided.shown().to_owned())).collect()
     };
     let (mut before, after) = (statuses(before), statuses(after));
     let mut changes = Vec::new();

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use engine::clusters::Check;
+
 use crate::event::Reason;
 use crate::report::{Failure, Lag};
-use crate::wanted::{Check, Limits};
+use crate::wanted::Limits;
 
 /// Pings of which the latency is the mean.
 const PINGS: usize = 3;

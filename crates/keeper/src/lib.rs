@@ -25,24 +25,17 @@ mod wanted;
 
 use std::collections::BTreeMap;
 
+use engine::clusters::{Cluster, Kind};
 use engine::rows::ServerRow;
+use engine::topology::{Placed, Stand};
 
 use cluster::Member;
-pub use cluster::{AlsoRead, Cluster, GaleraAnswer, GroupAnswer, Kind};
-pub use event::{Event, Reason, Stand};
+pub use cluster::{GaleraAnswer, GroupAnswer};
+pub use event::{Event, Reason};
 use facts::{Facts, Lagging};
-use placement::{Place, Role};
+use placement::Role;
 pub use report::{Endpoint, Failure, Lag, Report, Seen};
-pub use wanted::{Check, Limits, Pair, Wanted};
-
-/// A row that is to be in force, and what was seen of its server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decided {
-    /// The row: as typed, or a copy in the hostgroup that the server's role puts it in.
-    pub row: ServerRow,
-    /// How it stands there.
-    pub stand: Stand,
-}
+pub use wanted::{Limits, Wanted};
 
 /// What is wanted of all servers, what was seen of them, and what follows.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -52,12 +45,12 @@ pub struct Keeper {
     roles: BTreeMap<(i64, Endpoint), Role>,
     lags: BTreeMap<(i64, Endpoint), Lagging>,
     members: BTreeMap<(i64, Endpoint), Member>,
-    decided: Vec<Decided>,
+    decided: Vec<Placed>,
 }
 
 impl Keeper {
     /// The rows that are to be in force, in the order in which they were typed; copies behind them.
-    pub fn decided(&self) -> &[Decided] {
+    pub fn decided(&self) -> &[Placed] {
         &self.decided
     }
 
@@ -85,10 +78,18 @@ impl Keeper {
         });
         facts.retain(|server, _| wanted.has(server));
         self.members.retain(|(writer, server), _| {
-            wanted.has(server) && wanted.clusters.iter().any(|cluster| cluster.writer == *writer)
+            wanted.has(server)
+                && wanted.clusters.members.iter().any(|cluster| cluster.writer == *writer)
         });
         if !self.wanted.limits.evaluate_lag_on_load {
             self.lags.clear();
+        }
+        if !self.wanted.limits.enabled {
+            *self = Self {
+                wanted: std::mem::take(&mut self.wanted),
+                decided: std::mem::take(&mut self.decided),
+                ..Self::default()
+            };
         }
         self.judge_all();
         self.decide(at_us, &Reason::Configured)
@@ -97,7 +98,7 @@ impl Keeper {
     /// Something was seen of a server. Gives what changes by it.
     pub fn hear(&mut self, report: &Report) -> Vec<Event> {
         let server = &report.server;
-        if !self.wanted.has(server) {
+        if !self.wanted.limits.enabled || !self.wanted.has(server) {
             return Vec::new();
         }
         let limits = &self.wanted.limits;
@@ -158,7 +159,7 @@ impl Keeper {
     /// Applies to the roles of a server what its last checks said.
     fn judge(&mut self, server: &Endpoint) {
         let Some(facts) = self.facts.get(server) else { return };
-        for pair in &self.wanted.pairs {
+        for pair in &self.wanted.clusters.pairs {
             let Some(read_only) = facts.read_only(pair.check) else { continue };
             let key = (pair.writer, server.clone());
             let role = self.roles.get(&key).copied().unwrap_or_default();
@@ -183,7 +184,7 @@ impl Keeper {
         });
         let decided = places.into_iter().map(|place| {
             let stand = self.stand(&place.row).unwrap_or(place.stand);
-            Decided { row: place.row, stand }
+            Placed { row: place.row, stand }
         });
         let decided: Vec<_> = decided.collect();
         let events = event::between(&self.decided, &decided, at_us, reason);
@@ -192,16 +193,16 @@ impl Keeper {
     }
 
     /// Where all servers are.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<Placed> {
         let rows = placement::rows(&self.wanted, &self.roles).into_iter();
-        let mut places: Vec<_> = rows.map(|row| Place { row, stand: Stand::Well }).collect();
+        let mut places: Vec<_> = rows.map(|row| Placed { row, stand: Stand::Well }).collect();
         let was_in = |hostgroup: i64, server: &Endpoint| {
             let mut before = self.decided.iter().map(|decided| &decided.row);
             before.any(|row| row.hostgroup_id == hostgroup && wanted::is_of(row, server))
         };
-        for cluster in &self.wanted.clusters {
+        for cluster in &self.wanted.clusters.members {
             let known = |server: &Endpoint| self.members.get(&(cluster.writer, server.clone()));
-            places.extend(cluster.places(&self.wanted, known, was_in));
+            places.extend(cluster::places(cluster, &self.wanted, known, was_in));
         }
         places
     }

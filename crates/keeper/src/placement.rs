@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use engine::clusters::Pair;
 use engine::rows::ServerRow;
 
-use crate::event::Stand;
 use crate::report::Endpoint;
-use crate::wanted::{Pair, Wanted};
+use crate::wanted::Wanted;
 
 /// What a server is in a pair of hostgroups.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -50,12 +50,6 @@ impl Role {
     }
 }
 
-/// A row that is in force, and how its server stands there by its part in a cluster.
-pub(crate) struct Place {
-    pub(crate) row: ServerRow,
-    pub(crate) stand: Stand,
-}
-
 /// The rows that are in force with those roles.
 pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> Vec<ServerRow> {
     let role = |writer: i64, server: &Endpoint| {
@@ -64,7 +58,7 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
     // a writer that was OFFLINE_HARD comes back with what its row as a reader says
     let is_left_out = |row: &ServerRow| {
         let server = Endpoint::of(row);
-        wanted.pairs.iter().any(|pair| match role(pair.writer, &server) {
+        wanted.clusters.pairs.iter().any(|pair| match role(pair.writer, &server) {
             Role::AsTyped => false,
             Role::Promoted { .. } if row.hostgroup_id == pair.writer => {
                 wanted.live_row(pair.writer, &server).is_none()

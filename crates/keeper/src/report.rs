@@ -1,9 +1,9 @@
 //! What was seen of a server, and when.
 
+use engine::clusters::Check;
 use engine::rows::ServerRow;
 
 use crate::cluster::{GaleraAnswer, GroupAnswer};
-use crate::wanted::Check;
 
 /// A server, whatever hostgroups it is in.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

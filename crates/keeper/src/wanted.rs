@@ -1,8 +1,10 @@
 //! What the operator wants: rows as typed, pairs of hostgroups, and limits.
 
+use engine::clusters::{Cluster, Clusters, Kind, Pair};
 use engine::rows::ServerRow;
+use engine::snapshot::Snapshot;
+use engine::vars::Vars;
 
-use crate::cluster::{Cluster, Kind};
 use crate::report::Endpoint;
 
 /// What is wanted of all servers.
@@ -10,70 +12,17 @@ use crate::report::Endpoint;
 pub struct Wanted {
     /// `mysql_servers`.
     pub servers: Vec<ServerRow>,
-    /// `mysql_replication_hostgroups`.
-    pub pairs: Vec<Pair>,
-    /// The active ones of `mysql_group_replication_hostgroups` and `mysql_galera_hostgroups`.
-    pub clusters: Vec<Cluster>,
+    /// Hostgroups between which they move.
+    pub clusters: Clusters,
     /// Variables.
     pub limits: Limits,
-}
-
-/// A row of `mysql_replication_hostgroups`: servers move between two hostgroups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pair {
-    /// Hostgroup of servers that take writes.
-    pub writer: i64,
-    /// Hostgroup of servers that do not.
-    pub reader: i64,
-    /// What tells which they are.
-    pub check: Check,
-}
-
-/// Which variables tell whether a server takes writes: `check_type`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Check {
-    /// `@@read_only`.
-    ReadOnly,
-    /// `@@innodb_read_only`.
-    InnodbReadOnly,
-    /// `@@super_read_only`.
-    SuperReadOnly,
-    /// `@@read_only` and `@@innodb_read_only`.
-    Both,
-    /// `@@read_only` or `@@innodb_read_only`.
-    Either,
-}
-
-impl Check {
-    /// All of them, by the name in `check_type`.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("read_only", Self::ReadOnly),
-        ("innodb_read_only", Self::InnodbReadOnly),
-        ("super_read_only", Self::SuperReadOnly),
-        ("read_only&innodb_read_only", Self::Both),
-        ("read_only|innodb_read_only", Self::Either),
-    ];
-
-    /// The one of that name, in any case.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, check)| *check)
-    }
-
-    /// The query whose only column tells.
-    pub fn query(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "SELECT @@global.read_only read_only",
-            Self::InnodbReadOnly => "SELECT @@global.innodb_read_only read_only",
-            Self::SuperReadOnly => "SELECT @@global.super_read_only read_only",
-            Self::Both => "SELECT @@global.read_only&@@global.innodb_read_only read_only",
-            Self::Either => "SELECT @@global.read_only|@@global.innodb_read_only read_only",
-        }
-    }
 }
 
 /// How much it takes to change a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
+    /// Servers are checked at all: `mysql-monitor_enabled`.
+    pub enabled: bool,
     /// Pings without an answer, one behind the other: `mysql-monitor_ping_max_failures`.
     pub ping_failures: u32,
     /// The same of questions for `read_only`, until a server counts as one that takes no writes:
@@ -107,22 +56,38 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        Self::of(&Vars::default())
+    }
+}
+
+impl Limits {
+    fn of(vars: &Vars) -> Self {
         Self {
-            ping_failures: 3,
-            read_only_failures: 3,
-            lag_count: 1,
-            lag_when_unknown_s: 60,
-            writer_is_also_reader: true,
-            evaluate_lag_on_load: true,
-            group_failures: 3,
-            group_behind_count: 3,
-            group_behind_for: 1,
-            galera_failures: 3,
+            enabled: vars.monitor_enabled,
+            ping_failures: vars.monitor_ping_max_failures,
+            read_only_failures: vars.monitor_read_only_max_timeout_count,
+            lag_count: vars.monitor_replication_lag_count,
+            lag_when_unknown_s: vars.monitor_lag_when_null_s,
+            writer_is_also_reader: vars.monitor_writer_is_also_reader,
+            evaluate_lag_on_load: vars.evaluate_lag_on_load == 1,
+            group_failures: vars.monitor_group_max_timeout_count,
+            group_behind_count: vars.monitor_group_behind_count,
+            group_behind_for: vars.monitor_group_behind_for,
+            galera_failures: vars.monitor_galera_max_timeout_count,
         }
     }
 }
 
 impl Wanted {
+    /// What a configuration says, with these hostgroups between which servers move.
+    pub fn of(snapshot: &Snapshot, clusters: Clusters) -> Self {
+        Self {
+            servers: snapshot.draft.servers.clone(),
+            clusters,
+            limits: Limits::of(&snapshot.vars),
+        }
+    }
+
     /// The row of a server in a hostgroup.
     pub(crate) fn row(&self, hostgroup: i64, server: &Endpoint) -> Option<&ServerRow> {
         let mut rows = self.servers.iter();
@@ -146,19 +111,19 @@ impl Wanted {
             let mut places = cluster.hostgroups().into_iter();
             cluster.kind == kind && places.any(|place| self.live_row(place, server).is_some())
         };
-        self.clusters.iter().filter(is_member).copied().collect()
+        self.clusters.members.iter().filter(is_member).copied().collect()
     }
 
     /// Whether a row is one of a cluster, which puts its members where they belong.
     pub(crate) fn is_in_cluster(&self, row: &ServerRow) -> bool {
         let is_live = !row.status.eq_ignore_ascii_case("OFFLINE_HARD");
         let has = |cluster: &Cluster| cluster.hostgroups().contains(&row.hostgroup_id);
-        is_live && self.clusters.iter().any(has)
+        is_live && self.clusters.members.iter().any(has)
     }
 
     /// The pair with that hostgroup of writers.
     pub(crate) fn pair_of(&self, writer: i64) -> Option<&Pair> {
-        self.pairs.iter().find(|pair| pair.writer == writer)
+        self.clusters.pairs.iter().find(|pair| pair.writer == writer)
     }
 }
 

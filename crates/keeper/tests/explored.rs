@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use engine::clusters::{AlsoRead, Check, Cluster, Clusters, Kind, Pair};
 use engine::rows::ServerRow;
-use keeper::{
-    AlsoRead, Check, Cluster, Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Kind, Limits,
-    Pair, Report, Seen, Stand, Wanted,
-};
+use engine::topology::Stand;
+use keeper::{Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Limits, Report, Seen, Wanted};
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const REPORTS: usize = 6;
@@ -88,14 +87,16 @@ impl State {
         };
         let wanted = Wanted {
             servers: typed.iter().map(row).collect(),
-            pairs: vec![Pair { writer: 10, reader: 20, check: Check::ReadOnly }],
+            clusters: Clusters {
+                pairs: vec![Pair { writer: 10, reader: 20, check: Check::ReadOnly }],
+                members: Vec::new(),
+            },
             limits: Limits {
                 ping_failures: LIMITS,
                 read_only_failures: LIMITS,
                 writer_is_also_reader,
                 ..Limits::default()
             },
-            ..Wanted::default()
         };
         let mut keeper = Keeper::default();
         keeper.adopt(wanted, 0);
@@ -243,7 +244,8 @@ fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can
             };
             let limits = Limits { group_failures: 1, galera_failures: 1, ..Limits::default() };
             let servers = SERVERS.map(row).to_vec();
-            let wanted = Wanted { servers, clusters: vec![cluster], limits, ..Wanted::default() };
+            let clusters = Clusters { pairs: Vec::new(), members: vec![cluster] };
+            let wanted = Wanted { servers, clusters, limits };
             let mut keeper = Keeper::default();
             keeper.adopt(wanted, 0);
             let after = |(keeper, last): &(Keeper, Last)| -> Vec<(Keeper, Last)> {

@@ -117,7 +117,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["vars"],
     &["verdict", "error", "guesses"],
     &["users", "topology", "rules"],
-    &["hostgroups"],
+    &["hostgroups", "clusters"],
     &["snapshot"],
     &["route"],
     &["report"],

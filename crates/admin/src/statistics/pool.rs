@@ -68,7 +68,7 @@ pub(super) fn status(seen: &Seen<'_>, server: &Server) -> &'static str {
     let in_force = seen.snapshot.topology.find(server.index);
     match in_force.filter(|found| Arc::ptr_eq(&found.gauge, &server.gauge)) {
         None => Status::OfflineHard.name(),
-        Some(found) => found.state(seen.collected.now_us).shown().name(),
+        Some(found) => found.state(seen.collected.now_us).shown(),
     }
 }
 

@@ -15,7 +15,7 @@ pub fn is_any_usable(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -
 /// How many servers of a hostgroup are online.
 pub fn online(topology: &Topology, hostgroup: HostgroupId, now_us: u64) -> usize {
     let servers = topology.hostgroup(hostgroup).iter();
-    let is_online = |server: &&ServerRef| server.state(now_us).shown() == Status::Online;
+    let is_online = |server: &&ServerRef| server.state(now_us).shown() == Status::Online.name();
     servers.filter(is_online).count()
 }
 
@@ -53,6 +53,7 @@ fn why_not(server: &Server, now_us: u64) -> String {
         ServerState::Set(status) => return status.name().into(),
         ServerState::NoWeight => return "has weight 0".into(),
         ServerState::NoConnections => return "has max_connections 0".into(),
+        ServerState::Unfit(stand) => return stand.to_string(),
         ServerState::Shunned { until_us } => {
             let seconds = (until_us - now_us).div_ceil(1_000_000);
             return format!("shunned for {seconds} s more: {fault}");

@@ -5,7 +5,8 @@
 
 use super::column::{Table, int, table, text};
 use super::{
-    FastRoutingRow, HostgroupRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, UserRow,
+    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationRow, RestapiRouteRow,
+    Row, RuleRow, SchedulerRow, ServerRow, UserRow,
 };
 
 /// The tables.
@@ -15,12 +16,12 @@ pub static TABLES: &[Table] = &[
     MYSQL_FIREWALL_WHITELIST_RULES,
     MYSQL_FIREWALL_WHITELIST_SQLI_FINGERPRINTS,
     MYSQL_FIREWALL_WHITELIST_USERS,
-    MYSQL_GALERA_HOSTGROUPS,
-    MYSQL_GROUP_REPLICATION_HOSTGROUPS,
+    *GaleraRow::TABLE,
+    *GroupReplicationRow::TABLE,
     *HostgroupRow::TABLE,
     *RuleRow::TABLE,
     *FastRoutingRow::TABLE,
-    MYSQL_REPLICATION_HOSTGROUPS,
+    *ReplicationRow::TABLE,
     *ServerRow::TABLE,
     MYSQL_SERVERS_SSL_PARAMS,
     *UserRow::TABLE,
@@ -95,50 +96,6 @@ const MYSQL_FIREWALL_WHITELIST_USERS: Table =
             text("mode").default("'OFF'").check("mode IN ('OFF','DETECTING','PROTECTING')"),
             text("comment").not_needed(),
         ]);
-
-const MYSQL_GALERA_HOSTGROUPS: Table = table("mysql_galera_hostgroups", "Hostgroups of a Galera cluster.")
-    .key(&["writer_hostgroup"])
-    .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]).columns(&[
-    int("writer_hostgroup").check("writer_hostgroup>=0"),
-    int("backup_writer_hostgroup")
-        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup"),
-    int("reader_hostgroup")
-        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0"),
-    int("offline_hostgroup")
-        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0"),
-    int("active").default("1").check("active IN (0,1)"),
-    int("max_writers").default("1").check("max_writers >= 0"),
-    int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1,2)"),
-    int("max_transactions_behind").default("0").check("max_transactions_behind>=0"),
-    text("comment").null(),
-]);
-
-const MYSQL_GROUP_REPLICATION_HOSTGROUPS: Table = table("mysql_group_replication_hostgroups", "Hostgroups of a Group Replication cluster.")
-    .key(&["writer_hostgroup"])
-    .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]).columns(&[
-    int("writer_hostgroup").check("writer_hostgroup>=0"),
-    int("backup_writer_hostgroup")
-        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup"),
-    int("reader_hostgroup")
-        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0"),
-    int("offline_hostgroup")
-        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0"),
-    int("active").default("1").check("active IN (0,1)"),
-    int("max_writers").default("1").check("max_writers >= 0"),
-    int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1,2)"),
-    int("max_transactions_behind").default("0").check("max_transactions_behind>=0"),
-    text("comment").null(),
-]);
-
-const MYSQL_REPLICATION_HOSTGROUPS: Table = table("mysql_replication_hostgroups", "Pairs of hostgroups between which servers move by their read-only flag.")
-    .key(&["writer_hostgroup"]).unique(&["reader_hostgroup"]).columns(&[
-    int("writer_hostgroup").check("writer_hostgroup>=0"),
-    int("reader_hostgroup").check("reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0"),
-    text("check_type")
-        .default("'read_only'")
-        .check("LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')"),
-    text("comment").default("''"),
-]);
 
 const MYSQL_SERVERS_SSL_PARAMS: Table = table(
     "mysql_servers_ssl_params",

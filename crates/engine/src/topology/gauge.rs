@@ -22,6 +22,8 @@ pub enum LastFault {
     Capability,
     /// The operator wants no work done on it.
     Offline,
+    /// Checks are against it, so that what ran on it was given up.
+    Unfit,
     /// The proxy has no password for it: the account is stored hashed and nobody logged in yet.
     NoPassword,
     /// The public key that it shows is not one of those that it may have.
@@ -43,6 +45,7 @@ impl LastFault {
             Self::NoPassword => (6, 0),
             Self::Offline => (7, 0),
             Self::PublicKey => (8, 0),
+            Self::Unfit => (9, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -58,6 +61,7 @@ impl LastFault {
             6 => Self::NoPassword,
             7 => Self::Offline,
             8 => Self::PublicKey,
+            9 => Self::Unfit,
             _ => Self::None,
         }
     }
@@ -107,6 +111,7 @@ impl std::fmt::Display for LastFault {
             Self::Timeout => f.write_str("connect timeout"),
             Self::Protocol => f.write_str("not the MySQL protocol"),
             Self::Offline => f.write_str("set OFFLINE_HARD"),
+            Self::Unfit => f.write_str("shunned by its checks"),
             Self::Capability => f.write_str("lacks a capability the client uses"),
             Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
             Self::PublicKey => f.write_str(

@@ -1,7 +1,7 @@
 //! Whether a server serves now: what the operator wants of it, and what connecting to it came to,
 //! judged in one place.
 
-use super::{Server, Status};
+use super::{Server, Stand, Status};
 
 /// What a server is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub enum ServerState {
     NoWeight,
     /// It may have no connections.
     NoConnections,
+    /// Checks are against it.
+    Unfit(Stand),
     /// Connects failed: it is left out until then, in microseconds of the loops' clock.
     Shunned {
         /// That time.
@@ -35,11 +37,12 @@ impl ServerState {
     }
 
     /// The status that is shown of it.
-    pub fn shown(self) -> Status {
+    pub fn shown(self) -> &'static str {
         match self {
-            Self::Set(status) => status,
-            Self::Shunned { .. } => Status::Shunned,
-            Self::Serving | Self::NoWeight | Self::NoConnections => Status::Online,
+            Self::Set(status) => status.name(),
+            Self::Unfit(stand) => stand.status(),
+            Self::Shunned { .. } => Status::Shunned.name(),
+            Self::Serving | Self::NoWeight | Self::NoConnections => Status::Online.name(),
         }
     }
 }
@@ -50,6 +53,9 @@ impl Server {
     pub fn state(&self, now_us: u64) -> ServerState {
         if self.status != Status::Online {
             return ServerState::Set(self.status);
+        }
+        if !self.stand.serves() {
+            return ServerState::Unfit(self.stand);
         }
         if self.weight == 0 {
             return ServerState::NoWeight;
@@ -68,7 +74,7 @@ impl Server {
 mod tests {
     use super::*;
     use crate::rows::ServerRow;
-    use crate::topology::{LastFault, Topology};
+    use crate::topology::{LastFault, Placed, Topology};
 
     #[test]
     fn what_the_operator_wants_comes_before_what_connects_came_to() {
@@ -97,9 +103,34 @@ mod tests {
                 server.gauge.on_fault(LastFault::Timeout, 1_000_000, 1, 5_000_000);
             }
             let state = server.state(1_000_000);
-            assert_eq!((state, state.shown()), (expected, shown), "{status}");
+            assert_eq!((state, state.shown()), (expected, shown.name()), "{status}");
             assert_eq!(state.is_serving(), expected == Serving, "{status}");
             assert_eq!(state.may_serve(), matches!(expected, Serving | Shunned { .. }), "{status}");
+        }
+    }
+    #[test]
+    fn what_checks_found_counts_where_the_operator_wants_the_server() {
+        let table = [
+            ("ONLINE", Stand::Silent, "SHUNNED"),
+            ("ONLINE", Stand::Lagging { lag_us: 7 }, "SHUNNED_REPLICATION_LAG"),
+            ("ONLINE", Stand::Well, "ONLINE"),
+            ("OFFLINE_SOFT", Stand::Silent, "OFFLINE_SOFT"),
+        ];
+        for (status, stand, shown) in table {
+            let row = ServerRow {
+                hostname: "a".to_owned(),
+                status: status.to_owned(),
+                weight: 0,
+                ..ServerRow::default()
+            };
+            let placed = [Placed { row, stand }];
+            let topology = Topology::default().place(&placed).expect("valid");
+            let server = topology.servers().first().expect("one");
+            assert_eq!((server.state(1).shown(), placed[0].shown()), (shown, shown), "{status}");
+            let is_well = status == "ONLINE" && stand == Stand::Well;
+            assert_eq!(server.is_left(), !is_well, "{status} {stand:?}");
+            assert!(!server.state(1).may_serve(), "{status} {stand:?}");
+            assert_eq!(server.ends_commands(), stand == Stand::Silent, "{status} {stand:?}");
         }
     }
 }

@@ -205,6 +205,67 @@ vars! {
     connection_delay_multiplex_ms: u64 = "mysql-connection_delay_multiplex_ms",
     /// Pause between two resolutions of all server names; 0 for none.
     dns_refresh_interval_ms: u64 = "mysql-monitor_local_dns_cache_refresh_interval",
+    /// Whether servers are checked.
+    monitor_enabled: bool = "mysql-monitor_enabled",
+    /// Account of the checks.
+    monitor_username: String = "mysql-monitor_username",
+    /// Its password, in clear text.
+    monitor_password: String = "mysql-monitor_password",
+    /// Age up to which results of checks are kept.
+    monitor_history_ms: u64 = "mysql-monitor_history",
+    /// Pause between connect checks.
+    monitor_connect_interval_ms: u64 = "mysql-monitor_connect_interval",
+    /// Time that one may take.
+    monitor_connect_timeout_ms: u64 = "mysql-monitor_connect_timeout",
+    /// Pause between pings.
+    monitor_ping_interval_ms: u64 = "mysql-monitor_ping_interval",
+    /// Time that one may take.
+    monitor_ping_timeout_ms: u64 = "mysql-monitor_ping_timeout",
+    /// Missed pings after which a server is shunned.
+    monitor_ping_max_failures: u32 = "mysql-monitor_ping_max_failures",
+    /// Pause between checks of `read_only`.
+    monitor_read_only_interval_ms: u64 = "mysql-monitor_read_only_interval",
+    /// Time that one may take.
+    monitor_read_only_timeout_ms: u64 = "mysql-monitor_read_only_timeout",
+    /// Missed ones after which a server counts as read-only.
+    monitor_read_only_max_timeout_count: u32 = "mysql-monitor_read_only_max_timeout_count",
+    /// Pause between checks of replication lag.
+    monitor_replication_lag_interval_ms: u64 = "mysql-monitor_replication_lag_interval",
+    /// Time that one may take.
+    monitor_replication_lag_timeout_ms: u64 = "mysql-monitor_replication_lag_timeout",
+    /// Bad ones in a row after which a server is left out.
+    monitor_replication_lag_count: u32 = "mysql-monitor_replication_lag_count",
+    /// Whether a server in several hostgroups is checked for lag once.
+    monitor_replication_lag_group_by_host: bool = "mysql-monitor_replication_lag_group_by_host",
+    /// Heartbeat table; empty for none.
+    monitor_heartbeat: String = "mysql-monitor_replication_lag_use_percona_heartbeat",
+    /// Lag of a replica that does not know its own.
+    monitor_lag_when_null_s: u32 = "mysql-monitor_slave_lag_when_null",
+    /// Pause between checks of Group Replication.
+    monitor_group_interval_ms: u64 = "mysql-monitor_groupreplication_healthcheck_interval",
+    /// Time that one may take.
+    monitor_group_timeout_ms: u64 = "mysql-monitor_groupreplication_healthcheck_timeout",
+    /// Missed ones after which a member is offline.
+    monitor_group_max_timeout_count: u32 =
+        "mysql-monitor_groupreplication_healthcheck_max_timeout_count",
+    /// Checks in a row that a member may be too far behind.
+    monitor_group_behind_count: u32 =
+        "mysql-monitor_groupreplication_max_transactions_behind_count",
+    /// Whose backlog counts: 0 writers, 1 readers, 2 both.
+    monitor_group_behind_for: u32 =
+        "mysql-monitor_groupreplication_max_transactions_behind_for_read_only",
+    /// Pause between checks of Galera.
+    monitor_galera_interval_ms: u64 = "mysql-monitor_galera_healthcheck_interval",
+    /// Time that one may take.
+    monitor_galera_timeout_ms: u64 = "mysql-monitor_galera_healthcheck_timeout",
+    /// Missed ones after which a node is offline.
+    monitor_galera_max_timeout_count: u32 = "mysql-monitor_galera_healthcheck_max_timeout_count",
+    /// Whether connections of the checks set a `wait_timeout`.
+    monitor_wait_timeout: bool = "mysql-monitor_wait_timeout",
+    /// Whether a server that becomes a writer stays a reader.
+    monitor_writer_is_also_reader: bool = "mysql-monitor_writer_is_also_reader",
+    /// Whether lagging servers stay left out when servers are loaded anew: 1.
+    evaluate_lag_on_load: u32 = "mysql-evaluate_replication_lag_on_servers_load",
     /// Statement run on each new connection; empty for none.
     init_connect: String = "mysql-init_connect",
     /// Whether a query whose client went away is killed on its server.

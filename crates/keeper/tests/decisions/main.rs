@@ -1,9 +1,10 @@
 //! What servers come to, case by case.
 
+use engine::clusters::{AlsoRead, Check, Cluster, Clusters, Kind, Pair};
 use engine::rows::ServerRow;
+use engine::topology::Placed;
 use keeper::{
-    AlsoRead, Check, Cluster, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Kind,
-    Lag, Pair, Report, Seen, Wanted,
+    Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Lag, Report, Seen, Wanted,
 };
 
 /// The cases of each kind.
@@ -37,7 +38,7 @@ fn rows(text: &str) -> Vec<ServerRow> {
 
 /// The rows in force, as they are written in the cases.
 fn told(keeper: &Keeper) -> String {
-    let tell = |decided: &keeper::Decided| {
+    let tell = |decided: &Placed| {
         let row = &decided.row;
         let mut text = format!("{}:{}", row.hostgroup_id, row.hostname);
         if row.status != "ONLINE" {
@@ -147,8 +148,9 @@ impl Play {
             max_behind: 0,
         };
         let pairs = if kind.is_none() { vec![PAIR] } else { Vec::new() };
-        let clusters = kind.map(cluster).into_iter().collect();
-        let wanted = Wanted { servers: rows(typed), pairs, clusters, ..Wanted::default() };
+        let members = kind.map(cluster).into_iter().collect();
+        let clusters = Clusters { pairs, members };
+        let wanted = Wanted { servers: rows(typed), clusters, ..Wanted::default() };
         let mut play = Self { kind, keeper: Keeper::default(), wanted, at_us: 0 };
         play.load();
         play
@@ -177,7 +179,7 @@ impl Play {
     fn set(&mut self, name: &str, value: &str) {
         let limits = &mut self.wanted.limits;
         let number = || value.parse().expect("a number");
-        match (name, self.wanted.clusters.first_mut()) {
+        match (name, self.wanted.clusters.members.first_mut()) {
             ("max", Some(cluster)) => cluster.max_writers = value.parse().expect("a number"),
             ("behind", Some(cluster)) => cluster.max_behind = value.parse().expect("a number"),
             ("also", Some(cluster)) => {
@@ -195,7 +197,10 @@ impl Play {
             ("pings", _) => limits.ping_failures = number(),
             ("missed", _) => limits.read_only_failures = number(),
             ("lags", _) => limits.lag_count = number(),
-            ("check", _) => self.wanted.pairs = vec![Pair { check: Check::SuperReadOnly, ..PAIR }],
+            ("enabled", _) => limits.enabled = value == "1",
+            ("check", _) => {
+                self.wanted.clusters.pairs = vec![Pair { check: Check::SuperReadOnly, ..PAIR }]
+            }
             _ => panic!("{name}"),
         }
     }
@@ -259,13 +264,4 @@ fn latency_is_the_mean_of_three_pings() {
         play.step(step);
     }
     assert_eq!(play.keeper.latency_us(&server), Some(500));
-}
-
-#[test]
-fn check_types_have_the_names_and_queries_of_proxysql() {
-    for (name, check) in Check::ALL {
-        assert_eq!(Check::named(&name.to_ascii_uppercase()), Some(check));
-        assert!(check.query().ends_with(" read_only"), "{name}");
-    }
-    assert_eq!(Check::named("writable"), None);
 }

@@ -1,7 +1,7 @@
 //! The families that ProxySQL has, too: its names, labels and kinds.
 
 use engine::stats::ServerShare;
-use engine::topology::{Server, Status};
+use engine::topology::Server;
 use engine::vars::Value;
 
 use super::text::{Series, seconds};
@@ -335,7 +335,7 @@ pub(super) const FAMILIES: &[Family] = &[
     }),
     gauge(
         "proxysql_connpool_conns_status",
-        "1 ONLINE, 2 SHUNNED, 3 OFFLINE_SOFT, 4 OFFLINE_HARD.",
+        "1 ONLINE, 2 SHUNNED, 3 OFFLINE_SOFT, 4 OFFLINE_HARD, 5 SHUNNED_REPLICATION_LAG.",
         |v, s| {
             for server in v.snapshot.topology.servers() {
                 let endpoint = endpoint(server);
@@ -436,10 +436,11 @@ pub(super) fn endpoint(server: &Server) -> String {
 
 fn status_of(server: &Server, view: &View) -> u8 {
     match server.state(view.collected.now_us).shown() {
-        Status::Online => 1,
-        Status::Shunned => 2,
-        Status::OfflineSoft => 3,
-        Status::OfflineHard => 4,
+        "ONLINE" => 1,
+        "OFFLINE_SOFT" => 3,
+        "OFFLINE_HARD" => 4,
+        "SHUNNED_REPLICATION_LAG" => 5,
+        _ => 2,
     }
 }
 

@@ -152,7 +152,7 @@ impl Proxy {
                 None => lane.server = Arc::new(lane.server.removed()),
             }
         }
-        let left = self.lanes_where(|lane| lane.server.status != Status::Online);
+        let left = self.lanes_where(|lane| lane.server.is_left());
         self.with_each(left, End::Lane, Self::leave_server);
         self.close_surplus(after);
         self.wake_all();
@@ -162,11 +162,15 @@ impl Proxy {
     /// of one that a session has can be the end of its others.
     fn leave_server(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return };
-        let cut = lane.server.status == Status::OfflineHard;
+        let cut = lane.server.ends_commands();
+        let fault = match lane.server.status {
+            Status::OfflineHard => LastFault::Offline,
+            _ => LastFault::Unfit,
+        };
         match lane.lease {
             Lease::Idle | Lease::Freed | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
-            _ if cut => self.lose_lane(id, LastFault::Offline),
+            _ if cut => self.lose_lane(id, fault),
             Lease::Shared => lane.close_unfit(),
             Lease::Exclusive(_) | Lease::Clearing(_) | Lease::Relay(_) | Lease::Errand(_) => {}
         }

@@ -24,7 +24,7 @@ use crate::report::LogEvent;
 use crate::session::maintenance::defaults::QUESTION;
 use crate::session::placing::checkout::Dial;
 use crate::session::replying::reply::{error_in, slice};
-use crate::topology::{LastFault, ServerRef, Status};
+use crate::topology::{LastFault, ServerRef};
 
 /// How long a lane is unused before it counts as one too many.
 const UNUSED_US: u64 = 10_000_000;
@@ -88,15 +88,14 @@ impl Proxy {
         let keep = usize::try_from(self.idle_max(server)).unwrap_or(usize::MAX).max(1);
         let idle = self.pool.idle_of(server);
         let surplus = idle.len().saturating_sub(keep);
-        let online = server.status == Status::Online;
+        let left = server.is_left();
         let max_age_us = self.lane_age_max_us();
         let idle_max_us = server.gauge.idle_max_us();
         let now_us = self.now_us;
         let is_spent = |(position, id): &(usize, &LaneId)| {
             let Some(lane) = self.lanes.get(**id) else { return false };
             let unused_us = now_us.saturating_sub(lane.times.used_us);
-            !online
-                || lane.age_us(now_us) > max_age_us
+            left || lane.age_us(now_us) > max_age_us
                 || (*position < surplus && unused_us > UNUSED_US)
                 || lane.silent_us(now_us) >= idle_max_us.min(lane.state.wait_timeout_us() / 2)
         };

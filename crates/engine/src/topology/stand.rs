@@ -1,0 +1,92 @@
+//! What was seen of a server, as far as it is against using it.
+//!
+//! It is decided elsewhere, of checks; here is what it means to whoever has work for the server.
+
+use crate::rows::ServerRow;
+
+/// A row that is to be in force, and what was seen of its server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// The row: as typed, or a copy in the hostgroup that the server's role puts it in.
+    pub row: ServerRow,
+    /// How it stands there.
+    pub stand: Stand,
+}
+
+impl Placed {
+    /// A row as it was typed, with nothing against its server.
+    pub fn as_typed(row: &ServerRow) -> Self {
+        Self { row: row.clone(), stand: Stand::Well }
+    }
+
+    /// The status that is shown of it: what the operator wants comes first.
+    pub fn shown(&self) -> &str {
+        match self.row.status.eq_ignore_ascii_case("ONLINE") {
+            false => &self.row.status,
+            true => self.stand.status(),
+        }
+    }
+}
+
+/// How a server stands in a hostgroup, beyond what its row says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Stand {
+    /// Nothing is known against it.
+    #[default]
+    Well,
+    /// It misses pings: its connections are given up, and it gets none.
+    Silent,
+    /// It is too far behind to be read from.
+    Lagging {
+        /// So far, in microseconds.
+        lag_us: u64,
+    },
+    /// A member of a group that has too much to apply yet.
+    Behind,
+    /// The same for long: its connections are given up.
+    FarBehind,
+    /// One that could be written to, and others are.
+    Surplus,
+    /// It is in maintenance: what was begun there may end.
+    Leaving,
+}
+
+impl std::fmt::Display for Stand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Well => f.write_str("is well"),
+            Self::Silent => f.write_str("does not answer pings"),
+            Self::Lagging { lag_us } => {
+                let (seconds, ms) = (lag_us / 1_000_000, lag_us / 1_000 % 1_000);
+                write!(f, "is {seconds}.{ms:03} s behind, more than max_replication_lag")
+            }
+            Self::Behind | Self::FarBehind => {
+                f.write_str("has more to apply than max_transactions_behind")
+            }
+            Self::Surplus => f.write_str("is kept in reserve: max_writers are there"),
+            Self::Leaving => f.write_str("is in maintenance"),
+        }
+    }
+}
+
+impl Stand {
+    /// Whether a server that stands like this is given commands.
+    #[inline]
+    pub fn serves(self) -> bool {
+        self == Self::Well
+    }
+
+    /// Whether what runs on it is given up too.
+    pub fn ends_commands(self) -> bool {
+        matches!(self, Self::Silent | Self::FarBehind)
+    }
+
+    /// The status that is shown of a server whose row says `ONLINE`.
+    pub fn status(self) -> &'static str {
+        match self {
+            Self::Well => "ONLINE",
+            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving => "SHUNNED",
+            Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
+        }
+    }
+}
