@@ -93,6 +93,8 @@ pub struct BackendLogin {
     keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
+    /// What servers show as the program.
+    program: &'static str,
     caps: Caps,
     thread_id: u32,
     names_last_prepared: bool,
@@ -169,6 +171,7 @@ impl BackendLogin {
             secure,
             keys: Keys::Only(Vec::new()),
             tracks: true,
+            program: "tidegate",
             caps: Caps::NONE,
             thread_id: 0,
             names_last_prepared: false,
@@ -180,6 +183,12 @@ impl BackendLogin {
     #[must_use]
     pub fn untracked(self) -> Self {
         Self { tracks: false, ..self }
+    }
+
+    /// The same with another program's name for servers to show.
+    #[must_use]
+    pub fn named(self, program: &'static str) -> Self {
+        Self { program, ..self }
     }
 
     /// The same, where a password may be encrypted with these keys of the server.
@@ -251,7 +260,7 @@ impl BackendLogin {
         let mut attributes = Vec::new();
         if caps.contains(Caps::CONNECT_ATTRS) {
             Attributes::push(&mut attributes, b"_client_name", b"tidegate");
-            Attributes::push(&mut attributes, b"program_name", b"tidegate");
+            Attributes::push(&mut attributes, b"program_name", self.program.as_bytes());
         }
         let response = HandshakeResponse {
             caps,

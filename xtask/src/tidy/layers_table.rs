@@ -49,6 +49,7 @@ pub(super) const CRATES: &[Row] = &[
     ),
     row("crates/keeper", &["engine"], &[], &[]),
     row("crates/io", &[], &["libc"], &[]),
+    row("crates/monitor", &["wire", "engine", "keeper", "io"], &[], &[]),
     row("crates/worker", &["engine", "wire", "io"], &[], &["testkit"]),
     row("crates/mysql_server", &["wire"], &[], &[]),
     row(

@@ -1,0 +1,193 @@
+//! One connection to a server: logging in, and the answers to what was asked on it. Bytes in,
+//! bytes out; deliberately knows no sockets and no time.
+
+use engine::backend::{BackendLogin, LoginStep};
+use engine::vars::KeyHash;
+use keeper::{Endpoint, Failure};
+use wire::Caps;
+use wire::command::code;
+use wire::connect::Greeting;
+use wire::frame::{self, Framed};
+
+use crate::answer::{Answer, Reading, Unanswered};
+use crate::plan::Plan;
+use crate::question::Dialect;
+
+/// A connection.
+pub(crate) struct Link {
+    /// The server that it goes to.
+    pub(crate) server: Endpoint,
+    /// The check that it is used for.
+    pub(crate) slot: Option<u32>,
+    /// Since when it has no use, microseconds of the loop's clock.
+    pub(crate) idle_since_us: u64,
+    /// How often the account had changed when it was made.
+    pub(crate) accounts: u64,
+    stage: Stage,
+    dialect: Dialect,
+    reading: Reading,
+    /// Answers of its own that come first and say nothing of the check.
+    skips: usize,
+    awaited: usize,
+    answers: Vec<Answer>,
+}
+
+enum Stage {
+    Login(Box<BackendLogin>),
+    Ready,
+}
+
+/// What came of some bytes.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// More are awaited.
+    Nothing,
+    /// The login is over: commands may be sent.
+    LoggedIn,
+    /// All answers to what was asked.
+    Answers(Vec<Answer>),
+    /// The connection is of no use any more.
+    Failed(Option<Failure>, String),
+    /// A statement was refused; the connection may be used on.
+    Refused(u16, String),
+}
+
+impl Link {
+    /// A connection that is being opened, for a check.
+    pub(crate) fn new(server: Endpoint, slot: u32, plan: &Plan, secure: bool) -> Self {
+        let login = BackendLogin::new(plan.account.clone(), Caps::NONE, None, COLLATION, secure)
+            .untracked()
+            .named("tidegate_monitor")
+            .trusting(plan.keys.clone());
+        Self {
+            server,
+            slot: Some(slot),
+            idle_since_us: 0,
+            accounts: 0,
+            stage: Stage::Login(Box::new(login)),
+            dialect: Dialect::MariaDb,
+            reading: Reading::default(),
+            skips: 0,
+            awaited: 0,
+            answers: Vec::new(),
+        }
+    }
+
+    /// Whether it can be asked something.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Ready) && self.slot.is_none()
+    }
+
+    /// What its server understands.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Appends a statement whose answer nobody looks at.
+    pub(crate) fn prepare(&mut self, statement: &str, out: &mut Vec<u8>) {
+        query(statement, out);
+        self.skips += 1;
+    }
+
+    /// Appends what is asked: statements, or a ping where there are none.
+    pub(crate) fn ask(&mut self, statements: &[String], out: &mut Vec<u8>) {
+        self.answers.clear();
+        self.awaited = statements.len().max(1);
+        match statements {
+            [] => frame::write_packet(out, &mut 0, &[code::PING]),
+            _ => statements.iter().for_each(|statement| query(statement, out)),
+        }
+    }
+
+    /// Takes the packets that are whole; says how many bytes these are. What is to be sent is
+    /// appended.
+    pub(crate) fn on_bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Came) {
+        let mut taken = 0;
+        loop {
+            let rest = bytes.get(taken..).unwrap_or_default();
+            let packet = match frame::next_packet(rest) {
+                Framed::Packet(packet) => packet,
+                Framed::Need(_) => return (taken, Came::Nothing),
+                Framed::Long { .. } => return (bytes.len(), malformed()),
+            };
+            taken += packet.len;
+            let came = match &mut self.stage {
+                Stage::Login(login) => {
+                    if let Ok(greeting) = Greeting::parse(packet.payload)
+                        && packet.seq == 0
+                    {
+                        self.dialect = Dialect::of(greeting.version(), greeting.is_mariadb());
+                    }
+                    let step = login.on_packet(&packet, out);
+                    self.on_login(step)
+                }
+                Stage::Ready => self.on_answer(packet.payload),
+            };
+            if !matches!(came, Came::Nothing) {
+                return (taken, came);
+            }
+        }
+    }
+
+    fn on_login(&mut self, step: LoginStep) -> Came {
+        match step {
+            LoginStep::Wait => Came::Nothing,
+            LoginStep::Ready { .. } => {
+                self.stage = Stage::Ready;
+                Came::LoggedIn
+            }
+            LoginStep::Failed { fault, said } => match said {
+                Some((code, _, message)) => {
+                    let text = String::from_utf8_lossy(&message).into_owned();
+                    Came::Failed(Some(Failure::Error(code)), text)
+                }
+                // it greeted, so that it lives: the account is what does not fit
+                None => Came::Failed(Some(Failure::Error(ACCESS_DENIED)), fault.to_string()),
+            },
+            LoginStep::KeyRefused(KeyHash(_)) => {
+                let fault = engine::topology::LastFault::PublicKey;
+                Came::Failed(Some(Failure::Error(ACCESS_DENIED)), fault.to_string())
+            }
+        }
+    }
+
+    fn on_answer(&mut self, payload: &[u8]) -> Came {
+        let Some(answer) = self.reading.on_packet(payload) else { return Came::Nothing };
+        self.reading = Reading::default();
+        if self.skips > 0 {
+            self.skips -= 1;
+            return Came::Nothing;
+        }
+        self.awaited = self.awaited.saturating_sub(1);
+        match answer {
+            Ok(answer) => self.answers.push(answer),
+            // the answers behind it say nothing more
+            Err(Unanswered::Refused(code, message)) => {
+                self.skips += std::mem::take(&mut self.awaited);
+                return Came::Refused(code, message);
+            }
+            Err(Unanswered::Malformed) => return malformed(),
+        }
+        match self.awaited {
+            0 => Came::Answers(std::mem::take(&mut self.answers)),
+            _ => Came::Nothing,
+        }
+    }
+}
+
+fn malformed() -> Came {
+    Came::Failed(None, "the answer is not understood".to_owned())
+}
+
+fn query(statement: &str, out: &mut Vec<u8>) {
+    frame::write_with(out, &mut 0, |payload| {
+        payload.push(code::QUERY);
+        payload.extend_from_slice(statement.as_bytes());
+    });
+}
+
+/// `utf8mb4_general_ci`, which all servers have.
+const COLLATION: u8 = 45;
+
+/// The error of a login that is refused.
+const ACCESS_DENIED: u16 = 1045;

@@ -1,0 +1,241 @@
+//! Which checks there are of which servers, how often and with what limits: all of it follows from
+//! the configuration in force.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::backend::Keys;
+use engine::clusters::{self, Clusters, Kind};
+use engine::ids::HostgroupId;
+use engine::rows::{ServerRow, UserRow};
+use engine::snapshot::Snapshot;
+use engine::topology::{Placed, Server, Stand};
+use engine::users::{Account, Users};
+use engine::vars::Vars;
+use io::Addr;
+use keeper::Endpoint;
+
+/// What is asked of a server.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Check {
+    /// Whether it can be connected to and logged in to.
+    Connect,
+    /// Whether it answers.
+    Ping,
+    /// Whether it refuses writes, by the variables that are asked for.
+    ReadOnly(clusters::Check),
+    /// How far it is behind, for one hostgroup or for all that it is in.
+    Lag(Option<i64>),
+    /// How it stands in its group.
+    Group,
+    /// How it stands in its Galera cluster.
+    Galera,
+}
+
+/// How often something is checked, and how long one check may take; microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Timing {
+    pub(crate) every_us: u64,
+    pub(crate) limit_us: u64,
+}
+
+/// A server that is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    /// Where it is; `None` where its name has no address.
+    pub(crate) addr: Option<Addr>,
+    pub(crate) checks: BTreeSet<Check>,
+}
+
+/// All checks.
+#[derive(Clone)]
+pub struct Plan {
+    pub(crate) targets: BTreeMap<Endpoint, Target>,
+    pub(crate) account: Arc<Account>,
+    pub(crate) keys: Keys,
+    pub(crate) vars: Arc<Vars>,
+}
+
+impl Plan {
+    /// The checks that a configuration asks for, with these hostgroups between which servers move.
+    /// `addr` says where a server is.
+    pub fn of(
+        snapshot: &Snapshot,
+        clusters: &Clusters,
+        addr: impl Fn(&Server) -> Option<Addr>,
+    ) -> Self {
+        let vars = snapshot.vars.clone();
+        let mut plan = Self {
+            targets: BTreeMap::new(),
+            account: account(&vars),
+            keys: Keys::of_vars(&vars),
+            vars,
+        };
+        if !plan.vars.monitor_enabled {
+            return plan;
+        }
+        for placed in snapshot.placed.iter() {
+            let checks = checks_of(snapshot, clusters, placed);
+            if checks.is_empty() {
+                continue;
+            }
+            let server = Endpoint::of(&placed.row);
+            let target = plan.targets.entry(server).or_insert_with(|| Target {
+                addr: server_of(snapshot, &placed.row).and_then(&addr),
+                checks: BTreeSet::new(),
+            });
+            target.checks.extend(checks);
+        }
+        plan
+    }
+
+    pub(crate) fn timing(&self, check: Check) -> Timing {
+        let vars = &self.vars;
+        let (every_ms, limit_ms) = match check {
+            Check::Connect => (vars.monitor_connect_interval_ms, vars.monitor_connect_timeout_ms),
+            Check::Ping => (vars.monitor_ping_interval_ms, vars.monitor_ping_timeout_ms),
+            Check::ReadOnly(_) => {
+                (vars.monitor_read_only_interval_ms, vars.monitor_read_only_timeout_ms)
+            }
+            Check::Lag(_) => {
+                (vars.monitor_replication_lag_interval_ms, vars.monitor_replication_lag_timeout_ms)
+            }
+            Check::Group => (vars.monitor_group_interval_ms, vars.monitor_group_timeout_ms),
+            Check::Galera => (vars.monitor_galera_interval_ms, vars.monitor_galera_timeout_ms),
+        };
+        Timing { every_us: every_ms * 1_000, limit_us: limit_ms * 1_000 }
+    }
+
+    /// How long a connection may be idle.
+    pub(crate) fn idle_us(&self) -> u64 {
+        self.vars.monitor_ping_interval_ms * 1_000 * IDLE_PINGS
+    }
+}
+
+/// Pings that a connection may miss before it is closed.
+const IDLE_PINGS: u64 = 10;
+
+/// The account of the checks.
+fn account(vars: &Vars) -> Arc<Account> {
+    let row = UserRow {
+        username: vars.monitor_username.clone(),
+        password: vars.monitor_password.clone().into_bytes(),
+        ..UserRow::default()
+    };
+    // what a name and a password can be wrong in makes a row of an account wrong too
+    let users = Users::compile(&[row]).unwrap_or_default();
+    let found = users.find(vars.monitor_username.as_bytes()).cloned();
+    found.unwrap_or_else(|| account(&Vars::default()))
+}
+
+fn server_of<'a>(snapshot: &'a Snapshot, row: &ServerRow) -> Option<&'a Server> {
+    let hostgroup = HostgroupId(u32::try_from(row.hostgroup_id).ok()?);
+    let mut servers = snapshot.topology.hostgroup(hostgroup).iter();
+    let is_it = |server: &&Arc<Server>| {
+        server.hostname == row.hostname && i64::from(server.port) == row.port
+    };
+    servers.find(is_it).map(|server| &**server)
+}
+
+/// The checks that a row in force asks for. One that misses pings is pinged and nothing else, as
+/// ProxySQL does: what it is asked besides would only be missed too.
+fn checks_of(snapshot: &Snapshot, clusters: &Clusters, placed: &Placed) -> Vec<Check> {
+    let row = &placed.row;
+    if row.status.eq_ignore_ascii_case("OFFLINE_HARD") {
+        return Vec::new();
+    }
+    let mut checks = vec![Check::Connect, Check::Ping];
+    if placed.stand == Stand::Silent {
+        return checks;
+    }
+    let is_soft = row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
+    for pair in clusters.pairs.iter().filter(|_| !is_soft) {
+        if [pair.writer, pair.reader].contains(&row.hostgroup_id) {
+            checks.push(Check::ReadOnly(pair.check));
+        }
+    }
+    for cluster in &clusters.members {
+        if cluster.hostgroups().contains(&row.hostgroup_id) {
+            checks.push(match cluster.kind {
+                Kind::Group => Check::Group,
+                Kind::Galera => Check::Galera,
+            });
+        }
+    }
+    if row.max_replication_lag > 0 && !is_soft {
+        let by_host = snapshot.vars.monitor_replication_lag_group_by_host;
+        checks.push(Check::Lag((!by_host).then_some(row.hostgroup_id)));
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::clusters::Pair;
+    use engine::snapshot::Draft;
+
+    use super::*;
+
+    fn snapshot(rows: &[(i64, &str, &str, i64)], variables: &[(&str, &str)]) -> Snapshot {
+        let row = |(hostgroup_id, hostname, status, lag): &(i64, &str, &str, i64)| ServerRow {
+            hostgroup_id: *hostgroup_id,
+            hostname: (*hostname).to_owned(),
+            status: (*status).to_owned(),
+            max_replication_lag: *lag,
+            ..ServerRow::default()
+        };
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let draft = Draft {
+            servers: rows.iter().map(row).collect(),
+            variables: variables.iter().map(own).collect(),
+            ..Draft::default()
+        };
+        Snapshot::compile(&draft).expect("valid")
+    }
+
+    /// The checks of each server, by name.
+    fn told(snapshot: &Snapshot) -> Vec<String> {
+        let pair = Pair { writer: 10, reader: 20, check: clusters::Check::ReadOnly };
+        let clusters = Clusters { pairs: vec![pair], members: Vec::new() };
+        let plan = Plan::of(snapshot, &clusters, |_| Some(Addr::Unix("/s".into())));
+        let tell = |(server, target): (&Endpoint, &Target)| {
+            assert_eq!(target.addr, Some(Addr::Unix("/s".into())));
+            format!("{} {:?}", server.hostname, target.checks)
+        };
+        plan.targets.iter().map(tell).collect()
+    }
+
+    #[test]
+    fn checks_follow_from_rows_and_hostgroups() {
+        let rows = [
+            (10, "a", "ONLINE", 0),
+            (20, "a", "ONLINE", 5),
+            (20, "b", "OFFLINE_SOFT", 5),
+            (20, "c", "OFFLINE_HARD", 5),
+            (30, "d", "SHUNNED", 5),
+        ];
+        assert_eq!(
+            told(&snapshot(&rows, &[])),
+            [
+                "a {Connect, Ping, ReadOnly(ReadOnly), Lag(Some(20))}",
+                "b {Connect, Ping}",
+                "d {Connect, Ping, Lag(Some(30))}",
+            ]
+        );
+        let by_host = [("mysql-monitor_replication_lag_group_by_host", "true")];
+        assert_eq!(
+            told(&snapshot(&rows[1..2], &by_host)),
+            ["a {Connect, Ping, ReadOnly(ReadOnly), Lag(None)}"]
+        );
+        assert_eq!(told(&snapshot(&rows, &[("mysql-monitor_enabled", "false")])), [""; 0]);
+    }
+
+    #[test]
+    fn a_silent_server_is_pinged_only() {
+        let before = snapshot(&[(10, "a", "ONLINE", 5)], &[]);
+        let row = before.draft.servers[0].clone();
+        let placed = [Placed { row, stand: Stand::Silent }];
+        let silent = before.clone().place(&placed, &before).expect("valid");
+        assert_eq!(told(&silent), ["a {Connect, Ping}"]);
+    }
+}
