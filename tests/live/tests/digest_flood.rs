@@ -42,7 +42,9 @@ fn a_flood_of_digests_costs_its_bound_of_memory_and_nobody_time() {
     println!("{count} digests: {} kB; a read costs {before} ns, {after} ns", grown / 1024);
     // verdicts are remembered in 8 MiB; the rest is what an allocator needs around them
     assert!(grown < (bound * 5 / 4 + 16) * MEGABYTE, "grown by {grown} bytes");
-    assert!(after < before * 5 / 4, "a read costs {before} ns, {after} ns after the flood");
+    // a search through the digests would cost tens of times as much; a machine that is shared makes
+    // the same read half as dear again from one second to another
+    assert!(after < before * 2, "a read costs {before} ns, {after} ns after the flood");
     let told = proxy.statistics().expect("they are told");
     let rules = told["stats_mysql_query_rules"].as_array().expect("a table");
     let hits = rules.iter().find(|rule| rule["rule_id"] == 9).expect("the rule")["hits"].as_u64();
