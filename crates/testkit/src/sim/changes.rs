@@ -75,6 +75,11 @@ impl Stage {
     /// Another configuration is on its way to the workers.
     pub fn reconfigure(&mut self, draft: &Draft, backlog_max: usize) {
         let next = Arc::new(self.configurations.compile(draft, Some(&self.snapshot)));
+        self.follow_with(next, backlog_max);
+    }
+
+    /// A configuration that follows the one in force is on its way to the workers.
+    pub fn follow_with(&mut self, next: Arc<Snapshot>, backlog_max: usize) {
         let addrs = self.server_addrs.iter().cloned();
         let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
         let addresses = next.topology.servers().iter().map(|server| {
