@@ -76,7 +76,6 @@ pub struct Monitor {
     links: BTreeMap<Sock, Link>,
     /// How often the account of the checks has changed.
     accounts: u64,
-    ticks: bool,
     /// Kept for its room.
     out: Vec<u8>,
 }
@@ -115,7 +114,6 @@ impl Monitor {
             next_slot: 0,
             links: BTreeMap::new(),
             accounts: 0,
-            ticks: false,
             out: Vec::new(),
         }
     }

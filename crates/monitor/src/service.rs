@@ -48,7 +48,6 @@ impl Monitor {
     pub fn start<D: Driver>(&mut self, io: &mut Edge<D>) {
         self.adopt(io, None);
         io.set_timer(TICK, Micros(io.now().0 + TICK_EVERY.0));
-        self.ticks = true;
     }
 
     /// Another plan holds. Checks that are in both go on as they are.
