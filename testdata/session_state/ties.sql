@@ -74,3 +74,26 @@ SELECT 2
 EXEC: CALL shows()
 SELECT LAST_INSERT_ID()
 DROP PROCEDURE shows
+# next_transaction_behind_a_statement_that_failed
+SET autocommit = 0
+SET TRANSACTION READ ONLY
+SELECT missing
+SELECT 1
+SELECT 1
+INSERT INTO u VALUES (1)
+ROLLBACK
+INSERT INTO u VALUES (1)
+ROLLBACK
+# next_transaction_behind_one_that_did_not_begin
+SET TRANSACTION READ ONLY
+START TRANSACTION nonsense
+SELECT 1
+SELECT 1
+INSERT INTO u VALUES (1)
+# next_transaction_behind_a_text_that_chose_no_schema
+SET autocommit = 0
+SET TRANSACTION READ ONLY
+USE nosuch; SELECT 1
+SELECT 1
+INSERT INTO u VALUES (1)
+ROLLBACK

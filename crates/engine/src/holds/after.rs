@@ -100,8 +100,9 @@ fn with_transaction(mut why: Holds, ended: &Ended) -> Holds {
     let is_open = in_transaction || untold || (!told && (was_open || (failed && may_begin)));
     why.set(Holds::UNTOLD_TRANSACTION, untold);
     why.set(Holds::TRANSACTION, is_open);
-    let over = was_open || effects.intersects(Effects::TRANSACTION_END);
-    if told && !in_transaction && over {
+    // a transaction that the server tells of has taken it; one that is only presumed may never have
+    // begun, and then it is still to come
+    if told && (in_transaction || effects.intersects(Effects::TRANSACTION_END)) {
         why.set(Holds::NEXT_TRANSACTION, false);
     }
     why

@@ -110,6 +110,30 @@ fn a_transaction_lasts_until_the_server_or_the_text_ends_it() {
 }
 
 #[test]
+fn what_is_said_of_the_next_transaction_waits_for_one_that_begins() {
+    const NEXT: Holds = Holds::NEXT_TRANSACTION;
+    const PRESUMED: Holds = NEXT.union(Holds::TRANSACTION);
+    let (none, end, begin) = (Effects::NONE, Effects::TRANSACTION_END, Effects::TRANSACTION_START);
+    // before, effects, how, autocommit, the server's flag: after
+    let table = [
+        (NEXT, none, How::Failed, false, false, PRESUMED),
+        (NEXT, begin, How::Failed, true, false, PRESUMED),
+        (PRESUMED, none, How::Done, false, false, NEXT),
+        (PRESUMED, none, How::Done, true, false, NEXT),
+        (PRESUMED, Effects::IMPLICIT_COMMIT, How::Done, false, false, NEXT),
+        (PRESUMED, end, How::Failed, false, false, PRESUMED),
+        (PRESUMED, end, How::Done, false, false, Holds::NONE),
+        (NEXT, none, How::Done, true, false, NEXT),
+        (NEXT, none, How::Done, false, true, Holds::TRANSACTION),
+        (NEXT, begin, How::Done, true, true, Holds::TRANSACTION),
+    ];
+    for (before, effects, how, autocommit, in_transaction, expected) in table {
+        let ended = Ended { autocommit, in_transaction, warned: false, ..ended(how, effects) };
+        assert_eq!(after(before, &ended), expected, "{before:?} {ended:?}");
+    }
+}
+
+#[test]
 fn what_a_server_locks_without_a_flag_lasts_until_the_transaction_ends() {
     const UNTOLD: Holds = Holds::TRANSACTION.union(Holds::UNTOLD_TRANSACTION);
     let (none, end) = (Effects::NONE, Effects::TRANSACTION_END);
