@@ -329,12 +329,12 @@ impl Proxy {
         }
     }
 
-    /// A call about this end panicked; the worker lives on without that session.
+    /// A call about this end panicked; the worker lives on without that session. What the call
+    /// left to be done about others is [`Self::on_rest`]'s: that may panic as well.
     pub fn on_panic(&mut self, end: End) {
         self.stats.panics += 1;
         self.abandon(end);
         self.abandon_half_done();
-        self.work_off();
     }
 
     /// Whether there is such a session or lane.
@@ -355,16 +355,18 @@ impl Proxy {
     /// It has no socket, because a call panicked that was to dial it or to tell its id.
     pub fn on_orphan(&mut self, end: End) {
         self.abandon(end);
-        self.work_off();
     }
 
     /// A call that was told of no end panicked: the end that it was at goes, and what it left half
     /// done. Returns whether there was such an end; without it the call would do no better again.
     pub fn on_stray_panic(&mut self) -> bool {
         self.stats.panics += 1;
-        let was_amid = self.abandon_half_done();
+        self.abandon_half_done()
+    }
+
+    /// What a call that panicked left to be done about others is done.
+    pub fn on_rest(&mut self) {
         self.work_off();
-        was_amid
     }
 
     /// Does something about an end that is not the call's own.

@@ -190,7 +190,10 @@ impl Worker {
         let unknown: Vec<_> = self.ends.iter().flatten().copied().filter(unknown).collect();
         unknown.into_iter().for_each(|end| self.close(io, end));
         let orphans: Vec<_> = self.proxy.ends().filter(|end| self.sock(*end).is_none()).collect();
-        orphans.into_iter().for_each(|end| self.proxy.on_orphan(end));
+        if !orphans.is_empty() {
+            orphans.into_iter().for_each(|end| self.proxy.on_orphan(end));
+            self.see_through(Proxy::on_rest);
+        }
     }
 
     /// Adds what only sockets know.

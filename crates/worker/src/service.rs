@@ -59,6 +59,7 @@ impl Worker {
         };
         self.attempt(checked).unwrap_or_else(|| {
             self.proxy.on_panic(end);
+            self.see_through(Proxy::on_rest);
             otherwise
         })
     }
@@ -68,6 +69,7 @@ impl Worker {
         let result = self.attempt(call);
         if result.is_none() {
             self.proxy.on_stray_panic();
+            self.see_through(Proxy::on_rest);
         }
         result
     }
@@ -161,6 +163,7 @@ impl Service for Worker {
             Some(id) => self.bind(End::Client(id), sock),
             None => {
                 self.proxy.on_panic_at_arrival(connection);
+                self.see_through(Proxy::on_rest);
                 self.outside.shared.leave();
                 io.close(sock);
             }
