@@ -105,7 +105,12 @@ impl Proxy {
                 self.errand_over(server.index, thread_id, Errand::Told);
             }
             Lease::Shared => self.lose_shared(lane_id, fault, error_seq),
-            Lease::Dialing(_) | Lease::Idle | Lease::Freed | Lease::Upkeep | Lease::Clearing(_) => {
+            Lease::Freed => {
+                self.forget(lane_id);
+                // who waits for it may open another one
+                self.dues.room(server.hostgroup);
+            }
+            Lease::Dialing(_) | Lease::Idle | Lease::Upkeep | Lease::Clearing(_) => {
                 self.forget(lane_id);
             }
         }

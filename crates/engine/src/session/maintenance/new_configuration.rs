@@ -98,9 +98,10 @@ impl Proxy {
         }
     }
 
-    /// The account that a connection was logged in with is not to be used any more.
+    /// The account that a connection was logged in with is not to be used any more. The connection
+    /// may be gone: whoever waited for another may have replaced it.
     fn leave_account_of(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(id) else { return };
         match lane.lease {
             Lease::Idle | Lease::Freed | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
