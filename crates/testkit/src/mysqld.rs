@@ -46,6 +46,12 @@ pub struct Mysqld {
 /// What ends so is answered twice: nobody asked for the second answer.
 pub const TWICE: &str = "/*twice*/";
 
+/// How the question ends that the proxy asks last of a connection that is new.
+const OWN_QUESTION: &str = "@@init_connect<>''";
+
+/// The number of an error that belongs to nothing.
+pub const BLURTED: u16 = 1105;
+
 /// How servers behave, as chances of a hundred.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manners {
@@ -59,6 +65,8 @@ pub struct Manners {
     pub delay_us: u64,
     /// Idle connections say good-bye unasked.
     pub leaving: u64,
+    /// An error that belongs to nothing is sent right behind what the proxy asked for itself.
+    pub blurting: u64,
 }
 
 /// What a command led to.
@@ -269,6 +277,13 @@ impl Service for Mysqlds {
                 Reaction::Reply(mut reply) => {
                     if packet.payload.ends_with(TWICE.as_bytes()) {
                         reply.extend_from_within(..);
+                    }
+                    let blurting = self.manners.blurting;
+                    if packet.payload.ends_with(OWN_QUESTION.as_bytes())
+                        && blurting > 0
+                        && self.dice.percent(blurting)
+                    {
+                        reply.extend(crate::answer::error(BLURTED, "nobody has asked"));
                     }
                     self.reply(io, sock, reply);
                 }

@@ -19,6 +19,10 @@ pub(crate) struct Dues {
 enum Due {
     /// A lane is free: whoever waits gets it.
     Lane(LaneId),
+    /// The same of one that is new.
+    Opened(LaneId),
+    /// The same of one that the proxy itself had asked something.
+    Tended(LaneId),
     /// A lane has gone: there may be another one to this hostgroup.
     Room(HostgroupId),
     /// A copy of a query has ended: another one may set off.
@@ -33,8 +37,21 @@ impl Dues {
 
     /// Whether a lane is to be offered.
     pub(crate) fn has(&self, lane: LaneId) -> bool {
-        let is_it = |due: &Due| matches!(due, Due::Lane(id) if *id == lane);
+        let is_it = |due: &Due| match due {
+            Due::Lane(id) | Due::Opened(id) | Due::Tended(id) => *id == lane,
+            Due::Room(_) | Due::Copies => false,
+        };
         self.lane == Some(lane) || self.others.iter().any(is_it)
+    }
+
+    /// A lane is new, and can be used.
+    pub(crate) fn opened(&mut self, lane: LaneId) {
+        self.others.push_back(Due::Opened(lane));
+    }
+
+    /// A lane has answered what the proxy itself had asked.
+    pub(crate) fn tended(&mut self, lane: LaneId) {
+        self.others.push_back(Due::Tended(lane));
     }
 
     /// A hostgroup has room for another lane.
@@ -75,12 +92,37 @@ impl Proxy {
         while let Some(due) = self.dues.others.pop_front() {
             match due {
                 Due::Lane(lane) => self.offer_freed(lane),
+                Due::Opened(lane) => self.offer_opened(lane),
+                Due::Tended(lane) => self.offer_tended(lane),
                 Due::Room(hostgroup) => self.wake_first(hostgroup),
                 Due::Copies => self.set_off_copies(),
             }
             while let Some(lane) = self.dues.lane.take() {
                 self.offer_freed(lane);
             }
+        }
+    }
+
+    /// Offers a new lane, unless the call has lost it since: it serves whoever waits first.
+    fn offer_opened(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let hostgroup = lane.server.hostgroup;
+        self.offer_lane(id);
+        // whoever was not let dial because too many did may try
+        self.wake_first(hostgroup);
+    }
+
+    /// The same of one that is any session's again.
+    fn offer_tended(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get(id) else { return };
+        let used_us = lane.times.used_us;
+        self.offer_lane(id);
+        // a test is no use: those that are unused for longest go first
+        if let Some(lane) = self.lanes.get_mut(id).filter(|lane| lane.is_idle()) {
+            lane.times.used_us = used_us;
+            let server = lane.server.clone();
+            let lanes = &self.lanes;
+            self.pool.sort_idle(&server, |id| lanes.get(id).map_or(0, |lane| lane.times.used_us));
         }
     }
 

@@ -113,6 +113,9 @@ impl Proxy {
             Lease::Relay(of) => session(of).is_none(),
             Lease::Shared => lane.depth() == 0,
             Lease::Freed => !self.dues.has(id),
+            Lease::Dialing(_) | Lease::Upkeep => {
+                lane.login.is_none() && lane.is_quiet() && !self.dues.has(id)
+            }
             Lease::Idle => !lane.is_quiet() || !self.pool.idle_of(&lane.server).contains(&id),
             _ => false,
         }

@@ -262,16 +262,13 @@ impl Proxy {
         self.send_upkeep_text(id, Upkeep::InitConnect, text);
     }
 
-    /// A new lane can be used: it serves whoever waits first.
+    /// A new lane can be used: it is offered when the call is over.
     pub(crate) fn lane_opened(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
-        let hostgroup = lane.server.hostgroup;
         if let Lease::Dialing(Some(dialer)) = lane.lease {
             self.refuse_misfit(dialer, id);
         }
-        self.offer_lane(id);
-        // whoever was not let dial because too many did may try
-        self.wake_first(hostgroup);
+        self.dues.opened(id);
     }
 
     /// The statement for new connections did not do: the lane goes, and whoever dialed it is told.
@@ -405,20 +402,12 @@ impl Proxy {
         self.upkeep_over(id);
     }
 
-    /// A lane has done what it was asked: it is any session's again.
+    /// A lane has done what it was asked: it is any session's again when the call is over.
     pub(crate) fn upkeep_over(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(()) };
         lane.times.alarm_us = 0;
         lane.times.tested_us = self.now_us;
-        let used_us = lane.times.used_us;
-        self.offer_lane(id);
-        // a test is no use: those that are unused for longest go first
-        if let Some(lane) = self.lanes.get_mut(id).filter(|lane| lane.is_idle()) {
-            lane.times.used_us = used_us;
-            let server = lane.server.clone();
-            let lanes = &self.lanes;
-            self.pool.sort_idle(&server, |id| lanes.get(id).map_or(0, |lane| lane.times.used_us));
-        }
+        self.dues.tended(id);
     }
 
     /// A command of the proxy's own was not answered in time.

@@ -169,6 +169,7 @@ fn where_too_many_servers_are_online_nobody_gets_a_connection_that_is_there() {
     let lane = proxy.dial(id, server, Lease::Dialing(None)).expect("dialed");
     proxy.lanes.get_mut(lane).expect("it is there").login = None;
     proxy.lane_opened(lane);
+    proxy.work_off();
     assert!(proxy.lanes.get(lane).is_some_and(Lane::is_idle) && is_waiting(&proxy, id));
     proxy.set_now(14_999_999);
     proxy.look_again(id);
@@ -194,6 +195,7 @@ fn a_session_that_no_connection_suits_is_told_so_instead_of_dialing_for_ever() {
         let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
         proxy.lanes.get_mut(lane).expect("it is there").login = None;
         proxy.lane_opened(lane);
+        proxy.work_off();
         assert_eq!(proxy.lanes.iter().count(), 1, "no other one is");
         let session = proxy.sessions.get(id).expect("it stays");
         assert_eq!(!matches!(session.phase, Phase::Idle), is_served, "{charset:?}");
