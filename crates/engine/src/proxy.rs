@@ -280,10 +280,10 @@ impl Proxy {
         let source = self.source_of(end);
         if let Some(source) = source {
             self.stats.pauses += 1;
-            if let End::Client(session) = source
+            if let (End::Client(session), End::Lane(lane)) = (source, end)
                 && let Some(session) = self.sessions.get_mut(session)
             {
-                session.input.paused = true;
+                session.input.paused_for = Some(lane);
             }
             self.orders.push(Order::Pause(source));
         }
@@ -303,7 +303,7 @@ impl Proxy {
             if let End::Client(session) = source
                 && let Some(session) = self.sessions.get_mut(session)
             {
-                session.input.paused = false;
+                session.input.paused_for = None;
                 if session.input.full {
                     return;
                 }

@@ -330,8 +330,8 @@ pub(crate) struct Serving {
 pub(crate) struct Input {
     /// Bytes lie in its buffer and were not taken.
     pub waits: bool,
-    /// The client is not read from: what it sends has no room elsewhere.
-    pub paused: bool,
+    /// The client is not read from: this lane has no room for what it sends.
+    pub paused_for: Option<LaneId>,
     /// The same because of what it has sent already and nobody took.
     pub full: bool,
     /// It does not take its answers: no further command is served before it does.
@@ -345,7 +345,7 @@ pub(crate) struct Input {
 impl Input {
     /// Whether there is anything to be served, or read, once the session can.
     pub(crate) fn has_more(&self) -> bool {
-        self.paused || self.full || self.waits || self.ended_us.is_some()
+        self.paused_for.is_some() || self.full || self.waits || self.ended_us.is_some()
     }
 }
 
@@ -427,7 +427,7 @@ impl Session {
             told_any_change: false,
             input: Input {
                 waits: false,
-                paused: false,
+                paused_for: None,
                 full: false,
                 unheard: false,
                 heard_us: now_us,

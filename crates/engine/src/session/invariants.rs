@@ -74,6 +74,14 @@ impl Proxy {
             );
             lane.into_iter().for_each(Lane::check_invariants);
         }
+        let has = |lane: LaneId| {
+            let lease = self.lanes.get(lane).map(|lane| lane.lease);
+            matches!(lease, Some(Lease::Exclusive(of) | Lease::Relay(of)) if of == id)
+        };
+        assert!(
+            !matches!(session.phase, Phase::Idle) || session.input.paused_for.is_none_or(has),
+            "I-SESSION-9: a client waits for the room of no lane that its session has not"
+        );
         let holds = |lane: LaneId| session.held.iter().any(|held| held.lane == lane);
         match &session.phase {
             Phase::Running(running) if running.shared => {

@@ -121,7 +121,7 @@ impl Proxy {
             return;
         }
         session.input.full = false;
-        if !session.input.paused {
+        if session.input.paused_for.is_none() {
             self.orders.push(Order::Resume(End::Client(id)));
         }
     }

@@ -148,9 +148,9 @@ impl Proxy {
         } else if !why.leave_it_clean() {
             session.last.lost = Some(Box::new(error.clone()));
             self.stop_awaiting_kill(id, lane_id);
-            // it may be paused because the lane took no more
-            return self.resume_input(id);
+            return self.hear_without(id, lane_id);
         }
+        self.hear_without(id, lane_id);
         self.stop_awaiting_kill(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
         if !why.leave_it_clean() {

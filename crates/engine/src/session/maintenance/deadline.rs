@@ -157,7 +157,7 @@ impl Proxy {
         if !session.is_in_a_command() {
             return false;
         }
-        if !is_due || input.paused || input.full {
+        if !is_due || input.paused_for.is_some() || input.full {
             let since_us = if is_due { self.now_us } else { input.heard_us };
             if limit_us > 0 {
                 self.wake(id, since_us.saturating_add(limit_us));

@@ -170,6 +170,7 @@ impl Proxy {
             if awaits_kill {
                 self.stop_awaiting_kill(id, held.lane);
             }
+            self.hear_without(id, held.lane);
         }
     }
 

@@ -205,10 +205,19 @@ impl Proxy {
     /// Offers the client's bytes again that were left while its command was on its way.
     pub(crate) fn resume_input(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if std::mem::take(&mut session.input.paused) && !session.input.full {
+        if session.input.paused_for.take().is_some() && !session.input.full {
             self.orders.push(Order::Resume(End::Client(id)));
         } else if session.input.waits || session.input.ended_us.is_some() {
             self.orders.push(Order::Redeliver(End::Client(id)));
+        }
+    }
+
+    /// A session has a lane no more: if that was what had no room for what the client sends, it is
+    /// read from again.
+    pub(crate) fn hear_without(&mut self, id: SessionId, lane: LaneId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.input.paused_for == Some(lane) {
+            self.resume_input(id);
         }
     }
 
