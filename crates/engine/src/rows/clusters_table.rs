@@ -23,62 +23,48 @@ rows! {
     comment: String = text("comment").default("''");
 }
 
-rows! {
-    /// A row of `mysql_group_replication_hostgroups`: hostgroups that the members of a group move between.
-    GroupReplicationRow, table("mysql_group_replication_hostgroups", "Hostgroups of a Group Replication cluster.")
-        .key(&["writer_hostgroup"])
-        .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]);
-    /// Hostgroup of members that are written to.
-    writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
-    /// Hostgroup of members that could be written to, and are not.
-    backup_writer_hostgroup: i64 = int("backup_writer_hostgroup")
-        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup");
-    /// Hostgroup of members that refuse writes.
-    reader_hostgroup: i64 = int("reader_hostgroup")
-        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0");
-    /// Hostgroup of members that are of no use now.
-    offline_hostgroup: i64 = int("offline_hostgroup")
-        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0");
-    /// 1 when the row is in force.
-    active: i64 = flag("active").default("1").check("active IN (0,1)");
-    /// Members that are written to, at most.
-    max_writers: i64 = int("max_writers").default("1").check("max_writers >= 0");
-    /// 0: writers are not read from; 1: they are; 2: those are that could be written to.
-    writer_is_also_reader: i64 = int("writer_is_also_reader")
-        .default("0").check("writer_is_also_reader IN (0,1,2)");
-    /// Transactions that a member may have to apply yet; 0 for any number.
-    max_transactions_behind: i64 = int("max_transactions_behind")
-        .default("0").check("max_transactions_behind>=0");
-    /// Free text.
-    comment: Option<String> = text("comment").null();
+/// Hostgroups that the members of a cluster move between, and how many of them are written to.
+macro_rules! of_members {
+    ($(#[$doc:meta])* $row:ident, $name:literal, $comment:literal) => {
+        rows! {
+            $(#[$doc])*
+            $row, table($name, $comment)
+                .key(&["writer_hostgroup"])
+                .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]);
+            /// Hostgroup of members that are written to.
+            writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
+            /// Hostgroup of members that could be written to, and are not.
+            backup_writer_hostgroup: i64 = int("backup_writer_hostgroup")
+                .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup");
+            /// Hostgroup of members that refuse writes.
+            reader_hostgroup: i64 = int("reader_hostgroup")
+                .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0");
+            /// Hostgroup of members that are of no use now.
+            offline_hostgroup: i64 = int("offline_hostgroup")
+                .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0");
+            /// 1 when the row is in force.
+            active: i64 = flag("active").default("1").check("active IN (0,1)");
+            /// Members that are written to, at most.
+            max_writers: i64 = int("max_writers").default("1").check("max_writers >= 0");
+            /// 0: writers are not read from; 1: they are; 2: those are that could be written to.
+            writer_is_also_reader: i64 = int("writer_is_also_reader")
+                .default("0").check("writer_is_also_reader IN (0,1,2)");
+            /// Transactions that a member may have to apply yet; 0 for any number.
+            max_transactions_behind: i64 = int("max_transactions_behind")
+                .default("0").check("max_transactions_behind>=0");
+            /// Free text.
+            comment: Option<String> = text("comment").null();
+        }
+    };
 }
 
-rows! {
-    /// A row of `mysql_galera_hostgroups`: hostgroups that the members of a Galera cluster move between.
-    GaleraRow, table("mysql_galera_hostgroups", "Hostgroups of a Galera cluster.")
-        .key(&["writer_hostgroup"])
-        .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]);
-    /// Hostgroup of members that are written to.
-    writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
-    /// Hostgroup of members that could be written to, and are not.
-    backup_writer_hostgroup: i64 = int("backup_writer_hostgroup")
-        .check("backup_writer_hostgroup>=0 AND backup_writer_hostgroup<>writer_hostgroup");
-    /// Hostgroup of members that refuse writes.
-    reader_hostgroup: i64 = int("reader_hostgroup")
-        .check("reader_hostgroup<>writer_hostgroup AND backup_writer_hostgroup<>reader_hostgroup AND reader_hostgroup>0");
-    /// Hostgroup of members that are of no use now.
-    offline_hostgroup: i64 = int("offline_hostgroup")
-        .check("offline_hostgroup<>writer_hostgroup AND offline_hostgroup<>reader_hostgroup AND backup_writer_hostgroup<>offline_hostgroup AND offline_hostgroup>=0");
-    /// 1 when the row is in force.
-    active: i64 = flag("active").default("1").check("active IN (0,1)");
-    /// Members that are written to, at most.
-    max_writers: i64 = int("max_writers").default("1").check("max_writers >= 0");
-    /// 0: writers are not read from; 1: they are; 2: those are that could be written to.
-    writer_is_also_reader: i64 = int("writer_is_also_reader")
-        .default("0").check("writer_is_also_reader IN (0,1,2)");
-    /// Transactions that a member may have to apply yet; 0 for any number.
-    max_transactions_behind: i64 = int("max_transactions_behind")
-        .default("0").check("max_transactions_behind>=0");
-    /// Free text.
-    comment: Option<String> = text("comment").null();
+of_members! {
+    /// A row of `mysql_group_replication_hostgroups`.
+    GroupReplicationRow, "mysql_group_replication_hostgroups",
+    "Hostgroups of a Group Replication cluster."
+}
+
+of_members! {
+    /// A row of `mysql_galera_hostgroups`.
+    GaleraRow, "mysql_galera_hostgroups", "Hostgroups of a Galera cluster."
 }
