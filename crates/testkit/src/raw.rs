@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use engine::proxy::Proxy;
 use engine::report::LogEvent;
+use engine::snapshot::Draft;
 use io::{Addr, Driver, Edge, Failure, Listener, Loop, Micros, Options, Service, SimDriver, Sock};
 use wire::auth::native;
 use wire::connect::{Greeting, HandshakeResponse};
@@ -215,6 +217,16 @@ impl Hall {
         assert!(self.until(|hall| hall.stage.net.now().0 >= until_us), "time goes by");
     }
 
+    /// How many connections to servers there are.
+    pub fn lanes(&self) -> usize {
+        self.stage.proxies().map(Proxy::lane_count).sum()
+    }
+
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        self.stage.proxies().map(Proxy::session_count).sum()
+    }
+
     /// Clients that have logged in.
     pub fn logged_in(&self) -> u32 {
         self.stage.shared.logged_in()
@@ -233,6 +245,18 @@ impl Hall {
         };
         log.iter().filter(faults).count()
     }
+}
+
+/// A statement of `ann`'s that tells servers what it is and how its connection should look.
+pub fn tagged(verb: &str, kind: &str, tx: &str, rest: &str) -> String {
+    let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
+    format!("{verb} /*s1 q1 {words} r=1 w=0 n=1 wa=0*/ {rest}")
+}
+
+/// Another password for `ann`.
+pub fn other_password(draft: &mut Draft) {
+    let users = draft.users.iter_mut();
+    users.filter(|user| user.username == "ann").for_each(|user| user.password = b"pear".into());
 }
 
 /// A right answer to a greeting, by the account `ann`.

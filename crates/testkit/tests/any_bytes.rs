@@ -211,7 +211,7 @@ fn a_file_that_breaks_off_takes_its_connection_with_it() {
         let words = "s2 q1 u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
         let text = format!("LOAD DATA /*{words} k=file r=0 w=100 n=1 wa=0*/ LOCAL INFILE 'f'");
         assert_eq!(hall.ask(sock, &text).first(), Some(&0xfb));
-        let lanes = hall.stage.proxies().map(|proxy| proxy.lane_count()).sum::<usize>();
+        let lanes = hall.lanes();
         hall.send(sock, &[200, 0, 0, 2, 1, 2, 3]);
         hall.close(sock);
         assert!(hall.until(|hall| {

@@ -3,7 +3,7 @@
 
 use engine::snapshot::Draft;
 use io::{Faults, Sock};
-use testkit::raw::Hall;
+use testkit::raw::{Hall, other_password, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
 
@@ -13,11 +13,6 @@ struct Room {
     idle: Sock,
 }
 
-fn text(verb: &str, kind: &str, tx: &str, rest: &str) -> String {
-    let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
-    format!("{verb} /*s1 q1 {words} r=1 w=0 n=1 wa=0*/ {rest}")
-}
-
 impl Room {
     /// One client in a transaction, one that has given its connection back.
     fn open() -> Self {
@@ -25,9 +20,9 @@ impl Room {
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [busy, idle] = [(); 2].map(|()| hall.login(Caps::DEPRECATE_EOF));
         let mut room = Self { hall, busy, idle };
-        room.ask(busy, &text("BEGIN", "plain", "1 op=1", ""));
-        room.ask(idle, &text("DELETE", "write", "0 op=0", "FROM t"));
-        assert_eq!(room.lanes(), 2);
+        room.ask(busy, &tagged("BEGIN", "plain", "1 op=1", ""));
+        room.ask(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+        assert_eq!(room.hall.lanes(), 2);
         room
     }
 
@@ -42,37 +37,24 @@ impl Room {
         self.hall.stage.reconfigure(&draft, 1 << 16);
         self.hall.wait_ms(5);
     }
-
-    fn lanes(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.lane_count()).sum()
-    }
-
-    fn sessions(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.session_count()).sum()
-    }
-}
-
-fn other_password(draft: &mut Draft) {
-    let users = draft.users.iter_mut();
-    users.filter(|user| user.username == "ann").for_each(|user| user.password = b"pear".into());
 }
 
 #[test]
 fn connections_with_an_old_password_end_and_sessions_go_on() {
     let mut room = Room::open();
     room.change(other_password);
-    assert_eq!((room.lanes(), room.sessions()), (1, 2), "what is free goes");
+    assert_eq!((room.hall.lanes(), room.hall.sessions()), (1, 2), "what is free goes");
     let busy = room.busy;
-    room.ask(busy, &text("COMMIT", "end", "1 op=0", ""));
+    room.ask(busy, &tagged("COMMIT", "end", "1 op=0", ""));
     room.hall.wait_ms(5);
-    assert_eq!((room.lanes(), room.sessions()), (0, 2), "the other when it is let go");
+    assert_eq!((room.hall.lanes(), room.hall.sessions()), (0, 2), "the other when it is let go");
 }
 
 #[test]
 fn any_other_change_of_an_account_leaves_its_connections() {
     let mut room = Room::open();
     room.change(|draft| draft.users.iter_mut().for_each(|user| user.max_connections += 1));
-    assert_eq!((room.lanes(), room.sessions()), (2, 2));
+    assert_eq!((room.hall.lanes(), room.hall.sessions()), (2, 2));
 }
 
 #[test]
@@ -84,13 +66,13 @@ fn sessions_of_changed_accounts_end_where_that_is_asked_for() {
     for amend in [other_password, removed] {
         let mut room = Room::open();
         room.change(asks);
-        assert_eq!(room.sessions(), 2, "nothing has changed yet");
+        assert_eq!(room.hall.sessions(), 2, "nothing has changed yet");
         room.change(|draft| {
             asks(draft);
             amend(draft);
         });
         let (busy, idle) = (room.busy, room.idle);
         assert!(room.hall.ends(busy) && room.hall.ends(idle));
-        assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.lane_count() == 0)));
+        assert!(room.hall.until(|hall| hall.lanes() == 0));
     }
 }

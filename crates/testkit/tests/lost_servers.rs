@@ -344,7 +344,7 @@ fn who_leaves_in_the_middle_of_a_lost_file_is_counted_as_not_answered() {
     assert_eq!(room.hall.packet(room.sock).expect("asked").0.first(), Some(&0xfb));
     room.kill_servers();
     room.hall.close(room.sock);
-    assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+    assert!(room.hall.until(|hall| hall.sessions() == 0));
     assert_eq!(room.hall.counters().killed, 1);
     adds_up(&room);
 }

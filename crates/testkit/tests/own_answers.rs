@@ -172,7 +172,7 @@ fn set(draft: &mut Draft, name: &str, value: &str) {
 fn leaves(room: &mut Room) {
     room.hall.wait_ms(150);
     room.hall.close(room.sock);
-    assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+    assert!(room.hall.until(|hall| hall.sessions() == 0));
 }
 
 #[test]

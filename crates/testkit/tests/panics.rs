@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use engine::snapshot::Draft;
 use engine::stats::Parts;
 use io::{Faults, Sock};
-use testkit::raw::Hall;
+use testkit::raw::{Hall, other_password, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
 use worker::Mail;
@@ -21,11 +21,6 @@ struct Room {
     fuse: Arc<AtomicI64>,
 }
 
-fn text(verb: &str, kind: &str, tx: &str, rest: &str) -> String {
-    let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
-    format!("{verb} /*s1 q1 {words} r=1 w=0 n=1 wa=0*/ {rest}")
-}
-
 impl Room {
     fn open() -> Self {
         let weather = Weather { faults: Faults::none(), ..Weather::cutting() };
@@ -35,11 +30,11 @@ impl Room {
         let mut room = Self { hall, busy, idle, fuse: Arc::default() };
         room.busy
             .into_iter()
-            .for_each(|sock| room.ask(sock, &text("BEGIN", "plain", "1 op=1", "")));
+            .for_each(|sock| room.ask(sock, &tagged("BEGIN", "plain", "1 op=1", "")));
         room.idle
             .into_iter()
-            .for_each(|sock| room.ask(sock, &text("DELETE", "write", "0 op=0", "FROM t")));
-        assert_eq!((room.lanes(), room.sessions()), (4, 5));
+            .for_each(|sock| room.ask(sock, &tagged("DELETE", "write", "0 op=0", "FROM t")));
+        assert_eq!((room.hall.lanes(), room.hall.sessions()), (4, 5));
         room
     }
 
@@ -75,18 +70,10 @@ impl Room {
         self.fuse.store(-1, Ordering::Relaxed);
     }
 
-    fn lanes(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.lane_count()).sum()
-    }
-
-    fn sessions(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.session_count()).sum()
-    }
-
     /// Those in a transaction whose session is still there can end it.
     fn commit(&mut self) -> usize {
         let there = self.busy.map(|sock| {
-            self.hall.query(sock, &text("COMMIT", "end", "1 op=0", ""));
+            self.hall.query(sock, &tagged("COMMIT", "end", "1 op=0", ""));
             let answer = self.hall.packet(sock);
             answer.inspect(|(ok, _)| assert_eq!(ok.first(), Some(&0), "{}", ok.escape_ascii()))
         });
@@ -97,7 +84,7 @@ impl Room {
     fn has_right_permits(&self) -> bool {
         let snapshot = self.hall.stage.snapshot.clone();
         let used: u32 = snapshot.topology.servers().iter().map(|server| server.gauge.used()).sum();
-        self.lanes() as u32 == used
+        self.hall.lanes() as u32 == used
     }
 }
 
@@ -115,11 +102,6 @@ fn wherever_it_strikes(mut one: impl FnMut(&mut Room)) -> u32 {
     panic!("it strikes again and again");
 }
 
-fn other_password(draft: &mut Draft) {
-    let users = draft.users.iter_mut();
-    users.filter(|user| user.username == "ann").for_each(|user| user.password = b"pear".into());
-}
-
 #[test]
 fn a_configuration_comes_into_force_as_a_whole() {
     let places = wherever_it_strikes(|room| {
@@ -131,10 +113,10 @@ fn a_configuration_comes_into_force_as_a_whole() {
         assert!(room.hall.stage.proxies().all(|proxy| Arc::ptr_eq(proxy.snapshot(), &wanted)));
         // the free connection of the old password has gone; who is in a transaction goes on
         let panics = room.hall.counters().panics as usize;
-        assert_eq!((room.lanes(), room.sessions()), (3, 5), "{panics}");
+        assert_eq!((room.hall.lanes(), room.hall.sessions()), (3, 5), "{panics}");
         assert_eq!(room.commit(), 3);
         room.hall.wait_ms(5);
-        assert_eq!((room.lanes(), room.sessions()), (0, 5));
+        assert_eq!((room.hall.lanes(), room.hall.sessions()), (0, 5));
     });
     assert!(places > 3, "{places}");
 }
@@ -147,7 +129,7 @@ fn sessions_of_changed_accounts_end_all_of_them() {
             draft.variables.push(("mysql-kill_sessions_of_changed_users".into(), "true".into()));
         });
         room.hall.wait_ms(50);
-        assert_eq!((room.lanes(), room.sessions()), (0, 0));
+        assert_eq!((room.hall.lanes(), room.hall.sessions()), (0, 0));
     });
     assert!(places > 9, "{places}");
 }
@@ -156,9 +138,9 @@ fn sessions_of_changed_accounts_end_all_of_them() {
 fn a_pause_ends_who_is_idle_and_nobody_in_a_transaction() {
     let places = wherever_it_strikes(|room| {
         room.post(Mail::Pause);
-        assert_eq!(room.sessions(), 3);
+        assert_eq!(room.hall.sessions(), 3);
         assert_eq!(room.commit(), 3);
-        assert!(room.hall.until(|hall| hall.stage.proxies().all(|p| p.session_count() == 0)));
+        assert!(room.hall.until(|hall| hall.sessions() == 0));
         room.post(Mail::Resume);
         room.hall.login(Caps::DEPRECATE_EOF);
     });
@@ -169,12 +151,12 @@ fn a_pause_ends_who_is_idle_and_nobody_in_a_transaction() {
 fn all_sessions_end_and_others_may_come() {
     let places = wherever_it_strikes(|room| {
         room.post(Mail::EndSessions);
-        assert_eq!(room.sessions(), 0);
+        assert_eq!(room.hall.sessions(), 0);
         for sock in room.busy.into_iter().chain(room.idle) {
             assert!(room.hall.ends(sock));
         }
         let sock = room.hall.login(Caps::DEPRECATE_EOF);
-        room.ask(sock, &text("DELETE", "write", "0 op=0", "FROM t"));
+        room.ask(sock, &tagged("DELETE", "write", "0 op=0", "FROM t"));
     });
     assert!(places > 9, "{places}");
 }
@@ -188,7 +170,7 @@ fn a_reading_that_panics_tells_nothing_and_costs_nobody_anything() {
         room.post(Mail::Collect { parts: Parts::NONE, tell: Box::new(tell) });
         let panics = room.hall.counters().panics;
         assert_eq!(u64::from(told.load(Ordering::Relaxed)) + panics, 1);
-        assert_eq!((room.sessions(), room.commit()), (5, 3));
+        assert_eq!((room.hall.sessions(), room.commit()), (5, 3));
     });
     assert_eq!(places, 2);
 }

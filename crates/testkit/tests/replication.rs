@@ -113,7 +113,7 @@ fn during_a_dump_a_client_may_acknowledge_events_and_leave_and_nothing_else() {
     assert_eq!(events(&mut hall, sock, |count, _| count == 299), 299);
     send(&mut hall, sock, code::QUIT, b"");
     assert!(hall.ends(sock));
-    assert!(hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+    assert!(hall.until(|hall| hall.sessions() == 0));
 }
 
 #[test]

@@ -72,14 +72,6 @@ impl Room {
         self.hall.stage.board.borrow().tally.get("server: reset").copied().unwrap_or(0)
     }
 
-    fn lanes(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.lane_count()).sum()
-    }
-
-    fn sessions(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.session_count()).sum()
-    }
-
     fn is_served(&mut self) {
         let answer =
             self.hall.ask(self.sock, &with_words("DELETE FROM t", "tx=0 op=0 pin=0 pop=0"));
@@ -134,7 +126,7 @@ fn a_reset_is_answered_when_the_server_has_done_it() {
         room.hall.wait_ms(100);
         let lanes = usize::from(!closes);
         assert_eq!(
-            (room.lanes(), room.hall.counters().lanes_reset),
+            (room.hall.lanes(), room.hall.counters().lanes_reset),
             (lanes, lanes as u64),
             "{text}"
         );
@@ -246,7 +238,7 @@ fn a_server_that_takes_too_long_is_left() {
     room.is_told_ok(1);
     let took_ms = room.now_ms() - began_ms;
     assert!((10_000..10_100).contains(&took_ms), "{took_ms} ms");
-    assert_eq!((room.lanes(), room.resets()), (0, 0));
+    assert_eq!((room.hall.lanes(), room.resets()), (0, 0));
 }
 
 #[test]
@@ -257,11 +249,14 @@ fn a_client_that_leaves_meanwhile_leaves_a_connection_that_is_reset() {
     room.send(code::RESET_CONNECTION);
     room.is_told_nothing(100);
     room.hall.close(room.sock);
-    assert!(room.hall.until(|hall| hall.stage.proxies().all(|proxy| proxy.session_count() == 0)));
+    assert!(room.hall.until(|hall| hall.sessions() == 0));
     let counters = room.hall.counters();
     assert_eq!(counters.queries, counters.ok + counters.err + counters.killed);
     room.hall.wait_ms(1000);
-    assert_eq!((room.lanes(), room.sessions(), room.hall.counters().lanes_reset), (1, 0, 1));
+    assert_eq!(
+        (room.hall.lanes(), room.hall.sessions(), room.hall.counters().lanes_reset),
+        (1, 0, 1)
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
 use io::{Faults, Sock};
-use testkit::raw::Hall;
+use testkit::raw::{Hall, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
 
@@ -15,11 +15,6 @@ struct Room {
     idle: Sock,
 }
 
-fn text(verb: &str, kind: &str, tx: &str, rest: &str) -> String {
-    let words = format!("u=ann db= cs=45 ac=1 tx={tx} pin=0 pop=0 lid=-1 sw=0 k={kind}");
-    format!("{verb} /*s1 q1 {words} r=1 w=0 n=1 wa=0*/ {rest}")
-}
-
 impl Room {
     /// One client in a transaction, one that has given its connection back.
     fn open() -> Self {
@@ -27,9 +22,9 @@ impl Room {
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [busy, idle] = [(); 2].map(|()| hall.login(Caps::DEPRECATE_EOF));
         let mut room = Self { hall, busy, idle };
-        assert_eq!(room.ask(busy, &text("BEGIN", "plain", "1 op=1", "")), Some(0));
+        assert_eq!(room.ask(busy, &tagged("BEGIN", "plain", "1 op=1", "")), Some(0));
         assert_eq!(room.write(), Some(0));
-        assert_eq!(room.lanes(), 2);
+        assert_eq!(room.hall.lanes(), 2);
         room
     }
 
@@ -40,7 +35,7 @@ impl Room {
 
     fn write(&mut self) -> Option<u8> {
         let idle = self.idle;
-        self.ask(idle, &text("DELETE", "write", "0 op=0", "FROM t"))
+        self.ask(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"))
     }
 
     /// All servers stand like this from now on.
@@ -52,23 +47,19 @@ impl Room {
         self.hall.stage.follow_with(Arc::new(next), 1 << 16);
         self.hall.wait_ms(5);
     }
-
-    fn lanes(&self) -> usize {
-        self.hall.stage.proxies().map(|proxy| proxy.lane_count()).sum()
-    }
 }
 
 #[test]
 fn what_was_begun_on_a_server_that_lags_may_end_and_nothing_new_begins() {
     let mut room = Room::open();
     room.stand(Stand::Lagging { lag_us: 9_000_000 });
-    assert_eq!(room.lanes(), 1, "what is free goes");
+    assert_eq!(room.hall.lanes(), 1, "what is free goes");
     let busy = room.busy;
-    assert_eq!(room.ask(busy, &text("COMMIT", "end", "1 op=0", "")), Some(0));
+    assert_eq!(room.ask(busy, &tagged("COMMIT", "end", "1 op=0", "")), Some(0));
     room.hall.wait_ms(5);
-    assert_eq!(room.lanes(), 0, "the other when it is let go");
+    assert_eq!(room.hall.lanes(), 0, "the other when it is let go");
     let idle = room.idle;
-    room.hall.query(idle, &text("DELETE", "write", "0 op=0", "FROM t"));
+    room.hall.query(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
     assert_eq!(room.hall.error(idle), Some(9001), "there is no server left");
     room.stand(Stand::Well);
     assert_eq!(room.write(), Some(0), "it is back");
@@ -78,11 +69,11 @@ fn what_was_begun_on_a_server_that_lags_may_end_and_nothing_new_begins() {
 fn what_runs_on_a_server_that_misses_pings_is_given_up() {
     let mut room = Room::open();
     room.stand(Stand::Silent);
-    assert_eq!(room.lanes(), 0, "all of them");
+    assert_eq!(room.hall.lanes(), 0, "all of them");
     room.stand(Stand::Well);
     assert_eq!(room.write(), Some(0), "who had nothing there goes on");
     let busy = room.busy;
-    room.hall.query(busy, &text("COMMIT", "end", "1 op=0", ""));
+    room.hall.query(busy, &tagged("COMMIT", "end", "1 op=0", ""));
     let (told, _) = room.hall.packet(busy).expect("answered");
     let told = String::from_utf8_lossy(&told[9..]).into_owned();
     assert_eq!(
