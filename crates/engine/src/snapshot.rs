@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 
+use crate::clusters::Clusters;
 use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
-use crate::rows::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, TableRows, UserRow};
+use crate::rows::{
+    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationRow, RuleRow,
+    ServerRow, TableRows, UserRow,
+};
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
 use crate::users::{Account, Users};
@@ -21,6 +25,12 @@ pub struct Draft {
     pub servers: Vec<ServerRow>,
     /// `mysql_hostgroup_attributes`.
     pub hostgroups: Vec<HostgroupRow>,
+    /// `mysql_replication_hostgroups`.
+    pub replication: Vec<ReplicationRow>,
+    /// `mysql_group_replication_hostgroups`.
+    pub group_replication: Vec<GroupReplicationRow>,
+    /// `mysql_galera_hostgroups`.
+    pub galera: Vec<GaleraRow>,
     /// `mysql_users`.
     pub users: Vec<UserRow>,
     /// `mysql_query_rules`.
@@ -33,14 +43,50 @@ pub struct Draft {
 
 impl Draft {
     /// The rows of its tables.
-    pub fn tables(&self) -> [&dyn TableRows; 5] {
-        [&self.servers, &self.hostgroups, &self.users, &self.rules, &self.fast_routing]
+    pub fn tables(&self) -> [&dyn TableRows; 8] {
+        [
+            &self.servers,
+            &self.hostgroups,
+            &self.replication,
+            &self.group_replication,
+            &self.galera,
+            &self.users,
+            &self.rules,
+            &self.fast_routing,
+        ]
+    }
+
+    /// Whether servers come to a hostgroup by what they say of themselves, wherever their rows are.
+    pub fn moves_servers_to(&self, hostgroup: i64) -> bool {
+        let pairs = self.replication.iter().map(|row| [row.writer_hostgroup, row.reader_hostgroup]);
+        macro_rules! of_members {
+            ($rows:expr) => {
+                $rows.iter().filter(|row| row.active == 1).flat_map(|row| {
+                    [
+                        row.writer_hostgroup,
+                        row.backup_writer_hostgroup,
+                        row.reader_hostgroup,
+                        row.offline_hostgroup,
+                    ]
+                })
+            };
+        }
+        let members = of_members!(self.group_replication).chain(of_members!(self.galera));
+        pairs.flatten().chain(members).any(|own| own == hostgroup)
     }
 
     /// The rows of one of its tables.
     pub fn table_mut(&mut self, name: &str) -> Option<&mut dyn TableRows> {
-        let Self { servers, hostgroups, users, rules, fast_routing, variables: _ } = self;
-        let tables: [&mut dyn TableRows; 5] = [servers, hostgroups, users, rules, fast_routing];
+        let tables: [&mut dyn TableRows; 8] = [
+            &mut self.servers,
+            &mut self.hostgroups,
+            &mut self.replication,
+            &mut self.group_replication,
+            &mut self.galera,
+            &mut self.users,
+            &mut self.rules,
+            &mut self.fast_routing,
+        ];
         tables.into_iter().find(|rows| rows.table().name == name)
     }
 }
@@ -62,6 +108,8 @@ pub struct Snapshot {
     pub placed: Arc<[Placed]>,
     /// Hostgroups and servers, made of these.
     pub topology: Arc<Topology>,
+    /// Hostgroups between which servers move by what they say of themselves.
+    pub clusters: Arc<Clusters>,
     /// What holds for hostgroups in place of variables.
     pub hostgroups: Arc<Hostgroups>,
 }
@@ -141,6 +189,12 @@ impl Snapshot {
             None => Hostgroups::compile(&draft.hostgroups).map(Arc::new),
         };
         let hostgroups = keep(hostgroups, &mut faults);
+        let clusters = match old(has_same_clusters) {
+            Some(same) => Ok(same.clusters.clone()),
+            None => Clusters::compile(&draft.replication, &draft.group_replication, &draft.galera)
+                .map(Arc::new),
+        };
+        let clusters = keep(clusters, &mut faults);
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -166,20 +220,33 @@ impl Snapshot {
             None => FastRouting::compile(&draft.fast_routing).map(Arc::new),
         };
         let fast_routing = keep(fast_routing, &mut faults);
-        match (servers, hostgroups, users, rules.zip(fast_routing), vars) {
+        match (servers, hostgroups.zip(clusters), users, rules.zip(fast_routing), vars) {
             (
                 Some((placed, topology)),
-                Some(hostgroups),
+                Some((hostgroups, clusters)),
                 Some(users),
                 Some((rules, fast_routing)),
                 Some(vars),
-            ) => {
-                let draft = Arc::new(draft.clone());
-                Ok(Self { draft, vars, users, rules, fast_routing, placed, topology, hostgroups })
-            }
+            ) => Ok(Self {
+                draft: Arc::new(draft.clone()),
+                vars,
+                users,
+                rules,
+                fast_routing,
+                placed,
+                topology,
+                clusters,
+                hostgroups,
+            }),
             _ => Err(faults),
         }
     }
+}
+
+fn has_same_clusters(one: &Draft, other: &Draft) -> bool {
+    one.replication == other.replication
+        && one.group_replication == other.group_replication
+        && one.galera == other.galera
 }
 
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {
@@ -215,6 +282,7 @@ mod tests {
             ("fast_routing", Arc::ptr_eq(&before.fast_routing, &after.fast_routing)),
             ("topology", Arc::ptr_eq(&before.topology, &after.topology)),
             ("hostgroups", Arc::ptr_eq(&before.hostgroups, &after.hostgroups)),
+            ("clusters", Arc::ptr_eq(&before.clusters, &after.clusters)),
         ];
         parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
@@ -232,6 +300,11 @@ mod tests {
         assert_eq!(after(|draft| draft.servers.truncate(1)), ["topology"]);
         assert_eq!(after(|draft| draft.users.clear()), ["users"]);
         assert_eq!(after(|draft| draft.hostgroups.push(HostgroupRow::default())), ["hostgroups"]);
+        let pair = |draft: &mut Draft| {
+            let row = ReplicationRow { reader_hostgroup: 1, ..ReplicationRow::default() };
+            draft.replication.push(row);
+        };
+        assert_eq!(after(pair), ["clusters"]);
         let variable = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         let change = |pairs| {
             let draft = Draft { variables: pairs, ..draft() };

@@ -50,6 +50,9 @@ const SUGGESTION: &str = "correct the number, or add or enable a server in mysql
 fn fault(lint: &Lint<'_>, id: i64) -> Option<(Kind, String)> {
     let servers = lint.snapshot.topology.hostgroup(HostgroupId(u32::try_from(id).ok()?));
     if servers.is_empty() {
+        if lint.snapshot.draft.moves_servers_to(id) {
+            return None;
+        }
         return Some((Kind::EmptyHostgroup, format!("hostgroup {id} has no servers")));
     }
     if servers.iter().any(|server| server.status == Status::Online && server.weight > 0) {

@@ -9,7 +9,7 @@ use super::rows;
 rows! {
     /// A row of `mysql_replication_hostgroups`: a pair of hostgroups.
     ReplicationRow, table("mysql_replication_hostgroups", "Pairs of hostgroups between which servers move by their read-only flag.")
-        .key(&["writer_hostgroup"]).unique(&["reader_hostgroup"]);
+        .key(&["writer_hostgroup"]).unique(&["reader_hostgroup"]).drafted();
     /// Hostgroup of servers that take writes.
     writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
     /// Hostgroup of servers that do not.
@@ -30,7 +30,8 @@ macro_rules! of_members {
             $(#[$doc])*
             $row, table($name, $comment)
                 .key(&["writer_hostgroup"])
-                .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"]);
+                .unique(&["reader_hostgroup", "offline_hostgroup", "backup_writer_hostgroup"])
+                .drafted();
             /// Hostgroup of members that are written to.
             writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
             /// Hostgroup of members that could be written to, and are not.

@@ -36,8 +36,7 @@ rows! {
     max_connections: i64 = int("max_connections").default("1000").check("max_connections >=0");
     /// Seconds of replication lag above which the server is left out; 0 for no check.
     max_replication_lag: i64 = int("max_replication_lag")
-        .default("0").check("max_replication_lag >= 0 AND max_replication_lag <= 126144000")
-        .not_yet();
+        .default("0").check("max_replication_lag >= 0 AND max_replication_lag <= 126144000");
     /// 1 asks for TLS to this server.
     use_ssl: i64 = flag("use_ssl").default("0").check("use_ssl IN(0,1)");
     /// Milliseconds of latency above which the server is left out; 0 for the global default.

@@ -288,7 +288,8 @@ impl Document {
         hostgroup: i64,
     ) -> Option<Fault> {
         let servers = &self.draft.servers;
-        if servers.is_empty() || servers.iter().any(|server| server.hostgroup_id == hostgroup) {
+        let has_servers = servers.iter().any(|server| server.hostgroup_id == hostgroup);
+        if servers.is_empty() || has_servers || self.draft.moves_servers_to(hostgroup) {
             return None;
         }
         let span = self.places.find(table, Some(index), column);

@@ -20,7 +20,7 @@ pub(crate) struct Undrafted {
 }
 
 impl Undrafted {
-    /// Whether ProxySQL's monitor would move servers to a hostgroup.
+    /// Whether ProxySQL would move servers to a hostgroup that nothing in this version moves.
     pub(super) fn would_move_servers_to(&self, hostgroup: i64) -> bool {
         let tables = self.tables.iter().filter(|(table, _)| moves_servers(table));
         tables.flat_map(|(table, rows)| rows.iter().map(move |row| (table, row))).any(
@@ -55,7 +55,7 @@ pub(super) fn tables() -> impl Iterator<Item = &'static Table> {
     TABLES.iter().filter(|table| table.used != Use::Drafted)
 }
 
-/// Whether ProxySQL's monitor moves servers between the hostgroups of a table's rows.
+/// Whether ProxySQL moves servers between the hostgroups of a table's rows.
 fn moves_servers(table: &Table) -> bool {
     table.name.ends_with("_hostgroups")
 }
@@ -95,8 +95,8 @@ pub(super) fn read_rows(document: &mut Document, table: &'static Table, of: &Ent
         }
     }
     if !read.is_empty() && moves_servers(table) {
-        let reason = "without effect, as servers are not monitored in this version: each serves in \
-                      the hostgroup of its row";
+        let reason = "without effect, as clusters of Aurora are not checked in this version: each \
+                      server serves in the hostgroup of its row";
         document.faults.push(Fault::serious(of.key_span.clone(), format!("{}: {reason}", of.key)));
     } else if !read.is_empty() && table.used == Use::Nothing {
         let title = format!("{}: known and kept, but without effect in this version", of.key);
