@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::ids::HostgroupId;
 use engine::stats::Parts;
-use engine::topology::{ServerRef, Status};
+use engine::topology::{Placed, Status};
 use rusqlite::types::Value;
 
 use crate::command::{self, Step};
@@ -293,7 +292,7 @@ impl Admin {
             turned_away: self.turned_away,
             servers_version: self.in_force.version("mysql_servers"),
         };
-        if schema == Schema::Stats
+        if matches!(schema, Schema::Stats | Schema::Monitor)
             && let Some(rows) =
                 statistics::read(name, self.runtime.as_ref(), &self.pool_since, interface)
         {
@@ -305,11 +304,11 @@ impl Admin {
             }
             (Schema::Main, name) => {
                 let name = name.strip_prefix("runtime_").unwrap_or(name);
-                let rows = self.rows_in_force().remove(name).unwrap_or_default();
+                let rows = || self.rows_in_force().remove(name).unwrap_or_default();
                 match name {
-                    "mysql_users" => sides(&rows),
-                    "mysql_servers" => self.judged(rows),
-                    _ => rows,
+                    "mysql_users" => sides(&rows()),
+                    "mysql_servers" => self.placed(),
+                    _ => rows(),
                 }
             }
             (Schema::Stats, "global_variables") => {
@@ -319,28 +318,21 @@ impl Admin {
         }
     }
 
-    /// Servers with the status that they have by themselves, where the operator wants them online.
-    fn judged(&self, mut rows: Vec<Row>) -> Vec<Row> {
-        const STATUS: usize = 4;
+    /// Servers where they stand, with the status that they have by themselves, where the operator
+    /// wants them online.
+    fn placed(&self) -> Vec<Row> {
         let (snapshot, now_us) =
             (self.runtime.snapshot(), self.runtime.collect(Parts::NONE).now_us);
-        for row in &mut rows {
-            let [Value::Integer(hostgroup), Value::Text(name), Value::Integer(port), ..] =
-                row.as_slice()
-            else {
-                continue;
-            };
-            let Ok(hostgroup) = u32::try_from(*hostgroup) else { continue };
-            let mut servers = snapshot.topology.hostgroup(HostgroupId(hostgroup)).iter();
-            let is_it =
-                |server: &&ServerRef| server.hostname == *name && i64::from(server.port) == *port;
-            let Some(server) = servers.find(is_it) else { continue };
-            let shown = server.state(now_us).shown();
-            if let (Status::Online, Some(status)) = (server.status, row.get_mut(STATUS)) {
-                *status = Value::Text(shown.to_owned());
+        let shown = |placed: &Placed| {
+            let mut row = placed.row.clone();
+            let server = snapshot.topology.server_of(&row);
+            if let Some(server) = server.filter(|server| server.status == Status::Online) {
+                row.status = server.state(now_us).shown().to_owned();
             }
-        }
-        rows
+            row
+        };
+        let rows: Vec<_> = snapshot.placed.iter().map(shown).collect();
+        crate::rows::write_all(&rows)
     }
 }
 

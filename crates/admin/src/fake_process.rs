@@ -1,11 +1,13 @@
 //! A process that stands still, for tests of what is around it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use keeper::Endpoint;
+use monitor::Logs;
 
 use crate::admin::Admin;
 use crate::layers::{ConfigFile, Opened, Opening, Source};
@@ -39,6 +41,14 @@ impl Runtime for FakeProcess {
 
     fn failed_clients(&self, _: bool) -> Vec<FailedClient> {
         Vec::new()
+    }
+
+    fn logs(&self) -> Arc<Mutex<Logs>> {
+        Arc::default()
+    }
+
+    fn latency_us(&self, _: &Endpoint) -> Option<u64> {
+        None
     }
 
     fn collect(&self, _: Parts) -> Collected {

@@ -20,7 +20,7 @@ pub(crate) fn read_all(into: &mut dyn TableRows, rows: &[Row]) -> Vec<ConfigFaul
 }
 
 /// Writes the rows of one table.
-fn write_all(rows: &dyn TableRows) -> Vec<Row> {
+pub(crate) fn write_all(rows: &dyn TableRows) -> Vec<Row> {
     let row = |at| rows.cells(at).into_iter().map(value).collect();
     (0..rows.count()).map(row).collect()
 }

@@ -2,12 +2,14 @@
 //!
 //! `server` answers with workers behind it, tests with a fake. Nothing here knows sockets or SQL.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use keeper::Endpoint;
+use monitor::Logs;
 
 /// The process that is administered. Calls may wait for workers, but not for clients.
 pub trait Runtime: Send + Sync {
@@ -24,6 +26,12 @@ pub trait Runtime: Send + Sync {
 
     /// Client addresses that failed to log in; with `reset` they are forgotten.
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient>;
+
+    /// What checks of servers came to, and what followed from them.
+    fn logs(&self) -> Arc<Mutex<Logs>>;
+
+    /// The mean of what the last pings of a server took, in microseconds.
+    fn latency_us(&self, server: &Endpoint) -> Option<u64>;
 
     /// What workers have counted.
     fn collect(&self, parts: Parts) -> Collected;

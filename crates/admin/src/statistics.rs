@@ -8,6 +8,7 @@
 //! asks anything itself.
 
 mod always_zero_table;
+mod checks;
 mod client_hosts;
 mod commands;
 mod digests;
@@ -20,12 +21,13 @@ mod processlist;
 mod rules;
 mod servers;
 mod statements;
+mod topology;
 mod users;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts, Totals};
@@ -63,6 +65,8 @@ pub struct Seen<'a> {
     pub pool_since: &'a Mutex<PoolSince>,
     /// What the interface knows of itself.
     pub interface: OfInterface,
+    /// How many checks of servers there were.
+    pub checks: monitor::Totals,
     /// The process, where more is asked of it than workers know.
     pub runtime: Option<&'a dyn Runtime>,
     /// Whether the rows are those of a twin that resets.
@@ -82,6 +86,12 @@ pub struct OfInterface {
 
 /// Every live table that can have rows.
 const TABLES: &[LiveTable] = &[
+    checks::CONNECT,
+    checks::PING,
+    checks::READ_ONLY,
+    checks::LAG,
+    checks::GROUP,
+    checks::GALERA,
     commands::TABLE,
     digests::TABLE,
     errors::TABLE,
@@ -94,6 +104,8 @@ const TABLES: &[LiveTable] = &[
     rules::TABLE,
     servers::TABLE,
     statements::TABLE,
+    topology::EVENTS,
+    topology::TABLE,
     users::BACKENDS,
     users::TABLE,
 ];
@@ -114,8 +126,9 @@ pub(crate) fn read(
     };
     let (collected, snapshot) = (&collected, &*runtime.snapshot());
     let (unix_us, interface) = (crate::clock::unix_us(), interface());
+    let checks = lock(&runtime.logs()).totals();
     let runtime = Some(runtime);
-    let seen = Seen { collected, snapshot, unix_us, pool_since, interface, runtime, reset };
+    let seen = Seen { collected, snapshot, unix_us, pool_since, interface, checks, runtime, reset };
     Some((table.rows)(&seen))
 }
 
@@ -138,10 +151,14 @@ impl Seen<'_> {
         int(self.unix_us.saturating_sub(ago_us) / 1_000_000)
     }
 
-    fn pool_since(&self) -> std::sync::MutexGuard<'_, PoolSince> {
-        // it is whole between two readings, whatever happened to the thread that held it
-        self.pool_since.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool_since(&self) -> MutexGuard<'_, PoolSince> {
+        lock(self.pool_since)
     }
+}
+
+/// What is locked is whole between two readings, whatever happened to the thread that held it.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A number; SQLite has none beyond 63 bits.

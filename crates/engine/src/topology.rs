@@ -254,6 +254,15 @@ impl Topology {
         self.by_index.len()
     }
 
+    /// The server that a row is about.
+    pub fn server_of(&self, row: &ServerRow) -> Option<&ServerRef> {
+        let hostgroup = HostgroupId(u32::try_from(row.hostgroup_id).ok()?);
+        let is_it = |server: &&ServerRef| {
+            server.hostname == row.hostname && i64::from(server.port) == row.port
+        };
+        self.hostgroup(hostgroup).iter().find(is_it)
+    }
+
     /// The servers of a hostgroup; empty when there is no such hostgroup.
     pub fn hostgroup(&self, id: HostgroupId) -> &[ServerRef] {
         self.groups.get(&id).map_or(&[], Vec::as_slice)

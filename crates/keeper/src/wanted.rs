@@ -79,11 +79,11 @@ impl Limits {
 }
 
 impl Wanted {
-    /// What a configuration says, with these hostgroups between which servers move.
-    pub fn of(snapshot: &Snapshot, clusters: Clusters) -> Self {
+    /// What a configuration says.
+    pub fn of(snapshot: &Snapshot) -> Self {
         Self {
             servers: snapshot.draft.servers.clone(),
-            clusters,
+            clusters: Clusters::clone(&snapshot.clusters),
             limits: Limits::of(&snapshot.vars),
         }
     }

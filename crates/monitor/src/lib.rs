@@ -28,7 +28,7 @@ use io::Sock;
 use keeper::{Endpoint, Seen};
 
 use link::Link;
-pub use log::{Entry, Logs};
+pub use log::{Counts, Entry, Logs, Totals};
 pub use plan::{Check, Plan};
 pub use question::Found;
 

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use keeper::Endpoint;
+use keeper::{Endpoint, Event};
 
+use crate::Checked;
 use crate::plan::Check;
 use crate::question::Found;
-use crate::{Checked, plan};
 
 /// One check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,11 +21,27 @@ pub struct Entry {
     pub found: Result<Found, Box<str>>,
 }
 
-/// The checks of each kind, oldest first.
+/// The checks of each kind, and what followed from them, oldest first.
 #[derive(Default, Debug)]
 pub struct Logs {
     entries: [VecDeque<Entry>; KINDS],
+    events: VecDeque<Event>,
+    totals: Totals,
+}
+
+/// How many checks there were, and what followed from them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
     counts: [Counts; KINDS],
+    /// Changes of where servers stand.
+    pub changes: u64,
+}
+
+impl Totals {
+    /// Of the checks of a kind.
+    pub fn of(&self, check: Check) -> Counts {
+        self.counts.get(place(check)).copied().unwrap_or_default()
+    }
 }
 
 /// How many checks of a kind there were.
@@ -43,6 +59,9 @@ const KINDS: usize = 6;
 /// Entries of a kind that are kept, however long they are wanted: some tens of MB.
 const ENTRIES_MAX: usize = 200_000;
 
+/// Changes of where servers stand that are kept.
+const EVENTS_MAX: usize = 10_000;
+
 /// The place of a check's log.
 fn place(check: Check) -> usize {
     match check {
@@ -59,7 +78,8 @@ impl Logs {
     /// Keeps a check, and lets go of what is older than `history_us`.
     pub fn push(&mut self, checked: &Checked, history_us: u64) {
         let at = place(checked.check);
-        let (Some(entries), Some(counts)) = (self.entries.get_mut(at), self.counts.get_mut(at))
+        let (Some(entries), Some(counts)) =
+            (self.entries.get_mut(at), self.totals.counts.get_mut(at))
         else {
             return;
         };
@@ -81,13 +101,27 @@ impl Logs {
     }
 
     /// The checks of a kind, oldest first; `check` stands for all of its kind.
-    pub fn of(&self, check: plan::Check) -> impl Iterator<Item = &Entry> {
+    pub fn of(&self, check: Check) -> impl DoubleEndedIterator<Item = &Entry> {
         self.entries.get(place(check)).into_iter().flatten()
     }
 
-    /// How many there were of a kind.
-    pub fn counts(&self, check: plan::Check) -> Counts {
-        self.counts.get(place(check)).copied().unwrap_or_default()
+    /// Keeps a change of where a server stands.
+    pub fn note(&mut self, event: Event) {
+        self.totals.changes += 1;
+        if self.events.len() >= EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// The changes that are kept, oldest first.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter()
+    }
+
+    /// How many checks there were, and what followed from them.
+    pub fn totals(&self) -> Totals {
+        self.totals
     }
 }
 
@@ -116,7 +150,7 @@ mod tests {
         }
         let times: Vec<_> = logs.of(Check::Ping).map(|entry| entry.began_unix_us).collect();
         assert_eq!(times, [1_500, 2_100]);
-        assert_eq!(logs.counts(Check::Ping), Counts { ok: 2, failed: 1 });
+        assert_eq!(logs.totals().of(Check::Ping), Counts { ok: 2, failed: 1 });
         assert_eq!(logs.of(Check::Connect).count(), 0);
     }
 

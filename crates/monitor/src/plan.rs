@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::backend::Keys;
-use engine::clusters::{self, Clusters, Kind};
-use engine::ids::HostgroupId;
-use engine::rows::{ServerRow, UserRow};
+use engine::clusters::{self, Kind};
+use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Server, Stand};
 use engine::users::{Account, Users};
@@ -30,6 +29,19 @@ pub enum Check {
     Group,
     /// How it stands in its Galera cluster.
     Galera,
+}
+
+impl std::fmt::Display for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "connect",
+            Self::Ping => "ping",
+            Self::ReadOnly(_) => "read_only",
+            Self::Lag(_) => "replication lag",
+            Self::Group => "group replication",
+            Self::Galera => "galera",
+        })
+    }
 }
 
 /// How often something is checked, and how long one check may take; microseconds.
@@ -57,13 +69,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The checks that a configuration asks for, with these hostgroups between which servers move.
-    /// `addr` says where a server is.
-    pub fn of(
-        snapshot: &Snapshot,
-        clusters: &Clusters,
-        addr: impl Fn(&Server) -> Option<Addr>,
-    ) -> Self {
+    /// The checks that a configuration asks for. `addr` says where a server is.
+    pub fn of(snapshot: &Snapshot, addr: impl Fn(&Server) -> Option<Addr>) -> Self {
         let vars = snapshot.vars.clone();
         let mut plan = Self {
             targets: BTreeMap::new(),
@@ -75,13 +82,13 @@ impl Plan {
             return plan;
         }
         for placed in snapshot.placed.iter() {
-            let checks = checks_of(snapshot, clusters, placed);
+            let checks = checks_of(snapshot, placed);
             if checks.is_empty() {
                 continue;
             }
             let server = Endpoint::of(&placed.row);
             let target = plan.targets.entry(server).or_insert_with(|| Target {
-                addr: server_of(snapshot, &placed.row).and_then(&addr),
+                addr: snapshot.topology.server_of(&placed.row).and_then(|server| addr(server)),
                 checks: BTreeSet::new(),
             });
             target.checks.extend(checks);
@@ -128,18 +135,9 @@ fn account(vars: &Vars) -> Arc<Account> {
     found.unwrap_or_else(|| account(&Vars::default()))
 }
 
-fn server_of<'a>(snapshot: &'a Snapshot, row: &ServerRow) -> Option<&'a Server> {
-    let hostgroup = HostgroupId(u32::try_from(row.hostgroup_id).ok()?);
-    let mut servers = snapshot.topology.hostgroup(hostgroup).iter();
-    let is_it = |server: &&Arc<Server>| {
-        server.hostname == row.hostname && i64::from(server.port) == row.port
-    };
-    servers.find(is_it).map(|server| &**server)
-}
-
 /// The checks that a row in force asks for. One that misses pings is pinged and nothing else, as
 /// ProxySQL does: what it is asked besides would only be missed too.
-fn checks_of(snapshot: &Snapshot, clusters: &Clusters, placed: &Placed) -> Vec<Check> {
+fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
     let row = &placed.row;
     if row.status.eq_ignore_ascii_case("OFFLINE_HARD") {
         return Vec::new();
@@ -149,12 +147,12 @@ fn checks_of(snapshot: &Snapshot, clusters: &Clusters, placed: &Placed) -> Vec<C
         return checks;
     }
     let is_soft = row.status.eq_ignore_ascii_case("OFFLINE_SOFT");
-    for pair in clusters.pairs.iter().filter(|_| !is_soft) {
+    for pair in snapshot.clusters.pairs.iter().filter(|_| !is_soft) {
         if [pair.writer, pair.reader].contains(&row.hostgroup_id) {
             checks.push(Check::ReadOnly(pair.check));
         }
     }
-    for cluster in &clusters.members {
+    for cluster in &snapshot.clusters.members {
         if cluster.hostgroups().contains(&row.hostgroup_id) {
             checks.push(match cluster.kind {
                 Kind::Group => Check::Group,
@@ -171,7 +169,7 @@ fn checks_of(snapshot: &Snapshot, clusters: &Clusters, placed: &Placed) -> Vec<C
 
 #[cfg(test)]
 mod tests {
-    use engine::clusters::Pair;
+    use engine::rows::{ReplicationRow, ServerRow};
     use engine::snapshot::Draft;
 
     use super::*;
@@ -185,7 +183,13 @@ mod tests {
             ..ServerRow::default()
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let pair = ReplicationRow {
+            writer_hostgroup: 10,
+            reader_hostgroup: 20,
+            ..ReplicationRow::default()
+        };
         let draft = Draft {
+            replication: vec![pair],
             servers: rows.iter().map(row).collect(),
             variables: variables.iter().map(own).collect(),
             ..Draft::default()
@@ -195,9 +199,7 @@ mod tests {
 
     /// The checks of each server, by name.
     fn told(snapshot: &Snapshot) -> Vec<String> {
-        let pair = Pair { writer: 10, reader: 20, check: clusters::Check::ReadOnly };
-        let clusters = Clusters { pairs: vec![pair], members: Vec::new() };
-        let plan = Plan::of(snapshot, &clusters, |_| Some(Addr::Unix("/s".into())));
+        let plan = Plan::of(snapshot, |_| Some(Addr::Unix("/s".into())));
         let tell = |(server, target): (&Endpoint, &Target)| {
             assert_eq!(target.addr, Some(Addr::Unix("/s".into())));
             format!("{} {:?}", server.hostname, target.checks)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
 
-use engine::clusters::{self, Clusters, Pair};
-use engine::rows::ServerRow;
+use engine::clusters;
+use engine::rows::{ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use io::{
     Addr, Driver, Edge, Failure, Faults, Listener, Loop, Micros, Options, Service, SimDriver,
@@ -145,15 +145,16 @@ fn addr() -> Addr {
 fn plan(variables: &[(&str, &str)]) -> Plan {
     let own = |(name, value): &(&str, &str)| (format!("mysql-monitor_{name}"), (*value).to_owned());
     let server = ServerRow { hostgroup_id: 10, hostname: "db".into(), ..ServerRow::default() };
+    let pair =
+        ReplicationRow { writer_hostgroup: 10, reader_hostgroup: 20, ..ReplicationRow::default() };
     let draft = Draft {
         servers: vec![server],
+        replication: vec![pair],
         variables: variables.iter().map(own).collect(),
         ..Draft::default()
     };
     let snapshot = Snapshot::compile(&draft).expect("valid");
-    let pair = Pair { writer: 10, reader: 20, check: clusters::Check::ReadOnly };
-    let clusters = Clusters { pairs: vec![pair], members: Vec::new() };
-    Plan::of(&snapshot, &clusters, |_| Some(addr()))
+    Plan::of(&snapshot, |_| Some(addr()))
 }
 
 impl Scene {

@@ -51,7 +51,7 @@ impl Process for MetricsSource {
         drop(collector);
         let snapshot = self.publisher.current();
         View {
-            status: status(&found.collected, &snapshot),
+            status: status(&found.collected, &snapshot, self.publisher.checks()),
             collected: Arc::new(found.collected),
             workers: found.workers,
             answered: found.answered,
@@ -69,7 +69,11 @@ impl Process for MetricsSource {
 }
 
 /// Numbers of `stats_mysql_global` by name.
-fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
+fn status(
+    collected: &Collected,
+    snapshot: &Snapshot,
+    checks: monitor::Totals,
+) -> BTreeMap<String, u64> {
     let pool_since = Mutex::default();
     let seen = Seen {
         collected,
@@ -77,6 +81,7 @@ fn status(collected: &Collected, snapshot: &Snapshot) -> BTreeMap<String, u64> {
         unix_us: 0,
         pool_since: &pool_since,
         interface: OfInterface::default(),
+        checks,
         runtime: None,
         reset: false,
     };

@@ -11,12 +11,15 @@ use std::time::{Duration, Instant};
 
 use engine::config_fault::ConfigFault;
 use engine::snapshot::Snapshot;
-use engine::topology::Topology;
+use engine::topology::{Server, Topology};
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
+use keeper::{Endpoint, Event, Keeper, Report, Wanted};
+use monitor::{Checked, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
+use crate::clock::unix_us;
 use crate::listening::{self, Listening};
 
 /// Changes the configuration of the workers of this process.
@@ -25,12 +28,18 @@ pub(crate) struct Publisher {
     listening: Arc<Listening>,
     /// Time the workers have to take over.
     limit: Duration,
+    /// What checks came to, and what followed from them.
+    logs: Arc<Mutex<Logs>>,
 }
 
 struct State {
     workers: Vec<Mailbox<Mail>>,
     snapshot: Arc<Snapshot>,
     addresses: Arc<ServerAddresses>,
+    /// Decides where servers stand.
+    keeper: Keeper,
+    /// Whoever checks them.
+    monitor: Option<Mailbox<monitor::Mail>>,
     /// Number of the last change.
     change: u64,
     answer: Sender<Answer>,
@@ -56,16 +65,19 @@ pub(crate) struct Published {
 }
 
 impl Publisher {
-    /// Changes what `snapshot` says, which is in force on those workers.
+    /// Changes what `snapshot` says, which is in force on those workers, with the servers where
+    /// `keeper` has them.
     pub(crate) fn new(
         workers: Vec<Mailbox<Mail>>,
-        snapshot: Arc<Snapshot>,
+        (snapshot, keeper): (Arc<Snapshot>, Keeper),
         addresses: Arc<ServerAddresses>,
         listening: Arc<Listening>,
     ) -> Self {
         let (answer, answers) = channel();
-        let state = State { workers, snapshot, addresses, change: 0, answer, answers };
-        Self { state: Mutex::new(state), listening, limit: LIMIT }
+        let (monitor, change) = (None, 0);
+        let state =
+            State { workers, snapshot, addresses, keeper, monitor, change, answer, answers };
+        Self { state: Mutex::new(state), listening, limit: LIMIT, logs: Arc::default() }
     }
 
     /// The configuration in force.
@@ -89,6 +101,69 @@ impl Publisher {
         for mailbox in &state.workers {
             listening::post(mailbox, Mail::Addresses(state.addresses.clone()));
         }
+        state.plan_checks();
+    }
+
+    /// The checks that the configuration in force asks for.
+    pub(crate) fn plan(&self) -> Plan {
+        self.lock().plan()
+    }
+
+    /// Whoever reads there checks servers, and is told of every change from now on.
+    pub(crate) fn tell_monitor(&self, monitor: Mailbox<monitor::Mail>) {
+        let mut state = self.lock();
+        state.monitor = Some(monitor);
+        state.plan_checks();
+    }
+
+    /// A check of a server has come to something: what follows comes into force.
+    pub(crate) fn hear(&self, checked: Checked) {
+        let mut state = self.lock();
+        let history_us = state.snapshot.vars.monitor_history_ms * 1_000;
+        lock(&self.logs).push(&checked, history_us);
+        let Checked { server, seen, .. } = checked;
+        let Some(seen) = seen else { return };
+        let events = state.keeper.hear(&Report { at_us: unix_us(), server, seen });
+        if events.is_empty() {
+            return;
+        }
+        let before = &state.snapshot;
+        match Snapshot::clone(before).place(state.keeper.decided(), before) {
+            Ok(snapshot) => {
+                self.note(events);
+                for worker in state.publish(Arc::new(snapshot), self.limit) {
+                    tracing::warn!(worker, "has not taken over yet where servers stand");
+                }
+            }
+            // rows are copies of valid ones
+            Err(faults) => faults.iter().for_each(|fault| tracing::error!("{fault}")),
+        }
+    }
+
+    /// What checks came to, and what followed from them.
+    pub(crate) fn logs(&self) -> Arc<Mutex<Logs>> {
+        self.logs.clone()
+    }
+
+    /// How many checks there were, and changes that followed from them.
+    pub(crate) fn checks(&self) -> Totals {
+        lock(&self.logs).totals()
+    }
+
+    /// The mean of what the last pings of a server took, in microseconds.
+    pub(crate) fn latency_us(&self, server: &Endpoint) -> Option<u64> {
+        self.lock().keeper.latency_us(server)
+    }
+
+    fn note(&self, events: Vec<Event>) {
+        let mut logs = lock(&self.logs);
+        for event in events {
+            let Event { hostgroup, server, from, to, reason, .. } = &event;
+            let status = |status: &Option<String>| status.clone().unwrap_or("not there".into());
+            let (from, to) = (status(from), status(to));
+            tracing::info!(hostgroup, %server, from, to, "topology: {reason}");
+            logs.note(event);
+        }
     }
 
     /// Brings into force what `compile` makes to follow the configuration in force, and waits for
@@ -103,24 +178,36 @@ impl Publisher {
         let mut state = self.lock();
         let wanted = compile(&state.snapshot)?;
         let (snapshot, after_restart) = state.snapshot.at_run_time(wanted);
+        let mut keeper = state.keeper.clone();
+        let events = keeper.adopt(Wanted::of(&snapshot), unix_us());
+        let snapshot = match snapshot.place(keeper.decided(), &state.snapshot) {
+            Ok(snapshot) => snapshot,
+            Err(faults) => return Err(refuse(misplaced(faults))),
+        };
         self.listening.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
+        state.keeper = keeper;
+        self.note(events);
         let unanswered = state.publish(Arc::new(snapshot), self.limit);
         Ok(Published { took: began.elapsed(), unanswered, after_restart })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // between two steps of a change everything is whole
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
+}
+
+/// Between two steps of a change everything is whole, whatever happened to the thread that made it.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     /// Hands a snapshot to every worker. Returns those that did not answer in time.
     fn publish(&mut self, snapshot: Arc<Snapshot>, limit: Duration) -> Vec<usize> {
         let deadline = Instant::now() + limit;
-        let addresses = Arc::new(
-            self.addresses.with(places_of_new(&self.snapshot.topology, &snapshot.topology)),
-        );
+        let (before, after) = (&self.snapshot.topology, &snapshot.topology);
+        let addresses = self.addresses.with(places_of_new((before, &self.addresses), after));
+        let addresses = Arc::new(addresses);
         self.change += 1;
         let mut missing: Vec<usize> = (0..self.workers.len()).collect();
         for worker in &missing {
@@ -135,7 +222,19 @@ impl State {
         }
         self.snapshot = snapshot;
         self.addresses = addresses;
+        self.plan_checks();
         missing
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::of(&self.snapshot, |server| self.addresses.find(server).cloned())
+    }
+
+    /// Tells whoever checks servers what is to be checked.
+    fn plan_checks(&self) {
+        if let Some(monitor) = &self.monitor {
+            listening::post(monitor, monitor::Mail::Plan(Box::new(self.plan())));
+        }
     }
 
     /// Mails a snapshot to a worker, which comes to it whatever else is in its mailbox.
@@ -161,20 +260,37 @@ pub(crate) fn backlog_max(vars: &Vars) -> usize {
     (vars.threshold_resultset_size as usize).min(BACKLOG_BYTES_MAX)
 }
 
-/// Where the servers of `after` are that are not in `before`, by their numbers; a name that has no
-/// address is told, and its server cannot be reached.
+/// Where the servers of `after` are that are not in `before`, by their numbers: where they are in
+/// another hostgroup already, or where their name says. A name that has no address is told, and its
+/// server cannot be reached.
 pub(crate) fn places_of_new(
-    before: &Topology,
+    (before, addresses): (&Topology, &ServerAddresses),
     after: &Topology,
 ) -> impl Iterator<Item = (usize, Option<Addr>)> {
     let new = after.servers().iter().filter(|server| before.find(server.index).is_none());
-    new.map(|server| match addresses::resolve(server) {
-        Ok(addr) => (server.index, Some(addr)),
-        Err(reason) => {
-            tracing::warn!(%server, "{reason}");
-            (server.index, None)
+    new.map(|server| {
+        let is_same = |own: &&Server| own.hostname == server.hostname && own.port == server.port;
+        let mut same = before.servers().iter().map(|own| &**own).filter(is_same);
+        let known = same.find_map(|own| addresses.find(own).cloned());
+        match known.map_or_else(|| addresses::resolve(server), Ok) {
+            Ok(addr) => (server.index, Some(addr)),
+            Err(reason) => {
+                tracing::warn!(%server, "{reason}");
+                (server.index, None)
+            }
         }
     })
+}
+
+/// What is wrong with rows that the keeper made of valid ones.
+fn misplaced(faults: Vec<ConfigFault>) -> ConfigFault {
+    let mut reasons = faults.iter().map(ToString::to_string);
+    ConfigFault {
+        table: "mysql_servers",
+        row: None,
+        column: String::new(),
+        reason: reasons.next().unwrap_or_default(),
+    }
 }
 
 /// Bytes of a reply that may wait for a slow client before its server is not read from, however
@@ -219,7 +335,8 @@ mod tests {
         let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
         let workers = vec![events.mailbox()];
         let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
-        let mut publisher = Publisher::new(workers, snapshot, Arc::default(), listening);
+        let mut publisher =
+            Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), listening);
         publisher.limit = Duration::from_millis(20);
         let published =
             publisher.change(|before| before.recompile(&Draft::default()), |it| vec![it]);

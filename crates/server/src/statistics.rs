@@ -7,14 +7,17 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use admin::statistics::{self, OfInterface, Seen};
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
+use monitor::Totals;
 use serde_json::{Map, Value, json};
 
+use crate::clock::unix_us;
 use crate::collector::{Collector, Found};
+use crate::publisher::Publisher;
 
 /// Collects and writes reports.
 pub(crate) struct Reporter {
@@ -28,14 +31,15 @@ impl Reporter {
         Self { collector, file: file.map(Path::to_owned) }
     }
 
-    /// Writes a report now; this configuration is in force.
-    pub(crate) fn report(&mut self, snapshot: &Snapshot) {
+    /// Writes a report now, of what this has in force.
+    pub(crate) fn report(&mut self, publisher: &Publisher) {
         let parts = Parts { digests: true, commands: true, servers: true, ..Parts::NONE };
         // a collector is whole between its calls, whatever happened to the thread that held it
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
         let found = collector.collect(parts, LIMIT);
         drop(collector);
-        let document = document(&found, snapshot, unix_us());
+        let in_force = (&*publisher.current(), publisher.checks());
+        let document = document(&found, in_force, unix_us());
         let Some(file) = &self.file else {
             tracing::info!(statistics = %document, "statistics");
             return;
@@ -52,7 +56,7 @@ impl Reporter {
 }
 
 /// The report of what was found at this time of the calendar.
-fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
+fn document(found: &Found, (snapshot, checks): (&Snapshot, Totals), unix_us: u64) -> Value {
     let collected = &found.collected;
     let pool_since = Mutex::default();
     let seen = Seen {
@@ -60,6 +64,7 @@ fn document(found: &Found, snapshot: &Snapshot, unix_us: u64) -> Value {
         snapshot,
         unix_us,
         pool_since: &pool_since,
+        checks,
         runtime: None,
         interface: OfInterface::default(),
         reset: false,
@@ -123,11 +128,6 @@ fn object(pairs: impl IntoIterator<Item = (&'static str, statistics::Value)>) ->
     pairs.collect::<Map<_, _>>().into()
 }
 
-fn unix_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
 /// The digest of a row that stands for others.
 const NO_DIGEST: &str = "0x0000000000000000";
 
@@ -165,7 +165,7 @@ mod tests {
         let found = Found { collected, answered: 1, workers: 1 };
         let draft = Draft::default();
         let snapshot = Snapshot::compile(&draft).expect("nothing is wrong in nothing");
-        let told = document(&found, &snapshot, 1_700_000_000_000_000);
+        let told = document(&found, (&snapshot, Totals::default()), 1_700_000_000_000_000);
         assert_eq!(told["counters"]["queries"], 2);
         let rules = json!([{ "rule_id": 7, "hits": 2, "limit_hits": 1 }]);
         assert_eq!(told["stats_mysql_query_rules"], rules);

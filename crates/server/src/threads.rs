@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use aws_lc_rs::rand;
@@ -16,6 +16,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
+use keeper::{Keeper, Wanted};
 use web::Web;
 use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 
@@ -27,7 +28,7 @@ use crate::metrics_source::{self, MetricsSource};
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{listening, logs, name_lookup, publisher, reload, server_greetings};
+use crate::{clock, listening, logs, monitoring, name_lookup, publisher, reload, server_greetings};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -83,10 +84,10 @@ pub(crate) fn start(
     stats_file: Option<&Path>,
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
-    let snapshot = Arc::new(loaded.snapshot.clone());
+    let (snapshot, keeper) = placed(&loaded.snapshot)?;
     let vars = snapshot.vars.clone();
-    let addresses: Vec<_> =
-        publisher::places_of_new(&Topology::default(), &snapshot.topology).collect();
+    let nowhere = (&Topology::default(), &ServerAddresses::default());
+    let addresses: Vec<_> = publisher::places_of_new(nowhere, &snapshot.topology).collect();
     let offer =
         Arc::new(server_greetings::find(addresses.iter().filter_map(|(_, addr)| addr.clone()))?);
     let workers = vars.threads as usize;
@@ -108,8 +109,10 @@ pub(crate) fn start(
     }
     let addresses = listeners.addresses();
     let listening = Arc::new(Listening::new(listeners, mailboxes.clone(), &vars));
-    let publisher = Publisher::new(mailboxes.clone(), snapshot, plan.addresses, listening.clone());
+    let decided = (snapshot, keeper);
+    let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, listening.clone());
     let publisher = Arc::new(publisher);
+    monitoring::start(publisher.clone()).context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
@@ -136,6 +139,15 @@ pub(crate) fn start(
         interface: None,
         origin,
     })
+}
+
+/// A configuration with its servers where they stand before anything is known of them.
+fn placed(loaded: &Snapshot) -> anyhow::Result<(Arc<Snapshot>, Keeper)> {
+    let mut keeper = Keeper::default();
+    keeper.adopt(Wanted::of(loaded), clock::unix_us());
+    let placed = loaded.clone().place(keeper.decided(), loaded);
+    let placed = placed.map_err(|faults| anyhow::anyhow!("servers cannot be placed: {faults:?}"));
+    Ok((Arc::new(placed?), keeper))
 }
 
 /// Starts one worker; returns when its loop stands.
@@ -180,7 +192,7 @@ fn make(
     fill(&mut seed);
     let seed = u64::from_le_bytes(seed);
     let mut proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
-    proxy.time_with(clock_ns);
+    proxy.time_with(clock::ns);
     let outside = Outside {
         shared: plan.shared.clone(),
         addresses: plan.addresses.clone(),
@@ -200,12 +212,6 @@ fn make(
     let (worker, edge) = events.parts_mut();
     worker.start(edge);
     Ok(events)
-}
-
-/// Nanoseconds of a clock that never goes back.
-fn clock_ns() -> u64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    u64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Fills with random bytes; the system's generator failing is not survivable for a login.
@@ -260,7 +266,7 @@ impl Workers for Running {
     }
 
     fn report(&mut self) {
-        self.reporter.report(&self.publisher.current());
+        self.reporter.report(&self.publisher);
         let turn_us_max = self.shared.take_longest_turn();
         tracing::info!(turn_us_max, "longest turn of a worker since the last report");
     }

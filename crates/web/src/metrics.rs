@@ -5,6 +5,7 @@
 
 mod always_zero_table;
 mod families_table;
+mod monitor_table;
 mod own_table;
 mod text;
 
@@ -97,8 +98,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn all() -> impl Iterator<Item = &'static Family> {
-    let known = families_table::FAMILIES.iter().chain(always_zero_table::FAMILIES);
-    known.chain(own_table::FAMILIES)
+    let known = [families_table::FAMILIES, monitor_table::FAMILIES, always_zero_table::FAMILIES];
+    known.into_iter().flatten().chain(own_table::FAMILIES)
 }
 
 /// A family of counters.

@@ -214,6 +214,12 @@ pub const COMMANDS: &[CommandRow] = &[
     row("Statistics and sessions", "SHOW [FULL] PROCESSLIST", "sessions", "SHOW PROCESSLIST"),
     row(
         "Statistics and sessions",
+        "SHOW TOPOLOGY",
+        "servers by hostgroup: role, status, lag, latency, and why they stand there; times are UTC",
+        "SHOW TOPOLOGY",
+    ),
+    row(
+        "Statistics and sessions",
         "SHOW PROMETHEUS METRICS",
         "what `/metrics` answers",
         "SHOW PROMETHEUS METRICS",

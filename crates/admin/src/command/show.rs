@@ -54,6 +54,12 @@ const FIXED: &[(&[&str], &str)] = &[
     (&["SHOW", "MYSQL", "USERS"], "SELECT * FROM main.mysql_users"),
     (&["SHOW", "MYSQL", "SERVERS"], "SELECT * FROM main.mysql_servers"),
     (
+        &["SHOW", "TOPOLOGY"],
+        "SELECT hostgroup, srv_host, srv_port, role, status, lag_s, latency_us, \
+         datetime(since, 'unixepoch') AS since, reason \
+         FROM stats.stats_tidegate_topology ORDER BY hostgroup, srv_host, srv_port",
+    ),
+    (
         &["SHOW", "PROCESSLIST"],
         "SELECT SessionID, user, db, hostgroup, command, time_ms, substr(info, 1, 99) AS info \
          FROM stats.stats_mysql_processlist",

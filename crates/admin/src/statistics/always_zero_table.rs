@@ -3,26 +3,19 @@
 /// Counters of ProxySQL that count nothing here, by the reason.
 pub(super) const COUNTERS: &[(&str, &[&str])] = &[
     (
-        "there is no monitor",
+        "one thread checks all servers",
+        &["MySQL_Monitor_Workers_Aux", "MySQL_Monitor_Workers_Started"],
+    ),
+    (
+        "names are looked up once for all, and not for each check",
         &[
-            "MySQL_Monitor_Workers",
-            "MySQL_Monitor_Workers_Aux",
-            "MySQL_Monitor_Workers_Started",
-            "MySQL_Monitor_connect_check_ERR",
-            "MySQL_Monitor_connect_check_OK",
             "MySQL_Monitor_dns_cache_lookup_success",
             "MySQL_Monitor_dns_cache_queried",
             "MySQL_Monitor_dns_cache_record_updated",
-            "MySQL_Monitor_ping_check_ERR",
-            "MySQL_Monitor_ping_check_OK",
-            "MySQL_Monitor_read_only_check_ERR",
-            "MySQL_Monitor_read_only_check_OK",
-            "MySQL_Monitor_replication_lag_check_ERR",
-            "MySQL_Monitor_replication_lag_check_OK",
         ],
     ),
     (
-        "lag is known to the monitor only, which is not there",
+        "a server that lags gets no new query, whatever a query says",
         &[
             "backend_lagging_during_query",
             "get_aws_aurora_replicas_skipped_during_query",

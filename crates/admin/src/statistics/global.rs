@@ -2,7 +2,9 @@
 //!
 //! What does not exist here is 0, because collectors ask by name.
 
+use engine::clusters;
 use engine::stats::{Counters, Parts, Walk};
+use monitor::Check;
 
 use super::always_zero_table::COUNTERS;
 use super::{LiveTable, Row, Seen, text};
@@ -22,7 +24,7 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let counters = &seen.collected.counters;
     let nothing = COUNTERS.iter().flat_map(|(_, names)| names.iter().map(|name| (*name, 0)));
     let pairs = counted(counters).into_iter().chain(of_our_own(counters)).chain(present(seen));
-    let pairs = pairs.chain(nothing);
+    let pairs = pairs.chain(nothing).chain(checks(seen));
     let mut rows: Vec<Row> =
         pairs.map(|(name, value)| vec![text(name), text(value.to_string())]).collect();
     // ProxySQL has nothing like it
@@ -105,6 +107,35 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
     counters.pairs().filter(move |(name, _)| {
         alone.contains(name) || families.iter().any(|family| name.starts_with(family))
     })
+}
+
+/// What checks of servers came to.
+fn checks(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
+    const NAMES: [(&str, &str, Check); 6] = [
+        ("MySQL_Monitor_connect_check_OK", "MySQL_Monitor_connect_check_ERR", Check::Connect),
+        ("MySQL_Monitor_ping_check_OK", "MySQL_Monitor_ping_check_ERR", Check::Ping),
+        (
+            "MySQL_Monitor_read_only_check_OK",
+            "MySQL_Monitor_read_only_check_ERR",
+            Check::ReadOnly(clusters::Check::ReadOnly),
+        ),
+        (
+            "MySQL_Monitor_replication_lag_check_OK",
+            "MySQL_Monitor_replication_lag_check_ERR",
+            Check::Lag(None),
+        ),
+        ("group_replication_checks_ok", "group_replication_checks_failed", Check::Group),
+        ("galera_checks_ok", "galera_checks_failed", Check::Galera),
+    ];
+    let checks = &seen.checks;
+    let of_kind = |(ok, failed, check): (&'static str, &'static str, Check)| {
+        let counts = checks.of(check);
+        [(ok, counts.ok), (failed, counts.failed)]
+    };
+    let mut counted: Vec<_> = NAMES.into_iter().flat_map(of_kind).collect();
+    counted.push(("topology_changes", checks.changes));
+    counted.push(("MySQL_Monitor_Workers", u64::from(seen.snapshot.vars.monitor_enabled)));
+    counted
 }
 
 /// What is so now.

@@ -34,7 +34,9 @@ impl Stage {
         let unix_us = 1_700_000_009_000_000;
         let interface = OfInterface { sqlite_bytes: 4096, turned_away: 3, servers_version: 5 };
         let runtime = None;
-        let seen = Seen { collected, snapshot, unix_us, pool_since, interface, runtime, reset };
+        let checks = monitor::Totals::default();
+        let seen =
+            Seen { collected, snapshot, unix_us, pool_since, interface, checks, runtime, reset };
         let (columns, rows) = rows_of(name, &seen).expect("it is a live table");
         let named = |row: Row| {
             assert_eq!(row.len(), columns.len(), "{name}");
@@ -174,6 +176,10 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "diagnostics_kept",
         "diagnostics_raised",
         "diagnostics_told",
+        "galera_checks_failed",
+        "galera_checks_ok",
+        "group_replication_checks_failed",
+        "group_replication_checks_ok",
         "logins_held_up",
         "long_commands_refused",
         "mirrored",
@@ -184,6 +190,7 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "stored_code_readings",
         "stored_code_readings_failed",
         "timed_out",
+        "topology_changes",
         "unfinished_commands",
     ];
     assert_eq!(own, named.each_ref(), "names of our own");

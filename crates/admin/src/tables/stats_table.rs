@@ -420,6 +420,39 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_topology",
+        doc: "Where each server stands: role is what its hostgroup is for, where servers move between hostgroups by themselves; lag_s how far it was behind when that was last asked; latency_us the mean of its last pings; since and reason tell the last change. SHOW TOPOLOGY shows it.",
+        columns: &[
+            column("hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("role", "VARCHAR", NOT_NULL, "", ""),
+            column("status", "VARCHAR", NOT_NULL, "", ""),
+            column("lag_s", "INT", NULL, "", ""),
+            column("latency_us", "INT", NULL, "", ""),
+            column("since", "INT", NULL, "", ""),
+            column("reason", "VARCHAR", NULL, "", ""),
+        ],
+        key: &["hostgroup", "srv_host", "srv_port"],
+        ..SHOWN
+    },
+    Table {
+        name: "stats_tidegate_topology_events",
+        doc: "Changes of where servers stand, the last 10000: when, from which status to which (NULL: the server was not, or is no longer, in that hostgroup), and why.",
+        columns: &[
+            column("id", "INT", NOT_NULL, "", ""),
+            column("time_us", "INT", NOT_NULL, "", ""),
+            column("hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("from_status", "VARCHAR", NULL, "", ""),
+            column("to_status", "VARCHAR", NULL, "", ""),
+            column("reason", "VARCHAR", NOT_NULL, "", ""),
+        ],
+        key: &["id"],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_users",
         doc: "Connections that each user has to each server, those being opened included, over all workers; no row where there is none. max_connections is how many it may have (`max_backend_connections` of its attributes, else mysql-max_backend_connections_per_user), 0 for no limit of its own.",
         columns: &[

@@ -68,7 +68,12 @@ fn every_recorded_table_is_there_with_its_columns_types_and_defaults() {
         let missing: Vec<&String> =
             ours.keys().filter(|name| !tables.contains_key(*name)).collect();
         let allowed: &[&str] = match schema {
-            Schema::Stats => &["stats_tidegate_servers", "stats_tidegate_users"],
+            Schema::Stats => &[
+                "stats_tidegate_servers",
+                "stats_tidegate_topology",
+                "stats_tidegate_topology_events",
+                "stats_tidegate_users",
+            ],
             _ => &[],
         };
         assert_eq!(missing, allowed, "tables of our own in {}", schema.name());

@@ -14,6 +14,8 @@ use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
+use keeper::Endpoint;
+use monitor::Logs;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
@@ -92,6 +94,14 @@ impl Runtime for Fake {
 
     fn failed_clients(&self, _: bool) -> Vec<FailedClient> {
         Vec::new()
+    }
+
+    fn logs(&self) -> Arc<Mutex<Logs>> {
+        Arc::default()
+    }
+
+    fn latency_us(&self, _: &Endpoint) -> Option<u64> {
+        None
     }
 
     fn collect(&self, _: Parts) -> Collected {

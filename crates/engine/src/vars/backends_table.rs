@@ -171,7 +171,8 @@ pub(super) const ROWS: &[Variable] = &[
         int(0, 1),
         "1",
         "1 keeps lagging servers left out when servers are loaded anew.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql("poll_timeout", int(10, 20_000), "2000", "Longest time a worker's loop sleeps.")
         .unit(Unit::Milliseconds),
     mysql("poll_timeout_on_failure", int(10, 20_000), "100", "The same while connections fail.")

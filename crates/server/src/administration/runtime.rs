@@ -11,6 +11,8 @@ use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use engine::vars::{self, AfterRestart};
+use keeper::Endpoint;
+use monitor::Logs;
 use web::Process;
 use worker::{HostErrors, Mail};
 
@@ -117,6 +119,14 @@ impl Runtime for Workers {
             updated_us: errors.updated_us,
         };
         all.map(row).collect()
+    }
+
+    fn logs(&self) -> Arc<Mutex<Logs>> {
+        self.reach.publisher.logs()
+    }
+
+    fn latency_us(&self, server: &Endpoint) -> Option<u64> {
+        self.reach.publisher.latency_us(server)
     }
 
     fn collect(&self, parts: Parts) -> Collected {

@@ -108,7 +108,8 @@ impl Drop for Embedded {
 fn text(places: &[Place]) -> String {
     let mut text = String::from(
         "# written by `tidegate demo`\n[mysql_variables]\ninterfaces = \"127.0.0.1:0\"\n\
-         threads = 1\nstored_code = false  # there is none\n\n\
+         threads = 1\nstored_code = false  # there is none\n\
+         monitor_username = \"demo\"\nmonitor_password = \"demo\"\n\n\
          [admin_variables]\nmysql_ifaces = \"127.0.0.1:0\"\n",
     );
     // writing to a string does not fail

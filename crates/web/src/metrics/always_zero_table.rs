@@ -60,43 +60,15 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
     ),
     counter("proxysql_mysql_monitor_workers_started_total", MONITOR, ONE),
-    counter(
-        "proxysql_mysql_monitor_connect_check_total",
-        MONITOR,
-        &[&[("status", "ok")], &[("status", "err")]],
-    ),
-    counter(
-        "proxysql_mysql_monitor_ping_check_total",
-        MONITOR,
-        &[&[("status", "ok")], &[("status", "err")]],
-    ),
-    counter(
-        "proxysql_mysql_monitor_read_only_check_total",
-        MONITOR,
-        &[&[("status", "ok")], &[("status", "err")]],
-    ),
-    counter(
-        "proxysql_mysql_monitor_replication_lag_check_total",
-        MONITOR,
-        &[&[("status", "ok")], &[("status", "err")]],
-    ),
-    counter("proxysql_mysql_monitor_dns_cache_queried", MONITOR, ONE),
-    counter("proxysql_mysql_monitor_dns_cache_lookup_success", MONITOR, ONE),
-    counter("proxysql_mysql_monitor_dns_cache_record_updated", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_enabled", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_ping_interval", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_ping_timeout_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_ping_max_failures", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_aws_rds_topology_discovery_interval", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_read_only_interval_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_read_only_timeout_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_writer_is_also_reader", MONITOR, ONE),
-    gauge("proxysql_monitor_replication_lag_group_by_host", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_replication_lag_interval_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_replication_lag_timeout_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_history_timeout_seconds", MONITOR, ONE),
-    gauge("proxysql_mysql_monitor_workers", MONITOR, ONE),
     gauge("proxysql_mysql_monitor_workers_aux", MONITOR, ONE),
+    counter("proxysql_mysql_monitor_dns_cache_queried", NAMES, ONE),
+    counter("proxysql_mysql_monitor_dns_cache_lookup_success", NAMES, ONE),
+    counter("proxysql_mysql_monitor_dns_cache_record_updated", NAMES, ONE),
+    gauge(
+        "proxysql_mysql_monitor_aws_rds_topology_discovery_interval",
+        "Always 0: servers of RDS are not discovered in this version.",
+        ONE,
+    ),
     counter(
         "proxysql_query_cache_count_get_total",
         CACHE,
@@ -191,6 +163,7 @@ const CLUSTER: &str = "Always 0: there is no cluster in this version.";
 const FIREWALL: &str = "Always 0: there is no firewall in this version.";
 const GTID: &str = "Always 0: there are no causal reads in this version.";
 const LAG: &str = "Always 0: servers are not left out for lag in this version.";
-const MONITOR: &str = "Always 0: nothing monitors servers in this version.";
+const MONITOR: &str = "Always 0: one thread checks all servers.";
+const NAMES: &str = "Always 0: names are looked up once for all, and not for each check.";
 const STACKS: &str =
     "Always 0: the system does not tell stacks apart; process_resident_memory_bytes has them.";

@@ -2,8 +2,8 @@
 
 use engine::stats::ServerShare;
 use engine::topology::Server;
-use engine::vars::Value;
 
+use super::monitor_table::number;
 use super::text::{Series, seconds};
 use super::{Family, Kind, Source, counter, gauge};
 use crate::view::{Serving, View};
@@ -384,10 +384,10 @@ pub(super) const FAMILIES: &[Family] = &[
         }
     }),
     gauge("proxysql_mysql_wait_timeout", "Milliseconds that a client may be idle.", |v, s| {
-        variable(v, s, "mysql-wait_timeout");
+        number(v, s, "mysql-wait_timeout");
     }),
     gauge("proxysql_mysql_max_connections", "Most client connections at a time.", |v, s| {
-        variable(v, s, "mysql-max_connections");
+        number(v, s, "mysql-max_connections");
     }),
 ];
 
@@ -448,12 +448,5 @@ fn status_of(server: &Server, view: &View) -> u8 {
 fn nanoseconds(view: &View, series: &mut Series<'_>, name: &str) {
     if let Some(number) = view.status.get(name) {
         series.one(seconds(number / 1000));
-    }
-}
-
-/// The configured number of a variable.
-fn variable(view: &View, series: &mut Series<'_>, name: &str) {
-    if let Some(Value::Int(number)) = view.snapshot.vars.value(name) {
-        series.one(number);
     }
 }

@@ -1,6 +1,6 @@
 //! Every shape of a file, through the rows of the interface and through its database on disk.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use admin::{
     Admin, Applied, Control, FailedClient, Kill, Opening, Reply, Role, Runtime, Session, Source,
@@ -9,6 +9,8 @@ use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
+use keeper::Endpoint;
+use monitor::Logs;
 
 use super::*;
 
@@ -114,6 +116,14 @@ impl Runtime for Idle {
 
     fn failed_clients(&self, _: bool) -> Vec<FailedClient> {
         Vec::new()
+    }
+
+    fn logs(&self) -> Arc<Mutex<Logs>> {
+        Arc::default()
+    }
+
+    fn latency_us(&self, _: &Endpoint) -> Option<u64> {
+        None
     }
 
     fn collect(&self, _: Parts) -> Collected {

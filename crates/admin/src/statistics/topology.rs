@@ -1,0 +1,96 @@
+//! `stats_tidegate_topology` and `stats_tidegate_topology_events`: where servers stand and why, and
+//! how that came to be.
+
+use engine::clusters::Clusters;
+use engine::rows::ServerRow;
+use engine::stats::Parts;
+use keeper::{Endpoint, Event};
+use monitor::{Check, Found, Logs};
+use std::collections::BTreeMap;
+
+use super::{LiveTable, Row, Seen, Value, int, lock, text};
+
+pub(super) const TABLE: LiveTable =
+    LiveTable { name: "stats_tidegate_topology", parts: Some(Parts::NONE), rows };
+
+pub(super) const EVENTS: LiveTable =
+    LiveTable { name: "stats_tidegate_topology_events", parts: None, rows: events };
+
+fn rows(seen: &Seen<'_>) -> Vec<Row> {
+    let Some(runtime) = seen.runtime else { return Vec::new() };
+    let logs = runtime.logs();
+    let logs = lock(&logs);
+    let (lags, last) = (lags(&logs), last_events(&logs));
+    let row = |row: &ServerRow| {
+        let server = Endpoint::of(row);
+        let event = last.get(&(row.hostgroup_id, &server));
+        let now_us = seen.collected.now_us;
+        let found = seen.snapshot.topology.server_of(row);
+        let status = found.map_or("", |server| server.state(now_us).shown());
+        vec![
+            int(row.hostgroup_id),
+            text(row.hostname.as_str()),
+            int(row.port),
+            text(role(&seen.snapshot.clusters, row.hostgroup_id)),
+            text(status),
+            lags.get(&server).map_or(Value::Null, |seconds| int(*seconds)),
+            runtime.latency_us(&server).map_or(Value::Null, int),
+            event.map_or(Value::Null, |event| int(event.at_us / 1_000_000)),
+            event.map_or(Value::Null, |event| text(event.reason.to_string())),
+        ]
+    };
+    seen.snapshot.placed.iter().map(|placed| row(&placed.row)).collect()
+}
+
+/// How far servers were behind when that was last asked and known, in seconds.
+fn lags(logs: &Logs) -> BTreeMap<Endpoint, u64> {
+    let mut lags = BTreeMap::new();
+    for entry in logs.of(Check::Lag(None)) {
+        match entry.found {
+            Ok(Found::Lag(Some(seconds))) => lags.insert(entry.server.clone(), seconds),
+            _ => lags.remove(&entry.server),
+        };
+    }
+    lags
+}
+
+/// What last happened to each server in each hostgroup.
+fn last_events(logs: &Logs) -> BTreeMap<(i64, &Endpoint), &Event> {
+    logs.events().map(|event| ((event.hostgroup, &event.server), event)).collect()
+}
+
+/// What a hostgroup is for, where servers come and go by themselves.
+fn role(clusters: &Clusters, hostgroup: i64) -> &'static str {
+    for pair in &clusters.pairs {
+        match hostgroup {
+            own if own == pair.writer => return "writer",
+            own if own == pair.reader => return "reader",
+            _ => {}
+        }
+    }
+    let mut places = clusters.members.iter().flat_map(|cluster| {
+        cluster.hostgroups().into_iter().zip(["writer", "backup writer", "reader", "offline"])
+    });
+    places.find(|(own, _)| *own == hostgroup).map_or("", |(_, role)| role)
+}
+
+fn events(seen: &Seen<'_>) -> Vec<Row> {
+    let Some(runtime) = seen.runtime else { return Vec::new() };
+    let logs = runtime.logs();
+    let logs = lock(&logs);
+    let first = logs.totals().changes - logs.events().count() as u64 + 1;
+    let row = |(number, event): (u64, &Event)| {
+        let status = |status: &Option<String>| status.as_deref().map_or(Value::Null, text);
+        vec![
+            int(number),
+            int(event.at_us),
+            int(event.hostgroup),
+            text(event.server.hostname.as_str()),
+            int(event.server.port),
+            status(&event.from),
+            status(&event.to),
+            text(event.reason.to_string()),
+        ]
+    };
+    (first..).zip(logs.events()).map(row).collect()
+}

@@ -1,0 +1,93 @@
+//! The threads that know how servers are: one checks them, one has what follows come into force.
+//!
+//! A check never waits for a configuration, and workers never wait for either.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use io::{EpollDriver, Loop, Options};
+use keeper::Endpoint;
+use monitor::{Check, Checked, Monitor, Outside};
+
+use crate::clock;
+use crate::publisher::Publisher;
+
+/// Starts both threads; they end with the process.
+pub(crate) fn start(publisher: Arc<Publisher>) -> anyhow::Result<()> {
+    let (tell, told) = channel();
+    let mut events = open(&publisher, &tell)?;
+    let checks = {
+        let publisher = publisher.clone();
+        move || {
+            while catch_unwind(AssertUnwindSafe(|| events.run())).is_err() {
+                tracing::error!("the thread that checks servers panicked, and begins anew");
+                thread::sleep(AFTER_PANIC);
+                match open(&publisher, &tell) {
+                    Ok(anew) => events = anew,
+                    Err(error) => return tracing::error!("servers are not checked: {error:#}"),
+                }
+            }
+        }
+    };
+    let decisions = move || {
+        let mut failing = Failing::default();
+        for checked in told {
+            failing.tell(&checked);
+            let heard = AssertUnwindSafe(|| publisher.hear(checked));
+            if catch_unwind(heard).is_err() {
+                tracing::error!("what follows from a check is not known: a panic");
+            }
+        }
+    };
+    thread::Builder::new().name("monitor".to_owned()).spawn(checks)?;
+    thread::Builder::new().name("keeper".to_owned()).spawn(decisions)?;
+    Ok(())
+}
+
+/// How long the checks pause that panicked.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+/// The loop of the checks.
+fn open(
+    publisher: &Publisher,
+    tell: &Sender<Checked>,
+) -> anyhow::Result<Loop<EpollDriver, Monitor>> {
+    let driver = EpollDriver::new().map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    let tell = tell.clone();
+    let outside = Outside {
+        unix_us: Box::new(clock::unix_us),
+        // nobody listens when the process ends
+        tell: Box::new(move |checked| drop(tell.send(checked))),
+    };
+    let monitor = Monitor::new(publisher.plan(), outside);
+    let mut events = Loop::new(driver, monitor, Options::default());
+    publisher.tell_monitor(events.mailbox());
+    let (monitor, edge) = events.parts_mut();
+    monitor.start(edge);
+    Ok(events)
+}
+
+/// Checks that came to nothing the last time.
+#[derive(Default)]
+struct Failing(BTreeSet<(Endpoint, Check)>);
+
+impl Failing {
+    /// Logs when a check begins to fail, and when it no longer does.
+    fn tell(&mut self, checked: &Checked) {
+        let Checked { server, check, found, .. } = checked;
+        let key = (server.clone(), *check);
+        match found {
+            Err(reason) if self.0.insert(key.clone()) => {
+                tracing::warn!(%server, %check, "the check of a server fails: {reason}");
+            }
+            Ok(_) if self.0.remove(&key) => {
+                tracing::info!(%server, %check, "the check of a server is answered again");
+            }
+            _ => {}
+        }
+    }
+}
