@@ -121,6 +121,13 @@ pub enum AlsoRead {
 }
 
 impl Clusters {
+    /// Whether servers move to and from a hostgroup.
+    pub fn has(&self, hostgroup: i64) -> bool {
+        let mut pairs = self.pairs.iter();
+        pairs.any(|pair| [pair.writer, pair.reader].contains(&hostgroup))
+            || self.members.iter().any(|cluster| cluster.hostgroups().contains(&hostgroup))
+    }
+
     /// Checks the rows of the three tables; all faults at once.
     pub fn compile(
         pairs: &[ReplicationRow],

@@ -245,7 +245,7 @@ impl PoolShard {
         if let Some(server) = servers.iter().find(|server| begins_probe(server, need, now_us)) {
             return Checkout::Probe(server.clone());
         }
-        match servers.iter().any(|server| server.state(now_us).may_serve()) {
+        match servers.iter().any(|server| server.state(now_us).is_worth_a_wait()) {
             true => Checkout::Wait,
             false => Checkout::Refuse,
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::clusters::Clusters;
 use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
+use crate::ids::HostgroupId;
 use crate::rows::{
     FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationRow, RuleRow,
     ServerRow, TableRows, UserRow,
@@ -152,6 +153,11 @@ impl Snapshot {
             0 => u32::MAX,
             most => most,
         }
+    }
+
+    /// Whether servers may come to a hostgroup by what is seen of them.
+    pub fn may_get_servers(&self, hostgroup: HostgroupId) -> bool {
+        self.vars.monitor_enabled && self.clusters.has(i64::from(hostgroup.0))
     }
 
     /// The same with servers where they are found to be, to follow `before`. Rows that were typed

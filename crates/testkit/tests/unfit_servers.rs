@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::snapshot::Snapshot;
+use engine::rows::{ReplicationRow, ServerRow};
+use engine::snapshot::{Draft, Snapshot};
 use engine::topology::{Placed, Stand};
 use io::{Faults, Sock};
 use testkit::raw::{Hall, tagged};
@@ -18,7 +19,12 @@ struct Room {
 impl Room {
     /// One client in a transaction, one that has given its connection back.
     fn open() -> Self {
-        let weather = Weather { faults: Faults::none(), ..Weather::cutting() };
+        Self::open_with(|_| ())
+    }
+
+    /// The same with something else in the configuration.
+    fn open_with(amend: fn(&mut Draft)) -> Self {
+        let weather = Weather { faults: Faults::none(), amend, ..Weather::cutting() };
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [busy, idle] = [(); 2].map(|()| hall.login(Caps::DEPRECATE_EOF));
         let mut room = Self { hall, busy, idle };
@@ -40,9 +46,13 @@ impl Room {
 
     /// All servers stand like this from now on.
     fn stand(&mut self, stand: Stand) {
+        self.place(|row| Some(Placed { stand, ..Placed::as_typed(row) }));
+    }
+
+    /// All servers are where this has them.
+    fn place(&mut self, place: impl Fn(&ServerRow) -> Option<Placed>) {
         let before = self.hall.stage.snapshot.clone();
-        let rows = before.draft.servers.iter();
-        let placed: Vec<_> = rows.map(|row| Placed { stand, ..Placed::as_typed(row) }).collect();
+        let placed: Vec<_> = before.draft.servers.iter().filter_map(place).collect();
         let next = Snapshot::clone(&before).place(&placed, &before).expect("valid");
         self.hall.stage.follow_with(Arc::new(next), 1 << 16);
         self.hall.wait_ms(5);
@@ -80,4 +90,37 @@ fn what_runs_on_a_server_that_misses_pings_is_given_up() {
         told,
         "Lost connection to MySQL server during query (server 10.0.0.1:3306: shunned by its checks)"
     );
+}
+
+/// Servers move between the hostgroups of writers and readers.
+fn paired(draft: &mut Draft) {
+    draft.replication.push(ReplicationRow { reader_hostgroup: 1, ..ReplicationRow::default() });
+}
+
+/// A hostgroup of writers without servers, and a write that comes then.
+fn without_writer(amend: fn(&mut Draft)) -> Room {
+    let mut room = Room::open_with(amend);
+    room.place(|row| (row.hostgroup_id != 0).then(|| Placed::as_typed(row)));
+    let idle = room.idle;
+    room.hall.query(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+    room.hall.wait_ms(50);
+    room
+}
+
+#[test]
+fn a_write_waits_for_a_writer_that_may_come_and_is_then_answered() {
+    let mut room = without_writer(paired);
+    assert_eq!(room.hall.take(room.idle), [0_u8; 0], "it waits");
+    room.place(|row| Some(Placed::as_typed(row)));
+    let (answer, _) = room.hall.packet(room.idle).expect("answered");
+    assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
+}
+
+#[test]
+fn nobody_waits_for_a_writer_where_none_can_come() {
+    let mut room = without_writer(|_| ());
+    let began = room.hall.stage.net.now();
+    assert_eq!(room.hall.error(room.idle), Some(9001));
+    let waited = room.hall.stage.net.now().since(began).as_ms();
+    assert!(waited < 10, "{waited} ms");
 }

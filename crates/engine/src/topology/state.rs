@@ -36,6 +36,11 @@ impl ServerState {
         matches!(self, Self::Serving | Self::Shunned { .. })
     }
 
+    /// Whether it may come to serve without its operator.
+    pub fn is_worth_a_wait(self) -> bool {
+        self.may_serve() || matches!(self, Self::Unfit(_))
+    }
+
     /// The status that is shown of it.
     pub fn shown(self) -> &'static str {
         match self {
@@ -129,7 +134,10 @@ mod tests {
             assert_eq!((server.state(1).shown(), placed[0].shown()), (shown, shown), "{status}");
             let is_well = status == "ONLINE" && stand == Stand::Well;
             assert_eq!(server.is_left(), !is_well, "{status} {stand:?}");
-            assert!(!server.state(1).may_serve(), "{status} {stand:?}");
+            let state = server.state(1);
+            assert!(!state.may_serve(), "{status} {stand:?}");
+            let is_unfit = status == "ONLINE" && stand != Stand::Well;
+            assert_eq!(state.is_worth_a_wait(), is_unfit, "{status} {stand:?}");
             assert_eq!(server.ends_commands(), stand == Stand::Silent, "{status} {stand:?}");
         }
     }

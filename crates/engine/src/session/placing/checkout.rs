@@ -160,12 +160,19 @@ impl Proxy {
         let need = Need { limits, backends_max, ..need };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
-        self.probed(id, found)
+        self.settled(id, hostgroup, found)
     }
 
-    /// What a checkout comes to for a session when a probe has set off.
-    pub(crate) fn probed(&mut self, id: SessionId, found: Checkout) -> Checkout {
+    /// What a checkout comes to for a session: a probe sets off, and a hostgroup that servers may
+    /// come to by themselves is waited for.
+    pub(crate) fn settled(
+        &mut self,
+        id: SessionId,
+        hostgroup: HostgroupId,
+        found: Checkout,
+    ) -> Checkout {
         match found {
+            Checkout::Refuse if self.snapshot.may_get_servers(hostgroup) => Checkout::Wait,
             Checkout::Probe(server) => {
                 self.dial(id, server, Lease::Dialing(None));
                 Checkout::Wait

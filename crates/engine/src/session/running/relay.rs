@@ -88,7 +88,7 @@ impl Proxy {
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let delayed = self.pool.take_delayed();
         self.stats.dials_delayed += delayed;
-        let lane_id = match self.probed(id, found) {
+        let lane_id = match self.settled(id, hostgroup, found) {
             Checkout::Dial(server) => return Opening::At(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
             Checkout::Wait => return Opening::Later,
