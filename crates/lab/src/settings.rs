@@ -93,7 +93,7 @@ const MYSQL_PRIMARY: &[&str] = &["--log-bin=binlog"];
 /// The statements that make the lab's users and schema on a fresh server.
 pub(crate) fn users(flavour: Flavour) -> String {
     let everything = match flavour {
-        Flavour::MariaDb => "BINLOG MONITOR",
+        Flavour::MariaDb => "BINLOG MONITOR, SLAVE MONITOR",
         Flavour::MySql => "REPLICATION CLIENT",
     };
     let mut statements = String::from("CREATE DATABASE IF NOT EXISTS test;\n");

@@ -16,7 +16,7 @@ use crate::server::await_answer;
 use crate::settings::{self, Role};
 
 /// Raise it when what is in a template changes.
-const EDITION: u32 = 1;
+const EDITION: u32 = 2;
 
 /// The template for this software; it is made when missing.
 pub(crate) fn prepared(software: &Software) -> Result<PathBuf> {

@@ -60,7 +60,10 @@ fn write_configuration(cluster: &Cluster, port: u16, admin: u16) -> anyhow::Resu
     let socket = cluster.dir().join("tidegate.sock");
     let options = SplitOptions {
         interfaces: format!("127.0.0.1:{port};{}", socket.display()),
-        more: format!("\n[admin_variables]\nmysql_ifaces = \"127.0.0.1:{admin}\"\n"),
+        more: format!(
+            "\n[[mysql_replication_hostgroups]]\nwriter_hostgroup = 0\nreader_hostgroup = 1\n\
+             \n[admin_variables]\nmysql_ifaces = \"127.0.0.1:{admin}\"\n"
+        ),
         ..SplitOptions::default()
     };
     let file: &Path = &cluster.dir().join("tidegate.toml");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::stats::{Parts, ServerShare};
 use engine::topology::{Server, Status};
+use keeper::Endpoint;
 
 use super::{LiveTable, Row, Seen, int, text};
 
@@ -44,6 +45,8 @@ fn row_of(seen: &Seen<'_>, share: &ServerShare, since: &mut PoolSince) -> Row {
         traffic.bytes_sent,
         traffic.bytes_received,
     ];
+    let endpoint = Endpoint { hostname: server.hostname.clone(), port: i64::from(server.port) };
+    let latency_us = seen.runtime.and_then(|runtime| runtime.latency_us(&endpoint));
     let [opened, failed, queries, sent, received] = since.take(server, sums, seen.reset);
     vec![
         int(server.hostgroup.0),
@@ -59,7 +62,7 @@ fn row_of(seen: &Seen<'_>, share: &ServerShare, since: &mut PoolSince) -> Row {
         int(0),
         int(sent),
         int(received),
-        int(counters.login_us),
+        int(latency_us.unwrap_or(counters.login_us)),
     ]
 }
 

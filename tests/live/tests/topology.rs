@@ -1,0 +1,236 @@
+//! Real servers that change places, stand still or fall behind while clients are served.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, Server};
+use live::{Load, Proxy, client, eventually};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+
+/// A proxy in front of a primary and two replicas that are all typed as readers, and its
+/// administrative interface.
+struct Scene {
+    cluster: Cluster,
+    proxy: Proxy,
+    admin: Conn,
+}
+
+/// Writers are hostgroup 10, readers 20; each check takes place every 300 ms.
+fn configuration(cluster: &Cluster, interfaces: &str) -> String {
+    let row = |server: &Server| {
+        format!(
+            "[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {}\n\
+             max_replication_lag = 5\n",
+            server.port
+        )
+    };
+    let servers: String = cluster.servers().iter().map(row).collect();
+    format!(
+        "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
+         get_server_public_key = true\n\
+         monitor_ping_interval = 300\nmonitor_ping_timeout = 300\n\
+         monitor_read_only_interval = 300\nmonitor_replication_lag_interval = 300\n\
+         {servers}\
+         [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n\
+         [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\ndefault_hostgroup = 10\n\
+         [[mysql_query_rules]]\nrule_id = 1\nactive = 1\nmatch_digest = '^SELECT \\?'\n\
+         destination_hostgroup = 20\napply = 1\n"
+    )
+}
+
+impl Scene {
+    /// It is there when the primary is the only writer.
+    fn open(what: &str, flavour: Flavour) -> Option<Self> {
+        let cluster = live::cluster(what, flavour, 2)?;
+        let proxy = Proxy::start(|interfaces| configuration(&cluster, &interfaces))
+            .expect("tidegate starts");
+        let options = client::account(proxy.admin_port, "admin", "admin");
+        let admin = client::connect(options.db_name(None::<String>));
+        let mut scene = Self { cluster, proxy, admin };
+        scene.await_writer(0);
+        Some(scene)
+    }
+
+    fn port(&self, server: usize) -> u16 {
+        self.cluster.servers()[server].port
+    }
+
+    /// The rows of a statement on the administrative interface, values separated by `|`.
+    fn ask(&mut self, sql: &str) -> Vec<String> {
+        let rows: Vec<Row> = self.admin.query(sql).expect(sql);
+        let text = |row: Row| {
+            let cells = row.unwrap().into_iter();
+            let texts = cells.map(|cell| mysql::from_value::<Option<String>>(cell));
+            texts.map(|text| text.unwrap_or("NULL".into())).collect::<Vec<_>>().join("|")
+        };
+        rows.into_iter().map(text).collect()
+    }
+
+    /// Waits until that server is the only writer, and all are readers.
+    fn await_writer(&mut self, server: usize) {
+        let mut wanted = vec![format!("10|{}|ONLINE", self.port(server))];
+        let mut readers: Vec<_> = self.cluster.servers().iter().map(|it| it.port).collect();
+        readers.sort_unstable();
+        wanted.extend(readers.into_iter().map(|port| format!("20|{port}|ONLINE")));
+        let mut seen = Vec::new();
+        let limit = Duration::from_secs(10);
+        let deadline = Instant::now() + limit;
+        while seen != wanted {
+            assert!(Instant::now() < deadline, "{seen:?} is not {wanted:?}\n{}", self.proxy.log());
+            seen = self
+                .ask("SELECT hostgroup_id, port, status FROM runtime_mysql_servers ORDER BY 1, 2");
+        }
+    }
+
+    /// Waits until a server has that status among the readers.
+    fn await_status(&mut self, server: usize, status: &str) {
+        let port = self.port(server);
+        let sql = format!(
+            "SELECT status FROM stats_mysql_connection_pool \
+             WHERE hostgroup = 20 AND srv_port = {port}"
+        );
+        let what = format!("server {server} is {status}");
+        eventually(&what, Duration::from_secs(10), || self.ask(&sql) == [status]);
+    }
+
+    /// Makes a server take writes, or none.
+    fn set_read_only(&self, server: usize, is: bool) {
+        let name = match self.cluster.software().flavour {
+            Flavour::MariaDb => "read_only",
+            // it is off when read_only is, and on with it
+            Flavour::MySql if is => "super_read_only",
+            Flavour::MySql => "read_only",
+        };
+        let sql = format!("SET GLOBAL {name} = {}", u8::from(is));
+        self.cluster.servers()[server].sql(&sql).expect("it is set");
+    }
+
+    /// Which server a client of the default hostgroup is served by.
+    fn writer(&self) -> u16 {
+        let mut conn = client::connect(client::options(self.proxy.port));
+        conn.query_first("SELECT @@port").expect("answered").expect("a row")
+    }
+}
+
+/// The primary and a replica change places, and later nobody takes writes for a while.
+fn servers_that_change_places(flavour: Flavour) {
+    let Some(mut scene) = Scene::open("change of places", flavour) else { return };
+    let typed = "SELECT hostgroup_id, port, status FROM mysql_servers ORDER BY 2";
+    let before = scene.ask(typed);
+    assert_eq!(scene.writer(), scene.port(0));
+
+    scene.set_read_only(0, true);
+    scene.set_read_only(1, false);
+    let began = Instant::now();
+    scene.await_writer(1);
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(1_500), "{took:?} with an interval of 300 ms");
+    assert_eq!(scene.writer(), scene.port(1));
+    let events = scene.ask(
+        "SELECT hostgroup, srv_port, from_status, to_status, reason \
+         FROM stats_tidegate_topology_events WHERE hostgroup = 10 ORDER BY id",
+    );
+    let event = |server: usize, change: &str, read_only: u8| {
+        format!("10|{}|{change}|it answered read_only={read_only}", scene.port(server))
+    };
+    let mut wanted =
+        vec![event(0, "NULL|ONLINE", 0), event(0, "ONLINE|NULL", 1), event(1, "NULL|ONLINE", 0)];
+    let mut sorted = events.clone();
+    sorted.sort();
+    wanted.sort();
+    assert_eq!(sorted, wanted);
+
+    // what was seen is written nowhere
+    for statement in ["SAVE MYSQL SERVERS TO MEMORY", "LOAD MYSQL SERVERS TO RUNTIME"] {
+        scene.admin.query_drop(statement).expect(statement);
+        assert_eq!(scene.ask(typed), before, "{statement}");
+        scene.await_writer(1);
+    }
+    assert_eq!(
+        scene.ask("SELECT count(*) FROM stats_tidegate_topology_events"),
+        [events.len().to_string()]
+    );
+
+    scene.set_read_only(1, true);
+    let sql = "SELECT count(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10";
+    eventually("no writer", Duration::from_secs(10), || scene.ask(sql) == ["0"]);
+    let port = scene.proxy.port;
+    let (tell, told) = channel();
+    let asker = thread::spawn(move || {
+        let mut conn = client::connect(client::options(port));
+        conn.query_drop("SELECT 1").expect("readers serve");
+        tell.send(()).expect("heard");
+        conn.query_drop("CREATE TABLE IF NOT EXISTS waited (id INT PRIMARY KEY)")
+    });
+    told.recv().expect("it asks");
+    let waiting = "SELECT count(*) FROM stats_mysql_processlist WHERE command = 'Connect' \
+                   OR info LIKE 'CREATE TABLE%'";
+    eventually("it waits", Duration::from_secs(10), || scene.ask(waiting) != ["0"]);
+    assert!(!asker.is_finished(), "nobody takes it");
+    scene.set_read_only(0, false);
+    asker.join().expect("no panic").expect("the new writer takes it");
+    scene.await_writer(0);
+}
+
+#[test]
+fn mariadb_servers_change_places() {
+    servers_that_change_places(Flavour::MariaDb);
+}
+
+#[test]
+fn mysql_servers_change_places() {
+    servers_that_change_places(Flavour::MySql);
+}
+
+/// A replica stands still, and another no longer applies what it is sent; reads notice neither.
+fn replicas_that_are_of_no_use(flavour: Flavour) {
+    let Some(mut scene) = Scene::open("replicas of no use", flavour) else { return };
+    let load = Load::start(4, &client::options(scene.proxy.port), |conn, turn| {
+        let read: Option<u64> =
+            conn.query_first(format!("SELECT {turn}")).map_err(|e| e.to_string())?;
+        (read == Some(turn)).then_some(()).ok_or_else(|| format!("{read:?} is not {turn}"))
+    });
+    load.await_more(100);
+    scene.cluster.servers()[2].pause().expect("it stands still");
+    scene.await_status(2, "SHUNNED");
+    load.await_more(100);
+    scene.cluster.servers()[2].resume().expect("it goes on");
+    scene.await_status(2, "ONLINE");
+
+    let word = if flavour == Flavour::MariaDb { "SLAVE" } else { "REPLICA" };
+    let replica = |text: &str| format!("{text} {word} SQL_THREAD");
+    scene.cluster.servers()[1].sql(&replica("STOP")).expect("it stops");
+    scene.await_status(1, "SHUNNED_REPLICATION_LAG");
+    let (port, row) = (scene.port(1), "SELECT status FROM runtime_mysql_servers WHERE port =");
+    assert_eq!(scene.ask(&format!("{row} {port}")), ["SHUNNED"], "as ProxySQL shows it there");
+    load.await_more(100);
+    scene.cluster.servers()[1].sql(&replica("START")).expect("it starts");
+    scene.await_status(1, "ONLINE");
+    let wrong = load.stop();
+    assert!(wrong.is_empty(), "{wrong:?}\n{}", scene.proxy.log());
+
+    // servers are asked again by a process that stood still itself, and none is blamed
+    let changes = "SELECT count(*) FROM stats_tidegate_topology_events";
+    let before = scene.ask(changes);
+    scene.proxy.signal("STOP").expect("it stands still");
+    thread::sleep(Duration::from_secs(3));
+    scene.proxy.signal("CONT").expect("it goes on");
+    let pings = "SELECT Variable_Value FROM stats_mysql_global \
+                 WHERE Variable_Name = 'MySQL_Monitor_ping_check_OK'";
+    let count = |scene: &mut Scene| scene.ask(pings)[0].parse::<u64>().expect("a number");
+    let at = count(&mut scene);
+    eventually("pings go on", Duration::from_secs(10), || count(&mut scene) > at + 12);
+    assert_eq!(scene.ask(changes), before, "{}", scene.proxy.log());
+}
+
+#[test]
+fn mariadb_replicas_of_no_use_are_left_out() {
+    replicas_that_are_of_no_use(Flavour::MariaDb);
+}
+
+#[test]
+fn mysql_replicas_of_no_use_are_left_out() {
+    replicas_that_are_of_no_use(Flavour::MySql);
+}
