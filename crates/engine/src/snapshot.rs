@@ -178,16 +178,9 @@ impl Snapshot {
         let old = |is_same: fn(&Draft, &Draft) -> bool| {
             before.filter(|before| is_same(&before.draft, draft))
         };
-        let servers = match (old(|a, b| a.servers == b.servers), before) {
-            (Some(same), _) => Ok((same.placed.clone(), same.topology.clone())),
-            (None, before) => {
-                let topology = match before {
-                    Some(before) => before.topology.recompile(&draft.servers),
-                    None => Topology::compile(&draft.servers),
-                };
-                let placed = draft.servers.iter().map(Placed::as_typed).collect();
-                topology.map(|topology| (placed, Arc::new(topology)))
-            }
+        let servers = match old(|a, b| a.servers == b.servers) {
+            Some(same) => Ok((same.placed.clone(), same.topology.clone())),
+            None => as_typed(draft, before),
         };
         let servers = keep(servers, &mut faults);
         let hostgroups = match old(|a, b| a.hostgroups == b.hostgroups) {
@@ -247,6 +240,18 @@ impl Snapshot {
             _ => Err(faults),
         }
     }
+}
+
+/// Servers in force, and what is made of them.
+type Standing = (Arc<[Placed]>, Arc<Topology>);
+
+/// The servers of a draft where they were typed.
+fn as_typed(draft: &Draft, before: Option<&Snapshot>) -> Result<Standing, Vec<ConfigFault>> {
+    let topology = match before {
+        Some(before) => before.topology.recompile(&draft.servers)?,
+        None => Topology::compile(&draft.servers)?,
+    };
+    Ok((draft.servers.iter().map(Placed::as_typed).collect(), Arc::new(topology)))
 }
 
 fn has_same_clusters(one: &Draft, other: &Draft) -> bool {

@@ -54,6 +54,15 @@ pub enum Reason {
         /// How often that was seen, one behind the other.
         count: u32,
     },
+    /// It does not know how far it is behind, because it does not copy at the moment.
+    LagUnknown {
+        /// What that counts as, in seconds.
+        counts_as_s: u32,
+        /// How far it may be, in seconds.
+        limit_s: i64,
+        /// How often that was seen, one behind the other.
+        count: u32,
+    },
     /// It is no longer too far behind.
     LagWithin {
         /// How far, in microseconds.
@@ -112,6 +121,14 @@ impl std::fmt::Display for Reason {
             Self::LagAbove { lag_us, limit_s, count } => {
                 let (lag, checks) = (seconds(lag_us), counted(*count, "check"));
                 write!(f, "it was {lag} behind, more than {limit_s} s, in {checks}")
+            }
+            Self::LagUnknown { counts_as_s, limit_s, count } => {
+                let checks = counted(*count, "check");
+                write!(
+                    f,
+                    "it copied nothing in {checks}, which counts as {counts_as_s} s behind, more \
+                     than {limit_s} s"
+                )
             }
             Self::LagWithin { lag_us, limit_s } => {
                 write!(f, "it is {} behind, no more than {limit_s} s", seconds(lag_us))

@@ -145,6 +145,9 @@ impl Lagging {
         }
         let (lag_us, count) = (self.last_us, self.count);
         match (was_over, self.over) {
+            (false, true) if *lag == Lag::Unknown => {
+                Some(Reason::LagUnknown { counts_as_s: limits.lag_when_unknown_s, limit_s, count })
+            }
             (false, true) => Some(Reason::LagAbove { lag_us, limit_s, count }),
             (true, false) if *lag == Lag::NoReplica => Some(Reason::NoReplica),
             (true, false) => Some(Reason::LagWithin { lag_us, limit_s }),

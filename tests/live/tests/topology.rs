@@ -62,7 +62,7 @@ impl Scene {
         let rows: Vec<Row> = self.admin.query(sql).expect(sql);
         let text = |row: Row| {
             let cells = row.unwrap().into_iter();
-            let texts = cells.map(|cell| mysql::from_value::<Option<String>>(cell));
+            let texts = cells.map(mysql::from_value::<Option<String>>);
             texts.map(|text| text.unwrap_or("NULL".into())).collect::<Vec<_>>().join("|")
         };
         rows.into_iter().map(text).collect()

@@ -54,7 +54,7 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/mysql_server", &["wire"], &[], &[]),
     row(
         "crates/admin",
-        &["wire", "sql", "engine", "advice", "mysql_server", "io"],
+        &["wire", "sql", "engine", "keeper", "monitor", "advice", "mysql_server", "io"],
         &["rusqlite"],
         &["client"],
     ),
@@ -75,6 +75,8 @@ pub(super) const CRATES: &[Row] = &[
             "libconfig",
             "engine",
             "advice",
+            "keeper",
+            "monitor",
             "io",
             "worker",
             "admin",

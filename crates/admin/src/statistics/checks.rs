@@ -41,15 +41,15 @@ pub(super) const GROUP: LiveTable = of("mysql_server_group_replication_log", |se
 
 pub(super) const GALERA: LiveTable = of("mysql_server_galera_log", |seen| {
     rows(seen, Check::Galera, |found| match found {
-        Some(Found::Galera(node)) => vec![
-            yes(node.is_primary),
-            yes(node.read_only),
-            int(node.behind),
-            int(node.local_state),
-            yes(node.desync),
-            yes(node.rejects_queries),
-            yes(node.donor_rejects),
-            yes(node.in_maintenance),
+        Some(Found::Galera(member)) => vec![
+            yes(member.is_primary),
+            yes(member.read_only),
+            int(member.behind),
+            int(member.local_state),
+            yes(member.desync),
+            yes(member.rejects_queries),
+            yes(member.donor_rejects),
+            yes(member.in_maintenance),
         ],
         _ => {
             let [no, none] = [yes(false), int(0)];
