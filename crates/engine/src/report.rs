@@ -84,6 +84,13 @@ pub enum LogEvent {
         /// What the server said, if it said something.
         said: String,
     },
+    /// A server's error says that it may stand elsewhere than it did. Told now and then.
+    Doubted {
+        /// Which server.
+        server: ServerRef,
+        /// The error's number.
+        code: u16,
+    },
     /// The operator's statement for new connections failed. Told now and then.
     InitConnectFailed {
         /// Which server.
@@ -173,9 +180,22 @@ impl LogEvent {
             Self::LoginRefused { .. }
             | Self::ClientFault { .. }
             | Self::Untold { .. }
+            | Self::Doubted { .. }
             | Self::ServesAgain { .. }
             | Self::Answers { .. } => Level::Info,
             _ => Level::Warn,
+        }
+    }
+
+    /// The server that this is a reason to check, if it is one.
+    pub fn doubts(&self) -> Option<&ServerRef> {
+        match self {
+            Self::ConnectFailed { server, .. }
+            | Self::Doubted { server, .. }
+            | Self::ServerFault { server, .. }
+            | Self::Shunned { server, .. }
+            | Self::StandsStill { server, .. } => Some(server),
+            _ => None,
         }
     }
 }
@@ -219,19 +239,20 @@ impl fmt::Display for LogEvent {
                 Printable(fault)
             ),
             Self::ServerFault { server, fault } => {
-                let (hostgroup, fault) = (server.hostgroup, Printable(fault));
-                write!(f, "server {server} in hostgroup {hostgroup} broke the protocol: {fault}")
+                write!(f, "{} broke the protocol: {}", placed(server), Printable(fault))
             }
             Self::Defect { place, count } => {
                 write!(f, "{count} calls ended at {place} without what they were about: a defect")
             }
             Self::ConnectFailed { server, fault, said } => {
-                let hostgroup = server.hostgroup;
-                write!(f, "connect to server {server} in hostgroup {hostgroup} failed: {fault}")?;
+                write!(f, "connect to {} failed: {fault}", placed(server))?;
                 if !said.is_empty() {
                     write!(f, ": {}", Printable(said))?;
                 }
                 Ok(())
+            }
+            Self::Doubted { server, code } => {
+                write!(f, "{} answered with error {code}: it is checked", placed(server))
             }
             Self::InitConnectFailed { server, error } => {
                 let (hostgroup, error) = (server.hostgroup, Printable(error));

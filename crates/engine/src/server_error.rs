@@ -40,6 +40,9 @@ impl Meaning {
     /// Of a statement: a schema, table, column, routine or privilege that it names is missing.
     pub(crate) const MISSING: Self = Self(1 << 6);
 
+    /// Of a statement that writes: this server takes none.
+    pub(crate) const READ_ONLY: Self = Self(1 << 7);
+
     /// What a number means.
     pub(crate) fn of(code: u16) -> Self {
         let found = MEANINGS.binary_search_by_key(&code, |(number, _)| *number).ok();
@@ -58,7 +61,7 @@ impl Meaning {
 }
 
 /// By number.
-const MEANINGS: [(u16, Meaning); 29] = [
+const MEANINGS: [(u16, Meaning); 31] = [
     (1040, Meaning::FULL),
     (1044, Meaning::FINAL.and(Meaning::OF_SESSION)),
     (1045, Meaning::FINAL),
@@ -77,6 +80,7 @@ const MEANINGS: [(u16, Meaning); 29] = [
     (UNKNOWN_STATEMENT, Meaning::MENDABLE),
     (1251, Meaning::FINAL),
     (1273, Meaning::OF_SESSION),
+    (1290, Meaning::READ_ONLY),
     (1305, Meaning::MISSING),
     (1356, Meaning::MISSING),
     (1370, Meaning::MISSING),
@@ -84,6 +88,7 @@ const MEANINGS: [(u16, Meaning); 29] = [
     (NEEDS_PREPARE, Meaning::MENDABLE),
     (1630, Meaning::MISSING),
     (1698, Meaning::FINAL),
+    (1836, Meaning::READ_ONLY),
     (1862, Meaning::FINAL),
     (1927, Meaning::GOING_AWAY),
     (3169, Meaning::GOING_AWAY),
@@ -106,5 +111,6 @@ mod tests {
         assert_eq!(of(Meaning::ACCOUNT_FULL), [1203, 1226]);
         assert_eq!(of(Meaning::OF_SESSION), [1044, 1049, 1115, 1231, 1273]);
         assert_eq!(of(Meaning::MENDABLE), [1243, 1461, 1615]);
+        assert_eq!(of(Meaning::READ_ONLY), [1290, 1836]);
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -16,9 +16,19 @@ use monitor::{Check, Checked, Monitor, Outside};
 use crate::clock;
 use crate::publisher::Publisher;
 
-/// Starts both threads; they end with the process.
-pub(crate) fn start(publisher: Arc<Publisher>) -> anyhow::Result<()> {
-    let (tell, told) = channel();
+/// What the second thread hears.
+pub(crate) enum Heard {
+    /// A check has come to something.
+    Checked(Checked),
+    /// A worker saw something of a server that is a reason to check it.
+    Doubted(Endpoint),
+}
+
+/// Starts both threads; they end with the process. Workers tell what they see by `tell`.
+pub(crate) fn start(
+    publisher: Arc<Publisher>,
+    (tell, told): (Sender<Heard>, Receiver<Heard>),
+) -> anyhow::Result<()> {
     let mut events = open(&publisher, &tell)?;
     let checks = {
         let publisher = publisher.clone();
@@ -35,9 +45,14 @@ pub(crate) fn start(publisher: Arc<Publisher>) -> anyhow::Result<()> {
     };
     let decisions = move || {
         let mut failing = Failing::default();
-        for checked in told {
-            failing.tell(&checked);
-            let heard = AssertUnwindSafe(|| publisher.hear(checked));
+        for heard in told {
+            let heard = AssertUnwindSafe(|| match heard {
+                Heard::Checked(checked) => {
+                    failing.tell(&checked);
+                    publisher.hear(checked);
+                }
+                Heard::Doubted(server) => publisher.look(server),
+            });
             if catch_unwind(heard).is_err() {
                 tracing::error!("what follows from a check is not known: a panic");
             }
@@ -52,16 +67,13 @@ pub(crate) fn start(publisher: Arc<Publisher>) -> anyhow::Result<()> {
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// The loop of the checks.
-fn open(
-    publisher: &Publisher,
-    tell: &Sender<Checked>,
-) -> anyhow::Result<Loop<EpollDriver, Monitor>> {
+fn open(publisher: &Publisher, tell: &Sender<Heard>) -> anyhow::Result<Loop<EpollDriver, Monitor>> {
     let driver = EpollDriver::new().map_err(|failure| anyhow::anyhow!("{failure}"))?;
     let tell = tell.clone();
     let outside = Outside {
         unix_us: Box::new(clock::unix_us),
         // nobody listens when the process ends
-        tell: Box::new(move |checked| drop(tell.send(checked))),
+        tell: Box::new(move |checked| drop(tell.send(Heard::Checked(checked)))),
     };
     let monitor = Monitor::new(publisher.plan(), outside);
     let mut events = Loop::new(driver, monitor, Options::default());

@@ -116,6 +116,13 @@ impl Publisher {
         state.plan_checks();
     }
 
+    /// A server is to be checked at once.
+    pub(crate) fn look(&self, server: Endpoint) {
+        if let Some(monitor) = &self.lock().monitor {
+            listening::post(monitor, monitor::Mail::Look(server));
+        }
+    }
+
     /// A check of a server has come to something: what follows comes into force.
     pub(crate) fn hear(&self, checked: Checked) {
         let mut state = self.lock();

@@ -16,7 +16,7 @@ use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
-use keeper::{Keeper, Wanted};
+use keeper::{Endpoint, Keeper, Wanted};
 use web::Web;
 use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 
@@ -25,10 +25,11 @@ use crate::config::Loaded;
 use crate::listeners::Listeners;
 use crate::listening::Listening;
 use crate::metrics_source::{self, MetricsSource};
+use crate::monitoring::{self, Heard};
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
-use crate::{clock, listening, logs, monitoring, name_lookup, publisher, reload, server_greetings};
+use crate::{clock, listening, logs, name_lookup, publisher, reload, server_greetings};
 
 /// The workers of this process, serving.
 pub(crate) struct Running {
@@ -76,6 +77,8 @@ struct Plan {
     addresses: Arc<ServerAddresses>,
     /// What is listened on, in the order of every worker's sockets.
     listening: Arc<[Addr]>,
+    /// Hears of servers that workers have doubts about.
+    doubts: Sender<Heard>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
@@ -92,7 +95,9 @@ pub(crate) fn start(
         Arc::new(server_greetings::find(addresses.iter().filter_map(|(_, addr)| addr.clone()))?);
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
+    let (doubts, heard) = channel();
     let plan = Plan {
+        doubts: doubts.clone(),
         shared: Arc::<Shared>::default(),
         addresses: Arc::new(ServerAddresses::default().with(addresses)),
         listening: listeners.addresses().into(),
@@ -112,7 +117,8 @@ pub(crate) fn start(
     let decided = (snapshot, keeper);
     let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, listening.clone());
     let publisher = Arc::new(publisher);
-    monitoring::start(publisher.clone()).context("cannot start the threads that check servers")?;
+    monitoring::start(publisher.clone(), (doubts, heard))
+        .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
@@ -193,6 +199,7 @@ fn make(
     let seed = u64::from_le_bytes(seed);
     let mut proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
     proxy.time_with(clock::ns);
+    let doubts = plan.doubts.clone();
     let outside = Outside {
         shared: plan.shared.clone(),
         addresses: plan.addresses.clone(),
@@ -201,7 +208,14 @@ fn make(
             fill(&mut bytes);
             bytes
         }),
-        log: Box::new(move |event| logs::write(number, event)),
+        log: Box::new(move |event| {
+            logs::write(number, event);
+            if let Some(server) = event.doubts() {
+                let (hostname, port) = (server.hostname.clone(), i64::from(server.port));
+                // nobody hears it when the process ends
+                drop(doubts.send(Heard::Doubted(Endpoint { hostname, port })));
+            }
+        }),
     };
     let mut worker = Worker::new(proxy, outside, publisher::backlog_max(&plan.snapshot.vars));
     plan.listening.iter().for_each(|door| worker.add_door(door));

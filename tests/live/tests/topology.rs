@@ -17,8 +17,8 @@ struct Scene {
     admin: Conn,
 }
 
-/// Writers are hostgroup 10, readers 20; each check takes place every 300 ms.
-fn configuration(cluster: &Cluster, interfaces: &str) -> String {
+/// Writers are hostgroup 10, readers 20; each check takes place every 300 ms, but for `read_only`.
+fn configuration(cluster: &Cluster, interfaces: &str, read_only_ms: u32) -> String {
     let row = |server: &Server| {
         format!(
             "[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {}\n\
@@ -31,7 +31,8 @@ fn configuration(cluster: &Cluster, interfaces: &str) -> String {
         "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
          get_server_public_key = true\n\
          monitor_ping_interval = 300\nmonitor_ping_timeout = 300\n\
-         monitor_read_only_interval = 300\nmonitor_replication_lag_interval = 300\n\
+         monitor_read_only_interval = {read_only_ms}\n\
+         monitor_replication_lag_interval = 300\n\
          {servers}\
          [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n\
          [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\ndefault_hostgroup = 10\n\
@@ -43,9 +44,13 @@ fn configuration(cluster: &Cluster, interfaces: &str) -> String {
 impl Scene {
     /// It is there when the primary is the only writer.
     fn open(what: &str, flavour: Flavour) -> Option<Self> {
+        Self::open_with(what, flavour, 300)
+    }
+
+    fn open_with(what: &str, flavour: Flavour, read_only_ms: u32) -> Option<Self> {
         let cluster = live::cluster(what, flavour, 2)?;
-        let proxy = Proxy::start(|interfaces| configuration(&cluster, &interfaces))
-            .expect("tidegate starts");
+        let configuration = |interfaces: String| configuration(&cluster, &interfaces, read_only_ms);
+        let proxy = Proxy::start(configuration).expect("tidegate starts");
         let options = client::account(proxy.admin_port, "admin", "admin");
         let admin = client::connect(options.db_name(None::<String>));
         let mut scene = Self { cluster, proxy, admin };
@@ -233,4 +238,18 @@ fn mariadb_replicas_of_no_use_are_left_out() {
 #[test]
 fn mysql_replicas_of_no_use_are_left_out() {
     replicas_that_are_of_no_use(Flavour::MySql);
+}
+
+#[test]
+fn a_writer_that_refuses_a_write_is_checked_at_once() {
+    const MINUTE: u32 = 60_000;
+    let what = "a writer that refuses a write";
+    let Some(mut scene) = Scene::open_with(what, Flavour::MariaDb, MINUTE) else { return };
+    let mut conn = client::connect(client::options(scene.proxy.port));
+    conn.query_drop("CREATE TABLE refused (id INT PRIMARY KEY)").expect("the primary takes it");
+    scene.set_read_only(0, true);
+    let refused = conn.query_drop("INSERT INTO refused VALUES (1)").expect_err("it is read-only");
+    assert_eq!(client::refusal(&refused).0, 1290);
+    let sql = "SELECT count(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10";
+    eventually("it is no writer", Duration::from_secs(10), || scene.ask(sql) == ["0"]);
 }

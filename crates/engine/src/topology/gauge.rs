@@ -180,6 +180,8 @@ pub struct Gauge {
     asked_us: AtomicU64,
     /// When it was last told that the statement for new connections failed.
     init_told_us: AtomicU64,
+    /// When an error of it was last taken for a reason to check it.
+    doubted_us: AtomicU64,
     /// When it is next asked, while it is shunned, whether it lets anybody in.
     probe_us: AtomicU64,
     /// How often it was asked since it was shunned.
@@ -334,6 +336,16 @@ impl Gauge {
         tells
     }
 
+    /// Whether an error of it is a reason to check it, as none has been lately.
+    pub fn tells_doubt(&self, now_us: u64) -> bool {
+        let told_us = self.doubted_us.load(Ordering::Relaxed);
+        let tells = told_us == 0 || now_us.saturating_sub(told_us) >= DOUBT_AGAIN_US;
+        if tells {
+            self.doubted_us.store(now_us.max(1), Ordering::Relaxed);
+        }
+        tells
+    }
+
     /// Whether the server has just said that it lets no more clients in.
     pub fn is_full(&self, now_us: u64) -> bool {
         self.full_until_us.load(Ordering::Relaxed) > now_us
@@ -368,6 +380,9 @@ const IDLE_MARGIN_US: u64 = 5_000_000;
 
 /// How often a failure is told that repeats itself.
 const TELL_AGAIN_US: u64 = 10_000_000;
+
+/// How often errors of a server may have it checked.
+const DOUBT_AGAIN_US: u64 = 1_000_000;
 
 /// How often a server is asked how long connections may be idle.
 const ASK_AGAIN_US: u64 = 60_000_000;

@@ -16,6 +16,7 @@ use crate::ids::{LaneId, ServerStmtId, SessionId};
 use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
 use crate::orders::End;
 use crate::proxy::Proxy;
+use crate::report::LogEvent;
 use crate::server_error::Meaning;
 use crate::session::maintenance::defaults::QUESTION;
 use crate::session::replying::query_end::Rows;
@@ -371,6 +372,19 @@ impl Proxy {
         self.note_error_of(id, &said);
         self.note_missed(id, said.code);
         self.note_lane_error(id, lane_id, said.code, said.message);
+        self.note_doubt(lane_id, said.code);
+    }
+
+    /// An error may say that its server stands elsewhere now: that it takes no writes, or leaves.
+    fn note_doubt(&mut self, lane_id: LaneId, code: u16) {
+        if !Meaning::of(code).is(Meaning::READ_ONLY.and(Meaning::GOING_AWAY)) {
+            return;
+        }
+        let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
+        if lane.server.gauge.tells_doubt(self.now_us) {
+            let server = lane.server.clone();
+            self.orders.report(LogEvent::Doubted { server, code });
+        }
     }
 
     /// Runs a command again that failed with an error which says that it did nothing, where
