@@ -23,7 +23,7 @@ mod placement;
 mod report;
 mod wanted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::clusters::{Cluster, Kind};
 use engine::rows::ServerRow;
@@ -41,6 +41,8 @@ pub use wanted::{Limits, Wanted};
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Keeper {
     wanted: Wanted,
+    /// The servers of `wanted`.
+    known: BTreeSet<Endpoint>,
     facts: BTreeMap<Endpoint, Facts>,
     roles: BTreeMap<(i64, Endpoint), Role>,
     lags: BTreeMap<(i64, Endpoint), Lagging>,
@@ -67,7 +69,8 @@ impl Keeper {
         let typed = |wanted: &Wanted, hostgroup: i64, server: &Endpoint| {
             wanted.row(hostgroup, server).cloned()
         };
-        let (wanted, facts) = (&self.wanted, &mut self.facts);
+        self.known = self.wanted.servers.iter().map(Endpoint::of).collect();
+        let (wanted, known) = (&self.wanted, &self.known);
         self.roles.retain(|(writer, server), _| {
             let pair = wanted.pair_of(*writer);
             pair.is_some()
@@ -76,9 +79,9 @@ impl Keeper {
                     typed(wanted, hostgroup, server) == typed(&before, hostgroup, server)
                 })
         });
-        facts.retain(|server, _| wanted.has(server));
+        self.facts.retain(|server, _| known.contains(server));
         self.members.retain(|(writer, server), _| {
-            wanted.has(server)
+            known.contains(server)
                 && wanted.clusters.members.iter().any(|cluster| cluster.writer == *writer)
         });
         if !self.wanted.limits.evaluate_lag_on_load {
@@ -87,6 +90,7 @@ impl Keeper {
         if !self.wanted.limits.enabled {
             *self = Self {
                 wanted: std::mem::take(&mut self.wanted),
+                known: std::mem::take(&mut self.known),
                 decided: std::mem::take(&mut self.decided),
                 ..Self::default()
             };
@@ -98,7 +102,7 @@ impl Keeper {
     /// Something was seen of a server. Gives what changes by it.
     pub fn hear(&mut self, report: &Report) -> Vec<Event> {
         let server = &report.server;
-        if !self.wanted.limits.enabled || !self.wanted.has(server) {
+        if !self.wanted.limits.enabled || !self.known.contains(server) {
             return Vec::new();
         }
         let limits = &self.wanted.limits;

@@ -100,11 +100,6 @@ impl Wanted {
         self.row(hostgroup, server).filter(is_live)
     }
 
-    /// Whether there is such a server.
-    pub(crate) fn has(&self, server: &Endpoint) -> bool {
-        self.servers.iter().any(|row| is_of(row, server))
-    }
-
     /// The clusters of a kind that a server is a member of.
     pub(crate) fn clusters_of(&self, kind: Kind, server: &Endpoint) -> Vec<Cluster> {
         let is_member = |cluster: &&Cluster| {

@@ -74,6 +74,8 @@ pub struct Monitor {
     slots: BTreeMap<u32, Slot>,
     next_slot: u32,
     links: BTreeMap<Sock, Link>,
+    /// Connections that had no use when they were put here, by their server, last used last.
+    idle: BTreeMap<Endpoint, Vec<Sock>>,
     /// How often the account of the checks has changed.
     accounts: u64,
     /// Kept for its room.
@@ -113,6 +115,7 @@ impl Monitor {
             slots: BTreeMap::new(),
             next_slot: 0,
             links: BTreeMap::new(),
+            idle: BTreeMap::new(),
             accounts: 0,
             out: Vec::new(),
         }

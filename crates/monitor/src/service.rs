@@ -135,8 +135,7 @@ impl Monitor {
             reused: false,
         });
         let (server, check) = (slot.server.clone(), slot.check);
-        let idle = self.links.iter().filter(|(_, link)| link.server == server && link.is_idle());
-        let idle = idle.map(|(sock, _)| *sock).next_back().filter(|_| check != Check::Connect);
+        let idle = if check == Check::Connect { None } else { self.take_idle(&server) };
         let Some(sock) = idle else { return self.dial(io, id) };
         if let (Some(link), Some(run)) =
             (self.links.get_mut(&sock), self.slots.get_mut(&id).and_then(|slot| slot.run.as_mut()))
@@ -145,6 +144,19 @@ impl Monitor {
             (run.sock, run.reused) = (Some(sock), true);
         }
         self.ask(io, id, sock);
+    }
+
+    /// A connection to a server that has no use, the one used last.
+    fn take_idle(&mut self, server: &Endpoint) -> Option<Sock> {
+        let idle = self.idle.get_mut(server)?;
+        while let Some(sock) = idle.pop() {
+            // it may be gone, and its number another's
+            let link = self.links.get(&sock);
+            if link.is_some_and(|link| link.is_idle() && link.server == *server) {
+                return Some(sock);
+            }
+        }
+        None
     }
 
     /// Opens a connection for a check.
@@ -223,8 +235,11 @@ impl Monitor {
         slot.due_us = (slot.due_us + every_us).max(now_us.saturating_add(1));
         let due_us = slot.due_us;
         self.set_timer(io, id, due_us);
-        if let Some(link) = run.sock.and_then(|sock| self.links.get_mut(&sock)) {
+        if let Some(sock) = run.sock
+            && let Some(link) = self.links.get_mut(&sock)
+        {
             (link.slot, link.idle_since_us) = (None, now_us);
+            self.idle.entry(server.clone()).or_default().push(sock);
         }
         let took_us = now_us - run.sent_us;
         let late_us = now_us.saturating_sub(run.deadline_us);
@@ -308,6 +323,11 @@ impl Monitor {
             self.links.remove(&sock);
             io.close(sock);
         }
+        let links = &self.links;
+        self.idle.retain(|_, idle| {
+            idle.retain(|sock| links.get(sock).is_some_and(Link::is_idle));
+            !idle.is_empty()
+        });
     }
 
     /// Everything but connecting is due at once for a server.

@@ -169,6 +169,11 @@ impl Proxy {
         self.cpu_ns_of("worker-")
     }
 
+    /// The same of the threads that check servers.
+    pub fn monitor_cpu_ns(&self) -> u64 {
+        self.cpu_ns_of("monitor") + self.cpu_ns_of("keeper")
+    }
+
     /// The same of threads whose names begin like this.
     fn cpu_ns_of(&self, name: &str) -> u64 {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the proxy runs");

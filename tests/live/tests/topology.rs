@@ -51,8 +51,7 @@ impl Scene {
         let cluster = live::cluster(what, flavour, 2)?;
         let configuration = |interfaces: String| configuration(&cluster, &interfaces, read_only_ms);
         let proxy = Proxy::start(configuration).expect("tidegate starts");
-        let options = client::account(proxy.admin_port, "admin", "admin");
-        let admin = client::connect(options.db_name(None::<String>));
+        let admin = admin(&proxy);
         let mut scene = Self { cluster, proxy, admin };
         scene.await_writer(0);
         Some(scene)
@@ -62,15 +61,8 @@ impl Scene {
         self.cluster.servers()[server].port
     }
 
-    /// The rows of a statement on the administrative interface, values separated by `|`.
     fn ask(&mut self, sql: &str) -> Vec<String> {
-        let rows: Vec<Row> = self.admin.query(sql).expect(sql);
-        let text = |row: Row| {
-            let cells = row.unwrap().into_iter();
-            let texts = cells.map(mysql::from_value::<Option<String>>);
-            texts.map(|text| text.unwrap_or("NULL".into())).collect::<Vec<_>>().join("|")
-        };
-        rows.into_iter().map(text).collect()
+        ask(&mut self.admin, sql)
     }
 
     /// Waits until that server is the only writer, and all are readers.
@@ -117,6 +109,22 @@ impl Scene {
         let mut conn = client::connect(client::options(self.proxy.port));
         conn.query_first("SELECT @@port").expect("answered").expect("a row")
     }
+}
+
+/// The administrative interface of a proxy.
+fn admin(proxy: &Proxy) -> Conn {
+    client::connect(client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>))
+}
+
+/// The rows of a statement there, values separated by `|`.
+fn ask(admin: &mut Conn, sql: &str) -> Vec<String> {
+    let rows: Vec<Row> = admin.query(sql).expect(sql);
+    let text = |row: Row| {
+        let cells = row.unwrap().into_iter();
+        let texts = cells.map(mysql::from_value::<Option<String>>);
+        texts.map(|text| text.unwrap_or("NULL".into())).collect::<Vec<_>>().join("|")
+    };
+    rows.into_iter().map(text).collect()
 }
 
 /// The primary and a replica change places, and later nobody takes writes for a while.
@@ -252,4 +260,46 @@ fn a_writer_that_refuses_a_write_is_checked_at_once() {
     assert_eq!(client::refusal(&refused).0, 1290);
     let sql = "SELECT count(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10";
     eventually("it is no writer", Duration::from_secs(10), || scene.ask(sql) == ["0"]);
+}
+
+/// One server under so many names: zeros in front of a part of an address mean nothing.
+fn names(count: usize) -> impl Iterator<Item = String> {
+    let zeros = |count: usize| "0".repeat(count + 1);
+    (0..count).map(move |at| {
+        format!("127.{}.{}.{}1", zeros(at / 100), zeros(at / 10 % 10), zeros(at % 10))
+    })
+}
+
+#[test]
+fn a_thousand_servers_are_checked_for_less_than_a_tenth_of_a_core() {
+    const SERVERS: usize = 1_000;
+    let Some(cluster) = live::cluster("a thousand servers", Flavour::MariaDb, 0) else { return };
+    let port = cluster.primary().port;
+    let row = |name: String| {
+        format!("[[mysql_servers]]\nhostgroup_id = 10\nhostname = \"{name}\"\nport = {port}\n")
+    };
+    let servers: String = names(SERVERS).map(row).collect();
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n{servers}\
+             [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n"
+        )
+    })
+    .expect("tidegate starts");
+    let mut admin = admin(&proxy);
+    let mut checks = || -> u64 {
+        let sql = "SELECT Variable_Value FROM stats_mysql_global \
+                   WHERE Variable_Name = 'MySQL_Monitor_read_only_check_OK'";
+        ask(&mut admin, sql)[0].parse().expect("a number")
+    };
+    // by then every server is logged in to
+    eventually("checks go on", Duration::from_secs(60), || checks() > 5 * SERVERS as u64);
+    let (at, began, used) = (checks(), Instant::now(), proxy.monitor_cpu_ns());
+    eventually("checks go on", Duration::from_secs(60), || checks() > at + 8 * SERVERS as u64);
+    let share = (proxy.monitor_cpu_ns() - used) as f64 / began.elapsed().as_nanos() as f64;
+    assert!(share < 0.1, "{:.1} % of a core", share * 100.0);
+    let rate = (checks() - at) as f64 / began.elapsed().as_secs_f64();
+    assert!(rate > 0.8 * SERVERS as f64, "{rate:.0} checks of read_only a second");
+    let status = "SELECT status, count(*) FROM runtime_mysql_servers GROUP BY 1";
+    assert_eq!(ask(&mut admin, status), [format!("ONLINE|{SERVERS}")]);
 }
