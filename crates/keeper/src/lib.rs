@@ -88,12 +88,9 @@ impl Keeper {
             self.lags.clear();
         }
         if !self.wanted.limits.enabled {
-            *self = Self {
-                wanted: std::mem::take(&mut self.wanted),
-                known: std::mem::take(&mut self.known),
-                decided: std::mem::take(&mut self.decided),
-                ..Self::default()
-            };
+            // who stops the checks wants servers to stay where they are
+            self.facts.clear();
+            self.lags.clear();
         }
         self.judge_all();
         self.decide(at_us, &Reason::Configured)

@@ -56,6 +56,20 @@ pub enum Seen {
     Galera(Result<GaleraAnswer, Failure>),
 }
 
+impl Seen {
+    /// Whether it says nothing of the server, because the proxy itself was late.
+    pub fn is_own_delay(&self) -> bool {
+        let failure = match self {
+            Self::Ping(outcome) => outcome.as_ref().err(),
+            Self::ReadOnly(_, outcome) => outcome.as_ref().err(),
+            Self::Lag(_, outcome) => outcome.as_ref().err(),
+            Self::Group(outcome) => outcome.as_ref().err(),
+            Self::Galera(outcome) => outcome.as_ref().err(),
+        };
+        failure == Some(&Failure::OwnDelay)
+    }
+}
+
 /// How far a server is behind the one that it copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lag {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use io::{EpollDriver, Loop, Options};
-use keeper::Endpoint;
+use keeper::{Endpoint, Seen};
 use monitor::{Check, Checked, Monitor, Outside};
 
 use crate::clock;
@@ -90,7 +90,10 @@ struct Failing(BTreeSet<(Endpoint, Check)>);
 impl Failing {
     /// Logs when a check begins to fail, and when it no longer does.
     fn tell(&mut self, checked: &Checked) {
-        let Checked { server, check, found, .. } = checked;
+        let Checked { server, check, found, seen, .. } = checked;
+        if seen.as_ref().is_some_and(Seen::is_own_delay) {
+            return;
+        }
         let key = (server.clone(), *check);
         match found {
             Err(reason) if self.0.insert(key.clone()) => {

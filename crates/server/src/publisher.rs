@@ -138,8 +138,8 @@ impl Publisher {
         match Snapshot::clone(before).place(state.keeper.decided(), before) {
             Ok(snapshot) => {
                 self.note(events);
-                for worker in state.publish(Arc::new(snapshot), self.limit) {
-                    tracing::warn!(worker, "has not taken over yet where servers stand");
+                for worker in state.publish(Arc::new(snapshot), A_MOMENT) {
+                    tracing::info!(worker, "has not taken over yet where servers stand");
                 }
             }
             // rows are copies of valid ones
@@ -303,6 +303,9 @@ fn misplaced(faults: Vec<ConfigFault>) -> ConfigFault {
 /// Bytes of a reply that may wait for a slow client before its server is not read from, however
 /// high `mysql-threshold_resultset_size` is.
 const BACKLOG_BYTES_MAX: usize = 64 << 10;
+
+/// Time they have where others wait for the next check.
+const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// Time the workers have to take over.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -200,6 +200,32 @@ const OF_MARIADB: LabOptions = LabOptions {
     extra_args: Vec::new(),
 };
 
+/// What each member of Galera is started with.
+fn options_of_galera(provider: &str) -> impl Fn(usize) -> Vec<String> {
+    let [groups, states, copies]: [[u16; 3]; 3] = [ports(), ports(), ports()];
+    let address = groups.map(|port| format!("127.0.0.1:{port}")).join(",");
+    move |number| {
+        let (group, state, copy) = (groups[number], states[number], copies[number]);
+        let mut words = vec![
+            "--wsrep-on=ON".to_owned(),
+            format!("--wsrep-provider={provider}"),
+            format!("--wsrep-cluster-address=gcomm://{address}"),
+            "--wsrep-node-address=127.0.0.1".to_owned(),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{copy}"),
+            "--wsrep-sst-method=rsync".to_owned(),
+            format!(
+                "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{group};\
+                 ist.recv_addr=tcp://127.0.0.1:{state};gcache.size=16M"
+            ),
+            "--binlog-format=ROW".to_owned(),
+            "--innodb-autoinc-lock-mode=2".to_owned(),
+            format!("--server-id={}", number + 1),
+        ];
+        words.extend((number == 0).then(|| "--wsrep-new-cluster".to_owned()));
+        words
+    }
+}
+
 /// A data directory that members may copy theirs to, whoever they are: what copies drops the rights
 /// of root.
 fn copied_to(dir: &Path, number: usize) -> PathBuf {
@@ -218,28 +244,7 @@ fn galera_has_one_writer_and_another_when_that_is_of_no_use() {
     if !std::path::Path::new(PROVIDER).exists() {
         return live::skip("Galera", "there is no galera-4");
     }
-    let [groups, states, copies]: [[u16; 3]; 3] = [ports(), ports(), ports()];
-    let address = groups.map(|port| format!("127.0.0.1:{port}")).join(",");
-    let options = |number: usize| {
-        let mut words = vec![
-            "--wsrep-on=ON".to_owned(),
-            format!("--wsrep-provider={PROVIDER}"),
-            format!("--wsrep-cluster-address=gcomm://{address}"),
-            "--wsrep-node-address=127.0.0.1".to_owned(),
-            format!("--wsrep-sst-receive-address=127.0.0.1:{}", copies[number]),
-            "--wsrep-sst-method=rsync".to_owned(),
-            format!(
-                "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{};\
-                 ist.recv_addr=tcp://127.0.0.1:{};gcache.size=16M",
-                groups[number], states[number]
-            ),
-            "--binlog-format=ROW".to_owned(),
-            "--innodb-autoinc-lock-mode=2".to_owned(),
-            format!("--server-id={}", number + 1),
-        ];
-        words.extend((number == 0).then(|| "--wsrep-new-cluster".to_owned()));
-        words
-    };
+    let options = options_of_galera(PROVIDER);
     let joined = |number: usize, server: &Server| {
         eventually("it is synced", Duration::from_secs(60), || {
             let sql = "SHOW GLOBAL STATUS LIKE 'wsrep_local_state'";
