@@ -117,7 +117,7 @@ fn columns_that_nothing_looks_at_are_noted_once_each() {
     run(
         &mut admin,
         &[
-            "INSERT INTO mysql_servers (hostname, max_latency_ms) VALUES ('a', 0), ('b', 7)",
+            "INSERT INTO mysql_servers (hostname, compression) VALUES ('a', 0), ('b', 1)",
             "UPDATE mysql_servers SET gtid_port = 5",
             "INSERT INTO mysql_hostgroup_attributes (hostgroup_id, init_connect, autocommit) \
              VALUES (0, 'SET @a = 1', 1)",
@@ -130,8 +130,8 @@ fn columns_that_nothing_looks_at_are_noted_once_each() {
         lines(&mut admin, "SHOW WARNINGS"),
         format!(
             "Note|1105|mysql_hostgroup_attributes (hostgroup_id=0) column autocommit: {idle}\n\
-             Note|1105|mysql_servers {a} column gtid_port: {idle} (and in 1 other row)\n\
-             Note|1105|mysql_servers {b} column max_latency_ms: {idle}"
+             Note|1105|mysql_servers {b} column compression: {idle}\n\
+             Note|1105|mysql_servers {a} column gtid_port: {idle} (and in 1 other row)"
         )
     );
     let rule = "INSERT INTO mysql_query_rules (rule_id, cache_ttl, sticky_conn) VALUES (1, 100, 1)";

@@ -70,6 +70,20 @@ pub enum Reason {
         /// How far it may be, in seconds.
         limit_s: i64,
     },
+    /// Its pings take too long.
+    LatencyAbove {
+        /// How long, in microseconds.
+        latency_us: u64,
+        /// How long they may, in milliseconds.
+        limit_ms: u64,
+    },
+    /// They no longer do.
+    LatencyWithin {
+        /// How long, in microseconds.
+        latency_us: u64,
+        /// How long they may, in milliseconds.
+        limit_ms: u64,
+    },
     /// It copies no server any more, so that it is behind none.
     NoReplica,
     /// A cluster's check was answered with an error.
@@ -133,6 +147,12 @@ impl std::fmt::Display for Reason {
             Self::LagWithin { lag_us, limit_s } => {
                 write!(f, "it is {} behind, no more than {limit_s} s", seconds(lag_us))
             }
+            Self::LatencyAbove { latency_us, limit_ms } => {
+                write!(f, "its pings take {} ms, more than {limit_ms} ms", latency_us / 1_000)
+            }
+            Self::LatencyWithin { latency_us, limit_ms } => {
+                write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
+            }
             Self::NoReplica => f.write_str("it is no replica"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
             Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),
@@ -164,7 +184,7 @@ pub(crate) fn between(
 ) -> Vec<Event> {
     let statuses = |decided: &[Placed]| -> BTreeMap<(i64, Endpoint), String> {
         let key = |decided: &Placed| (decided.row.hostgroup_id, Endpoint::of(&decided.row));
-        decided.iter().map(|decided| (key(decided), decided.shown().to_owned())).collect()
+        decided.iter().map(|decided| (key(decided), decided.told().to_owned())).collect()
     };
     let (mut before, after) = (statuses(before), statuses(after));
     let mut changes = Vec::new();

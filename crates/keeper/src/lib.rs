@@ -105,7 +105,10 @@ impl Keeper {
         let limits = &self.wanted.limits;
         let facts = self.facts.entry(server.clone()).or_default();
         let reason = match &report.seen {
-            Seen::Ping(outcome) => facts.note_ping(outcome, limits),
+            Seen::Ping(outcome) => {
+                let reason = facts.note_ping(outcome, limits);
+                reason.or_else(|| self.note_latency(server))
+            }
             Seen::ReadOnly(check, outcome) => facts.note_read_only(*check, outcome, limits),
             Seen::Lag(hostgroup, outcome) => self.note_lag(*hostgroup, server, outcome),
             Seen::Group(outcome) => {
@@ -122,6 +125,31 @@ impl Keeper {
         let Some(reason) = reason else { return Vec::new() };
         self.judge(server);
         self.decide(report.at_us, &reason)
+    }
+
+    /// A server comes to be too slow in a hostgroup, or no longer is.
+    fn note_latency(&self, server: &Endpoint) -> Option<Reason> {
+        let latency_us = self.latency_us(server)?;
+        let mut placed = self.decided.iter().filter(|placed| wanted::is_of(&placed.row, server));
+        let changed = placed.find(|placed| {
+            let was_slow = matches!(placed.stand, Stand::Slow { .. });
+            let is_known = was_slow || placed.stand == Stand::Well;
+            is_known && was_slow != (latency_us > self.latency_limit_us(&placed.row))
+        })?;
+        let limit_ms = self.latency_limit_us(&changed.row) / 1_000;
+        Some(match changed.stand {
+            Stand::Well => Reason::LatencyAbove { latency_us, limit_ms },
+            _ => Reason::LatencyWithin { latency_us, limit_ms },
+        })
+    }
+
+    /// How long the pings of a server may take in a hostgroup, in microseconds.
+    fn latency_limit_us(&self, row: &ServerRow) -> u64 {
+        let own = u64::try_from(row.max_latency_ms).unwrap_or(0);
+        match if own > 0 { own } else { self.wanted.limits.latency_ms } {
+            0 => u64::MAX,
+            limit_ms => limit_ms.saturating_mul(1_000),
+        }
     }
 
     /// The lag of a server in a hostgroup, or in all of them.
@@ -208,13 +236,19 @@ impl Keeper {
         places
     }
 
-    /// How a server stands in a hostgroup by its pings and its lag, where these are against it.
+    /// How a server stands in a hostgroup by its pings, its lag and its latency, where these are
+    /// against it.
     fn stand(&self, row: &ServerRow) -> Option<Stand> {
         let server = Endpoint::of(row);
         if self.facts.get(&server).is_some_and(Facts::is_silent) {
             return Some(Stand::Silent);
         }
-        let lag_us = self.lags.get(&(row.hostgroup_id, server))?.over_us()?;
-        Some(Stand::Lagging { lag_us })
+        let latency_us = self.latency_us(&server).unwrap_or(0);
+        if let Some(lag_us) = self.lags.get(&(row.hostgroup_id, server)).and_then(Lagging::over_us)
+        {
+            return Some(Stand::Lagging { lag_us });
+        }
+        let is_slow = latency_us > self.latency_limit_us(row);
+        is_slow.then_some(Stand::Slow { latency_us })
     }
 }

@@ -28,6 +28,9 @@ pub struct Limits {
     /// The same of questions for `read_only`, until a server counts as one that takes no writes:
     /// `mysql-monitor_read_only_max_timeout_count`.
     pub read_only_failures: u32,
+    /// Milliseconds that pings may take of a server whose row does not say, 0 for any time:
+    /// `mysql-default_max_latency_ms`.
+    pub latency_ms: u64,
     /// Times that a server was too far behind, one behind the other:
     /// `mysql-monitor_replication_lag_count`.
     pub lag_count: u32,
@@ -65,6 +68,7 @@ impl Limits {
         Self {
             enabled: vars.monitor_enabled,
             ping_failures: vars.monitor_ping_max_failures,
+            latency_ms: vars.default_max_latency_ms,
             read_only_failures: vars.monitor_read_only_max_timeout_count,
             lag_count: vars.monitor_replication_lag_count,
             lag_when_unknown_s: vars.monitor_lag_when_null_s,

@@ -41,7 +41,7 @@ rows! {
     use_ssl: i64 = flag("use_ssl").default("0").check("use_ssl IN(0,1)");
     /// Milliseconds of latency above which the server is left out; 0 for the global default.
     max_latency_ms: i64 = int("max_latency_ms")
-        .kind("INT UNSIGNED").default("0").check("max_latency_ms>=0").not_yet();
+        .kind("INT UNSIGNED").default("0").check("max_latency_ms>=0");
     /// Free text.
     comment: String = text("comment").default("''");
 }

@@ -19,11 +19,11 @@ impl Placed {
         Self { row: row.clone(), stand: Stand::Well }
     }
 
-    /// The status that is shown of it: what the operator wants comes first.
-    pub fn shown(&self) -> &str {
+    /// What is told of it: what the operator wants comes first.
+    pub fn told(&self) -> &str {
         match self.row.status.eq_ignore_ascii_case("ONLINE") {
             false => &self.row.status,
-            true => self.stand.status(),
+            true => self.stand.told(),
         }
     }
 }
@@ -40,6 +40,11 @@ pub enum Stand {
     Lagging {
         /// So far, in microseconds.
         lag_us: u64,
+    },
+    /// Its pings take longer than they may.
+    Slow {
+        /// So long, in microseconds.
+        latency_us: u64,
     },
     /// A member of a group that has too much to apply yet.
     Behind,
@@ -59,6 +64,9 @@ impl std::fmt::Display for Stand {
             Self::Lagging { lag_us } => {
                 let (seconds, ms) = (lag_us / 1_000_000, lag_us / 1_000 % 1_000);
                 write!(f, "is {seconds}.{ms:03} s behind, more than max_replication_lag")
+            }
+            Self::Slow { latency_us } => {
+                write!(f, "is slow: its pings take {} ms", latency_us / 1_000)
             }
             Self::Behind | Self::FarBehind => {
                 f.write_str("has more to apply than max_transactions_behind")
@@ -81,10 +89,19 @@ impl Stand {
         matches!(self, Self::Silent | Self::FarBehind)
     }
 
+    /// What is told of a server whose row says `ONLINE`: its status, or a word of our own where
+    /// ProxySQL has none.
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Slow { .. } => "SLOW",
+            _ => self.status(),
+        }
+    }
+
     /// The status that is shown of a server whose row says `ONLINE`.
     pub fn status(self) -> &'static str {
         match self {
-            Self::Well => "ONLINE",
+            Self::Well | Self::Slow { .. } => "ONLINE",
             Self::Silent | Self::Behind | Self::Surplus | Self::Leaving => "SHUNNED",
             Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
         }

@@ -41,6 +41,14 @@ impl ServerState {
         self.may_serve() || matches!(self, Self::Unfit(_))
     }
 
+    /// What is told of it: its status, or a word of our own where ProxySQL has none.
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Unfit(stand) => stand.told(),
+            other => other.shown(),
+        }
+    }
+
     /// The status that is shown of it.
     pub fn shown(self) -> &'static str {
         match self {
@@ -118,10 +126,11 @@ mod tests {
         let table = [
             ("ONLINE", Stand::Silent, "SHUNNED"),
             ("ONLINE", Stand::Lagging { lag_us: 7 }, "SHUNNED_REPLICATION_LAG"),
+            ("ONLINE", Stand::Slow { latency_us: 7 }, "SLOW"),
             ("ONLINE", Stand::Well, "ONLINE"),
             ("OFFLINE_SOFT", Stand::Silent, "OFFLINE_SOFT"),
         ];
-        for (status, stand, shown) in table {
+        for (status, stand, told) in table {
             let row = ServerRow {
                 hostname: "a".to_owned(),
                 status: status.to_owned(),
@@ -131,7 +140,7 @@ mod tests {
             let placed = [Placed { row, stand }];
             let topology = Topology::default().place(&placed).expect("valid");
             let server = topology.servers().first().expect("one");
-            assert_eq!((server.state(1).shown(), placed[0].shown()), (shown, shown), "{status}");
+            assert_eq!((server.state(1).told(), placed[0].told()), (told, told), "{status}");
             let is_well = status == "ONLINE" && stand == Stand::Well;
             assert_eq!(server.is_left(), !is_well, "{status} {stand:?}");
             let state = server.state(1);

@@ -153,7 +153,8 @@ pub(super) const ROWS: &[Variable] = &[
         "1000",
         "Latency limit of servers whose row sets none.",
     )
-    .unit(Unit::Milliseconds),
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
     mysql(
         "min_num_servers_lantency_awareness",
         int(0, 10_000),

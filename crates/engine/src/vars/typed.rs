@@ -223,6 +223,8 @@ vars! {
     monitor_ping_timeout_ms: u64 = "mysql-monitor_ping_timeout",
     /// Missed pings after which a server is shunned.
     monitor_ping_max_failures: u32 = "mysql-monitor_ping_max_failures",
+    /// Mean latency of pings above which a server whose row sets none is left out; 0 for none.
+    default_max_latency_ms: u64 = "mysql-default_max_latency_ms",
     /// Pause between checks of `read_only`.
     monitor_read_only_interval_ms: u64 = "mysql-monitor_read_only_interval",
     /// Time that one may take.

@@ -50,7 +50,7 @@ fn told(keeper: &Keeper) -> String {
         if row.max_replication_lag != 0 {
             text += &format!("~{}", row.max_replication_lag);
         }
-        match (row.status.as_str(), decided.stand.status()) {
+        match (row.status.as_str(), decided.stand.told()) {
             ("ONLINE", "ONLINE") => text,
             ("ONLINE", status) => format!("{text}({status})"),
             _ => text,
@@ -196,6 +196,7 @@ impl Play {
             ("reload", _) => limits.evaluate_lag_on_load = value == "1",
             ("pings", _) => limits.ping_failures = number(),
             ("missed", _) => limits.read_only_failures = number(),
+            ("latency", _) => limits.latency_ms = number().into(),
             ("lags", _) => limits.lag_count = number(),
             ("enabled", _) => limits.enabled = value == "1",
             ("check", _) => {
