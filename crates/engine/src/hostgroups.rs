@@ -34,6 +34,29 @@ pub struct Attributes {
     pub pipeline_depth: Option<u32>,
     /// Whether connections are kept for warnings; `None` for what the variable says.
     pub handle_warnings: Option<u32>,
+    /// What servers have that nobody typed.
+    pub servers_defaults: ServersDefaults,
+}
+
+/// What rows of servers have that were found and not typed; `None` for the column's default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ServersDefaults {
+    /// Share of the hostgroup's traffic.
+    pub weight: Option<u32>,
+    /// Most connections.
+    pub max_connections: Option<u32>,
+}
+
+impl ServersDefaults {
+    fn of(text: &str) -> Result<Self, String> {
+        if json::number(text, "use_ssl", 1)? == Some(1) {
+            return Err("use_ssl: this version has no TLS yet; only 0 is allowed".to_owned());
+        }
+        Ok(Self {
+            weight: json::number(text, "weight", 10_000_000)?,
+            max_connections: json::number(text, "max_connections", i32::MAX.unsigned_abs())?,
+        })
+    }
 }
 
 /// The hostgroups that have a row.
@@ -132,6 +155,7 @@ fn attributes(
     let throttle = row.throttle_connections_per_sec;
     let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
     let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
+    let servers_defaults = ServersDefaults::of(&row.servers_defaults);
     let attributes = Attributes {
         online_max: usize::try_from(online_max).unwrap_or(usize::MAX),
         free_connections_pct: number("free_connections_pct", row.free_connections_pct, (0, 100)),
@@ -141,18 +165,18 @@ fn attributes(
         connects_per_sec: number("throttle_connections_per_sec", throttle, (1, 1_000_000)),
         pipeline_depth: pipeline_depth.as_ref().ok().copied().flatten(),
         handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
+        servers_defaults: servers_defaults.as_ref().copied().unwrap_or_default(),
     };
     // what is no JSON at all is said once
     if let Some(reason) = pipeline_depth.err().or(handle_warnings.err()) {
         fault("hostgroup_settings", reason);
     }
-    for (column, text) in [
-        ("ignore_session_variables", &row.ignore_session_variables),
-        ("servers_defaults", &row.servers_defaults),
-    ] {
-        if let Some(reason) = json::parse(text).err().filter(|_| !text.is_empty()) {
-            fault(column, reason);
-        }
+    if let Some(reason) = servers_defaults.err() {
+        fault("servers_defaults", reason);
+    }
+    let ignored = &row.ignore_session_variables;
+    if let Some(reason) = json::parse(ignored).err().filter(|_| !ignored.is_empty()) {
+        fault("ignore_session_variables", reason);
     }
     (id, attributes)
 }
@@ -193,10 +217,15 @@ mod tests {
             servers_defaults: "{".into(),
             ..HostgroupRow::default()
         };
-        let twice = HostgroupRow { hostgroup_id: 7, ..HostgroupRow::default() };
+        let twice = HostgroupRow {
+            hostgroup_id: 7,
+            servers_defaults: r#"{"use_ssl": 1}"#.into(),
+            ..HostgroupRow::default()
+        };
         let faults = Hostgroups::compile(&[bad, twice.clone(), twice]).expect_err("refused");
         let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let row = |row: u32, text: &str| format!("{TABLE} row {row} column {text}");
+        let tls = "servers_defaults: use_ssl: this version has no TLS yet; only 0 is allowed";
         assert_eq!(
             said,
             [
@@ -205,6 +234,8 @@ mod tests {
                 row(1, "throttle_connections_per_sec: 0 is not in 1..1000000"),
                 row(1, "hostgroup_settings: pipeline_depth is no whole number from 0 to 1024"),
                 row(1, "servers_defaults: not JSON: at character 2"),
+                row(2, tls),
+                row(3, tls),
                 row(3, "hostgroup_id: hostgroup 7 has a row already"),
             ]
         );

@@ -13,7 +13,7 @@ use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted};
 
 /// What a member of a group said of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct GroupAnswer {
     /// It is in the majority and online.
     pub is_viable: bool,
@@ -21,6 +21,8 @@ pub struct GroupAnswer {
     pub read_only: bool,
     /// Transactions that it has received and not applied.
     pub behind: u64,
+    /// The members of its group that are online.
+    pub members: Vec<Endpoint>,
 }
 
 /// What a node of a Galera cluster said of itself.

@@ -86,6 +86,11 @@ pub enum Reason {
     },
     /// It copies no server any more, so that it is behind none.
     NoReplica,
+    /// A member of its group named it, or no longer does.
+    Discovered {
+        /// That member.
+        by: Endpoint,
+    },
     /// A cluster's check was answered with an error.
     CheckRefused {
         /// The error's number.
@@ -154,6 +159,7 @@ impl std::fmt::Display for Reason {
                 write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
             }
             Self::NoReplica => f.write_str("it is no replica"),
+            Self::Discovered { by } => write!(f, "{by} told the members of its group"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
             Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),
             Self::NotViable => f.write_str("it is not online in the group's majority"),

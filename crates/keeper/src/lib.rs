@@ -48,6 +48,10 @@ pub struct Keeper {
     lags: BTreeMap<(i64, Endpoint), Lagging>,
     members: BTreeMap<(i64, Endpoint), Member>,
     decided: Vec<Placed>,
+    /// How many servers of `wanted` were typed: behind them are those of `found`.
+    typed: usize,
+    /// Members that no row names and others named, by the hostgroup of their cluster's writers.
+    found: BTreeMap<i64, BTreeSet<Endpoint>>,
 }
 
 impl Keeper {
@@ -69,7 +73,8 @@ impl Keeper {
         let typed = |wanted: &Wanted, hostgroup: i64, server: &Endpoint| {
             wanted.row(hostgroup, server).cloned()
         };
-        self.known = self.wanted.servers.iter().map(Endpoint::of).collect();
+        self.typed = self.wanted.servers.len();
+        self.extend();
         let (wanted, known) = (&self.wanted, &self.known);
         self.roles.retain(|(writer, server), _| {
             let pair = wanted.pair_of(*writer);
@@ -102,6 +107,12 @@ impl Keeper {
         if !self.wanted.limits.enabled || !self.known.contains(server) {
             return Vec::new();
         }
+        let mut events = Vec::new();
+        if let Seen::Group(Ok(answer)) = &report.seen
+            && let Some(reason) = self.discover(server, answer)
+        {
+            events = self.decide(report.at_us, &reason);
+        }
         let limits = &self.wanted.limits;
         let facts = self.facts.entry(server.clone()).or_default();
         let reason = match &report.seen {
@@ -122,9 +133,49 @@ impl Keeper {
                 })
             }
         };
-        let Some(reason) = reason else { return Vec::new() };
-        self.judge(server);
-        self.decide(report.at_us, &reason)
+        if let Some(reason) = reason {
+            self.judge(server);
+            events.extend(self.decide(report.at_us, &reason));
+        }
+        events
+    }
+
+    /// Adds the servers that were found to those that were typed, but for those that are both.
+    fn extend(&mut self) {
+        let wanted = &mut self.wanted;
+        wanted.servers.truncate(self.typed);
+        let clusters = wanted.clusters.members.clone();
+        let mut rows = Vec::new();
+        self.found.retain(|writer, found| {
+            let Some(cluster) = clusters.iter().find(|cluster| cluster.writer == *writer) else {
+                return false;
+            };
+            found.retain(|server| !wanted.is_typed_in(cluster, server));
+            rows.extend(found.iter().map(|server| wanted.default_row(cluster.reader, server)));
+            !found.is_empty()
+        });
+        wanted.servers.append(&mut rows);
+        self.known = wanted.servers.iter().map(Endpoint::of).collect();
+    }
+
+    /// A member tells who is in its group: servers that nobody typed come and go by that.
+    fn discover(&mut self, server: &Endpoint, answer: &GroupAnswer) -> Option<Reason> {
+        if !answer.is_viable || answer.members.is_empty() {
+            return None;
+        }
+        let before = self.found.clone();
+        for cluster in self.wanted.clusters_of(Kind::Group, server) {
+            let named = answer.members.iter().filter(|member| member.is_sound()).cloned();
+            self.found.insert(cluster.writer, named.collect());
+        }
+        self.extend();
+        if self.found == before {
+            return None;
+        }
+        let known = &self.known;
+        self.facts.retain(|server, _| known.contains(server));
+        self.members.retain(|(_, server), _| known.contains(server));
+        Some(Reason::Discovered { by: server.clone() })
     }
 
     /// A server comes to be too slow in a hostgroup, or no longer is.

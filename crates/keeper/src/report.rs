@@ -15,6 +15,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Whether a row may have it.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.hostname.is_empty() && (1..=i64::from(u16::MAX)).contains(&self.port)
+    }
+
     /// The server of a row.
     pub fn of(row: &ServerRow) -> Self {
         Self { hostname: row.hostname.clone(), port: row.port }

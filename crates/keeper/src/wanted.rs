@@ -1,6 +1,9 @@
 //! What the operator wants: rows as typed, pairs of hostgroups, and limits.
 
+use std::collections::BTreeMap;
+
 use engine::clusters::{Cluster, Clusters, Kind, Pair};
+use engine::ids::HostgroupId;
 use engine::rows::ServerRow;
 use engine::snapshot::Snapshot;
 use engine::vars::Vars;
@@ -16,6 +19,8 @@ pub struct Wanted {
     pub clusters: Clusters,
     /// Variables.
     pub limits: Limits,
+    /// What a row has, by hostgroup, of a server that nobody typed: `servers_defaults`.
+    pub defaults: BTreeMap<i64, ServerRow>,
 }
 
 /// How much it takes to change a decision.
@@ -89,7 +94,15 @@ impl Wanted {
             servers: snapshot.draft.servers.clone(),
             clusters: Clusters::clone(&snapshot.clusters),
             limits: Limits::of(&snapshot.vars),
+            defaults: defaults(snapshot),
         }
+    }
+
+    /// The row of a server that nobody typed.
+    pub(crate) fn default_row(&self, hostgroup: i64, server: &Endpoint) -> ServerRow {
+        let (hostname, port) = (server.hostname.clone(), server.port);
+        let row = self.defaults.get(&hostgroup).cloned().unwrap_or_default();
+        ServerRow { hostgroup_id: hostgroup, hostname, port, ..row }
     }
 
     /// The row of a server in a hostgroup.
@@ -102,6 +115,11 @@ impl Wanted {
     pub(crate) fn live_row(&self, hostgroup: i64, server: &Endpoint) -> Option<&ServerRow> {
         let is_live = |row: &&ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_HARD");
         self.row(hostgroup, server).filter(is_live)
+    }
+
+    /// Whether a server has a row in one of the hostgroups of a cluster.
+    pub(crate) fn is_typed_in(&self, cluster: &Cluster, server: &Endpoint) -> bool {
+        cluster.hostgroups().into_iter().any(|hostgroup| self.row(hostgroup, server).is_some())
     }
 
     /// The clusters of a kind that a server is a member of.
@@ -124,6 +142,18 @@ impl Wanted {
     pub(crate) fn pair_of(&self, writer: i64) -> Option<&Pair> {
         self.clusters.pairs.iter().find(|pair| pair.writer == writer)
     }
+}
+
+fn defaults(snapshot: &Snapshot) -> BTreeMap<i64, ServerRow> {
+    let row = |cluster: &Cluster| {
+        let hostgroup = HostgroupId(u32::try_from(cluster.reader).ok()?);
+        let own = snapshot.hostgroups.find(hostgroup)?.servers_defaults;
+        let mut row = ServerRow::default();
+        row.weight = own.weight.map_or(row.weight, i64::from);
+        row.max_connections = own.max_connections.map_or(row.max_connections, i64::from);
+        Some((cluster.reader, row))
+    };
+    snapshot.clusters.members.iter().filter_map(row).collect()
 }
 
 /// Whether a row is one of that server.

@@ -97,6 +97,7 @@ impl State {
                 writer_is_also_reader,
                 ..Limits::default()
             },
+            ..Wanted::default()
         };
         let mut keeper = Keeper::default();
         keeper.adopt(wanted, 0);
@@ -183,7 +184,9 @@ fn said(kind: Kind, saying: Option<(bool, bool)>) -> Seen {
     let failed = Failure::NoAnswer;
     match kind {
         Kind::Group => Seen::Group(match saying {
-            Some((is_viable, read_only)) => Ok(GroupAnswer { is_viable, read_only, behind: 0 }),
+            Some((is_viable, read_only)) => {
+                Ok(GroupAnswer { is_viable, read_only, ..GroupAnswer::default() })
+            }
             None => Err(failed),
         }),
         Kind::Galera => Seen::Galera(match saying {
@@ -245,7 +248,7 @@ fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can
             let limits = Limits { group_failures: 1, galera_failures: 1, ..Limits::default() };
             let servers = SERVERS.map(row).to_vec();
             let clusters = Clusters { pairs: Vec::new(), members: vec![cluster] };
-            let wanted = Wanted { servers, clusters, limits };
+            let wanted = Wanted { servers, clusters, limits, ..Wanted::default() };
             let mut keeper = Keeper::default();
             keeper.adopt(wanted, 0);
             let after = |(keeper, last): &(Keeper, Last)| -> Vec<(Keeper, Last)> {

@@ -44,8 +44,8 @@ fn ports<const N: usize>() -> [u16; N] {
     std::array::from_fn(|_| lab::free_port().expect("a port"))
 }
 
-/// A proxy in front of members that are all typed as readers. Hostgroups are 1 for writers, 2 for
-/// backups, 3 for readers, 4 for those offline.
+/// A proxy in front of members of which some are typed, as readers. Hostgroups are 1 for writers,
+/// 2 for backups, 3 for readers, 4 for those offline.
 struct Scene {
     members: Members,
     proxy: Proxy,
@@ -53,14 +53,14 @@ struct Scene {
 }
 
 impl Scene {
-    fn open(members: Members, table: &str, more: &str) -> Self {
-        let row = |number| {
-            let port = members.port(number);
+    fn open(members: Members, typed: &[usize], table: &str, more: &str) -> Self {
+        let row = |number: &usize| {
+            let port = members.port(*number);
             format!(
                 "[[mysql_servers]]\nhostgroup_id = 3\nhostname = \"127.0.0.1\"\nport = {port}\n"
             )
         };
-        let servers: String = (0..3).map(row).collect();
+        let servers: String = typed.iter().map(row).collect();
         let proxy = Proxy::start(|interfaces| {
             format!(
                 "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
@@ -175,9 +175,12 @@ fn a_group_elects_another_primary_and_writes_follow() {
         ..LabOptions::default()
     };
     let members = Members::start(options, joined);
-    let mut scene = Scene::open(members, "mysql_group_replication_hostgroups", "");
+    // what the others are, the one that is typed tells
+    let mut scene = Scene::open(members, &[1], "mysql_group_replication_hostgroups", "");
     scene.await_places("a primary and two readers", |places| places == [(1, 0), (3, 1), (3, 2)]);
     scene.writes("CREATE TABLE elected (id INT PRIMARY KEY)");
+    let told = format!("127.0.0.1:{} told the members of its group", scene.members.port(1));
+    assert_eq!(scene.reason(3, 2), told);
 
     scene.members.server(0).kill9().expect("it is killed");
     scene.await_places("another primary and a reader", |places| {
@@ -262,7 +265,7 @@ fn galera_has_one_writer_and_another_when_that_is_of_no_use() {
     };
     let members = Members::start(options, joined);
     let more = "writer_is_also_reader = 2\n";
-    let mut scene = Scene::open(members, "mysql_galera_hostgroups", more);
+    let mut scene = Scene::open(members, &[0, 1, 2], "mysql_galera_hostgroups", more);
     // the last in the order of names and ports
     let mut order: Vec<_> = (0..3).collect();
     order.sort_unstable_by_key(|number| std::cmp::Reverse(scene.members.port(*number)));

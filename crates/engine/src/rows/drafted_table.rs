@@ -82,7 +82,8 @@ rows! {
         .members(&["pipeline_depth", "handle_warnings"]);
     /// JSON defaults of servers that are found, or empty.
     servers_defaults: String = text("servers_defaults")
-        .default("''").check("JSON_VALID(servers_defaults) OR servers_defaults = ''").not_yet();
+        .default("''").check("JSON_VALID(servers_defaults) OR servers_defaults = ''")
+        .members(&["weight", "max_connections", "use_ssl"]);
     /// Free text.
     comment: String = text("comment").default("''");
 }

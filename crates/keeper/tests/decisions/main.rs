@@ -1,7 +1,8 @@
 //! What servers come to, case by case.
 
 use engine::clusters::{AlsoRead, Check, Cluster, Clusters, Kind, Pair};
-use engine::rows::ServerRow;
+use engine::rows::{GroupReplicationRow, HostgroupRow, ServerRow};
+use engine::snapshot::{Draft, Snapshot};
 use engine::topology::Placed;
 use keeper::{
     Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Lag, Report, Seen, Wanted,
@@ -89,8 +90,10 @@ fn parts(answer: &str) -> (&str, u64, Vec<&str>) {
 }
 
 fn group(answer: &str) -> GroupAnswer {
-    let (word, behind, _) = parts(answer);
-    GroupAnswer { is_viable: word != "n", read_only: word != "w", behind }
+    let (word, behind, marks) = parts(answer);
+    let member = |name: &&str| Endpoint { hostname: (*name).to_owned(), port: 3306 };
+    let members = marks.iter().map(member).collect();
+    GroupAnswer { is_viable: word != "n", read_only: word != "w", behind, members }
 }
 
 fn galera(answer: &str) -> GaleraAnswer {
@@ -265,4 +268,32 @@ fn latency_is_the_mean_of_three_pings() {
         play.step(step);
     }
     assert_eq!(play.keeper.latency_us(&server), Some(500));
+}
+
+#[test]
+fn servers_that_are_found_have_the_defaults_of_their_hostgroup() {
+    let draft = Draft {
+        servers: rows("10:a"),
+        hostgroups: vec![HostgroupRow {
+            hostgroup_id: 20,
+            servers_defaults: r#"{"weight": 7, "max_connections": 50}"#.into(),
+            ..HostgroupRow::default()
+        }],
+        group_replication: vec![GroupReplicationRow {
+            writer_hostgroup: 10,
+            backup_writer_hostgroup: 11,
+            reader_hostgroup: 20,
+            offline_hostgroup: 30,
+            ..GroupReplicationRow::default()
+        }],
+        ..Draft::default()
+    };
+    let snapshot = Snapshot::compile(&draft).expect("valid");
+    let mut play = Play::new(Some(Kind::Group), "10:a");
+    play.wanted = Wanted::of(&snapshot);
+    play.load();
+    play.step("a w+a+b");
+    let found = &play.keeper.decided().iter().find(|placed| placed.row.hostname == "b");
+    let row = &found.expect("it is there").row;
+    assert_eq!((row.hostgroup_id, row.weight, row.max_connections), (20, 7, 50));
 }
