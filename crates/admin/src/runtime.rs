@@ -114,6 +114,18 @@ pub enum Control {
     FlushQueryCache,
     /// Forget errors by client address.
     FlushClientHosts,
+    /// Let nothing new begin in a hostgroup for so many seconds.
+    Hold {
+        /// Which.
+        hostgroup: u32,
+        /// For how long at most.
+        seconds: u32,
+    },
+    /// Let everything begin there again.
+    Release {
+        /// Which.
+        hostgroup: u32,
+    },
     /// Forget statistics by digest.
     FlushDigests,
     /// Read certificates and keys anew.

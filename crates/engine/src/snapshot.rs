@@ -4,6 +4,7 @@
 //! is another snapshot, compiled to follow the one in force. Files and databases are the loader's
 //! business.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clusters::Clusters;
@@ -113,6 +114,8 @@ pub struct Snapshot {
     pub clusters: Arc<Clusters>,
     /// What holds for hostgroups in place of variables.
     pub hostgroups: Arc<Hostgroups>,
+    /// Hostgroups in which nothing new is to begin for a while.
+    pub held: Arc<BTreeSet<HostgroupId>>,
 }
 
 impl Snapshot {
@@ -153,6 +156,17 @@ impl Snapshot {
             0 => u32::MAX,
             most => most,
         }
+    }
+
+    /// Whether statements for a hostgroup wait, but for those of transactions that are open.
+    #[inline]
+    pub fn holds_back(&self, hostgroup: HostgroupId) -> bool {
+        !self.held.is_empty() && self.held.contains(&hostgroup)
+    }
+
+    /// The same with these hostgroups held.
+    pub fn holding(self, held: BTreeSet<HostgroupId>) -> Self {
+        Self { held: Arc::new(held), ..self }
     }
 
     /// Whether servers may come to a hostgroup by what is seen of them.
@@ -236,6 +250,7 @@ impl Snapshot {
                 topology,
                 clusters,
                 hostgroups,
+                held: before.map(|before| before.held.clone()).unwrap_or_default(),
             }),
             _ => Err(faults),
         }

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use io::{EpollDriver, Loop, Options};
@@ -24,18 +25,42 @@ pub(crate) enum Heard {
     Doubted(Endpoint),
 }
 
-/// Starts both threads; they end with the process. Workers tell what they see by `tell`.
+/// The thread that checks servers.
+pub(crate) struct Checks {
+    publisher: Arc<Publisher>,
+    ends: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Checks {
+    /// Ends it: when this returns no server is asked any more.
+    pub(crate) fn stop(&self) {
+        self.ends.store(true, Ordering::Release);
+        self.publisher.stop_monitor();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // it says in the log why it panicked
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts both threads; the second ends with the process. Workers tell what they see by `tell`.
 pub(crate) fn start(
     publisher: Arc<Publisher>,
     (tell, told): (Sender<Heard>, Receiver<Heard>),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Checks> {
     let mut events = open(&publisher, &tell)?;
+    let ends = Arc::new(AtomicBool::new(false));
     let checks = {
-        let publisher = publisher.clone();
+        let (publisher, ends) = (publisher.clone(), ends.clone());
         move || {
             while catch_unwind(AssertUnwindSafe(|| events.run())).is_err() {
                 tracing::error!("the thread that checks servers panicked, and begins anew");
                 thread::sleep(AFTER_PANIC);
+                if ends.load(Ordering::Acquire) {
+                    return;
+                }
                 match open(&publisher, &tell) {
                     Ok(anew) => events = anew,
                     Err(error) => return tracing::error!("servers are not checked: {error:#}"),
@@ -43,9 +68,10 @@ pub(crate) fn start(
             }
         }
     };
+    let of_checks = publisher.clone();
     let decisions = move || {
         let mut failing = Failing::default();
-        for heard in told {
+        while let Some(heard) = next(&told, || publisher.release_forgotten()) {
             let heard = AssertUnwindSafe(|| match heard {
                 Heard::Checked(checked) => {
                     failing.tell(&checked);
@@ -58,10 +84,25 @@ pub(crate) fn start(
             }
         }
     };
-    thread::Builder::new().name("monitor".to_owned()).spawn(checks)?;
+    let thread = thread::Builder::new().name("monitor".to_owned()).spawn(checks)?;
     thread::Builder::new().name("keeper".to_owned()).spawn(decisions)?;
-    Ok(())
+    Ok(Checks { publisher: of_checks, ends, thread: Mutex::new(Some(thread)) })
 }
+
+/// What is told next; `idle` is called now and then in between. `None` when nobody tells any more.
+fn next(told: &Receiver<Heard>, idle: impl Fn()) -> Option<Heard> {
+    loop {
+        idle();
+        match told.recv_timeout(IDLE) {
+            Ok(heard) => return Some(heard),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// How often it is looked whether a hostgroup was forgotten that is held.
+const IDLE: Duration = Duration::from_millis(200);
 
 /// How long the checks pause that panicked.
 const AFTER_PANIC: Duration = Duration::from_secs(1);

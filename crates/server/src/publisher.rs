@@ -5,11 +5,13 @@
 //! only takes over. Changes are made one after the other. Where a draft comes from is the caller's
 //! business.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::config_fault::ConfigFault;
+use engine::ids::HostgroupId;
 use engine::snapshot::Snapshot;
 use engine::topology::{Server, Topology};
 use engine::vars::{AfterRestart, Vars};
@@ -38,6 +40,8 @@ struct State {
     addresses: Arc<ServerAddresses>,
     /// Decides where servers stand.
     keeper: Keeper,
+    /// Hostgroups that are held, and until when.
+    held: BTreeMap<HostgroupId, Instant>,
     /// Whoever checks them.
     monitor: Option<Mailbox<monitor::Mail>>,
     /// Number of the last change.
@@ -74,9 +78,9 @@ impl Publisher {
         listening: Arc<Listening>,
     ) -> Self {
         let (answer, answers) = channel();
-        let (monitor, change) = (None, 0);
+        let (held, monitor, change) = (BTreeMap::new(), None, 0);
         let state =
-            State { workers, snapshot, addresses, keeper, monitor, change, answer, answers };
+            State { workers, snapshot, addresses, keeper, held, monitor, change, answer, answers };
         Self { state: Mutex::new(state), listening, limit: LIMIT, logs: Arc::default() }
     }
 
@@ -116,6 +120,13 @@ impl Publisher {
         state.plan_checks();
     }
 
+    /// Whoever checks servers is to end.
+    pub(crate) fn stop_monitor(&self) {
+        if let Some(monitor) = self.lock().monitor.take() {
+            listening::post(&monitor, monitor::Mail::Stop);
+        }
+    }
+
     /// A server is to be checked at once.
     pub(crate) fn look(&self, server: Endpoint) {
         if let Some(monitor) = &self.lock().monitor {
@@ -145,6 +156,40 @@ impl Publisher {
             // rows are copies of valid ones
             Err(faults) => faults.iter().for_each(|fault| tracing::error!("{fault}")),
         }
+    }
+
+    /// Nothing new begins in a hostgroup, for so long at most.
+    pub(crate) fn hold(&self, hostgroup: HostgroupId, limit: Duration) {
+        let mut state = self.lock();
+        state.held.insert(hostgroup, Instant::now() + limit);
+        tracing::info!(%hostgroup, seconds = limit.as_secs(), "the hostgroup is held");
+        state.publish_held(self.limit);
+    }
+
+    /// Everything begins there again; `false` where nothing was held.
+    pub(crate) fn release(&self, hostgroup: HostgroupId) -> bool {
+        let mut state = self.lock();
+        let was_held = state.held.remove(&hostgroup).is_some();
+        if was_held {
+            tracing::info!(%hostgroup, "the hostgroup is released");
+            state.publish_held(self.limit);
+        }
+        was_held
+    }
+
+    /// Releases what was held for too long.
+    pub(crate) fn release_forgotten(&self) {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let forgotten: Vec<_> =
+            state.held.extract_if(.., |_, until| *until <= now).map(|(it, _)| it).collect();
+        if forgotten.is_empty() {
+            return;
+        }
+        for hostgroup in forgotten {
+            tracing::warn!(%hostgroup, "the hostgroup was held too long, and is released");
+        }
+        state.publish_held(A_MOMENT);
     }
 
     /// What checks came to, and what followed from them.
@@ -231,6 +276,15 @@ impl State {
         self.addresses = addresses;
         self.plan_checks();
         missing
+    }
+
+    /// Hands every worker the hostgroups that are held.
+    fn publish_held(&mut self, limit: Duration) {
+        let held = self.held.keys().copied().collect();
+        let snapshot = Snapshot::clone(&self.snapshot).holding(held);
+        for worker in self.publish(Arc::new(snapshot), limit) {
+            tracing::warn!(worker, "has not taken over yet which hostgroups are held");
+        }
     }
 
     fn plan(&self) -> Plan {

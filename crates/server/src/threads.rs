@@ -25,7 +25,7 @@ use crate::config::Loaded;
 use crate::listeners::Listeners;
 use crate::listening::Listening;
 use crate::metrics_source::{self, MetricsSource};
-use crate::monitoring::{self, Heard};
+use crate::monitoring::{self, Checks, Heard};
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
@@ -40,6 +40,7 @@ pub(crate) struct Running {
     reporter: Reporter,
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
+    checks: Checks,
     hosts: ClientHosts,
     shared: Arc<Shared>,
     metrics_source: Arc<MetricsSource>,
@@ -117,7 +118,7 @@ pub(crate) fn start(
     let decided = (snapshot, keeper);
     let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, listening.clone());
     let publisher = Arc::new(publisher);
-    monitoring::start(publisher.clone(), (doubts, heard))
+    let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
@@ -139,6 +140,7 @@ pub(crate) fn start(
         reporter,
         collector,
         publisher,
+        checks,
         hosts,
         metrics_source,
         web,
@@ -276,6 +278,7 @@ impl Workers for Running {
     }
 
     fn stop_now(&self) {
+        self.checks.stop();
         self.tell(|| Mail::Stop);
     }
 

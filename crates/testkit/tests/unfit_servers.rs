@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::ids::HostgroupId;
 use engine::rows::{ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::{Placed, Stand};
@@ -90,6 +91,49 @@ fn what_runs_on_a_server_that_misses_pings_is_given_up() {
         told,
         "Lost connection to MySQL server during query (server 10.0.0.1:3306: shunned by its checks)"
     );
+}
+
+impl Room {
+    /// These hostgroups are held, and no other.
+    fn hold(&mut self, held: &[u32]) {
+        let held = held.iter().copied().map(HostgroupId).collect();
+        let next = Snapshot::clone(&self.hall.stage.snapshot).holding(held);
+        self.hall.stage.follow_with(Arc::new(next), 1 << 16);
+        self.hall.wait_ms(5);
+    }
+}
+
+#[test]
+fn in_a_held_hostgroup_transactions_end_and_nothing_else_begins() {
+    let mut room = Room::open();
+    let (busy, idle) = (room.busy, room.idle);
+    room.hold(&[0]);
+    room.hall.query(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+    room.hall.wait_ms(50);
+    assert_eq!(room.hall.take(idle), [0_u8; 0], "it waits");
+    assert_eq!(room.ask(busy, &tagged("DELETE", "write", "1 op=0", "FROM t")), Some(0));
+    assert_eq!(room.ask(busy, &tagged("COMMIT", "end", "1 op=0", "")), Some(0));
+    room.hall.query(busy, &tagged("BEGIN", "plain", "2 op=1", ""));
+    room.hall.wait_ms(50);
+    assert_eq!(room.hall.take(busy), [0_u8; 0], "nor does another transaction begin");
+    room.hold(&[]);
+    for sock in [idle, busy] {
+        let (answer, _) = room.hall.packet(sock).expect("answered");
+        assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
+    }
+}
+
+#[test]
+fn whoever_waits_too_long_for_a_held_hostgroup_is_told_why() {
+    let mut room = Room::open();
+    room.hold(&[0, 7]);
+    let idle = room.idle;
+    room.hall.query(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+    let (told, _) = room.hall.packet(idle).expect("answered");
+    let told = String::from_utf8_lossy(&told[9..]).into_owned();
+    let why = "Max connect timeout reached while reaching hostgroup 0 after 10000ms: an \
+               administrator holds it";
+    assert_eq!(told, why);
 }
 
 /// Servers move between the hostgroups of writers and readers.

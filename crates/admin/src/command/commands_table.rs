@@ -206,6 +206,18 @@ pub const COMMANDS: &[CommandRow] = &[
         "LOAD COREDUMP TO RUNTIME",
     ),
     row(
+        "The process",
+        "TIDEGATE HOLD HOSTGROUP hostgroup [FOR seconds]",
+        "lets nothing new begin there, for 30 seconds at most if nothing is said: statements wait, open transactions go on",
+        "TIDEGATE HOLD HOSTGROUP 1000 FOR 1",
+    ),
+    row(
+        "The process",
+        "TIDEGATE RELEASE HOSTGROUP hostgroup",
+        "lets everything begin there again; what waited runs",
+        "",
+    ),
+    row(
         "Statistics and sessions",
         "KILL [CONNECTION | QUERY] n",
         "ends a session, or what it runs",

@@ -53,6 +53,9 @@ fn of_process(statement: &Statement<'_>) -> Found {
             Ok(Reply::done(admin.runtime.flush_connections(user.as_deref())))
         });
     }
+    if let Some(order) = hold(&rest)? {
+        return control(order);
+    }
     if rest == ["FLUSH", "CONFIGDB"] {
         return Step::act(|admin, _| admin.store.reopen().map(|()| Reply::DONE));
     }
@@ -63,11 +66,37 @@ fn of_process(statement: &Statement<'_>) -> Found {
         let known = ORDERS.iter().map(|(words, _)| *words).chain(OTHERS.iter().copied());
         return Err(unknown_phrase(statement, 1, known.collect()));
     };
+    control(order)
+}
+
+fn control(order: Control) -> Found {
     Step::act(move |admin, _| {
         let count = admin.runtime.control(order).map_err(AdminFault::refused)?;
         Ok(Reply::done(count))
     })
 }
+
+/// `HOLD HOSTGROUP n [FOR seconds]` and `RELEASE HOSTGROUP n`.
+fn hold(words: &[&str]) -> Result<Option<Control>, AdminFault> {
+    let number = |word: &str| {
+        let wrong = || AdminFault::refused(format!("'{word}' is no number from 0 to {}", i32::MAX));
+        let number = word.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok());
+        number.ok_or_else(wrong)
+    };
+    Ok(Some(match words {
+        ["HOLD", "HOSTGROUP", hostgroup] => {
+            Control::Hold { hostgroup: number(hostgroup)?, seconds: HOLD_SECONDS }
+        }
+        ["HOLD", "HOSTGROUP", hostgroup, "FOR", seconds] => {
+            Control::Hold { hostgroup: number(hostgroup)?, seconds: number(seconds)? }
+        }
+        ["RELEASE", "HOSTGROUP", hostgroup] => Control::Release { hostgroup: number(hostgroup)? },
+        _ => return Ok(None),
+    }))
+}
+
+/// How long a hostgroup is held whose administrator forgets it.
+const HOLD_SECONDS: u32 = 30;
 
 /// What may come after `PROXYSQL` for the process to do.
 const ORDERS: &[(&[&str], Control)] = &[
@@ -88,8 +117,14 @@ const ORDERS: &[(&[&str], Control)] = &[
 ];
 
 /// What else may come there, which the interface does itself.
-const OTHERS: &[&[&str]] =
-    &[&["READONLY"], &["READWRITE"], &["FLUSH", "CONFIGDB"], &["FLUSH", "CONNECTIONS"]];
+const OTHERS: &[&[&str]] = &[
+    &["READONLY"],
+    &["READWRITE"],
+    &["FLUSH", "CONFIGDB"],
+    &["FLUSH", "CONNECTIONS"],
+    &["HOLD", "HOSTGROUP"],
+    &["RELEASE", "HOSTGROUP"],
+];
 
 /// What `PROXYSQL …` knows there and not here, by its first word, and why.
 pub(crate) const REFUSED_OF_PROCESS: &[(&str, &str)] = &[

@@ -26,7 +26,11 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
         let event = last.get(&(row.hostgroup_id, &server));
         let now_us = seen.collected.now_us;
         let found = seen.snapshot.topology.server_of(row);
-        let status = found.map_or("", |server| server.state(now_us).told());
+        let status = match found {
+            Some(server) if seen.snapshot.holds_back(server.hostgroup) => "HELD",
+            Some(server) => server.state(now_us).told(),
+            None => "",
+        };
         vec![
             int(row.hostgroup_id),
             text(row.hostname.as_str()),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use admin::{Applied, Control, FailedClient, Kill, Runtime};
 use engine::config_fault::ConfigFault;
+use engine::ids::HostgroupId;
 use engine::orders::{KillRequest, Whose};
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
@@ -162,6 +163,17 @@ impl Runtime for Workers {
             // the log is the standard error stream, results are not kept
             Control::FlushLogs | Control::FlushQueryCache => Ok(0),
             Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),
+            Control::Hold { hostgroup, seconds } => {
+                let limit = Duration::from_secs(seconds.into());
+                self.reach.publisher.hold(HostgroupId(hostgroup), limit);
+                Ok(0)
+            }
+            Control::Release { hostgroup } => {
+                match self.reach.publisher.release(HostgroupId(hostgroup)) {
+                    true => Ok(0),
+                    false => Err(format!("hostgroup {hostgroup} is not held")),
+                }
+            }
             Control::FlushDigests => {
                 let parts = Parts { digests: true, reset: true, ..Parts::default() };
                 drop(self.collect(parts));

@@ -9,7 +9,7 @@ use wire::result::ReplyKind;
 use crate::catalog::{How, InsertId, Naming};
 use crate::error;
 use crate::holds::{self, Holds};
-use crate::ids::SessionId;
+use crate::ids::{HostgroupId, SessionId};
 use crate::lane::Held;
 use crate::lane::policy::is_shareable;
 use crate::link::LinkState;
@@ -290,6 +290,7 @@ impl Proxy {
         let is_traced =
             |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.marks.traced);
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
+        placing.fresh |= self.is_held_back(session, placing.destination);
         let place = place(session, &placing);
         if let Some(error) = self.conflict(id, (&job, &placing), place) {
             return self.fail_job(id, &job, &error);
@@ -315,6 +316,17 @@ impl Proxy {
                 self.check_out(id, job, None);
             }
         }
+    }
+
+    /// Whether a command for that hostgroup, or the default one, waits though its session has a
+    /// connection there: the hostgroup is held, and no transaction is open.
+    fn is_held_back(&self, session: &Session, hostgroup: Option<HostgroupId>) -> bool {
+        if self.snapshot.held.is_empty() {
+            return false;
+        }
+        let default = || session.account.as_ref().map(|account| account.default_hostgroup);
+        hostgroup.or_else(default).is_some_and(|it| self.snapshot.holds_back(it))
+            && session.held_for(Holds::TRANSACTION).is_none()
     }
 
     /// Takes back reasons to keep a connection where a look at the text shows that there are none.

@@ -37,7 +37,9 @@ impl Proxy {
         }
         if !Arc::ptr_eq(&before.topology, &after.topology) {
             self.adopt_topology(&before.topology, &after.topology);
-        } else if !Arc::ptr_eq(&before.hostgroups, &after.hostgroups) {
+        } else if !Arc::ptr_eq(&before.hostgroups, &after.hostgroups)
+            || !Arc::ptr_eq(&before.held, &after.held)
+        {
             self.wake_all();
         }
         self.multiplex_again();

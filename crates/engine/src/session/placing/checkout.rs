@@ -66,7 +66,8 @@ impl Proxy {
                 self.stats.checkouts_idle += 1;
                 self.take(id, lane, job);
             }
-            Checkout::Wait | Checkout::Refuse if self.serves_itself(id, &job) => {}
+            Checkout::Wait | Checkout::Refuse
+                if !self.snapshot.holds_back(job.hostgroup) && self.serves_itself(id, &job) => {}
             Checkout::Wait if self.gives_up_early(id, &job) => {
                 self.fail_job(id, &job, &error::no_server(job.hostgroup, ""));
             }
@@ -137,7 +138,8 @@ impl Proxy {
     /// that is asked whether it answers.
     fn checkout(&mut self, id: SessionId, job: &Job, avoid: Option<usize>) -> Checkout {
         let (hostgroup, fresh) = (job.hostgroup, job.fresh);
-        if self.too_many_online(hostgroup).is_some() {
+        // the check of a login is read from whatever server there is
+        if job.what != What::LoginSchema && self.why_closed(hostgroup).is_some() {
             return Checkout::Wait;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Checkout::Refuse) };
@@ -181,9 +183,12 @@ impl Proxy {
         }
     }
 
-    /// How many servers of a hostgroup are online where that is more than may be: then which of
-    /// them has the data is not known, and none is used.
-    pub(crate) fn too_many_online(&self, hostgroup: HostgroupId) -> Option<String> {
+    /// Why nothing begins in a hostgroup, where that is so: it is held, or more of its servers are
+    /// online than may be, so that it is not known which of them has the data.
+    pub(crate) fn why_closed(&self, hostgroup: HostgroupId) -> Option<String> {
+        if self.snapshot.holds_back(hostgroup) {
+            return Some("an administrator holds it".to_owned());
+        }
         let most = self.snapshot.hostgroups.find(hostgroup)?.online_max;
         let online = pool::online(&self.snapshot.topology, hostgroup, self.now_us);
         (online > most).then(|| {
@@ -201,7 +206,7 @@ impl Proxy {
             Some(account) => {
                 error::account_limited(&account.name, self.snapshot.backends_max(account))
             }
-            None => self.too_many_online(hostgroup).unwrap_or_else(all),
+            None => self.why_closed(hostgroup).unwrap_or_else(all),
         }
     }
 

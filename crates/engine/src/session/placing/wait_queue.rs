@@ -98,8 +98,7 @@ impl Proxy {
         if waiting.avoid == Some(server.index) {
             return Room::Never;
         }
-        if !server.state(self.now_us).is_serving() || self.too_many_online(job.hostgroup).is_some()
-        {
+        if !server.state(self.now_us).is_serving() || self.why_closed(job.hostgroup).is_some() {
             return Room::Later;
         }
         let any = Need::of(job.hostgroup, account, session.class, &session.want);
@@ -208,7 +207,7 @@ impl Proxy {
     /// first client that it fits, else the first copy.
     fn waiter_for(&self, lane: &Lane, before: Lease) -> Option<SessionId> {
         let hostgroup = lane.server.hostgroup;
-        if self.too_many_online(hostgroup).is_some() {
+        if self.why_closed(hostgroup).is_some() {
             return None;
         }
         let fits = |waiter: SessionId| {

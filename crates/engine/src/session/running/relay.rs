@@ -74,7 +74,7 @@ impl Proxy {
 
     /// A server to open a new connection to; its permit is taken.
     fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
-        if self.too_many_online(hostgroup).is_some() {
+        if self.why_closed(hostgroup).is_some() {
             return Opening::Nowhere;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
