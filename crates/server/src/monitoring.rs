@@ -35,7 +35,7 @@ pub(crate) struct Checks {
 impl Checks {
     /// Ends it: when this returns no server is asked any more.
     pub(crate) fn stop(&self) {
-        self.ends.store(true, Ordering::Release);
+        self.ends.store(true, Ordering::Relaxed);
         self.publisher.stop_monitor();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -58,7 +58,7 @@ pub(crate) fn start(
             while catch_unwind(AssertUnwindSafe(|| events.run())).is_err() {
                 tracing::error!("the thread that checks servers panicked, and begins anew");
                 thread::sleep(AFTER_PANIC);
-                if ends.load(Ordering::Acquire) {
+                if ends.load(Ordering::Relaxed) {
                     return;
                 }
                 match open(&publisher, &tell) {
