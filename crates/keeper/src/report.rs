@@ -64,14 +64,22 @@ pub enum Seen {
 impl Seen {
     /// Whether it says nothing of the server, because the proxy itself was late.
     pub fn is_own_delay(&self) -> bool {
-        let failure = match self {
+        self.failure() == Some(&Failure::OwnDelay)
+    }
+
+    /// Whether the server did not answer.
+    pub fn is_missed(&self) -> bool {
+        self.failure() == Some(&Failure::NoAnswer)
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        match self {
             Self::Ping(outcome) => outcome.as_ref().err(),
             Self::ReadOnly(_, outcome) => outcome.as_ref().err(),
             Self::Lag(_, outcome) => outcome.as_ref().err(),
             Self::Group(outcome) => outcome.as_ref().err(),
             Self::Galera(outcome) => outcome.as_ref().err(),
-        };
-        failure == Some(&Failure::OwnDelay)
+        }
     }
 }
 

@@ -53,7 +53,8 @@ pub struct Checked {
 pub enum Mail {
     /// Another configuration is in force.
     Plan(Box<Plan>),
-    /// A server is to be checked at once, but for connecting: somebody saw something of it.
+    /// A server is to be checked at once, but for connecting: somebody saw something of it. What it
+    /// answers counts; that it does not is for the checks to find that are due.
     Look(Endpoint),
     /// It is to end.
     Stop,
@@ -104,6 +105,8 @@ struct Run {
     excused: bool,
     /// Its connection had been used before: it may have died unseen.
     reused: bool,
+    /// It was not due: somebody wants it to be looked at.
+    extra: bool,
 }
 
 impl Monitor {

@@ -57,6 +57,8 @@ pub(crate) struct Target {
     /// Where it is; `None` where its name has no address.
     pub(crate) addr: Option<Addr>,
     pub(crate) checks: BTreeSet<Check>,
+    /// It misses pings.
+    pub(crate) is_silent: bool,
 }
 
 /// All checks.
@@ -90,8 +92,10 @@ impl Plan {
             let target = plan.targets.entry(server).or_insert_with(|| Target {
                 addr: snapshot.topology.server_of(&placed.row).and_then(|server| addr(server)),
                 checks: BTreeSet::new(),
+                is_silent: false,
             });
             target.checks.extend(checks);
+            target.is_silent |= placed.stand == Stand::Silent;
         }
         plan
     }
@@ -113,11 +117,24 @@ impl Plan {
         Timing { every_us: every_ms * 1_000, limit_us: limit_ms * 1_000 }
     }
 
+    /// The same of one server: whoever misses pings is asked more often, to be back soon.
+    pub(crate) fn timing_of(&self, server: &Endpoint, check: Check) -> Timing {
+        let timing = self.timing(check);
+        let is_silent = self.targets.get(server).is_some_and(|target| target.is_silent);
+        match is_silent && check == Check::Ping {
+            true => Timing { every_us: timing.every_us.min(SILENT_EVERY_US), ..timing },
+            false => timing,
+        }
+    }
+
     /// How long a connection may be idle.
     pub(crate) fn idle_us(&self) -> u64 {
         self.vars.monitor_ping_interval_ms * 1_000 * IDLE_PINGS
     }
 }
+
+/// How often a server is pinged that misses pings, at least.
+const SILENT_EVERY_US: u64 = 1_000_000;
 
 /// Pings that a connection may miss before it is closed.
 const IDLE_PINGS: u64 = 10;
@@ -239,5 +256,10 @@ mod tests {
         let placed = [Placed { row, stand: Stand::Silent }];
         let silent = before.clone().place(&placed, &before).expect("valid");
         assert_eq!(told(&silent), ["a {Connect, Ping}"]);
+        let every = |snapshot: &Snapshot| {
+            let server = Endpoint { hostname: "a".into(), port: 3306 };
+            Plan::of(snapshot, |_| None).timing_of(&server, Check::Ping).every_us
+        };
+        assert_eq!([every(&before), every(&silent)], [8_000_000, 1_000_000]);
     }
 }

@@ -100,7 +100,7 @@ impl Monitor {
     fn hurry<D: Driver>(&mut self, io: &mut Edge<D>) {
         let now_us = io.now().0;
         let late = |(id, slot): (&u32, &Slot)| {
-            let due_us = now_us + self.plan.timing(slot.check).every_us;
+            let due_us = now_us + self.plan.timing_of(&slot.server, slot.check).every_us;
             (slot.run.is_none() && slot.due_us > due_us).then_some((*id, due_us))
         };
         let late: Vec<_> = self.slots.iter().filter_map(late).collect();
@@ -121,7 +121,7 @@ impl Monitor {
     }
 
     /// A check is due.
-    fn begin<D: Driver>(&mut self, io: &mut Edge<D>, id: u32) {
+    fn begin<D: Driver>(&mut self, io: &mut Edge<D>, id: u32, extra: bool) {
         let now_us = io.now().0;
         let began_unix_us = (self.outside.unix_us)();
         let Some(slot) = self.slots.get_mut(&id) else { return };
@@ -133,6 +133,7 @@ impl Monitor {
             deadline_us: now_us + limit_us,
             excused: false,
             reused: false,
+            extra,
         });
         let (server, check) = (slot.server.clone(), slot.check);
         let idle = if check == Check::Connect { None } else { self.take_idle(&server) };
@@ -230,9 +231,12 @@ impl Monitor {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         let Some(run) = slot.run.take() else { return };
         let (server, check) = (slot.server.clone(), slot.check);
-        let every_us = self.plan.timing(check).every_us;
+        let every_us = self.plan.timing_of(&server, check).every_us;
         // as often as it is wanted, and without making up for what was missed
-        slot.due_us = (slot.due_us + every_us).max(now_us.saturating_add(1));
+        if !run.extra {
+            slot.due_us += every_us;
+        }
+        slot.due_us = slot.due_us.max(now_us.saturating_add(1));
         let due_us = slot.due_us;
         self.set_timer(io, id, due_us);
         if let Some(sock) = run.sock
@@ -267,7 +271,7 @@ impl Monitor {
             began_unix_us: run.began_unix_us,
             took_us: is_answered.then_some(took_us),
             found,
-            seen: seen.filter(|_| check != Check::Connect),
+            seen: seen.filter(|seen| check != Check::Connect && !(run.extra && seen.is_missed())),
         });
     }
 
@@ -332,17 +336,13 @@ impl Monitor {
 
     /// Everything but connecting is due at once for a server.
     fn look<D: Driver>(&mut self, io: &mut Edge<D>, server: &Endpoint) {
-        let now_us = io.now().0;
         let is_due = |slot: &Slot| {
             slot.server == *server && slot.run.is_none() && slot.check != Check::Connect
         };
         let due: Vec<_> =
             self.slots.iter().filter(|(_, slot)| is_due(slot)).map(|(id, _)| *id).collect();
         for id in due {
-            if let Some(slot) = self.slots.get_mut(&id) {
-                slot.due_us = now_us;
-            }
-            self.begin(io, id);
+            self.begin(io, id, true);
         }
     }
 }
@@ -425,7 +425,7 @@ impl Service for Monitor {
         }
         match slot.run {
             Some(_) => self.on_deadline(io, id),
-            None => self.begin(io, id),
+            None => self.begin(io, id, false),
         }
     }
 

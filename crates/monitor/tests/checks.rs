@@ -299,6 +299,32 @@ fn what_this_process_was_late_for_is_never_held_against_the_server() {
 }
 
 #[test]
+fn a_look_is_answered_at_once_and_one_in_vain_is_not_held_against_the_server() {
+    let mut scene = Scene::new();
+    scene.pass(Micros::from_secs(1), |_| true);
+    let look = |scene: &Scene| {
+        let server = keeper::Endpoint { hostname: "db".into(), port: 3306 };
+        assert!(scene.monitor.mailbox().post(Mail::Look(server)).is_ok());
+    };
+    scene.set(|script| script.read_only = "1");
+    look(&scene);
+    let told = scene.pass(Micros::from_ms(50), is_read_only);
+    assert_eq!(told.first().and_then(|it| it.seen.clone()), read_only(Ok(true)), "{told:?}");
+    scene.net.stop(&addr());
+    scene.net.kill(&addr());
+    scene.pass(Micros::from_ms(10), |_| true);
+    let (mut pings, began) = (Vec::new(), scene.net.now());
+    for _ in 0..80 {
+        look(&scene);
+        pings.append(&mut scene.pass(Micros::from_ms(100), is_ping));
+    }
+    let (missed, rest): (Vec<_>, Vec<_>) = pings.iter().partition(|it| it.seen.is_some());
+    assert!(rest.len() > 50, "looks go on: {}", rest.len());
+    let due = scene.net.now().since(began).as_ms() / 8_000;
+    assert!((due..=due + 1).contains(&(missed.len() as u64)), "{missed:?} of {due} that were due");
+}
+
+#[test]
 fn another_plan_takes_hold_at_once_and_what_is_to_be_looked_at_is() {
     let mut scene = Scene::new();
     scene.pass(Micros::from_secs(1), |_| true);

@@ -1,10 +1,13 @@
 //! The configuration of a run, and others that follow it while clients are served: servers come
 //! and go, rules, accounts and variables change. Clients notice nothing where nothing is lost.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use engine::ids::HostgroupId;
 use engine::rows::{RuleRow, ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
+use engine::topology::{Placed, Stand};
 use worker::Mail;
 
 use super::configurations::Configurations;
@@ -106,11 +109,45 @@ impl Trio {
     /// Another configuration is on its way to the workers.
     pub(super) fn change(&mut self, weather: &Weather) {
         let draft = other(weather, &mut self.dice);
-        self.stage.reconfigure(&draft, weather.backlog_max);
+        let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
+        let placed = placed(weather, &draft, &mut self.dice);
+        let next = next.place(&placed, &self.stage.snapshot).expect("rows that are valid");
+        let next = next.holding(held(weather, &mut self.dice));
+        self.stage.follow_with(Arc::new(next), weather.backlog_max);
         let mut board = self.stage.board.borrow_mut();
         board.count("changed configuration");
         board.tell(|| format!("another configuration: {:?}", draft.servers));
     }
+}
+
+/// How checks stand to the servers: where nothing is to be lost, against one of two readers at most,
+/// and so that what was begun there may end.
+fn placed(weather: &Weather, draft: &Draft, dice: &mut Dice) -> Vec<Placed> {
+    const ENDING: [Stand; 4] = [
+        Stand::Lagging { lag_us: 7 },
+        Stand::Slow { latency_us: 7 },
+        Stand::Behind,
+        Stand::Leaving,
+    ];
+    let mut placed: Vec<_> = draft.servers.iter().map(Placed::as_typed).collect();
+    let serves = |it: &&mut Placed| it.row.hostgroup_id == 1 && it.row.status == "ONLINE";
+    let mut readers: Vec<_> = placed.iter_mut().filter(serves).collect();
+    if readers.len() > 1 && dice.percent(40) {
+        let at = dice.index(readers.len());
+        readers[at].stand = *dice.pick(&ENDING);
+    }
+    if weather.losses && dice.percent(30) {
+        let at = dice.index(placed.len());
+        placed[at].stand =
+            *dice.pick(&[Stand::Silent, Stand::FarBehind, Stand::Slow { latency_us: 7 }]);
+    }
+    placed
+}
+
+/// Hostgroups that are held until the next change.
+fn held(weather: &Weather, dice: &mut Dice) -> BTreeSet<HostgroupId> {
+    let is_held = |_: &u32| weather.losses && dice.percent(10);
+    [0, 1].into_iter().filter(is_held).map(HostgroupId).collect()
 }
 
 /// A configuration in which the same clients get the same answers.
