@@ -438,9 +438,9 @@ impl Lane {
     }
 
     /// The sequence number with which an error may take the place of the rest of the reply at the
-    /// head; `None` in the middle of a packet.
+    /// head; `None` where none fits.
     pub fn error_seq(&self) -> Option<u8> {
-        self.tracker.is_between_packets().then(|| self.tracker.last_seq().wrapping_add(1))
+        self.tracker.takes_error().then(|| self.tracker.last_seq().wrapping_add(1))
     }
 
     /// The sequence number of the last packet of the reply at the head.

@@ -254,7 +254,7 @@ fn adds_up(room: &Room) {
 fn an_answer_that_breaks_off_ends_with_an_error_behind_its_last_packet_or_not_at_all() {
     let simulator = Simulator::new();
     let (mut told, mut ended) = (0, 0);
-    for seed in 0..30 {
+    for seed in 0..300 {
         let mut room = Room::with(&simulator, seed, |_| ());
         assert!(room.is_served());
         room.reads();
@@ -273,7 +273,9 @@ fn an_answer_that_breaks_off_ends_with_an_error_behind_its_last_packet_or_not_at
             last = payload;
         }
         if last.first() == Some(&0xff) {
-            assert_eq!(last[1..3], LOST.to_le_bytes());
+            // where nothing was delivered, it was tried elsewhere first
+            assert!(packets == 1 || last[1..3] == LOST.to_le_bytes(), "seed {seed}");
+            assert_ne!(packets, 2, "seed {seed}: no error takes the place of the only column");
             room.hall.stage.servers.service_mut().behave(Manners::default());
             assert!(room.is_served(), "seed {seed}");
             told += u32::from(packets > 1);

@@ -140,8 +140,13 @@ impl ReplyTracker {
         self.last_seq
     }
 
-    /// Whether what was taken so far ends with a whole packet: an ERR packet numbered
-    /// [`Self::last_seq`] + 1 could follow it.
+    /// Whether an ERR packet numbered [`Self::last_seq`] + 1 may follow what was taken so far: not in
+    /// the middle of a packet, nor among definitions, where many clients take any packet for one.
+    pub const fn takes_error(&self) -> bool {
+        self.is_between_packets() && !matches!(self.part, Part::Definitions)
+    }
+
+    /// Whether what was taken so far ends with a whole packet.
     pub const fn is_between_packets(&self) -> bool {
         self.skip == 0 && !self.continued
     }
