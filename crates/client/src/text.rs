@@ -1,13 +1,11 @@
-//! Statements as text, and what they answer. Where the reply to one ends is decided here; its
-//! values are texts, whatever their types.
+//! Statements as text, and what they answer: values are texts, whatever their types.
 
 use std::io::{Read, Write};
 
 use wire::command::code;
-use wire::lenenc::NULL;
-use wire::reader::Reader;
-use wire::reply::{EofPacket, ErrPacket, OkPacket};
-use wire::{Caps, Malformed, Status};
+use wire::reply::ErrPacket;
+use wire::text_result::{TextReader, TextResult, TextRow};
+use wire::{Caps, Status};
 
 use crate::{Error, Login, Packets};
 
@@ -29,8 +27,8 @@ pub struct Reply {
     pub status: Status,
 }
 
-/// The values of a row; NULL is `None`. What is not UTF-8 is replaced.
-pub type Row = Vec<Option<String>>;
+/// The values of a row.
+pub type Row = TextRow;
 
 impl Reply {
     /// The value in the first row at `column`.
@@ -61,25 +59,12 @@ impl<S: Read + Write> Client<S> {
     }
 
     fn result(&mut self) -> Result<Reply, Error> {
-        let first = self.packet()?;
-        if first.first() == Some(&OkPacket::MARKER) {
-            let OkPacket { affected_rows, status, .. } = OkPacket::parse(&first, Caps::NONE)?;
-            return Ok(Reply { rows: Vec::new(), affected_rows, status });
-        }
-        let columns = Reader::new(&first).lenenc()?;
-        for _ in 0..columns {
-            self.packet()?;
-        }
-        EofPacket::parse(&self.packet()?)?;
-        let mut rows = Vec::new();
+        let mut reader = TextReader::default();
         loop {
-            let packet = self.packet()?;
-            // a row that begins so has a value of 16 MiB
-            if packet.first() == Some(&EofPacket::MARKER) && packet.len() <= EofPacket::BYTES {
-                let status = EofPacket::parse(&packet)?.status;
-                return Ok(Reply { rows, affected_rows: 0, status });
+            if let Some(result) = reader.on_packet(&self.packet()?)? {
+                let TextResult { rows, affected_rows, status, .. } = result;
+                return Ok(Reply { rows, affected_rows, status });
             }
-            rows.push(row(&packet, columns)?);
         }
     }
 
@@ -90,13 +75,4 @@ impl<S: Read + Write> Client<S> {
             (_, packet) => Ok(packet),
         }
     }
-}
-
-fn row(packet: &[u8], columns: u64) -> Result<Row, Malformed> {
-    let mut read = Reader::new(packet);
-    let value = |_| match read.rest().first() {
-        Some(&NULL) => read.marker(NULL).map(|()| None),
-        _ => Ok(Some(String::from_utf8_lossy(read.lenenc_bytes()?).into_owned())),
-    };
-    (0..columns).map(value).collect()
 }

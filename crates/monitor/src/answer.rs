@@ -1,17 +1,11 @@
-//! The answer to a statement: whole results, read packet by packet. Deliberately knows no
-//! statements.
+//! The answer to a statement, or why there is none. Deliberately knows no statements.
 
-use wire::Caps;
-use wire::lenenc::NULL;
-use wire::reader::Reader;
-use wire::reply::{ColumnDef, EofPacket, ErrPacket, OkPacket};
+use wire::reply::ErrPacket;
+use wire::text_result::{TextReader, TextResult, TextRow};
 
 /// What a server answered.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Answer {
-    columns: Vec<String>,
-    rows: Vec<Vec<Option<String>>>,
-}
+pub(crate) struct Answer(TextResult);
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,52 +22,43 @@ const BYTES_MAX: usize = 1 << 20;
 impl Answer {
     /// The value of a column in a row; `None` for NULL, and for what is not there.
     pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
-        let at = self.columns.iter().position(|own| own.eq_ignore_ascii_case(column))?;
-        self.rows.get(row)?.get(at)?.as_deref()
+        let at = self.0.columns.iter().position(|own| own.eq_ignore_ascii_case(column))?;
+        self.0.rows.get(row)?.get(at)?.as_deref()
     }
 
     /// Whether there is a column of that name.
     pub(crate) fn has(&self, column: &str) -> bool {
-        self.columns.iter().any(|own| own.eq_ignore_ascii_case(column))
+        self.0.columns.iter().any(|own| own.eq_ignore_ascii_case(column))
     }
 
     /// How many rows it has.
     pub(crate) fn rows(&self) -> usize {
-        self.rows.len()
+        self.0.rows.len()
     }
 
     /// The second column of the row whose first is that, in any case: a variable's value.
     pub(crate) fn named(&self, name: &str) -> Option<&str> {
-        let is_it = |row: &&Vec<Option<String>>| {
+        let is_it = |row: &&TextRow| {
             let own = row.first().and_then(Option::as_deref);
             own.is_some_and(|own| own.eq_ignore_ascii_case(name))
         };
-        self.rows.iter().find(is_it)?.get(1)?.as_deref()
+        self.0.rows.iter().find(is_it)?.get(1)?.as_deref()
     }
 
     #[cfg(test)]
     pub(crate) fn of(columns: &[&str], rows: &[&[Option<&str>]]) -> Self {
         let row = |row: &&[Option<&str>]| row.iter().map(|it| it.map(str::to_owned)).collect();
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
-        Self { columns, rows: rows.iter().map(row).collect() }
+        let rows = rows.iter().map(row).collect();
+        Self(TextResult { columns, rows, ..TextResult::default() })
     }
 }
 
 /// An answer as far as it has come.
 #[derive(Default)]
 pub(crate) struct Reading {
-    answer: Answer,
-    stage: Stage,
+    reader: TextReader,
     bytes: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-enum Stage {
-    #[default]
-    First,
-    Columns(u64),
-    ColumnsEnd,
-    Rows,
 }
 
 impl Reading {
@@ -90,53 +75,19 @@ impl Reading {
             return Some(Err(refused));
         }
         self.bytes += payload.len();
-        match self.step(payload) {
-            Ok(true) => Some(Ok(std::mem::take(&mut self.answer))),
-            Ok(false) if self.bytes <= BYTES_MAX => None,
+        match self.reader.on_packet(payload) {
+            Ok(Some(result)) => Some(Ok(Answer(result))),
+            Ok(None) if self.bytes <= BYTES_MAX => None,
             _ => Some(Err(Unanswered::Malformed)),
         }
-    }
-
-    fn step(&mut self, payload: &[u8]) -> Result<bool, wire::Malformed> {
-        match self.stage {
-            Stage::First if payload.first() == Some(&OkPacket::MARKER) => return Ok(true),
-            Stage::First => self.stage = Stage::Columns(Reader::new(payload).lenenc()?),
-            Stage::Columns(left) => {
-                let column = ColumnDef::parse(payload, Caps::NONE)?;
-                self.answer.columns.push(String::from_utf8_lossy(column.name).into_owned());
-                self.stage = match left {
-                    0 | 1 => Stage::ColumnsEnd,
-                    _ => Stage::Columns(left - 1),
-                };
-            }
-            Stage::ColumnsEnd => {
-                EofPacket::parse(payload)?;
-                self.stage = Stage::Rows;
-            }
-            Stage::Rows => {
-                // a row that begins so has a value of 16 MiB
-                let first = payload.first();
-                if first == Some(&EofPacket::MARKER) && payload.len() <= EofPacket::BYTES {
-                    return Ok(true);
-                }
-                let mut read = Reader::new(payload);
-                let value = |_| match read.rest().first() {
-                    Some(&NULL) => read.marker(NULL).map(|()| None),
-                    _ => Ok(Some(String::from_utf8_lossy(read.lenenc_bytes()?).into_owned())),
-                };
-                let row: Result<_, _> = (0..self.answer.columns.len()).map(value).collect();
-                self.answer.rows.push(row?);
-            }
-        }
-        Ok(false)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use wire::Status;
     use wire::frame::{self, Framed};
-    use wire::reply::{OkPacket, write_ok, write_text_result};
+    use wire::reply::{ColumnDef, OkPacket, write_ok, write_text_result};
+    use wire::{Caps, Status};
 
     use super::*;
 

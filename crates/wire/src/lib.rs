@@ -37,6 +37,7 @@ pub mod reader;
 pub mod reply;
 pub mod result;
 pub mod status;
+pub mod text_result;
 pub mod value;
 
 pub use caps::Caps;
