@@ -120,8 +120,8 @@ impl Trio {
     }
 }
 
-/// How checks stand to the servers: where nothing is to be lost, against one of two readers at most,
-/// and so that what was begun there may end.
+/// How checks stand to the servers: where nothing is to be lost, against one of two readers at
+/// most, and so that what was begun there may end.
 fn placed(weather: &Weather, draft: &Draft, dice: &mut Dice) -> Vec<Placed> {
     const ENDING: [Stand; 4] = [
         Stand::Lagging { lag_us: 7 },
@@ -129,6 +129,7 @@ fn placed(weather: &Weather, draft: &Draft, dice: &mut Dice) -> Vec<Placed> {
         Stand::Behind,
         Stand::Leaving,
     ];
+    const ANY: [Stand; 3] = [Stand::Silent, Stand::FarBehind, Stand::Slow { latency_us: 7 }];
     let mut placed: Vec<_> = draft.servers.iter().map(Placed::as_typed).collect();
     let serves = |it: &&mut Placed| it.row.hostgroup_id == 1 && it.row.status == "ONLINE";
     let mut readers: Vec<_> = placed.iter_mut().filter(serves).collect();

@@ -140,8 +140,8 @@ impl ReplyTracker {
         self.last_seq
     }
 
-    /// Whether an ERR packet numbered [`Self::last_seq`] + 1 may follow what was taken so far: not in
-    /// the middle of a packet, nor among definitions, where many clients take any packet for one.
+    /// Whether an ERR packet numbered [`Self::last_seq`] + 1 may follow what was taken so far: not
+    /// in the middle of a packet, nor among definitions, where clients take any packet for one.
     pub const fn takes_error(&self) -> bool {
         self.is_between_packets() && !matches!(self.part, Part::Definitions)
     }
