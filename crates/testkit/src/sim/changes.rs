@@ -139,8 +139,7 @@ fn placed(weather: &Weather, draft: &Draft, dice: &mut Dice) -> Vec<Placed> {
     }
     if weather.losses && dice.percent(30) {
         let at = dice.index(placed.len());
-        placed[at].stand =
-            *dice.pick(&[Stand::Silent, Stand::FarBehind, Stand::Slow { latency_us: 7 }]);
+        placed[at].stand = *dice.pick(&ANY);
     }
     placed
 }
