@@ -51,6 +51,11 @@ impl Facts {
         self.read_only.get(&check)?.is
     }
 
+    /// Whether a question whether it refuses writes has come to anything.
+    pub(crate) fn has_answered(&self, check: Check) -> bool {
+        self.read_only.contains_key(&check)
+    }
+
     pub(crate) fn note_ping(
         &mut self,
         outcome: &Result<u64, Failure>,

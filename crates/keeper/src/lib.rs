@@ -66,6 +66,21 @@ impl Keeper {
         self.facts.get(server)?.latency_us()
     }
 
+    /// Whether each server of a pair of hostgroups has been asked whether it refuses writes, or is
+    /// not to be.
+    pub fn knows_pair(&self, writer: i64) -> bool {
+        let Some(pair) = self.wanted.pair_of(writer) else { return true };
+        let is_asked = |row: &&ServerRow| {
+            let is_of_pair = [pair.writer, pair.reader].contains(&row.hostgroup_id);
+            is_of_pair && !row.status.to_ascii_uppercase().starts_with("OFFLINE")
+        };
+        let has_answered = |row: &ServerRow| {
+            let facts = self.facts.get(&Endpoint::of(row));
+            facts.is_some_and(|facts| facts.has_answered(pair.check))
+        };
+        !self.wanted.limits.enabled || self.wanted.servers.iter().filter(is_asked).all(has_answered)
+    }
+
     /// Another configuration is wanted. Servers whose rows are as before stay where they are;
     /// to others applies what was seen of them, at once.
     pub fn adopt(&mut self, wanted: Wanted, at_us: u64) -> Vec<Event> {

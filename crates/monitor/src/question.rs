@@ -150,7 +150,9 @@ pub(crate) fn read(
         }
         Check::Group => {
             let answer = member(first?)?;
-            (Seen::Group(Ok(answer.clone())), Found::Group(answer))
+            // what is kept for hours has no need of names
+            let found = GroupAnswer { members: Vec::new(), ..answer };
+            (Seen::Group(Ok(answer)), Found::Group(found))
         }
         Check::Galera => {
             let [status, variables] = answers else { return Err(Unanswered::Malformed) };

@@ -42,6 +42,8 @@ struct State {
     keeper: Keeper,
     /// Hostgroups that are held, and until when.
     held: BTreeMap<HostgroupId, Instant>,
+    /// Hostgroups of writers that are held because it is not known yet who takes writes.
+    unknown: BTreeMap<HostgroupId, Instant>,
     /// Whoever checks them.
     monitor: Option<Mailbox<monitor::Mail>>,
     /// Number of the last change.
@@ -78,9 +80,19 @@ impl Publisher {
         listening: Arc<Listening>,
     ) -> Self {
         let (answer, answers) = channel();
-        let (held, monitor, change) = (BTreeMap::new(), None, 0);
-        let state =
-            State { workers, snapshot, addresses, keeper, held, monitor, change, answer, answers };
+        let until = Instant::now() + KNOWN_WITHIN;
+        let state = State {
+            workers,
+            unknown: snapshot.held.iter().map(|hostgroup| (*hostgroup, until)).collect(),
+            held: BTreeMap::new(),
+            snapshot,
+            addresses,
+            keeper,
+            monitor: None,
+            change: 0,
+            answer,
+            answers,
+        };
         Self { state: Mutex::new(state), listening, limit: LIMIT, logs: Arc::default() }
     }
 
@@ -142,8 +154,12 @@ impl Publisher {
         let Checked { server, seen, .. } = checked;
         let Some(seen) = seen else { return };
         let events = state.keeper.hear(&Report { at_us: unix_us(), server, seen });
+        let keeper = &state.keeper;
+        let known: Vec<_> = (state.unknown.keys().copied())
+            .filter(|writer| keeper.knows_pair(i64::from(writer.0)))
+            .collect();
         if events.is_empty() {
-            return;
+            return state.release_known(known);
         }
         let before = &state.snapshot;
         match Snapshot::clone(before).place(state.keeper.decided(), before) {
@@ -156,6 +172,7 @@ impl Publisher {
             // rows are copies of valid ones
             Err(faults) => faults.iter().for_each(|fault| tracing::error!("{fault}")),
         }
+        state.release_known(known);
     }
 
     /// Nothing new begins in a hostgroup, for so long at most.
@@ -183,7 +200,8 @@ impl Publisher {
         let now = Instant::now();
         let forgotten: Vec<_> =
             state.held.extract_if(.., |_, until| *until <= now).map(|(it, _)| it).collect();
-        if forgotten.is_empty() {
+        let overdue = state.unknown.extract_if(.., |_, until| *until <= now).count();
+        if forgotten.is_empty() && overdue == 0 {
             return;
         }
         for hostgroup in forgotten {
@@ -278,9 +296,17 @@ impl State {
         missing
     }
 
+    /// It is known who takes the writes of these hostgroups.
+    fn release_known(&mut self, known: Vec<HostgroupId>) {
+        if !known.is_empty() {
+            self.unknown.retain(|hostgroup, _| !known.contains(hostgroup));
+            self.publish_held(A_MOMENT);
+        }
+    }
+
     /// Hands every worker the hostgroups that are held.
     fn publish_held(&mut self, limit: Duration) {
-        let held = self.held.keys().copied().collect();
+        let held = self.held.keys().chain(self.unknown.keys()).copied().collect();
         let snapshot = Snapshot::clone(&self.snapshot).holding(held);
         for worker in self.publish(Arc::new(snapshot), limit) {
             tracing::warn!(worker, "has not taken over yet which hostgroups are held");
@@ -357,6 +383,9 @@ fn misplaced(faults: Vec<ConfigFault>) -> ConfigFault {
 /// Bytes of a reply that may wait for a slow client before its server is not read from, however
 /// high `mysql-threshold_resultset_size` is.
 const BACKLOG_BYTES_MAX: usize = 64 << 10;
+
+/// Time in which the first checks say who takes writes; after it, whoever is typed does.
+const KNOWN_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// Time they have where others wait for the next check.
 const A_MOMENT: Duration = Duration::from_millis(100);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use aws_lc_rs::rand;
+use engine::ids::HostgroupId;
 use engine::proxy::{Offer, Proxy};
 use engine::snapshot::Snapshot;
 use engine::topology::Topology;
@@ -149,13 +150,19 @@ pub(crate) fn start(
     })
 }
 
-/// A configuration with its servers where they stand before anything is known of them.
+/// A configuration with its servers where they stand before anything is known of them. Hostgroups of
+/// writers are held until the first checks: else writes went to replicas that are typed there.
 fn placed(loaded: &Snapshot) -> anyhow::Result<(Arc<Snapshot>, Keeper)> {
     let mut keeper = Keeper::default();
     keeper.adopt(Wanted::of(loaded), clock::unix_us());
     let placed = loaded.clone().place(keeper.decided(), loaded);
-    let placed = placed.map_err(|faults| anyhow::anyhow!("servers cannot be placed: {faults:?}"));
-    Ok((Arc::new(placed?), keeper))
+    let placed =
+        placed.map_err(|faults| anyhow::anyhow!("servers cannot be placed: {faults:?}"))?;
+    let pairs = placed.clusters.pairs.iter().map(|pair| pair.writer);
+    let unknown = pairs.filter(|writer| !keeper.knows_pair(*writer));
+    let held = unknown.filter_map(|writer| Some(HostgroupId(u32::try_from(writer).ok()?)));
+    let held = held.collect();
+    Ok((Arc::new(placed.holding(held)), keeper))
 }
 
 /// Starts one worker; returns when its loop stands.

@@ -127,6 +127,23 @@ fn ask(admin: &mut Conn, sql: &str) -> Vec<String> {
     rows.into_iter().map(text).collect()
 }
 
+#[test]
+fn a_process_that_starts_sends_no_write_to_replicas_that_are_typed_as_writers() {
+    let Some(cluster) = live::cluster("a start", Flavour::MariaDb, 2) else { return };
+    for start in 0..3 {
+        let typed = |interfaces: String| {
+            configuration(&cluster, &interfaces, 1_000)
+                .replace("hostgroup_id = 20", "hostgroup_id = 10")
+        };
+        let proxy = Proxy::start(typed).expect("tidegate starts");
+        for write in 0..10 {
+            let mut conn = client::connect(client::options(proxy.port));
+            let sql = format!("CREATE TABLE written_{start}_{write} (id INT PRIMARY KEY)");
+            conn.query_drop(sql).expect("the primary takes it");
+        }
+    }
+}
+
 /// The primary and a replica change places, and later nobody takes writes for a while.
 fn servers_that_change_places(flavour: Flavour) {
     let Some(mut scene) = Scene::open("change of places", flavour) else { return };

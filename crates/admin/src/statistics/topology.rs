@@ -48,14 +48,17 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
 
 /// How far servers were behind when that was last asked and known, in seconds.
 fn lags(logs: &Logs) -> BTreeMap<Endpoint, u64> {
-    let mut lags = BTreeMap::new();
-    for entry in logs.of(Check::Lag(None)) {
-        match entry.found {
-            Ok(Found::Lag(Some(seconds))) => lags.insert(entry.server.clone(), seconds),
-            _ => lags.remove(&entry.server),
-        };
+    let mut last = BTreeMap::new();
+    for entry in logs.of(Check::Lag(None)).rev() {
+        if !last.contains_key(&entry.server) {
+            let lag = match entry.found {
+                Ok(Found::Lag(seconds)) => seconds,
+                _ => None,
+            };
+            last.insert(entry.server.clone(), lag);
+        }
     }
-    lags
+    last.into_iter().filter_map(|(server, lag)| Some((server, lag?))).collect()
 }
 
 /// What last happened to each server in each hostgroup.
