@@ -321,7 +321,7 @@ impl Lane {
 
     fn append(&mut self, command: InFlight) {
         if self.queue.is_empty() {
-            self.tracker = ReplyTracker::new(command.kind, self.caps);
+            self.tracker = self.tracker_of(command.kind);
         }
         self.cost_us += command.cost_us;
         self.queue.push_back(command);
@@ -378,8 +378,15 @@ impl Lane {
         if at == 0
             && let Some(next) = self.queue.front()
         {
-            self.tracker = ReplyTracker::new(next.kind, self.caps);
+            self.tracker = self.tracker_of(next.kind);
         }
+    }
+
+    /// What follows a reply. Where several sessions have theirs one behind the other, each is known
+    /// by the number that it begins with.
+    fn tracker_of(&self, kind: ReplyKind) -> ReplyTracker {
+        let tracker = ReplyTracker::new(kind, self.caps);
+        if self.lease == Lease::Shared { tracker.counted() } else { tracker }
     }
 
     /// A session gives up its command on a shared lane: what was sent is answered to nobody.

@@ -35,10 +35,14 @@ impl ReplyTracker {
         event
     }
 
-    /// An error ends the reply wherever it stands, whatever its number; a progress report does
-    /// not.
+    /// An error ends the reply wherever it stands, whatever its number, but for the first packet of
+    /// a counted one; a progress report does not.
     fn on_err(&mut self, whole: &Whole<'_>) -> Outcome {
         let err = ErrPacket::parse(whole.payload)?;
+        let found = whole.header.seq;
+        if let Some(expected) = self.due.filter(|due| !self.beyond_first && found > *due) {
+            return Err(Fault::Sequence { expected, found });
+        }
         if err.code == ErrPacket::PROGRESS && self.caps.contains(Caps::MARIADB_PROGRESS) {
             self.count_frame(whole.header)?;
             return Ok(None);

@@ -265,6 +265,25 @@ fn a_number_out_of_order_is_a_fault_but_the_first_may_be_any() {
 }
 
 #[test]
+fn the_reply_to_a_counted_command_begins_with_one() {
+    let run = |number, payload: &[u8]| {
+        let mut tracker = ReplyTracker::new(ReplyKind::Result, NEW).counted();
+        follow(&mut tracker, &packets_from(number, &[payload])).map(|(events, _)| events.len())
+    };
+    for (number, payload, expected) in [
+        (1, OK, Ok(1)),
+        (6, OK, Err(Fault::Sequence { expected: 1, found: 6 })),
+        (0, OK, Err(Fault::Sequence { expected: 1, found: 0 })),
+        (2, b"\x01", Err(Fault::Sequence { expected: 1, found: 2 })),
+        (1, ERR, Ok(1)),
+        (0, ERR, Ok(1)),
+        (6, ERR, Err(Fault::Sequence { expected: 1, found: 6 })),
+    ] {
+        assert_eq!(run(number, payload), expected, "{number} {payload:?}");
+    }
+}
+
+#[test]
 fn an_error_is_taken_whatever_its_number() {
     let mut bytes = packets(&[b"\x01", COLUMN]);
     bytes.extend(packets_from(0, &[ERR]));

@@ -93,6 +93,13 @@ impl ReplyTracker {
         }
     }
 
+    /// The same of a command that was one frame: its reply begins with number 1, and what begins
+    /// with another is the rest of something else. An error that a server has for nobody has 0.
+    pub const fn counted(mut self) -> Self {
+        self.due = Some(1);
+        self
+    }
+
     /// Takes what can be taken of `bytes`. Rows and column definitions are taken as they come;
     /// OK, ERR, EOF and first packets only when they are whole. After the end nothing is taken.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, PeerFault> {
