@@ -21,7 +21,7 @@ use crate::server_error::Meaning;
 use crate::session::maintenance::defaults::QUESTION;
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties::text_of;
-use crate::session::{Job, Phase, Running, Session, What};
+use crate::session::{Job, Phase, Running, Session, Stage, Then, What};
 use crate::topology::LastFault;
 
 /// How a command ended on its server.
@@ -462,6 +462,14 @@ impl Proxy {
         self.reach_again(id, &mut running.job);
         self.conclude(id, running, (took_us, false), &outcome);
         let (job, is_ok) = (running.job, matches!(outcome, Outcome::Done(_)));
+        // what is still to come of a file, or of a long command, would be taken for commands
+        let amid_file = matches!(running.stage, Stage::Infile(_));
+        if let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.partial |= amid_file;
+        }
+        if let (Some(span), Some(session)) = (job.upload, self.sessions.get_mut(id)) {
+            session.phase = Phase::Skipping { span, then: Then::Nothing };
+        }
         self.settle(id, lane_id, running, &outcome);
         if running.killed.is_some() {
             self.await_kill(id, lane_id);
@@ -470,7 +478,7 @@ impl Proxy {
             self.end_definition(id);
         }
         self.drop_kept(id);
-        if is_ok && releases(job.effects) {
+        if amid_file || is_ok && releases(job.effects) {
             return self.close_session(id, None);
         }
         self.relieve_if_wanted(id);

@@ -6,10 +6,11 @@ use wire::result::ReplyKind;
 
 use super::*;
 use crate::ids::ConnectionId;
-use crate::lane::Lane;
+use crate::lane::{Lane, Owner};
 use crate::link::Charset;
 use crate::proxy::{Arrival, Offer};
 use crate::rows::{HostgroupRow, ServerRow, UserRow};
+use crate::session::running::shared::Sharing;
 use crate::snapshot::{Draft, Snapshot};
 
 fn proxy() -> Proxy {
@@ -200,4 +201,225 @@ fn a_session_that_no_connection_suits_is_told_so_instead_of_dialing_for_ever() {
         let session = proxy.sessions.get(id).expect("it stays");
         assert_eq!(!matches!(session.phase, Phase::Idle), is_served, "{charset:?}");
     }
+}
+
+#[test]
+fn a_shared_lane_that_was_flushed_serves_nobody_else() {
+    let (mut proxy, id) = waiting(|_| ());
+    let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+    let mut job = proxy.stop_waiting(id).expect("it waited");
+    {
+        let lane = proxy.lanes.get_mut(lane).expect("there");
+        lane.login = None;
+        lane.lease = Lease::Idle;
+        lane.server.gauge.end_dial();
+    }
+    let server = proxy.lanes.get(lane).expect("there").server.clone();
+    proxy.pool.put_idle(&server, lane);
+    let want = proxy.lanes.get(lane).expect("there").state.clone();
+    proxy.sessions.get_mut(id).expect("there").want = want;
+    proxy.pool.remove_idle(&server, lane);
+    job.what = What::Plain;
+    job.sharing = Sharing::Does(1);
+    proxy.keep(id, b"\x01\0\0\0\x0e");
+    proxy.lanes.get_mut(lane).expect("there").marks.tells_changes = true;
+    proxy.take(id, lane, job);
+    assert_eq!(proxy.lanes.get(lane).expect("there").lease, Lease::Shared);
+    assert_eq!(proxy.next_batch(), Some(lane));
+    proxy.send_batch(lane);
+    assert_eq!(proxy.flush_connections(None), 1);
+    let ok = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+    assert_eq!(proxy.on_lane_bytes(lane, ok), ok.len());
+    let lease = proxy.lanes.get(lane).map(|lane| lane.lease);
+    assert_eq!(lease, None, "it is closed");
+}
+
+#[test]
+fn nobody_dials_with_a_password_of_before() {
+    let (mut proxy, id) = waiting(|draft| draft.users[0].password = b"old".into());
+    let before = proxy.snapshot.clone();
+    let server = ServerRow { hostname: "127.0.0.1".into(), ..ServerRow::default() };
+    let user = UserRow { username: "app".into(), password: b"new".into(), ..UserRow::default() };
+    let draft = Draft { servers: vec![server], users: vec![user], ..Draft::default() };
+    let after = Arc::new(before.recompile(&draft).expect("valid"));
+    proxy.on_snapshot(&before, &after);
+    assert!(is_waiting(&proxy, id));
+    let now = after.users.find(b"app").expect("there");
+    for (_, lane) in proxy.lanes.iter() {
+        let login = lane.login.as_ref().expect("it is dialed");
+        assert!(login.account().credential == now.credential, "dialed with the old password");
+        assert!(!after.users.has_changed(&lane.account));
+    }
+}
+
+fn reload(proxy: &mut Proxy, users: Vec<UserRow>) {
+    let before = proxy.snapshot.clone();
+    let server = ServerRow { hostname: "127.0.0.1".into(), ..ServerRow::default() };
+    let draft = Draft { servers: vec![server], users, ..Draft::default() };
+    let after = Arc::new(before.recompile(&draft).expect("valid"));
+    proxy.on_snapshot(&before, &after);
+}
+
+#[test]
+fn an_account_that_comes_back_counts_its_clients() {
+    let (mut proxy, id) = waiting(|_| ());
+    proxy.snapshot.users.find(b"app").expect("there").admit().expect("there is room");
+    let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+    proxy.lanes.get_mut(lane).expect("there").login = None;
+    proxy.lanes.get(lane).expect("there").server.gauge.end_dial();
+    proxy.lane_opened(lane);
+    proxy.work_off();
+    let held = proxy.sessions.get(id).expect("there").held.len();
+    assert_eq!(held, 1, "it runs there");
+    let user = || UserRow { username: "app".into(), ..UserRow::default() };
+    reload(&mut proxy, vec![]);
+    reload(&mut proxy, vec![user()]);
+    proxy.on_client_gone(id);
+    let errands: Vec<_> = proxy.lanes.iter().map(|(id, _)| id).collect();
+    errands.into_iter().for_each(|id| proxy.fail_dial(id, LastFault::Os(111), None, false));
+    assert_eq!(proxy.lanes.iter().count(), 0);
+    let account = proxy.snapshot.users.find(b"app").expect("there");
+    let server = proxy.snapshot.topology.servers()[0].clone();
+    let open = account.backends.open(server.index);
+    assert!(account.admit().is_ok(), "{} clients", account.clients());
+    assert!(pool::take_permits(&server, account, u32::MAX).is_ok(), "{open} connections");
+}
+
+#[test]
+fn the_rest_of_a_long_command_is_no_command() {
+    let (mut proxy, id) = waiting(|_| ());
+    let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+    proxy.stop_waiting(id).expect("it waited");
+    {
+        let lane = proxy.lanes.get_mut(lane).expect("there");
+        lane.login = None;
+        lane.server.gauge.end_dial();
+        lane.marks.tells_changes = true;
+    }
+    let want = proxy.lanes.get(lane).expect("there").state.clone();
+    proxy.sessions.get_mut(id).expect("there").want = want;
+    proxy.lane_opened(lane);
+    proxy.work_off();
+    assert!(proxy.lanes.get(lane).is_some_and(Lane::is_idle));
+    let whole = 1_000_000_usize;
+    let threshold = proxy.snapshot.vars.threshold_query_length as usize;
+    let mut bytes = (whole as u32).to_le_bytes()[..3].to_vec();
+    bytes.extend_from_slice(b"\0\x03INSERT INTO t VALUES ('");
+    bytes.resize(threshold + 100, b'x');
+    assert_eq!(proxy.on_client_bytes(id, &bytes), bytes.len());
+    let queries = proxy.stats.queries;
+    let ok = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+    proxy.on_lane_bytes(lane, ok);
+    // 1153, and the server hangs up
+    proxy.on_lane_bytes(lane, b"\x09\0\0\x01\xff\x81\x04#08S01");
+    // the rest of the value: a client that sends it knows nothing of the error
+    let mut rest = vec![0; 40];
+    wire::command::write_query(&mut rest, b"SELECT SLEEP(1)");
+    proxy.on_client_bytes(id, &rest);
+    assert_eq!(proxy.stats.queries, queries, "the rest was taken for commands");
+}
+
+#[test]
+fn the_rest_of_a_file_is_no_command() {
+    let (mut proxy, id) = waiting(|draft| set(draft, "enable_load_data_local_infile", "true"));
+    let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+    proxy.stop_waiting(id).expect("it waited");
+    let class = wire::Caps::LOCAL_FILES;
+    {
+        let lane = proxy.lanes.get_mut(lane).expect("there");
+        lane.login = None;
+        lane.server.gauge.end_dial();
+        lane.marks.tells_changes = true;
+        lane.class = lane.class.union(class);
+    }
+    let (want, class) = {
+        let it = proxy.lanes.get(lane).expect("there");
+        (it.state.clone(), it.class)
+    };
+    let session = proxy.sessions.get_mut(id).expect("there");
+    (session.want, session.class) = (want, class);
+    proxy.lane_opened(lane);
+    proxy.work_off();
+    assert!(proxy.lanes.get(lane).is_some_and(Lane::is_idle));
+    let mut text = Vec::new();
+    wire::command::write_query(&mut text, b"LOAD DATA LOCAL INFILE 'f' INTO TABLE t");
+    proxy.on_client_bytes(id, &text);
+    while proxy.lanes.get(lane).is_some_and(|it| matches!(it.next_owner(), Some(Owner::Step(..)))) {
+        proxy.on_lane_bytes(lane, b"\x07\0\0\x01\0\0\0\x02\0\0\0");
+    }
+    proxy.on_lane_bytes(lane, b"\x02\0\0\x01\xfbf");
+    // a packet of a file of which a part has come
+    let mut part = vec![0xe8, 3, 0, 2];
+    part.extend_from_slice(&[b'x'; 100]);
+    proxy.on_client_bytes(id, &part);
+    let queries = proxy.stats.queries;
+    proxy.on_lane_bytes(lane, b"\x09\0\0\x02\xff\x81\x04#08S01");
+    let mut rest = vec![0; 40];
+    wire::command::write_query(&mut rest, b"SELECT SLEEP(1)");
+    proxy.on_client_bytes(id, &rest);
+    assert_eq!(proxy.stats.queries, queries, "the rest was taken for commands");
+}
+
+#[test]
+fn a_given_lane_of_an_old_password_serves_nobody() {
+    let (mut proxy, id) = waiting(|draft| draft.users[0].password = b"old".into());
+    let (lane, _) = proxy.lanes.iter().next().expect("one is dialed");
+    proxy.stop_waiting(id).expect("it waited");
+    proxy.lanes.get_mut(lane).expect("there").login = None;
+    proxy.lanes.get(lane).expect("there").server.gauge.end_dial();
+    proxy.lane_opened(lane);
+    proxy.work_off();
+    proxy.give_lane(lane, 1);
+    let parcel = proxy.take_parcel(lane).expect("it is on its way");
+    let user = UserRow { username: "app".into(), password: b"new".into(), ..UserRow::default() };
+    reload(&mut proxy, vec![user]);
+    let lane = proxy.on_given(parcel);
+    assert!(proxy.lanes.get(lane).is_none(), "{:?}", proxy.lanes.get(lane).map(|lane| lane.lease));
+}
+
+#[test]
+fn who_waits_for_a_kill_goes_on_where_two_connections_have_one_id() {
+    let (mut proxy, id) = waiting(|_| ());
+    let (first, _) = proxy.lanes.iter().next().expect("one is dialed");
+    proxy.stop_waiting(id).expect("it waited");
+    let server = proxy.lanes.get(first).expect("there").server.clone();
+    proxy.take_permits(id, &server);
+    let second = proxy.dial(id, server, Lease::Dialing(None)).expect("dialed");
+    for lane in [first, second] {
+        let it = proxy.lanes.get_mut(lane).expect("there");
+        it.login = None;
+        it.server.gauge.end_dial();
+        it.marks.tells_changes = true;
+        it.greeted.thread_id = 5;
+        proxy.lane_opened(lane);
+        proxy.work_off();
+    }
+    let want = proxy.lanes.get(second).expect("there").state.clone();
+    proxy.sessions.get_mut(id).expect("there").want = want;
+    let mut text = Vec::new();
+    wire::command::write_query(&mut text, b"BEGIN");
+    proxy.on_client_bytes(id, &text);
+    let in_transaction = b"\x07\0\0\x01\0\0\0\x03\0\0\0";
+    while proxy.lanes.get(second).is_some_and(|it| it.depth() > 0) {
+        proxy.on_lane_bytes(second, in_transaction);
+    }
+    assert_eq!(proxy.lanes.get(second).expect("there").lease, Lease::Exclusive(id));
+    text.clear();
+    wire::command::write_query(&mut text, b"DELETE FROM t");
+    proxy.on_client_bytes(id, &text);
+    proxy.kill_query(id);
+    let find = |proxy: &Proxy| {
+        proxy.lanes.iter().find(|(_, it)| matches!(it.lease, Lease::Errand(_))).map(|(id, _)| id)
+    };
+    let errand = find(&proxy).expect("somebody is sent");
+    while proxy.lanes.get(second).is_some_and(|it| it.depth() > 0) {
+        proxy.on_lane_bytes(second, in_transaction);
+    }
+    let awaits = |proxy: &Proxy| proxy.sessions.get(id).expect("there").awaits_kill;
+    assert_eq!(awaits(&proxy), Some(second));
+    proxy.lanes.get_mut(errand).expect("there").login = None;
+    proxy.run_errand(errand, 5);
+    proxy.on_lane_bytes(errand, b"\x07\0\0\x01\0\0\0\x02\0\0\0");
+    assert!(find(&proxy).is_none(), "it is done");
+    assert_eq!(awaits(&proxy), None, "its client waits for ever");
 }
