@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use wire::auth::native;
 
@@ -234,7 +234,12 @@ pub struct Users {
     hashed: [u64; 2],
     /// How many clients may use.
     usable: u64,
+    /// What is counted of accounts that are gone, as long as somebody has one.
+    gone: HashMap<Box<[u8]>, Counted>,
 }
+
+/// The clients of an account and its connections to servers, as long as there are any.
+type Counted = (Weak<AtomicU32>, Weak<Backends>);
 
 impl Users {
     /// Checks rows and makes accounts of them.
@@ -252,7 +257,7 @@ impl Users {
             match account(index, row) {
                 Ok(_) if row.active == 0 => {}
                 Ok(account) => {
-                    let name = account.name.as_bytes().into();
+                    let name: Box<[u8]> = account.name.as_bytes().into();
                     let side = (row.frontend == 1, row.backend == 1);
                     // a row for clients and one for servers are one account: that of clients
                     let before = seen.get(row.username.as_str()).copied();
@@ -263,7 +268,7 @@ impl Users {
                     } else if before.is_none() || account.frontend {
                         let account = match self.by_name.get(&name) {
                             Some(before) => account.after(before),
-                            None => Arc::new(account),
+                            None => Arc::new(self.back(&name, account)),
                         };
                         users.by_name.insert(name, account);
                     }
@@ -271,6 +276,16 @@ impl Users {
                 Err(mut found) => faults.append(&mut found),
             }
         }
+        let left = self.by_name.iter().map(|(name, account)| {
+            let counts = (Arc::downgrade(&account.connected), Arc::downgrade(&account.backends));
+            (name.clone(), counts)
+        });
+        let gone = self.gone.iter().map(|(name, counts)| (name.clone(), counts.clone()));
+        users.gone = gone.chain(left).collect();
+        let by_name = &users.by_name;
+        users.gone.retain(|name, (clients, lanes)| {
+            !by_name.contains_key(name) && (clients.strong_count() > 0 || lanes.strong_count() > 0)
+        });
         for account in users.by_name.values().filter(|account| account.frontend) {
             users.usable += 1;
             let form = account.credential.form();
@@ -279,6 +294,13 @@ impl Users {
             }
         }
         if faults.is_empty() { Ok(users) } else { Err(faults) }
+    }
+
+    /// An account that may have been there before: who has it still is counted.
+    fn back(&self, name: &[u8], account: Account) -> Account {
+        let Some((clients, lanes)) = self.gone.get(name) else { return account };
+        let connected = clients.upgrade().unwrap_or_default();
+        Account { connected, backends: lanes.upgrade().unwrap_or_default(), ..account }
     }
 
     /// The account of a name that clients may use.

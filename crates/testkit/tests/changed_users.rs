@@ -51,6 +51,20 @@ fn connections_with_an_old_password_end_and_sessions_go_on() {
 }
 
 #[test]
+fn clients_log_in_to_an_account_that_was_gone_for_a_moment() {
+    let mut room = Room::open();
+    for active in [0, 1] {
+        room.change(|draft| {
+            let users = draft.users.iter_mut().filter(|user| user.username == "ann");
+            users.for_each(|user| user.active = active);
+        });
+    }
+    [room.busy, room.idle].into_iter().for_each(|sock| room.hall.close(sock));
+    room.hall.wait_ms(50);
+    room.hall.login(Caps::DEPRECATE_EOF);
+}
+
+#[test]
 fn any_other_change_of_an_account_leaves_its_connections() {
     let mut room = Room::open();
     room.change(|draft| draft.users.iter_mut().for_each(|user| user.max_connections += 1));
