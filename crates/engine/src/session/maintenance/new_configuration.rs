@@ -85,6 +85,15 @@ impl Proxy {
         // another account of that name may not use them
         self.schemas_seen.clear();
         let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
+        // whoever dials anew for one of these does so as the account is now
+        for account in self.sessions.values_mut().filter_map(|session| session.account.as_mut()) {
+            if let Some(next) = users.successor(account)
+                && !Arc::ptr_eq(next, account)
+                && !self.snapshot.vars.kill_sessions_of_changed_users
+            {
+                *account = next.clone();
+            }
+        }
         self.with_each(changed, End::Lane, Self::leave_account_of);
         if self.snapshot.vars.kill_sessions_of_changed_users {
             self.end_sessions_of_changed(&users);
@@ -107,7 +116,10 @@ impl Proxy {
         match lane.lease {
             Lease::Idle | Lease::Freed | Lease::Upkeep => self.close_lane(id),
             Lease::Dialing(_) => self.cancel_dial(id),
-            Lease::Shared => lane.close_unfit(),
+            Lease::Shared => {
+                lane.close_unfit();
+                lane.marks.single_use = true;
+            }
             Lease::Exclusive(_) | Lease::Clearing(_) => lane.marks.single_use = true,
             Lease::Relay(_) | Lease::Errand(_) => {}
         }

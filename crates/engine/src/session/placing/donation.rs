@@ -93,6 +93,7 @@ impl Proxy {
             Some(server) if Arc::ptr_eq(&server.gauge, &lane.server.gauge) => server.clone(),
             _ => Arc::new(lane.server.removed()),
         };
+        lane.marks.single_use |= self.snapshot.users.has_changed(&lane.account);
         if let Some(account) = self.snapshot.users.successor(&lane.account) {
             lane.account = account.clone();
         }
