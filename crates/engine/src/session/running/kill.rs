@@ -145,8 +145,10 @@ impl Proxy {
     /// No errand is under way any more for that connection of a server; whoever waited for that
     /// goes on.
     pub(crate) fn errand_over(&mut self, server: usize, thread_id: u32, errand: Errand) {
-        let is_victim =
-            |lane: &Lane| (lane.server.index, lane.greeted.thread_id) == (server, thread_id);
+        let is_victim = |lane: &Lane| {
+            (lane.server.index, lane.greeted.thread_id) == (server, thread_id)
+                && lane.marks.kills > 0
+        };
         let victim = self.lanes.iter().find(|(_, lane)| is_victim(lane)).map(|(id, _)| id);
         let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) else { return };
         victim.marks.kills = victim.marks.kills.saturating_sub(1);
