@@ -150,8 +150,8 @@ pub(crate) fn start(
     })
 }
 
-/// A configuration with its servers where they stand before anything is known of them. Hostgroups of
-/// writers are held until the first checks: else writes went to replicas that are typed there.
+/// A configuration with its servers where they stand before anything is known of them. Hostgroups
+/// of writers are held until the first checks: else writes went to replicas that are typed there.
 fn placed(loaded: &Snapshot) -> anyhow::Result<(Arc<Snapshot>, Keeper)> {
     let mut keeper = Keeper::default();
     keeper.adopt(Wanted::of(loaded), clock::unix_us());

@@ -77,7 +77,7 @@ impl Proxy {
         if let Some(running) = self.running(id) {
             running.stage = Stage::Infile(InfileScan::begin());
         }
-        self.resume_input(id);
+        self.read_on(id);
     }
 }
 

@@ -47,6 +47,7 @@ impl Proxy {
                 }
                 fate => self.part_with(held.lane, fate),
             }
+            self.hear_without(id, held.lane);
         }
     }
 

@@ -8,7 +8,7 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Held, Owner, Step};
+use crate::lane::{Held, Lease, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
@@ -171,7 +171,7 @@ impl Proxy {
         }
         self.watch(id, job);
         if job.upload.is_some() {
-            self.resume_input(id);
+            self.read_on(id);
         }
     }
 
@@ -202,8 +202,25 @@ impl Proxy {
         }
     }
 
-    /// Offers the client's bytes again that were left while its command was on its way.
+    /// Offers the client's bytes again that were left while its command was on its way. Others are
+    /// read as soon as the lane has room that had none.
     pub(crate) fn resume_input(&mut self, id: SessionId) {
+        let has_room =
+            self.sessions.get(id).and_then(|it| it.input.paused_for).is_none_or(|lane| {
+                let lease = self.lanes.get(lane).map(|lane| lane.lease);
+                !matches!(lease, Some(Lease::Exclusive(of) | Lease::Relay(of)) if of == id)
+            });
+        if has_room {
+            return self.read_on(id);
+        }
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.input.waits || session.input.ended_us.is_some() {
+            self.orders.push(Order::Redeliver(End::Client(id)));
+        }
+    }
+
+    /// The same, and more is read: what runs needs it.
+    pub(crate) fn read_on(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if session.input.paused_for.take().is_some() && !session.input.full {
             self.orders.push(Order::Resume(End::Client(id)));
