@@ -42,6 +42,7 @@ impl Proxy {
         session.forget_lane(lane_id);
         session.phase = Phase::Idle;
         self.stats.retried += 1;
+        self.hear_without(id, lane_id);
         self.check_out_again(id, job, avoid);
         true
     }

@@ -234,7 +234,7 @@ impl Proxy {
     pub(crate) fn hear_without(&mut self, id: SessionId, lane: LaneId) {
         let Some(session) = self.sessions.get(id) else { return };
         if session.input.paused_for == Some(lane) {
-            self.resume_input(id);
+            self.read_on(id);
         }
     }
 
