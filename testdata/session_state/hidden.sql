@@ -238,3 +238,68 @@ SELECT @why
 CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET div_precision_increment = 9; SIGNAL SQLSTATE '45000'; RETURN 1; END
 SELECT f()
 SELECT @@div_precision_increment
+# prepared_before_a_prepared_set
+EXEC [1]: SELECT ?, @@time_zone, 'prepared'
+SET time_zone = '+01:00'
+SELECT @b := 1
+EXEC: SET time_zone = '+02:00'
+EXEC [1]: SELECT ?, @@time_zone, 'prepared'
+EXEC [1]: SELECT ? + 1, @@time_zone, 'prepared'
+SELECT @@time_zone
+# prepared_before_a_value_of_the_server
+EXEC [1]: SELECT ?, @@foreign_key_checks, @@sql_mode, 'value'
+SET foreign_key_checks = 0, sql_mode = 'PIPES_AS_CONCAT'
+SET foreign_key_checks = @@global.foreign_key_checks
+EXEC [1]: SELECT ?, @@foreign_key_checks, @@sql_mode, 'value'
+SELECT @@foreign_key_checks, @@sql_mode, 'a' || 'b'
+# prepared_before_a_procedure_that_sets
+CREATE PROCEDURE p() BEGIN SET time_zone = '+02:00'; SET div_precision_increment = 8; END
+EXEC [1]: SELECT ?, @@time_zone, 'procedure'
+SET time_zone = '+01:00', div_precision_increment = 2
+CALL p()
+EXEC [1]: SELECT ?, @@time_zone, 'procedure'
+EXEC: SELECT @@time_zone, @@div_precision_increment
+SELECT @@time_zone, 1 / 3
+# prepared_before_a_function_that_sets
+CREATE FUNCTION h() RETURNS INT DETERMINISTIC BEGIN SET time_zone = '+04:00'; RETURN 1; END
+EXEC [1]: SELECT ?, @@time_zone, 'function'
+SET time_zone = '+01:00'
+SELECT h()
+EXEC [1]: SELECT ?, @@time_zone, 'function'
+SELECT @@time_zone, FROM_UNIXTIME(0)
+# prepared_before_a_text_that_sets
+EXEC [1]: SELECT ?, @@time_zone, 'text'
+SET time_zone = '+01:00'
+PREPARE s FROM 'SET time_zone = ''+02:00'''
+EXECUTE s
+EXEC [1]: SELECT ?, @@time_zone, 'text'
+SELECT @@time_zone
+# prepared_before_several_that_set
+EXEC [1]: SELECT ?, @@time_zone, @@transaction_isolation, 'that'
+SET time_zone = '+01:00', SESSION transaction_isolation = 'READ-COMMITTED'
+SET time_zone = '+02:00'; SET SESSION transaction_isolation = 'SERIALIZABLE'; SELECT 1
+EXEC [1]: SELECT ?, @@time_zone, @@transaction_isolation, 'that'
+SELECT @@time_zone, @@transaction_isolation
+# prepared_before_a_block_that_sets
+EXEC [1]: SELECT ?, @@time_zone, 'block'
+SET time_zone = '+01:00'
+MARIADB: BEGIN NOT ATOMIC SET time_zone = '+02:00'; END
+EXEC [1]: SELECT ?, @@time_zone, 'block'
+SELECT @@time_zone
+# prepared_in_another_mode
+INSERT INTO t (a) VALUES (7)
+SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT', time_zone = '+01:00'
+EXEC: SELECT "a", 'x' || "a" FROM t
+SET sql_mode = ''
+SELECT @b := 1
+EXEC: SET time_zone = '+02:00'
+EXEC: SELECT "a", 'x' || "a" FROM t
+SELECT @@time_zone, @@sql_mode, "a", 0 || 1
+# prepared_in_another_character_set
+SET NAMES latin1
+EXEC: SELECT LENGTH('ä'), @@character_set_client
+SET NAMES utf8mb4
+SELECT @b := 1
+EXEC: SET time_zone = '+02:00'
+EXEC: SELECT LENGTH('ä'), @@character_set_client
+SELECT @@time_zone, @@character_set_client, LENGTH('ä')

@@ -173,6 +173,11 @@ SELECT @a, COLLATION(@a)
 EXEC ["\u00df \\"]: SET @a = ?
 SELECT @a, HEX(@a)
 EXEC [null]: SET @a = ?
+SELECT @a IS NULL
+# prepared_set_null
+EXEC ["it's"]: SET @a = ?
+SELECT @a
+EXEC [null]: SET @a = ?
 SELECT @a
 # prepared_set_texts
 EXEC: SET @a = 'x', @b = 1

@@ -445,6 +445,12 @@ impl Session {
         self.held.iter().find(|held| held.why.intersects(why))
     }
 
+    /// Whether all that a lane of its own has set is known.
+    pub(crate) fn has_no_untold(&self, lane: LaneId) -> bool {
+        let untold = |held: &Held| held.lane == lane && held.why.intersects(Holds::UNTOLD_SETTINGS);
+        !self.held.iter().any(untold)
+    }
+
     /// The lane it holds in a hostgroup.
     pub(crate) fn held_in(&self, hostgroup: HostgroupId) -> Option<LaneId> {
         self.held.iter().find(|held| held.hostgroup == hostgroup).map(|held| held.lane)

@@ -21,7 +21,7 @@ use wire::Caps;
 
 use crate::catalog::Naming;
 use crate::holds::Holds;
-use crate::link::LinkState;
+use crate::link::{LinkState, Settings};
 use crate::route::Conduct;
 
 pub use answer::KeptAnswer;
@@ -110,10 +110,16 @@ impl Text {
         size_of::<Self>() + self.text.len() + digest
     }
 
-    /// What a connection that has `have` should have before the text is prepared there, so that its
-    /// names mean what they meant; `now` is what its client wants by now.
-    pub fn wants(&self, now: &LinkState, have: &LinkState) -> LinkState {
+    /// What a connection that has `have` should have before the text is prepared there, so that it
+    /// means what it meant; `now` is what its client wants by now. One that may have more than is
+    /// known gets nothing but what texts are read by: the rest could not be given back.
+    pub fn wants(&self, now: &LinkState, have: &LinkState, is_known: bool) -> LinkState {
         let schema = self.schema(now).cloned();
-        LinkState { schema, autocommit: have.autocommit, ..self.state.clone() }
+        let then = &self.state;
+        let settings = match is_known {
+            true => then.settings.clone(),
+            false => Settings::read_as_by(then.settings.as_deref(), have.settings.as_ref()),
+        };
+        LinkState { schema, charset: then.charset, autocommit: have.autocommit, settings }
     }
 }

@@ -83,6 +83,21 @@ impl Settings {
         self.list.get(at).map(|setting| &*setting.value)
     }
 
+    /// Those of `have`, but the ones by which servers read texts, which are as in `then`.
+    pub fn read_as_by(then: Option<&Self>, have: Option<&Arc<Self>>) -> Option<Arc<Self>> {
+        let is_read_by =
+            |differs: &Difference<'_>| differs.name == SQL_MODE || differs.is_of_charset();
+        let mut differ = differences(then, have.map(Arc::as_ref)).filter(is_read_by).peekable();
+        if differ.peek().is_none() {
+            return have.cloned();
+        }
+        let mut settings = have.map(|have| (**have).clone()).unwrap_or_default();
+        for Difference { name, value } in differ {
+            settings.set(name, value);
+        }
+        settings.shared()
+    }
+
     /// How long a session's client may be silent, in microseconds, if it was set.
     pub fn wait_timeout_us(&self) -> Option<u64> {
         let seconds = std::str::from_utf8(self.get(b"wait_timeout")?).ok()?.parse::<u64>().ok()?;

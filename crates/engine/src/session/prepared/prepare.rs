@@ -316,7 +316,8 @@ impl Proxy {
         let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
             return self.impossible(());
         };
-        let toward = text.wants(&session.want, &lane.state);
+        let is_known = session.has_no_untold(lane_id);
+        let toward = text.wants(&session.want, &lane.state, is_known);
         let Some(before) = toward.plan(&lane.state) else {
             let error =
                 error::internal("the connection cannot be brought to the statement's state");
