@@ -103,6 +103,16 @@ pub struct Home {
     pub settings: String,
 }
 
+impl Home {
+    /// The same without variables by which no text is read: what a statement means on a connection
+    /// whose session has settings there that nobody was told of.
+    pub fn as_read(&self) -> Self {
+        let is_read_by = |setting: &&str| setting.starts_with("sql_mode:");
+        let settings = self.settings.split('|').filter(is_read_by).collect::<String>();
+        Self { settings: format!("~{settings}"), ..self.clone() }
+    }
+}
+
 impl fmt::Display for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { schema, collation, settings } = self;

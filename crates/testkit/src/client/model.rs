@@ -163,7 +163,7 @@ impl Model {
         let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
         if self.relayed || tied || matches!(meta.shape.kind, Kind::Write | Kind::Returning) {
             &PRIMARY
-        } else if meta.warned != 0 || self.stuck {
+        } else if meta.warned != 0 || meta.insert_id.is_some() || self.stuck {
             &ALL
         } else if reads {
             &READERS

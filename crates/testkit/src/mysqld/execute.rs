@@ -366,10 +366,10 @@ impl Conn {
         };
         stmt.cursor = None;
         let kind = params.types.first().map_or(0, |of| of.kind.0);
-        let this = executed(&stmt.meta, &stmt.home, kind);
         // names that were looked up without a schema mean the same in all of them
         let anywhere = Home { schema: String::new(), ..stmt.home.clone() };
-        let anywhere = executed(&stmt.meta, &anywhere, kind);
+        let homes = [stmt.home.clone(), stmt.home.as_read(), anywhere.as_read(), anywhere];
+        let these = homes.map(|home| executed(&stmt.meta, &home, kind));
         let Some(meta) = std::str::from_utf8(&words).ok().and_then(Meta::parse) else {
             self.complain(board, "an execution without words");
             return Reaction::Reply(answer::error(1210, "Incorrect arguments"));
@@ -388,7 +388,8 @@ impl Conn {
         if untyped {
             board.count("server: executed by types told before");
         }
-        if !meant.contains(&this) && !meant.contains(&anywhere) {
+        if !these.iter().any(|this| meant.contains(this)) {
+            let this = &these[0];
             self.complain(board, &format!("an execution of {this} by mistake: {meant}"));
         }
         if let Some(code) = self.refusal(id, &meta, plain && words.len() < WORDS_MAX, board) {
