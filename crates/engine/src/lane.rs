@@ -303,6 +303,7 @@ impl Lane {
     }
 
     /// Puts a command in the queue. Its bytes must go out in the same order.
+    #[inline]
     pub fn enqueue(&mut self, owner: Owner, kind: ReplyKind) {
         debug_assert!(self.login.is_none(), "no command before the login is over");
         debug_assert_eq!(self.sent, self.queue.len(), "nothing waits to be sent before it");

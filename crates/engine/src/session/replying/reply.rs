@@ -464,10 +464,12 @@ impl Proxy {
         let (job, is_ok) = (running.job, matches!(outcome, Outcome::Done(_)));
         // what is still to come of a file, or of a long command, would be taken for commands
         let amid_file = matches!(running.stage, Stage::Infile(_));
-        if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.partial |= amid_file;
+        if amid_file && let Some(lane) = self.lanes.get_mut(lane_id) {
+            lane.partial = true;
         }
-        if let (Some(span), Some(session)) = (job.upload, self.sessions.get_mut(id)) {
+        if let Some(span) = job.upload
+            && let Some(session) = self.sessions.get_mut(id)
+        {
             session.phase = Phase::Skipping { span, then: Then::Nothing };
         }
         self.settle(id, lane_id, running, &outcome);
