@@ -169,9 +169,6 @@ fn a_set_that_its_session_takes_along_runs_again() {
 
 #[test]
 fn a_read_runs_again_as_often_as_the_configuration_says() {
-    let never = |draft: &mut Draft| {
-        draft.variables.push(("mysql-query_retries_on_failure".into(), "0".into()));
-    };
     let mut room = Room::with(&Simulator::new(), 7, never);
     room.reads();
     room.silently(|room| room.send("SELECT v FROM t", "rows", "0 op=0"));
@@ -191,6 +188,36 @@ fn a_session_that_loses_its_transaction_is_told_and_ends() {
         assert_eq!(room.error(), Some(LOST), "{text}");
         assert!(room.hall.ends(room.sock), "{text}: each statement would be committed by itself");
         assert_eq!(room.retried(), 0, "{text}");
+    }
+}
+
+/// Nothing is sent again.
+fn never(draft: &mut Draft) {
+    draft.variables.push(("mysql-query_retries_on_failure".into(), "0".into()));
+}
+
+#[test]
+fn what_is_sent_behind_a_lost_beginning_does_not_run_without_it() {
+    let simulator = Simulator::new();
+    let begins = ["BEGIN", "START TRANSACTION READ ONLY", "LOCK TABLES t WRITE", "XA START 'x'"];
+    let locks = ["SELECT GET_LOCK('l', 1)", "CREATE TEMPORARY TABLE t (a int)", "DELETE FROM t"];
+    for text in begins.into_iter().chain(locks) {
+        let mut room = Room::with(&simulator, 7, never);
+        assert!(room.is_served());
+        if text.starts_with("DELETE") {
+            room.hall.query(room.sock, "SET autocommit = 0");
+            assert_eq!(room.hall.packet(room.sock).expect("answered").0.first(), Some(&0));
+        }
+        room.silently(|room| {
+            room.send(text, "plain", "0 op=0");
+            room.send("DELETE FROM u", "write", "0 op=0");
+        });
+        room.kill_servers();
+        assert_eq!(room.error(), Some(LOST), "{text}");
+        assert!(room.hall.ends(room.sock), "{text}: the session goes on without it");
+        room.hall.wait_ms(1_000);
+        let behind = (1, room.number);
+        assert_eq!(room.hall.stage.board.borrow().writes.get(&behind), None, "{text}");
     }
 }
 

@@ -1,15 +1,17 @@
 //! Backend connections that are lost: whether the command on them is sent again elsewhere, and what
 //! its session is told if not.
 
+use sql::Effects;
+
 use crate::error::{self, SqlError};
-use crate::holds::Holds;
+use crate::holds::{self, Holds};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::Lease;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::running::kill::Errand;
-use crate::session::{Phase, Stage};
+use crate::session::{Job, Phase, Stage};
 use crate::topology::LastFault;
 
 impl Proxy {
@@ -135,10 +137,12 @@ impl Proxy {
         session.held.retain(|held| held.lane != lane_id);
         session.forget_lane(lane_id);
         let why = why.unwrap_or(Holds::NONE);
+        let mut ends = !why.leave_it_clean();
         if let Phase::Running(running) = &session.phase
             && running.lane == lane_id
         {
             let (job, delivered) = (running.job, running.delivered);
+            ends |= is_counted_on(&job, session.want.autocommit);
             let after_file = running.file_seq.map(|seq| seq.wrapping_add(1));
             match (delivered, after_file.or(error_seq)) {
                 _ if matches!(running.stage, Stage::Infile(_)) => self.discard_file(id, error),
@@ -146,7 +150,7 @@ impl Proxy {
                 (true, Some(seq)) => self.fail_reply(id, seq, error),
                 (true, None) => return self.close_session(id, None),
             }
-        } else if !why.leave_it_clean() {
+        } else if ends {
             session.last.lost = Some(Box::new(error.clone()));
             self.stop_awaiting_kill(id, lane_id);
             return self.hear_without(id, lane_id);
@@ -154,7 +158,7 @@ impl Proxy {
         self.hear_without(id, lane_id);
         self.stop_awaiting_kill(id, lane_id);
         // a session that went on without its transaction would commit each statement by itself
-        if !why.leave_it_clean() {
+        if ends {
             self.close_session(id, None);
         }
     }
@@ -180,4 +184,16 @@ impl Proxy {
         self.drop_kept(id);
         self.after_command(id);
     }
+}
+
+/// Whether what a client has sent behind a command counts on what that leaves on its connection: it
+/// would run in no transaction, without a lock, or in another table.
+fn is_counted_on(job: &Job, autocommit: bool) -> bool {
+    const LEFT: Holds = Holds::LOCK_TABLES
+        .union(Holds::TEMPORARY_TABLE)
+        .union(Holds::GET_LOCK)
+        .union(Holds::XA)
+        .union(Holds::NEXT_TRANSACTION);
+    let left = job.holds.union(holds::of_effects(job.effects));
+    !autocommit || job.effects.intersects(Effects::TRANSACTION_START) || left.intersects(LEFT)
 }
