@@ -61,7 +61,8 @@ impl Session {
     }
 
     fn recall_for(&self, job: &Job) -> Option<&Recall> {
-        if !job.effects.intersects(Effects::SHOW_WARNINGS) {
+        let is_prepared = matches!(job.what, What::Prepare(_));
+        if is_prepared || !job.effects.intersects(Effects::SHOW_WARNINGS) {
             return None;
         }
         self.last.recall.as_deref().filter(|_| self.held_for(Holds::WARNINGS).is_none())
