@@ -6,6 +6,7 @@ use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
 
@@ -76,6 +77,14 @@ impl Runtime for FakeProcess {
     }
 
     fn log(&self, _: &str) {}
+
+    fn switch_over(&self, _: u32, _: Option<Endpoint>, _: bool) -> Result<u64, String> {
+        Err("nothing is switched over here".to_owned())
+    }
+
+    fn switchovers(&self) -> Arc<Mutex<Journal>> {
+        Arc::default()
+    }
 
     fn control(&self, _: Control) -> Result<u64, String> {
         Ok(0)

@@ -8,6 +8,7 @@ use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
 
@@ -57,6 +58,18 @@ pub trait Runtime: Send + Sync {
 
     /// Writes a line of an administrator to the log.
     fn log(&self, text: &str);
+
+    /// Puts another server, that one or the best, in the place of a hostgroup's writer, or with
+    /// `dry` only tells which; gives the number by which [`Runtime::switchovers`] tells of it.
+    fn switch_over(
+        &self,
+        hostgroup: u32,
+        target: Option<Endpoint>,
+        dry: bool,
+    ) -> Result<u64, String>;
+
+    /// What was done to put servers in others' places.
+    fn switchovers(&self) -> Arc<Mutex<Journal>>;
 
     /// Carries out what is asked; says how many things were concerned, or why it is not done.
     fn control(&self, order: Control) -> Result<u64, String>;

@@ -104,6 +104,7 @@ const TABLES: &[LiveTable] = &[
     rules::TABLE,
     servers::TABLE,
     statements::TABLE,
+    topology::SWITCHOVERS,
     topology::EVENTS,
     topology::TABLE,
     users::BACKENDS,

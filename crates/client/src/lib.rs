@@ -28,4 +28,5 @@ mod tests;
 pub use error::{Error, Refusal};
 pub use login::{Login, Welcome};
 pub use packets::{Packets, frame};
-pub use text::{Client, Reply, Row};
+pub use text::Client;
+pub use wire::text_result::{TextResult as Reply, TextRow as Row};

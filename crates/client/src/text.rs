@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use wire::command::code;
 use wire::reply::ErrPacket;
-use wire::text_result::{TextReader, TextResult, TextRow};
+use wire::text_result::{TextReader, TextResult};
 use wire::{Caps, Status};
 
 use crate::{Error, Login, Packets};
@@ -14,27 +14,6 @@ use crate::{Error, Login, Packets};
 pub struct Client<S> {
     /// Its connection, for what is no statement. Between statements nothing is under way there.
     pub packets: Packets<S>,
-}
-
-/// What a statement answered.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reply {
-    /// The rows of a result.
-    pub rows: Vec<Row>,
-    /// How many rows a statement without a result changed.
-    pub affected_rows: u64,
-    /// The session's status afterwards.
-    pub status: Status,
-}
-
-/// The values of a row.
-pub type Row = TextRow;
-
-impl Reply {
-    /// The value in the first row at `column`.
-    pub fn value(&self, column: usize) -> Option<&str> {
-        self.rows.first()?.get(column)?.as_deref()
-    }
 }
 
 impl<S: Read + Write> Client<S> {
@@ -48,7 +27,7 @@ impl<S: Read + Write> Client<S> {
 
     /// Runs a statement, or several with [`Caps::MULTI_STATEMENTS`]; gives the last one's answer.
     /// The first that is refused is the last one.
-    pub fn query(&mut self, text: &str) -> Result<Reply, Error> {
+    pub fn query(&mut self, text: &str) -> Result<TextResult, Error> {
         self.packets.command(code::QUERY, text.as_bytes())?;
         loop {
             let reply = self.result()?;
@@ -58,12 +37,11 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    fn result(&mut self) -> Result<Reply, Error> {
+    fn result(&mut self) -> Result<TextResult, Error> {
         let mut reader = TextReader::default();
         loop {
             if let Some(result) = reader.on_packet(&self.packet()?)? {
-                let TextResult { rows, affected_rows, status, .. } = result;
-                return Ok(Reply { rows, affected_rows, status });
+                return Ok(result);
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
 use crate::ids::HostgroupId;
 use crate::rows::{
-    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationRow, RuleRow,
-    ServerRow, TableRows, UserRow,
+    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
+    ReplicationRow, Row, RuleRow, ServerRow, TableRows, UserRow,
 };
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
@@ -33,6 +33,8 @@ pub struct Draft {
     pub group_replication: Vec<GroupReplicationRow>,
     /// `mysql_galera_hostgroups`.
     pub galera: Vec<GaleraRow>,
+    /// `tidegate_replication_clusters`.
+    pub replication_clusters: Vec<ReplicationClusterRow>,
     /// `mysql_users`.
     pub users: Vec<UserRow>,
     /// `mysql_query_rules`.
@@ -45,13 +47,14 @@ pub struct Draft {
 
 impl Draft {
     /// The rows of its tables.
-    pub fn tables(&self) -> [&dyn TableRows; 8] {
+    pub fn tables(&self) -> [&dyn TableRows; 9] {
         [
             &self.servers,
             &self.hostgroups,
             &self.replication,
             &self.group_replication,
             &self.galera,
+            &self.replication_clusters,
             &self.users,
             &self.rules,
             &self.fast_routing,
@@ -79,12 +82,13 @@ impl Draft {
 
     /// The rows of one of its tables.
     pub fn table_mut(&mut self, name: &str) -> Option<&mut dyn TableRows> {
-        let tables: [&mut dyn TableRows; 8] = [
+        let tables: [&mut dyn TableRows; 9] = [
             &mut self.servers,
             &mut self.hostgroups,
             &mut self.replication,
             &mut self.group_replication,
             &mut self.galera,
+            &mut self.replication_clusters,
             &mut self.users,
             &mut self.rules,
             &mut self.fast_routing,
@@ -208,6 +212,7 @@ impl Snapshot {
                 .map(Arc::new),
         };
         let clusters = keep(clusters, &mut faults);
+        faults.extend(unpaired(draft));
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -273,6 +278,24 @@ fn has_same_clusters(one: &Draft, other: &Draft) -> bool {
     one.replication == other.replication
         && one.group_replication == other.group_replication
         && one.galera == other.galera
+}
+
+/// Clusters whose writers' hostgroup is none of a pair.
+fn unpaired(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
+    let is_paired = |row: &ReplicationClusterRow| {
+        let mut pairs = draft.replication.iter();
+        pairs.any(|pair| pair.writer_hostgroup == row.writer_hostgroup)
+    };
+    let rows = draft.replication_clusters.iter().enumerate();
+    rows.filter(move |(_, row)| !is_paired(row)).map(|(at, row)| ConfigFault {
+        table: ReplicationClusterRow::TABLE.name,
+        row: Some(at),
+        column: "writer_hostgroup".into(),
+        reason: format!(
+            "mysql_replication_hostgroups has no row with the writer hostgroup {}",
+            row.writer_hostgroup
+        ),
+    })
 }
 
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {

@@ -34,6 +34,7 @@ mod server_greetings;
 mod signals;
 mod statistics;
 mod summary;
+mod switching;
 mod threads;
 
 use std::process::ExitCode;

@@ -30,6 +30,7 @@ use crate::monitoring::{self, Checks, Heard};
 use crate::publisher::Publisher;
 use crate::signals::{Notice, Workers};
 use crate::statistics::Reporter;
+use crate::switching::Switching;
 use crate::{clock, listening, logs, name_lookup, publisher, reload, server_greetings};
 
 /// The workers of this process, serving.
@@ -60,6 +61,8 @@ pub(crate) struct Reach {
     pub(crate) collector: Arc<Mutex<Collector>>,
     /// Changes their configuration.
     pub(crate) publisher: Arc<Publisher>,
+    /// Puts servers in others' places.
+    pub(crate) switching: Switching,
     /// Where they listen.
     pub(crate) listening: Arc<Listening>,
     /// Client addresses that failed to log in.
@@ -254,6 +257,7 @@ impl Running {
             mailboxes: self.mailboxes.clone(),
             collector: self.collector.clone(),
             publisher: self.publisher.clone(),
+            switching: Switching::new(self.publisher.clone(), self.collector.clone()),
             listening: self.listening.clone(),
             hosts: self.hosts.clone(),
             metrics_source: self.metrics_source.clone(),

@@ -23,6 +23,13 @@ pub struct TextResult {
     pub status: Status,
 }
 
+impl TextResult {
+    /// The value in the first row at `column`.
+    pub fn value(&self, column: usize) -> Option<&str> {
+        self.rows.first()?.get(column)?.as_deref()
+    }
+}
+
 /// An answer as far as it has come.
 #[derive(Default, Debug)]
 pub struct TextReader {

@@ -11,7 +11,7 @@ use super::{Checked, Finding};
 use crate::rust_text::{line_of, whole_words};
 use crate::tree::Source;
 
-const PURE: [&str; 5] = ["wire", "sql", "engine", "advice", "keeper"];
+const PURE: [&str; 6] = ["wire", "sql", "engine", "advice", "keeper", "failover"];
 
 const OUTSIDE_WORLD: [&str; 16] = [
     "std::net",

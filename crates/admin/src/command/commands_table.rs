@@ -218,6 +218,12 @@ pub const COMMANDS: &[CommandRow] = &[
         "",
     ),
     row(
+        "The process",
+        "TIDEGATE SWITCHOVER hostgroup [TO 'host:port'] [DRY RUN]",
+        "puts a replica, that one or the one least behind, in the place of a hostgroup's writer while clients wait; the count in the answer is the number by which stats_tidegate_switchovers tells how it goes. DRY RUN tells which it would be, and why others are not",
+        "",
+    ),
+    row(
         "Statistics and sessions",
         "KILL [CONNECTION | QUERY] n",
         "ends a session, or what it runs",

@@ -1,5 +1,7 @@
 //! PROXYSQL …, KILL and the rest that concerns the process as a whole.
 
+use keeper::Endpoint;
+
 use super::unknown::unknown_phrase;
 use super::{Found, Step};
 use crate::admin::{Admin, Reply, Session};
@@ -53,6 +55,9 @@ fn of_process(statement: &Statement<'_>) -> Found {
             Ok(Reply::done(admin.runtime.flush_connections(user.as_deref())))
         });
     }
+    if let ["SWITCHOVER", hostgroup, options @ ..] = rest.as_slice() {
+        return switch_over(statement, number(hostgroup)?, options);
+    }
     if let Some(order) = hold(&rest)? {
         return control(order);
     }
@@ -76,13 +81,42 @@ fn control(order: Control) -> Found {
     })
 }
 
+/// `SWITCHOVER n [TO 'host:port'] [DRY RUN]`.
+fn switch_over(statement: &Statement<'_>, hostgroup: u32, options: &[&str]) -> Found {
+    let (target, dry) = match options {
+        [] => (false, false),
+        ["DRY", "RUN"] => (false, true),
+        ["TO", _] => (true, false),
+        ["TO", _, "DRY", "RUN"] => (true, true),
+        _ => return Err(AdminFault::refused("SWITCHOVER n [TO 'host:port'] [DRY RUN]")),
+    };
+    let target = match target {
+        true => Some(endpoint(&unquoted(statement.word(4)))?),
+        false => None,
+    };
+    Step::act(move |admin, _| {
+        let number = admin.runtime.switch_over(hostgroup, target.clone(), dry);
+        number.map(Reply::done).map_err(AdminFault::refused)
+    })
+}
+
+/// A server by its name and port.
+fn endpoint(text: &str) -> Result<Endpoint, AdminFault> {
+    let parts = text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse().ok()?)));
+    let wrong = || AdminFault::refused(format!("'{text}' is no 'host:port'"));
+    let (hostname, port): (&str, u16) =
+        parts.filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
+    Ok(Endpoint { hostname: hostname.to_owned(), port: port.into() })
+}
+
+fn number(word: &str) -> Result<u32, AdminFault> {
+    let wrong = || AdminFault::refused(format!("'{word}' is no number from 0 to {}", i32::MAX));
+    let number = word.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok());
+    number.ok_or_else(wrong)
+}
+
 /// `HOLD HOSTGROUP n [FOR seconds]` and `RELEASE HOSTGROUP n`.
 fn hold(words: &[&str]) -> Result<Option<Control>, AdminFault> {
-    let number = |word: &str| {
-        let wrong = || AdminFault::refused(format!("'{word}' is no number from 0 to {}", i32::MAX));
-        let number = word.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok());
-        number.ok_or_else(wrong)
-    };
     Ok(Some(match words {
         ["HOLD", "HOSTGROUP", hostgroup] => {
             Control::Hold { hostgroup: number(hostgroup)?, seconds: HOLD_SECONDS }
@@ -124,6 +158,7 @@ const OTHERS: &[&[&str]] = &[
     &["FLUSH", "CONNECTIONS"],
     &["HOLD", "HOSTGROUP"],
     &["RELEASE", "HOSTGROUP"],
+    &["SWITCHOVER"],
 ];
 
 /// What `PROXYSQL …` knows there and not here, by its first word, and why.

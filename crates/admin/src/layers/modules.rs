@@ -76,6 +76,7 @@ pub(crate) const MODULES: &[Module] = &[
             "mysql_aws_aurora_hostgroups",
             "mysql_hostgroup_attributes",
             "mysql_servers_ssl_params",
+            "tidegate_replication_clusters",
         ],
     ),
     module(&["MYSQL", "USERS"], "mysql_users", &["mysql_users"]),

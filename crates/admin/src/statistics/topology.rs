@@ -1,9 +1,10 @@
-//! `stats_tidegate_topology` and `stats_tidegate_topology_events`: where servers stand and why, and
-//! how that came to be.
+//! `stats_tidegate_topology`, `stats_tidegate_topology_events` and `stats_tidegate_switchovers`:
+//! where servers stand and why, and how that came to be.
 
 use engine::clusters::Clusters;
 use engine::rows::ServerRow;
 use engine::stats::Parts;
+use failover::{Entry, Step};
 use keeper::{Endpoint, Event};
 use monitor::{Check, Found, Logs};
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ pub(super) const TABLE: LiveTable =
 
 pub(super) const EVENTS: LiveTable =
     LiveTable { name: "stats_tidegate_topology_events", parts: None, rows: events };
+
+pub(super) const SWITCHOVERS: LiveTable =
+    LiveTable { name: "stats_tidegate_switchovers", parts: None, rows: switchovers };
 
 fn rows(seen: &Seen<'_>) -> Vec<Row> {
     let Some(runtime) = seen.runtime else { return Vec::new() };
@@ -100,4 +104,28 @@ fn events(seen: &Seen<'_>) -> Vec<Row> {
         ]
     };
     (first..).zip(logs.events()).map(row).collect()
+}
+
+fn switchovers(seen: &Seen<'_>) -> Vec<Row> {
+    let Some(runtime) = seen.runtime else { return Vec::new() };
+    let journal = runtime.switchovers();
+    let journal = lock(&journal);
+    let row = |entry: &Entry| {
+        let Step { server, what, outcome } = &entry.step;
+        let (outcome, told) = match outcome {
+            Ok(told) => ("OK", told),
+            Err(why) => ("FAILED", why),
+        };
+        vec![
+            int(entry.order),
+            int(entry.at_us),
+            int(entry.hostgroup),
+            text(server.hostname.as_str()),
+            int(server.port),
+            text(what.as_str()),
+            text(outcome),
+            text(told.as_str()),
+        ]
+    };
+    journal.entries().map(row).collect()
 }

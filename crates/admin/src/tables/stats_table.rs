@@ -420,6 +420,21 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_switchovers",
+        doc: "What TIDEGATE SWITCHOVER did, the last 1000 steps: number is the order's, outcome OK or FAILED; the last step of an order is called switchover, or dry run.",
+        columns: &[
+            column("number", "INT", NOT_NULL, "", ""),
+            column("time_us", "INT", NOT_NULL, "", ""),
+            column("writer_hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("step", "VARCHAR", NOT_NULL, "", ""),
+            column("outcome", "VARCHAR", NOT_NULL, "", ""),
+            column("told", "VARCHAR", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_topology",
         doc: "Where each server stands: role is what its hostgroup is for, where servers move between hostgroups by themselves; lag_s how far it was behind when that was last asked; latency_us the mean of its last pings; since and reason tell the last change. SHOW TOPOLOGY shows it.",
         columns: &[

@@ -13,6 +13,7 @@ use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
+use failover::Journal;
 use io::{Addr, EpollDriver, Loop, Mailbox, Options};
 use keeper::Endpoint;
 use monitor::Logs;
@@ -142,6 +143,14 @@ impl Runtime for Fake {
 
     fn is_open(&self) -> bool {
         true
+    }
+
+    fn switch_over(&self, _: u32, _: Option<Endpoint>, _: bool) -> Result<u64, String> {
+        Err("nothing is switched over here".to_owned())
+    }
+
+    fn switchovers(&self) -> Arc<Mutex<Journal>> {
+        Arc::default()
     }
 
     fn control(&self, order: Control) -> Result<u64, String> {

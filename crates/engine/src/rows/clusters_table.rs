@@ -23,6 +23,28 @@ rows! {
     comment: String = text("comment").default("''");
 }
 
+rows! {
+    /// A row of `tidegate_replication_clusters`: a pair of hostgroups whose primary may be replaced.
+    ReplicationClusterRow, table("tidegate_replication_clusters", "Pairs of hostgroups whose primary TIDEGATE SWITCHOVER replaces, and accounts for it.")
+        .key(&["writer_hostgroup"]).drafted();
+    /// That of a row of `mysql_replication_hostgroups`.
+    writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
+    /// `observe` never tells servers anything; `switchover` does when an administrator orders it.
+    mode: String = text("mode").default("'observe'").check("mode IN ('observe','switchover')");
+    /// Account that may administer the servers.
+    username: String = text("username");
+    /// Its password.
+    password: String = text("password").default("''").secret();
+    /// Account as which replicas log in to their source.
+    replication_username: String = text("replication_username");
+    /// Its password.
+    replication_password: String = text("replication_password").default("''").secret();
+    /// Milliseconds that clients may wait for a switchover; beyond them it is undone.
+    timeout_ms: i64 = int("timeout_ms").default("8000").check("timeout_ms >= 1000 AND timeout_ms <= 60000");
+    /// Free text.
+    comment: String = text("comment").default("''");
+}
+
 /// Hostgroups that the members of a cluster move between, and how many of them are written to.
 macro_rules! of_members {
     ($(#[$doc:meta])* $row:ident, $name:literal, $comment:literal) => {

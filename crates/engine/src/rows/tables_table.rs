@@ -5,8 +5,8 @@
 
 use super::column::{Table, int, table, text};
 use super::{
-    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationRow, RestapiRouteRow,
-    Row, RuleRow, SchedulerRow, ServerRow, UserRow,
+    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
+    ReplicationRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, UserRow,
 };
 
 /// The tables.
@@ -28,6 +28,7 @@ pub static TABLES: &[Table] = &[
     PROXYSQL_SERVERS,
     *RestapiRouteRow::TABLE,
     *SchedulerRow::TABLE,
+    *ReplicationClusterRow::TABLE,
 ];
 
 const GLOBAL_VARIABLES: Table =

@@ -12,6 +12,7 @@ use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
 use engine::vars::{self, AfterRestart};
+use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
 use web::Process;
@@ -149,6 +150,19 @@ impl Runtime for Workers {
 
     fn log(&self, text: &str) {
         tracing::info!("admin: {text}");
+    }
+
+    fn switch_over(
+        &self,
+        hostgroup: u32,
+        target: Option<Endpoint>,
+        dry: bool,
+    ) -> Result<u64, String> {
+        self.reach.switching.order(hostgroup, target, dry)
+    }
+
+    fn switchovers(&self) -> Arc<Mutex<Journal>> {
+        self.reach.switching.journal()
     }
 
     fn control(&self, order: Control) -> Result<u64, String> {

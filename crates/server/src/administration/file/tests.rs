@@ -9,6 +9,7 @@ use engine::config_fault::ConfigFault;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
+use failover::Journal;
 use keeper::Endpoint;
 use monitor::Logs;
 
@@ -150,6 +151,14 @@ impl Runtime for Idle {
 
     fn is_open(&self) -> bool {
         true
+    }
+
+    fn switch_over(&self, _: u32, _: Option<Endpoint>, _: bool) -> Result<u64, String> {
+        Err("nothing is switched over here".to_owned())
+    }
+
+    fn switchovers(&self) -> Arc<Mutex<Journal>> {
+        Arc::default()
     }
 
     fn control(&self, _: Control) -> Result<u64, String> {

@@ -1,0 +1,76 @@
+//! A replica becomes the primary: which one may, and what the servers of a cluster are told for it,
+//! in which order.
+//!
+//! Whoever asks servers is [`Servers`], whoever holds clients meanwhile is [`Clients`]: here is
+//! neither a socket nor a clock, so that each fault can be tried.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::panic
+    )
+)]
+
+mod dialect;
+mod journal;
+mod standing;
+mod switchover;
+
+use std::time::Duration;
+
+use keeper::Endpoint;
+use wire::text_result::TextResult;
+
+pub use journal::{Entry, Journal};
+pub use standing::{Channel, Standing};
+pub use switchover::{Order, switch_over};
+
+/// Runs statements on servers, as an account that may administer them.
+pub trait Servers {
+    /// The answer of one, or why there is none. A server's statements run on one connection.
+    fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String>;
+}
+
+/// The proxy that clients come through.
+pub trait Clients {
+    /// Lets nothing new begin among the writers.
+    fn hold(&mut self);
+
+    /// Waits until no client uses a writer; gives how many do after that time.
+    fn drain(&mut self, limit: Duration) -> u64;
+
+    /// Waits until a server is the only writer; `false` when it is not after that time.
+    fn await_writer(&mut self, server: &Endpoint, limit: Duration) -> bool;
+
+    /// Lets everything begin again.
+    fn release(&mut self);
+
+    /// Time since the order was given.
+    fn elapsed(&self) -> Duration;
+
+    /// A step is done, or has failed.
+    fn note(&mut self, step: Step);
+}
+
+/// One step of an order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The server that it was about.
+    pub server: Endpoint,
+    /// What was to be done.
+    pub what: String,
+    /// What came of it.
+    pub outcome: Result<String, String>,
+}
+
+/// An account of a server.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Account {
+    /// Its name.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+}

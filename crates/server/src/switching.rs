@@ -1,0 +1,255 @@
+//! Orders to put another server in a primary's place: what an administrator asks, each carried out
+//! on a thread of its own while clients wait, and how far it has come.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::ids::HostgroupId;
+use engine::rows::ReplicationClusterRow;
+use engine::snapshot::Snapshot;
+use engine::stats::Parts;
+use engine::topology::{Placed, Stand};
+use failover::{Account, Clients, Entry, Journal, Order, Step};
+use keeper::Endpoint;
+
+use crate::clock;
+use crate::collector::Collector;
+use crate::publisher::Publisher;
+use crate::switching::connections::Connections;
+
+mod connections;
+
+/// Carries out orders.
+#[derive(Clone)]
+pub(crate) struct Switching {
+    publisher: Arc<Publisher>,
+    collector: Arc<Mutex<Collector>>,
+    journal: Arc<Mutex<Journal>>,
+    /// Hostgroups of writers that an order is about now.
+    busy: Arc<Mutex<BTreeSet<i64>>>,
+}
+
+impl Switching {
+    /// Switches what this publisher has in force.
+    pub(crate) fn new(publisher: Arc<Publisher>, collector: Arc<Mutex<Collector>>) -> Self {
+        Self { publisher, collector, journal: Arc::default(), busy: Arc::default() }
+    }
+
+    /// What was done.
+    pub(crate) fn journal(&self) -> Arc<Mutex<Journal>> {
+        self.journal.clone()
+    }
+
+    /// Puts another server, that one or the best, in the place of a hostgroup's writer; gives the
+    /// number by which the journal tells what becomes of that. `dry`: only says what it would be.
+    pub(crate) fn order(
+        &self,
+        hostgroup: u32,
+        target: Option<Endpoint>,
+        dry: bool,
+    ) -> Result<u64, String> {
+        let (snapshot, addresses, _) = self.publisher.addresses();
+        let writer = i64::from(hostgroup);
+        let row = cluster(&snapshot, writer, dry)?;
+        let order = order(&snapshot, row, target, dry)?;
+        if !lock(&self.busy).insert(writer) {
+            return Err(format!("hostgroup {hostgroup} is being switched over already"));
+        }
+        let number = lock(&self.journal).begin();
+        let limit = order.limit;
+        let mut servers = Connections::new((snapshot.clone(), addresses), row, limit);
+        let began = Instant::now();
+        let mut clients = Held { switching: self.clone(), hostgroup, limit, number, began };
+        let this = self.clone();
+        let run = move || {
+            let carried_out = AssertUnwindSafe(|| {
+                let done = failover::switch_over(&order, &mut servers, &mut clients);
+                clients.conclude(&order, done);
+            });
+            if catch_unwind(carried_out).is_err() {
+                this.publisher.release(HostgroupId(hostgroup));
+                tracing::error!(
+                    hostgroup,
+                    "a switchover panicked: see which server is the primary"
+                );
+            }
+            lock(&this.busy).remove(&writer);
+        };
+        let spawned = thread::Builder::new().name("switchover".to_owned()).spawn(run);
+        spawned.map(|_| number).map_err(|error| {
+            lock(&self.busy).remove(&writer);
+            format!("no thread can be started: {error}")
+        })
+    }
+}
+
+/// The row of a cluster that may be switched over.
+fn cluster(snapshot: &Snapshot, writer: i64, dry: bool) -> Result<&ReplicationClusterRow, String> {
+    let mut rows = snapshot.draft.replication_clusters.iter();
+    let row = rows.find(|row| row.writer_hostgroup == writer).ok_or_else(|| {
+        format!(
+            "tidegate_replication_clusters has no row in force with the writer hostgroup {writer}"
+        )
+    })?;
+    match row.mode == "switchover" || dry {
+        true => Ok(row),
+        false => Err(format!("its mode is {}: only DRY RUN is allowed", row.mode)),
+    }
+}
+
+/// What is to be done, by where servers stand now.
+fn order(
+    snapshot: &Snapshot,
+    row: &ReplicationClusterRow,
+    target: Option<Endpoint>,
+    dry: bool,
+) -> Result<Order, String> {
+    let mut pairs = snapshot.clusters.pairs.iter();
+    let pair = pairs.find(|pair| pair.writer == row.writer_hostgroup).ok_or("it is no pair")?;
+    let writers: Vec<Endpoint> = servers_of(snapshot, pair.writer).collect();
+    let [primary] = &*writers else {
+        return Err(format!("{} servers take its writes, not one", writers.len()));
+    };
+    let mut others: Vec<Endpoint> = Vec::new();
+    for server in servers_of(snapshot, pair.reader) {
+        if server != *primary && !others.contains(&server) {
+            others.push(server);
+        }
+    }
+    let limit = u64::try_from(row.timeout_ms).unwrap_or_default();
+    Ok(Order {
+        primary: primary.clone(),
+        others,
+        target,
+        replication: Account {
+            user: row.replication_username.clone(),
+            password: row.replication_password.clone(),
+        },
+        limit: Duration::from_millis(limit),
+        dry,
+    })
+}
+
+/// The servers that stand in a hostgroup.
+fn servers_of(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = Endpoint> {
+    let is_here = move |placed: &&Placed| {
+        placed.row.hostgroup_id == hostgroup && placed.row.status.eq_ignore_ascii_case("ONLINE")
+    };
+    snapshot.placed.iter().filter(is_here).map(|placed| Endpoint::of(&placed.row))
+}
+
+/// Clients that wait.
+struct Held {
+    switching: Switching,
+    hostgroup: u32,
+    limit: Duration,
+    number: u64,
+    began: Instant,
+}
+
+impl Held {
+    /// Notes how it ended.
+    fn conclude(&mut self, order: &Order, done: Result<Endpoint, String>) {
+        let server = done.as_ref().unwrap_or(&order.primary).clone();
+        let what = if order.dry { "dry run" } else { "switchover" };
+        let waited_ms = self.began.elapsed().as_millis();
+        let outcome = done.map(|_| match order.dry {
+            true => "it would be the primary".to_owned(),
+            false => format!("it is the primary, after {waited_ms} ms"),
+        });
+        self.note(Step { server, what: what.to_owned(), outcome });
+    }
+
+    /// Waits until something is so.
+    fn until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+        let deadline = Instant::now() + limit;
+        loop {
+            if is_so() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Connections of the hostgroup that are in use; a worker that does not say counts as one.
+    fn in_use(&self) -> u64 {
+        let parts = Parts { servers: true, ..Parts::NONE };
+        let found = lock(&self.switching.collector).collect(parts, self.limit);
+        let servers = found.collected.servers.values();
+        let here = servers.filter(|share| share.server.hostgroup.0 == self.hostgroup);
+        let used: u64 = here.map(|it| u64::from(it.counters.open.saturating_sub(it.idle))).sum();
+        used + (found.workers - found.answered) as u64
+    }
+}
+
+impl Clients for Held {
+    fn hold(&mut self) {
+        self.began = Instant::now();
+        self.switching.publisher.hold(HostgroupId(self.hostgroup), self.limit + LONGER);
+    }
+
+    fn drain(&mut self, limit: Duration) -> u64 {
+        let mut left = 0;
+        Self::until(limit, || {
+            left = self.in_use();
+            left == 0
+        });
+        left
+    }
+
+    fn await_writer(&mut self, server: &Endpoint, limit: Duration) -> bool {
+        let publisher = &self.switching.publisher;
+        let writer = i64::from(self.hostgroup);
+        Self::until(limit, || {
+            let snapshot = publisher.current();
+            let mut is_only = false;
+            for placed in snapshot.placed.iter().filter(|it| it.row.hostgroup_id == writer) {
+                let here = Endpoint::of(&placed.row);
+                is_only = here == *server && placed.stand == Stand::Well;
+                if !is_only {
+                    publisher.look(here);
+                    break;
+                }
+            }
+            if !is_only {
+                publisher.look(server.clone());
+            }
+            is_only
+        })
+    }
+
+    fn release(&mut self) {
+        self.switching.publisher.release(HostgroupId(self.hostgroup));
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn note(&mut self, step: Step) {
+        let Step { server, what, outcome } = &step;
+        let hostgroup = self.hostgroup;
+        match outcome {
+            Ok(told) => tracing::info!(hostgroup, %server, told, "switchover: {what}"),
+            Err(why) => tracing::warn!(hostgroup, %server, "switchover: {what}: {why}"),
+        }
+        let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
+        lock(&self.switching.journal).note(entry);
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Between two looks at what is waited for.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How much longer a hostgroup is held than an order may take: it is released by hand before.
+const LONGER: Duration = Duration::from_secs(30);
