@@ -50,8 +50,8 @@ impl Dialect {
     }
 
     /// Names of the columns in that: number, host and port of the source, whether the receiver and
-    /// the applier run, how it knows where it is, seconds behind.
-    pub(crate) const fn columns(self) -> [&'static str; 7] {
+    /// the applier run, how it knows where it is, seconds behind, what the applier does.
+    pub(crate) const fn columns(self) -> [&'static str; 8] {
         match self {
             Self::MariaDb => [
                 "Master_Server_Id",
@@ -61,6 +61,7 @@ impl Dialect {
                 "Slave_SQL_Running",
                 "Using_Gtid",
                 "Seconds_Behind_Master",
+                "Slave_SQL_State",
             ],
             Self::MySql => [
                 "Source_Server_Id",
@@ -70,6 +71,7 @@ impl Dialect {
                 "Replica_SQL_Running",
                 "Auto_Position",
                 "Seconds_Behind_Source",
+                "Replica_SQL_Running_State",
             ],
         }
     }
@@ -105,6 +107,36 @@ impl Dialect {
             Self::MySql => {
                 format!("SELECT WAIT_FOR_EXECUTED_GTID_SET({}, {seconds})", quote(position))
             }
+        }
+    }
+
+    /// It takes nothing more of its source, and applies what it has.
+    pub(crate) const fn stop_receiving(self) -> &'static str {
+        match self {
+            Self::MariaDb => "STOP SLAVE IO_THREAD",
+            Self::MySql => "STOP REPLICA IO_THREAD",
+        }
+    }
+
+    /// The opposite.
+    pub(crate) const fn receive(self) -> &'static str {
+        match self {
+            Self::MariaDb => "START SLAVE IO_THREAD",
+            Self::MySql => "START REPLICA IO_THREAD",
+        }
+    }
+
+    /// Asks a server which transactions others have that it has not: it knows `own`, they `theirs`.
+    /// MariaDB is asked nothing: see [`crate::positions`].
+    pub(crate) fn lacking(theirs: &str, own: &str) -> String {
+        format!("SELECT GTID_SUBTRACT({}, {})", quote(theirs), quote(own))
+    }
+
+    /// Which transactions it has written, of each server that they come from.
+    pub(crate) const fn written(self) -> &'static str {
+        match self {
+            Self::MariaDb => "SELECT @@global.gtid_binlog_state",
+            Self::MySql => "SELECT @@global.gtid_executed",
         }
     }
 

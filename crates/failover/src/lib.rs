@@ -15,7 +15,10 @@
 )]
 
 mod dialect;
+mod failing;
 mod journal;
+mod positions;
+mod run;
 mod standing;
 mod switchover;
 
@@ -24,6 +27,7 @@ use std::time::Duration;
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
+pub use failing::{Failed, fail_over, rejoin};
 pub use journal::{Entry, Journal};
 pub use standing::{Channel, Standing};
 pub use switchover::{Order, switch_over};
@@ -47,6 +51,10 @@ pub trait Clients {
 
     /// Lets everything begin again.
     fn release(&mut self);
+
+    /// A server was replaced as the primary: it gets no statement, whatever it says of itself. With
+    /// `false`, it may again.
+    fn depose(&mut self, server: &Endpoint, is_deposed: bool);
 
     /// Time since the order was given.
     fn elapsed(&self) -> Duration;

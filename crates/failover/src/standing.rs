@@ -29,10 +29,12 @@ pub struct Channel {
     pub source: u64,
     /// As its replica calls it.
     pub host: String,
-    /// What the replica lacks receives.
+    /// The replica receives from it.
     pub receives: bool,
-    /// What it has received is applied.
+    /// The replica applies what it has received.
     pub applies: bool,
+    /// It has applied all of that.
+    pub is_through: bool,
     /// It asks for transactions by their numbers, not by a place in a file.
     pub by_gtid: bool,
     /// Seconds behind; `None` where the replica does not know.
@@ -57,8 +59,16 @@ impl Standing {
         })
     }
 
-    /// Why it cannot take the place of a primary with that `server_id`, if so.
+    /// Why it cannot take the place of a primary with that `server_id`, which lives, if so.
     pub(crate) fn unfit(&self, primary: u64) -> Option<String> {
+        self.unfit_after(primary).or_else(|| {
+            let receives = self.channels.iter().all(|channel| channel.receives);
+            (!receives).then(|| "it receives nothing from its source".to_owned())
+        })
+    }
+
+    /// The same of one that does not.
+    pub(crate) fn unfit_after(&self, primary: u64) -> Option<String> {
         let said = |text: &str| Some(text.to_owned());
         let [channel] = &*self.channels else {
             return match self.channels.len() {
@@ -75,10 +85,9 @@ impl Standing {
         if !(self.has_gtid && channel.by_gtid) {
             return said("it does not replicate by GTID");
         }
-        match (channel.receives, channel.applies) {
-            (true, true) => None,
-            (false, _) => said("it receives nothing from its source"),
-            (true, false) => said("it applies nothing of what it receives"),
+        match channel.applies {
+            true => None,
+            false => said("it applies nothing of what it receives"),
         }
     }
 
@@ -92,13 +101,14 @@ fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
     let at = |name: &str| answer.columns.iter().position(|column| column == name);
     let places = dialect.columns().map(at);
     let channel = |row: &Vec<Option<String>>| {
-        let [source, host, port, receives, applies, by_gtid, behind] =
+        let [source, host, port, receives, applies, by_gtid, behind, doing] =
             places.map(|place| place.and_then(|place| row.get(place)?.as_deref()));
         Channel {
             source: source.and_then(|it| it.parse().ok()).unwrap_or(0),
             host: format!("{}:{}", host.unwrap_or_default(), port.unwrap_or_default()),
             receives: receives == Some("Yes"),
             applies: applies == Some("Yes"),
+            is_through: doing.is_some_and(|it| it.contains("has read all relay log")),
             by_gtid: by_gtid.is_some_and(|it| it != "No" && it != "0"),
             behind_s: behind.and_then(|it| it.parse().ok()),
         }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use keeper::Endpoint;
 
-use crate::{Account, Clients, Servers, Standing, Step};
+use crate::run::{Others, Run};
+use crate::{Account, Clients, Servers, Standing};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq)]
@@ -45,39 +46,18 @@ pub fn switch_over(
     if order.dry {
         return Ok(new);
     }
-    let lock = |server: &Endpoint, run: &mut Run<'_>| {
-        let taken = run.value(server, LOCK)?;
-        let free = taken.as_deref() == Some("1");
-        if free { Ok(()) } else { Err(format!("somebody else switches {server} over")) }
-    };
-    lock(primary, &mut run)?;
-    lock(&new, &mut run)?;
+    run.lock(primary)?;
+    run.lock(&new)?;
     run.clients.hold();
     let done = run.swap(order, &old, &others, &new);
     run.clients.release();
     done.map(|()| new)
 }
 
-/// Taken on both servers, until the connections are closed: of two that would switch over at once,
-/// one does.
-const LOCK: &str = "SELECT GET_LOCK('tidegate_switchover', 0)";
-
 /// Seconds that writes in progress may take to end, once no client has one.
 const CLOSE_S: u64 = 5;
 
-struct Run<'a> {
-    servers: &'a mut dyn Servers,
-    clients: &'a mut dyn Clients,
-}
-
-type Others = Vec<(Endpoint, Result<Standing, String>)>;
-
 impl Run<'_> {
-    fn look_at(&mut self, others: &[Endpoint]) -> Others {
-        let look = |server: &Endpoint| (server.clone(), Standing::ask(self.servers, server));
-        others.iter().map(look).collect()
-    }
-
     /// The server that takes the primary's place. Why another one cannot is a step of its own.
     fn choose(
         &mut self,
@@ -141,11 +121,12 @@ impl Run<'_> {
                 Err(_) => Err(format!("{why}; {primary} stays closed: see which is to be opened")),
             };
         }
-        self.follow(order, old, primary, new, Some(&position));
+        let how = (old.dialect, &order.replication);
+        let _ = self.follow(how, primary, new, Some(&position));
         for (server, standing) in others.iter().filter(|(server, _)| server != new) {
             match standing {
                 Ok(it) if it.channels.iter().any(|channel| channel.source == old.id) => {
-                    self.follow(order, old, server, new, None);
+                    let _ = self.follow(how, server, new, None);
                 }
                 Ok(_) => {}
                 Err(why) => self.note(server, "replicate from the new primary", Err(why.clone())),
@@ -185,46 +166,5 @@ impl Run<'_> {
             Ok(()) => format!("{why}; {primary} is the primary again"),
             Err(failed) => format!("{why}; and {failed}"),
         }
-    }
-
-    /// A server replicates from the new primary.
-    fn follow(
-        &mut self,
-        order: &Order,
-        old: &Standing,
-        server: &Endpoint,
-        new: &Endpoint,
-        stands: Option<&str>,
-    ) {
-        let statements = old.dialect.follow(new, &order.replication, stands);
-        let mut followed = Ok(String::new());
-        for statement in statements {
-            followed = self.value(server, &statement).map(|_| String::new());
-            if followed.is_err() {
-                break;
-            }
-        }
-        // statements have the password
-        self.note(server, &format!("replicate from {new}"), followed);
-    }
-
-    /// Runs statements up to the first that fails, each a step.
-    fn all(&mut self, server: &Endpoint, statements: &[&str]) -> Result<(), String> {
-        for statement in statements {
-            let done = self.value(server, statement).map(|_| String::new());
-            self.note(server, statement, done.clone());
-            done.map_err(|why| format!("{server}: {statement}: {why}"))?;
-        }
-        Ok(())
-    }
-
-    fn value(&mut self, server: &Endpoint, statement: &str) -> Result<Option<String>, String> {
-        let answer = self.servers.ask(server, statement)?;
-        Ok(answer.value(0).map(str::to_owned))
-    }
-
-    fn note(&mut self, server: &Endpoint, what: &str, outcome: Result<String, String>) {
-        let (server, what) = (server.clone(), what.to_owned());
-        self.clients.note(Step { server, what, outcome });
     }
 }

@@ -86,6 +86,10 @@ pub enum Reason {
     },
     /// It copies no server any more, so that it is behind none.
     NoReplica,
+    /// Another server was put in its place.
+    Deposed,
+    /// It follows the server that was put in its place.
+    Rejoined,
     /// A member of its group named it, or no longer does.
     Discovered {
         /// That member.
@@ -159,6 +163,8 @@ impl std::fmt::Display for Reason {
                 write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
             }
             Self::NoReplica => f.write_str("it is no replica"),
+            Self::Deposed => f.write_str("another server was put in its place"),
+            Self::Rejoined => f.write_str("it follows the new primary"),
             Self::Discovered { by } => write!(f, "{by} told the members of its group"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
             Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),

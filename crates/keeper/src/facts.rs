@@ -56,6 +56,11 @@ impl Facts {
         self.read_only.contains_key(&check)
     }
 
+    /// What it said of that before holds no more: it refuses writes, until it says otherwise.
+    pub(crate) fn count_as_read_only(&mut self) {
+        self.read_only.values_mut().for_each(|known| known.is = Some(true));
+    }
+
     pub(crate) fn note_ping(
         &mut self,
         outcome: &Result<u64, Failure>,

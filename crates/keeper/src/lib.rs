@@ -50,6 +50,8 @@ pub struct Keeper {
     decided: Vec<Placed>,
     /// How many servers of `wanted` were typed: behind them are those of `found`.
     typed: usize,
+    /// Servers that were primaries and were replaced: left out, and no writers whatever they say.
+    deposed: BTreeSet<Endpoint>,
     /// Members that no row names and others named, by the hostgroup of their cluster's writers.
     found: BTreeMap<i64, BTreeSet<Endpoint>>,
 }
@@ -100,6 +102,7 @@ impl Keeper {
                 })
         });
         self.facts.retain(|server, _| known.contains(server));
+        self.deposed.retain(|server| known.contains(server));
         self.members.retain(|(writer, server), _| {
             known.contains(server)
                 && wanted.clusters.members.iter().any(|cluster| cluster.writer == *writer)
@@ -114,6 +117,22 @@ impl Keeper {
         }
         self.judge_all();
         self.decide(at_us, &Reason::Configured)
+    }
+
+    /// A server was replaced as the primary: it is left out from now on, or with `false` no longer,
+    /// since it follows the new one.
+    pub fn depose(&mut self, server: &Endpoint, is_deposed: bool, at_us: u64) -> Vec<Event> {
+        let changes = match is_deposed {
+            true => self.known.contains(server) && self.deposed.insert(server.clone()),
+            false => self.deposed.remove(server),
+        };
+        if !changes {
+            return Vec::new();
+        }
+        let reason = if is_deposed { Reason::Deposed } else { Reason::Rejoined };
+        self.facts.entry(server.clone()).or_default().count_as_read_only();
+        self.judge(server);
+        self.decide(at_us, &reason)
     }
 
     /// Something was seen of a server. Gives what changes by it.
@@ -255,7 +274,9 @@ impl Keeper {
     fn judge(&mut self, server: &Endpoint) {
         let Some(facts) = self.facts.get(server) else { return };
         for pair in &self.wanted.clusters.pairs {
-            let Some(read_only) = facts.read_only(pair.check) else { continue };
+            let told = facts.read_only(pair.check);
+            let told = if self.deposed.contains(server) { Some(true) } else { told };
+            let Some(read_only) = told else { continue };
             let key = (pair.writer, server.clone());
             let role = self.roles.get(&key).copied().unwrap_or_default();
             if let Some(role) = role.after(read_only, &self.wanted, pair, server) {
@@ -306,7 +327,8 @@ impl Keeper {
     /// against it.
     fn stand(&self, row: &ServerRow) -> Option<Stand> {
         let server = Endpoint::of(row);
-        if self.facts.get(&server).is_some_and(Facts::is_silent) {
+        let is_silent = self.facts.get(&server).is_some_and(Facts::is_silent);
+        if is_silent || self.deposed.contains(&server) {
             return Some(Stand::Silent);
         }
         let latency_us = self.latency_us(&server).unwrap_or(0);

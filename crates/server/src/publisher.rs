@@ -153,26 +153,40 @@ impl Publisher {
         lock(&self.logs).push(&checked, history_us);
         let Checked { server, seen, .. } = checked;
         let Some(seen) = seen else { return };
+        let state = &mut *state;
         let events = state.keeper.hear(&Report { at_us: unix_us(), server, seen });
         let keeper = &state.keeper;
         let known: Vec<_> = (state.unknown.keys().copied())
             .filter(|writer| keeper.knows_pair(i64::from(writer.0)))
             .collect();
+        self.place(state, events, A_MOMENT);
+        state.release_known(known);
+    }
+
+    /// A server was replaced as the primary, and is left out, or with `false` no longer. When this
+    /// returns the workers have taken over.
+    pub(crate) fn depose(&self, server: &Endpoint, is_deposed: bool) {
+        let mut state = self.lock();
+        let events = state.keeper.depose(server, is_deposed, unix_us());
+        self.place(&mut state, events, self.limit);
+    }
+
+    /// Brings into force what the keeper has decided.
+    fn place(&self, state: &mut State, events: Vec<Event>, limit: Duration) {
         if events.is_empty() {
-            return state.release_known(known);
+            return;
         }
         let before = &state.snapshot;
         match Snapshot::clone(before).place(state.keeper.decided(), before) {
             Ok(snapshot) => {
                 self.note(events);
-                for worker in state.publish(Arc::new(snapshot), A_MOMENT) {
+                for worker in state.publish(Arc::new(snapshot), limit) {
                     tracing::info!(worker, "has not taken over yet where servers stand");
                 }
             }
             // rows are copies of valid ones
             Err(faults) => faults.iter().for_each(|fault| tracing::error!("{fault}")),
         }
-        state.release_known(known);
     }
 
     /// Nothing new begins in a hostgroup, for so long at most.

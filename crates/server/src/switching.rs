@@ -1,5 +1,5 @@
-//! Orders to put another server in a primary's place: what an administrator asks, each carried out
-//! on a thread of its own while clients wait, and how far it has come.
+//! Orders to put another server in a primary's place: those of an administrator, and `watch`'s own.
+//! Each is carried out on a thread of its own while clients wait; a journal tells how far it is.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,13 +14,16 @@ use engine::stats::Parts;
 use engine::topology::{Placed, Stand};
 use failover::{Account, Clients, Entry, Journal, Order, Step};
 use keeper::Endpoint;
+use worker::ServerAddresses;
 
 use crate::clock;
 use crate::collector::Collector;
 use crate::publisher::Publisher;
 use crate::switching::connections::Connections;
+use crate::switching::watch::Watched;
 
 mod connections;
+mod watch;
 
 /// Carries out orders.
 #[derive(Clone)]
@@ -30,12 +33,15 @@ pub(crate) struct Switching {
     journal: Arc<Mutex<Journal>>,
     /// Hostgroups of writers that an order is about now.
     busy: Arc<Mutex<BTreeSet<i64>>>,
+    /// What is known of clusters that fail over by themselves.
+    watched: Arc<Mutex<Watched>>,
 }
 
 impl Switching {
     /// Switches what this publisher has in force.
     pub(crate) fn new(publisher: Arc<Publisher>, collector: Arc<Mutex<Collector>>) -> Self {
-        Self { publisher, collector, journal: Arc::default(), busy: Arc::default() }
+        let (journal, busy, watched) = Default::default();
+        Self { publisher, collector, journal, busy, watched }
     }
 
     /// What was done.
@@ -55,26 +61,37 @@ impl Switching {
         let writer = i64::from(hostgroup);
         let row = cluster(&snapshot, writer, dry)?;
         let order = order(&snapshot, row, target, dry)?;
+        self.carry_out(row, order, (snapshot.clone(), addresses), |order, servers, clients| {
+            let done = failover::switch_over(order, servers, clients);
+            let what = if order.dry { "dry run" } else { "switchover" };
+            clients.conclude(&order.primary, what, done);
+        })
+    }
+
+    /// Has an order carried out on a thread of its own; gives its number.
+    fn carry_out(
+        &self,
+        row: &ReplicationClusterRow,
+        order: Order,
+        (snapshot, addresses): (Arc<Snapshot>, Arc<ServerAddresses>),
+        work: impl FnOnce(&Order, &mut Connections, &mut Held) + Send + 'static,
+    ) -> Result<u64, String> {
+        let writer = row.writer_hostgroup;
+        let hostgroup = HostgroupId(u32::try_from(writer).unwrap_or_default());
         if !lock(&self.busy).insert(writer) {
-            return Err(format!("hostgroup {hostgroup} is being switched over already"));
+            return Err(format!("hostgroup {writer} is being switched over already"));
         }
         let number = lock(&self.journal).begin();
         let limit = order.limit;
-        let mut servers = Connections::new((snapshot.clone(), addresses), row, limit);
+        let mut servers = Connections::new((snapshot, addresses), row, limit);
         let began = Instant::now();
         let mut clients = Held { switching: self.clone(), hostgroup, limit, number, began };
         let this = self.clone();
         let run = move || {
-            let carried_out = AssertUnwindSafe(|| {
-                let done = failover::switch_over(&order, &mut servers, &mut clients);
-                clients.conclude(&order, done);
-            });
+            let carried_out = AssertUnwindSafe(|| work(&order, &mut servers, &mut clients));
             if catch_unwind(carried_out).is_err() {
-                this.publisher.release(HostgroupId(hostgroup));
-                tracing::error!(
-                    hostgroup,
-                    "a switchover panicked: see which server is the primary"
-                );
+                this.publisher.release(hostgroup);
+                tracing::error!(%hostgroup, "an order panicked: see which server is the primary");
             }
             lock(&this.busy).remove(&writer);
         };
@@ -94,9 +111,9 @@ fn cluster(snapshot: &Snapshot, writer: i64, dry: bool) -> Result<&ReplicationCl
             "tidegate_replication_clusters has no row in force with the writer hostgroup {writer}"
         )
     })?;
-    match row.mode == "switchover" || dry {
-        true => Ok(row),
-        false => Err(format!("its mode is {}: only DRY RUN is allowed", row.mode)),
+    match row.mode == "observe" && !dry {
+        true => Err("its mode is observe: only DRY RUN is allowed".to_owned()),
+        false => Ok(row),
     }
 }
 
@@ -113,24 +130,33 @@ fn order(
     let [primary] = &*writers else {
         return Err(format!("{} servers take its writes, not one", writers.len()));
     };
+    let readers = servers_of(snapshot, pair.reader);
+    Ok(Order { target, dry, ..order_for(row, primary.clone(), readers) })
+}
+
+/// An order about a cluster with that primary and these readers.
+fn order_for(
+    row: &ReplicationClusterRow,
+    primary: Endpoint,
+    readers: impl Iterator<Item = Endpoint>,
+) -> Order {
     let mut others: Vec<Endpoint> = Vec::new();
-    for server in servers_of(snapshot, pair.reader) {
-        if server != *primary && !others.contains(&server) {
+    for server in readers {
+        if server != primary && !others.contains(&server) {
             others.push(server);
         }
     }
-    let limit = u64::try_from(row.timeout_ms).unwrap_or_default();
-    Ok(Order {
-        primary: primary.clone(),
+    Order {
+        primary,
         others,
-        target,
+        target: None,
         replication: Account {
             user: row.replication_username.clone(),
             password: row.replication_password.clone(),
         },
-        limit: Duration::from_millis(limit),
-        dry,
-    })
+        limit: Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or_default()),
+        dry: false,
+    }
 }
 
 /// The servers that stand in a hostgroup.
@@ -144,21 +170,20 @@ fn servers_of(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = Endpo
 /// Clients that wait.
 struct Held {
     switching: Switching,
-    hostgroup: u32,
+    hostgroup: HostgroupId,
     limit: Duration,
     number: u64,
     began: Instant,
 }
 
 impl Held {
-    /// Notes how it ended.
-    fn conclude(&mut self, order: &Order, done: Result<Endpoint, String>) {
-        let server = done.as_ref().unwrap_or(&order.primary).clone();
-        let what = if order.dry { "dry run" } else { "switchover" };
-        let waited_ms = self.began.elapsed().as_millis();
-        let outcome = done.map(|_| match order.dry {
-            true => "it would be the primary".to_owned(),
-            false => format!("it is the primary, after {waited_ms} ms"),
+    /// Notes how it ended, and for how long.
+    fn conclude(&mut self, server: &Endpoint, what: &str, done: Result<Endpoint, String>) {
+        let server = done.as_ref().unwrap_or(server).clone();
+        let took_ms = self.began.elapsed().as_millis();
+        let outcome = done.map(|_| match what {
+            "dry run" => "it would be the primary".to_owned(),
+            _ => format!("it is the primary, after {took_ms} ms"),
         });
         self.note(Step { server, what: what.to_owned(), outcome });
     }
@@ -182,7 +207,7 @@ impl Held {
         let parts = Parts { servers: true, ..Parts::NONE };
         let found = lock(&self.switching.collector).collect(parts, self.limit);
         let servers = found.collected.servers.values();
-        let here = servers.filter(|share| share.server.hostgroup.0 == self.hostgroup);
+        let here = servers.filter(|share| share.server.hostgroup == self.hostgroup);
         let used: u64 = here.map(|it| u64::from(it.counters.open.saturating_sub(it.idle))).sum();
         used + (found.workers - found.answered) as u64
     }
@@ -191,7 +216,7 @@ impl Held {
 impl Clients for Held {
     fn hold(&mut self) {
         self.began = Instant::now();
-        self.switching.publisher.hold(HostgroupId(self.hostgroup), self.limit + LONGER);
+        self.switching.publisher.hold(self.hostgroup, self.limit + LONGER);
     }
 
     fn drain(&mut self, limit: Duration) -> u64 {
@@ -205,7 +230,7 @@ impl Clients for Held {
 
     fn await_writer(&mut self, server: &Endpoint, limit: Duration) -> bool {
         let publisher = &self.switching.publisher;
-        let writer = i64::from(self.hostgroup);
+        let writer = i64::from(self.hostgroup.0);
         Self::until(limit, || {
             let snapshot = publisher.current();
             let mut is_only = false;
@@ -225,7 +250,11 @@ impl Clients for Held {
     }
 
     fn release(&mut self) {
-        self.switching.publisher.release(HostgroupId(self.hostgroup));
+        self.switching.publisher.release(self.hostgroup);
+    }
+
+    fn depose(&mut self, server: &Endpoint, is_deposed: bool) {
+        self.switching.publisher.depose(server, is_deposed);
     }
 
     fn elapsed(&self) -> Duration {
@@ -236,9 +265,10 @@ impl Clients for Held {
         let Step { server, what, outcome } = &step;
         let hostgroup = self.hostgroup;
         match outcome {
-            Ok(told) => tracing::info!(hostgroup, %server, told, "switchover: {what}"),
-            Err(why) => tracing::warn!(hostgroup, %server, "switchover: {what}: {why}"),
+            Ok(told) => tracing::info!(%hostgroup, %server, told, "switching: {what}"),
+            Err(why) => tracing::warn!(%hostgroup, %server, "switching: {what}: {why}"),
         }
+        let hostgroup = hostgroup.0;
         let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
         lock(&self.switching.journal).note(entry);
     }

@@ -42,6 +42,7 @@ pub(crate) struct Running {
     reporter: Reporter,
     collector: Arc<Mutex<Collector>>,
     publisher: Arc<Publisher>,
+    switching: Switching,
     checks: Checks,
     hosts: ClientHosts,
     shared: Arc<Shared>,
@@ -126,6 +127,8 @@ pub(crate) fn start(
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
+    let switching = Switching::new(publisher.clone(), collector.clone());
+    switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let reporter = Reporter::new(collector.clone(), stats_file);
     let metrics_source =
         MetricsSource::new(collector.clone(), publisher.clone(), listening.clone());
@@ -144,6 +147,7 @@ pub(crate) fn start(
         reporter,
         collector,
         publisher,
+        switching,
         checks,
         hosts,
         metrics_source,
@@ -257,7 +261,7 @@ impl Running {
             mailboxes: self.mailboxes.clone(),
             collector: self.collector.clone(),
             publisher: self.publisher.clone(),
-            switching: Switching::new(self.publisher.clone(), self.collector.clone()),
+            switching: self.switching.clone(),
             listening: self.listening.clone(),
             hosts: self.hosts.clone(),
             metrics_source: self.metrics_source.clone(),

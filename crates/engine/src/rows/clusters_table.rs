@@ -25,12 +25,13 @@ rows! {
 
 rows! {
     /// A row of `tidegate_replication_clusters`: a pair of hostgroups whose primary may be replaced.
-    ReplicationClusterRow, table("tidegate_replication_clusters", "Pairs of hostgroups whose primary TIDEGATE SWITCHOVER replaces, and accounts for it.")
+    ReplicationClusterRow, table("tidegate_replication_clusters", "Pairs of hostgroups whose primary is replaced, by TIDEGATE SWITCHOVER or when it is gone, and accounts for that.")
         .key(&["writer_hostgroup"]).drafted();
     /// That of a row of `mysql_replication_hostgroups`.
     writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
-    /// `observe` never tells servers anything; `switchover` does when an administrator orders it.
-    mode: String = text("mode").default("'observe'").check("mode IN ('observe','switchover')");
+    /// `observe` never tells servers anything; `switchover` does when an administrator orders it;
+    /// `failover` also when the primary is gone.
+    mode: String = text("mode").default("'observe'").check("mode IN ('observe','switchover','failover')");
     /// Account that may administer the servers.
     username: String = text("username");
     /// Its password.

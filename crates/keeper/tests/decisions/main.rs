@@ -171,6 +171,9 @@ impl Play {
         }
         if let Some((server, check)) = step.split_once(' ') {
             let server = Endpoint { hostname: server.to_owned(), port: 3306 };
+            if let "deposed" | "rejoined" = check {
+                return self.keeper.depose(&server, check == "deposed", self.at_us);
+            }
             let seen = seen(self.kind, check);
             return self.keeper.hear(&Report { at_us: self.at_us, server, seen });
         }

@@ -1,0 +1,6 @@
+//! Orders about scripted servers: what these are told, in which order, and what is undone when one
+//! of them fails at any step.
+
+mod failover;
+mod script;
+mod switchover;

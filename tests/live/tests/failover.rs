@@ -1,0 +1,277 @@
+//! A primary that is killed under load, and one that only Tidegate cannot see.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Cluster, Flavour, LabOptions, Server};
+use live::{Proxy, client, eventually, skip};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+/// A primary and two replicas; with MariaDB one of them has every write before its client is told.
+fn cluster(flavour: Flavour) -> Option<Cluster> {
+    if let Err(why) = flavour.find(true) {
+        skip("failover", &format!("{} cannot be had: {why:#}", flavour.name()));
+        return None;
+    }
+    let (words, grants): (&[&str], _) = match flavour {
+        Flavour::MariaDb => (
+            &[
+                "--log-bin=binlog",
+                "--binlog-format=ROW",
+                "--log-slave-updates=ON",
+                "--rpl-semi-sync-master-enabled=ON",
+                "--rpl-semi-sync-slave-enabled=ON",
+                "--rpl-semi-sync-master-timeout=10000",
+                "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+            ],
+            "RELOAD, REPLICATION SLAVE ADMIN, READ_ONLY ADMIN, BINLOG MONITOR, SLAVE MONITOR",
+        ),
+        Flavour::MySql => (
+            &["--log-bin=binlog", "--log-replica-updates=ON"],
+            "RELOAD, REPLICATION_SLAVE_ADMIN, SYSTEM_VARIABLES_ADMIN, REPLICATION CLIENT",
+        ),
+    };
+    let extra_args = words.iter().map(|word| (*word).to_owned()).collect();
+    let options =
+        LabOptions { replicas: 2, flavour, may_fetch: true, extra_args, ..LabOptions::default() };
+    let cluster = Cluster::start(options).expect("the servers start");
+    let account = format!(
+        "CREATE USER operator@'%' IDENTIFIED BY 'operator'; GRANT {grants} ON *.* TO operator@'%'; \
+         CREATE TABLE test.acked (writer INT, number INT, PRIMARY KEY (writer, number))"
+    );
+    cluster.primary().sql(&account).expect("created");
+    cluster.wait_replicated().expect("replicated");
+    Some(cluster)
+}
+
+fn proxy(cluster: &Cluster) -> Proxy {
+    let row = |server: &Server| {
+        let port = server.port;
+        format!("[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {port}\n")
+    };
+    let servers: String = cluster.servers().iter().map(row).collect();
+    Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
+             get_server_public_key = true\n{servers}\
+             [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n\
+             [[tidegate_replication_clusters]]\nwriter_hostgroup = 10\nmode = \"failover\"\n\
+             username = \"operator\"\npassword = \"operator\"\n\
+             replication_username = \"repl\"\nreplication_password = \"repl\"\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\ndefault_hostgroup = 10\n"
+        )
+    })
+    .expect("tidegate starts")
+}
+
+/// The rows that clients were told are written, and what else they saw.
+#[derive(Default)]
+struct Written {
+    acked: Mutex<Vec<(u32, u32)>>,
+    errors: AtomicU64,
+    ends: AtomicBool,
+}
+
+fn write(port: u16, writer: u32, written: &Written) {
+    let mut conn = client::connect(client::options(port));
+    for number in 0.. {
+        if written.ends.load(Ordering::Relaxed) {
+            return;
+        }
+        let row = format!("INSERT INTO test.acked VALUES ({writer}, {number})");
+        match conn.query_drop(&row) {
+            Ok(()) => written.acked.lock().expect("whole").push((writer, number)),
+            Err(_) => {
+                written.errors.fetch_add(1, Ordering::Relaxed);
+                conn = client::connect(client::options(port));
+            }
+        }
+    }
+}
+
+/// A proxy in front of those servers, and its administrative interface.
+struct Scene {
+    cluster: Cluster,
+    proxy: Proxy,
+    admin: Conn,
+}
+
+impl Scene {
+    fn open(flavour: Flavour) -> Option<Self> {
+        let cluster = cluster(flavour)?;
+        let proxy = proxy(&cluster);
+        let account = client::account(proxy.admin_port, "admin", "admin");
+        let admin = client::connect(account.db_name(None::<String>));
+        let mut scene = Self { cluster, proxy, admin };
+        let first = scene.cluster.primary().port;
+        eventually("the writer is known", Duration::from_secs(20), || scene.writer() == first);
+        Some(scene)
+    }
+
+    fn told(&mut self, sql: &str) -> Vec<String> {
+        self.admin.query(sql).expect(sql)
+    }
+
+    /// The port of the only writer, or 0.
+    fn writer(&mut self) -> u16 {
+        let sql = "SELECT port FROM runtime_mysql_servers WHERE hostgroup_id = 10";
+        match &*self.told(sql) {
+            [port] => port.parse().expect("a port"),
+            [] => 0,
+            several => panic!("{several:?} are writers\n{}", self.proxy.log()),
+        }
+    }
+
+    fn server(&self, port: u16) -> &Server {
+        self.cluster.servers().iter().find(|server| server.port == port).expect("one of them")
+    }
+
+    /// Kills the primary, and waits until another server is; gives both.
+    fn kill_primary(&mut self) -> (u16, u16) {
+        let old = self.writer();
+        self.server(old).kill9().expect("killed");
+        eventually("another one is the writer", Duration::from_secs(40), || {
+            ![old, 0].contains(&self.writer())
+        });
+        (old, self.writer())
+    }
+
+    /// Starts a primary of before, and waits for what becomes of it.
+    fn restart(&mut self, old: u16) -> String {
+        let new = self.writer();
+        let sql = "SELECT outcome || ': ' || told FROM stats_tidegate_switchovers \
+                   WHERE step = 'rejoin' ORDER BY number DESC, time_us DESC LIMIT 1";
+        let before = "SELECT COUNT(*) FROM stats_tidegate_switchovers \
+                      WHERE step = 'rejoin' AND told NOT LIKE '%onnection refused%'";
+        let count = self.told(before);
+        self.server(old).restart().expect("started");
+        eventually("it is told what becomes of it", Duration::from_secs(30), || {
+            assert_eq!(self.writer(), new, "{}", self.proxy.log());
+            self.told(before) != count
+        });
+        assert_eq!(self.server(old).value("SELECT @@read_only").expect("told"), "1");
+        self.told(sql).remove(0)
+    }
+}
+
+#[test]
+fn a_primary_that_is_killed_under_load_is_replaced_and_no_acknowledged_write_is_lost() {
+    const CLIENTS: u32 = 8;
+    let Some(mut scene) = Scene::open(Flavour::MariaDb) else { return };
+    let port = scene.proxy.port;
+    let written = Written::default();
+    let (took, old, new) = thread::scope(|scope| {
+        for writer in 0..CLIENTS {
+            let written = &written;
+            scope.spawn(move || write(port, writer, written));
+        }
+        let count = || written.acked.lock().expect("whole").len();
+        eventually("writes go on", Duration::from_secs(20), || count() > 200);
+        let killed = Instant::now();
+        let (old, new) = scene.kill_primary();
+        let before = count();
+        eventually("writes go on again", Duration::from_secs(30), || count() > before);
+        let took = killed.elapsed();
+        eventually("more of them", Duration::from_secs(20), || count() > before + 200);
+        written.ends.store(true, Ordering::Relaxed);
+        (took, old, new)
+    });
+    println!("writes went on {} ms after the kill", took.as_millis());
+    assert!(took < Duration::from_secs(8), "after {took:?}\n{}", scene.proxy.log());
+    // a write that was on its way has an unknown fate; nobody else is told anything
+    let errors = written.errors.load(Ordering::Relaxed);
+    assert!(errors <= CLIENTS.into(), "{errors} errors\n{}", scene.proxy.log());
+    let rows = scene.server(new).sql("SELECT writer, number FROM test.acked").expect("read");
+    let there: HashSet<Vec<Option<String>>> = rows.into_iter().collect();
+    for (writer, number) in written.acked.into_inner().expect("whole") {
+        let row = vec![Some(writer.to_string()), Some(number.to_string())];
+        assert!(there.contains(&row), "{row:?} was acknowledged and is lost");
+    }
+    // writes that were on their way may be there and nowhere else
+    let outcome = scene.restart(old);
+    let is_told = outcome == format!("OK: it follows 127.0.0.1:{new}")
+        || outcome.contains(&format!("it has transactions that 127.0.0.1:{new} has not: 0-"));
+    assert!(is_told, "{outcome}");
+}
+
+fn a_primary_of_before_follows_unless_it_has_what_nobody_else_has(flavour: Flavour) {
+    let Some(mut scene) = Scene::open(flavour) else { return };
+    let (old, new) = scene.kill_primary();
+    let reasons = format!(
+        "SELECT reason FROM stats_tidegate_topology_events WHERE srv_port = {old} ORDER BY id"
+    );
+    let told = scene.told(&reasons);
+    assert!(told.contains(&"another server was put in its place".to_owned()), "{told:?}");
+    // it comes back as one that takes writes, and gets none
+    assert_eq!(scene.restart(old), format!("OK: it follows 127.0.0.1:{new}"));
+    scene.server(new).sql("CREATE TABLE test.first (a INT)").expect("written");
+    for replica in scene.cluster.servers().iter().filter(|server| server.port != new) {
+        eventually("what the new primary writes", Duration::from_secs(20), || {
+            replica.sql("SELECT a FROM test.first").is_ok()
+        });
+    }
+    let readers = "SELECT COUNT(*) FROM stats_tidegate_topology \
+                   WHERE hostgroup = 20 AND status = 'ONLINE'";
+    eventually("all are read from", Duration::from_secs(20), || scene.told(readers) == ["3"]);
+
+    // the next one writes what it can tell nobody
+    let (stop, position) = match flavour {
+        Flavour::MariaDb => ("STOP SLAVE IO_THREAD", "SELECT @@gtid_binlog_pos"),
+        Flavour::MySql => ("STOP REPLICA IO_THREAD", "SELECT CONCAT(@@server_uuid, ':1')"),
+    };
+    for replica in scene.cluster.servers().iter().filter(|server| server.port != new) {
+        replica.sql(stop).expect("stopped");
+    }
+    if flavour == Flavour::MariaDb {
+        let alone = "SET GLOBAL rpl_semi_sync_master_enabled = 0";
+        scene.server(new).sql(alone).expect("it waits for nobody");
+    }
+    scene.server(new).sql("CREATE TABLE test.lost (a INT)").expect("written");
+    let lost = scene.server(new).value(position).expect("told");
+    let (second, third) = scene.kill_primary();
+    assert_eq!(second, new);
+    let outcome = scene.restart(second);
+    let expected = format!("FAILED: it has transactions that 127.0.0.1:{third} has not: ");
+    let named = outcome.strip_prefix(&expected);
+    let is_named = |named: &str| match flavour {
+        Flavour::MariaDb => named == lost,
+        // the first that it wrote was the table before
+        Flavour::MySql => named == lost.replace(":1", ":2"),
+    };
+    assert!(named.is_some_and(is_named), "{outcome}, {lost}");
+    let stands = format!("SELECT status FROM stats_tidegate_topology WHERE srv_port = {second}");
+    assert_eq!(scene.told(&stands), ["SHUNNED"]);
+}
+
+#[test]
+fn a_primary_of_mariadb_follows_unless_it_has_what_nobody_else_has() {
+    a_primary_of_before_follows_unless_it_has_what_nobody_else_has(Flavour::MariaDb);
+}
+
+#[test]
+fn a_primary_of_mysql_follows_unless_it_has_what_nobody_else_has() {
+    a_primary_of_before_follows_unless_it_has_what_nobody_else_has(Flavour::MySql);
+}
+
+#[test]
+fn a_primary_that_its_replicas_still_see_is_not_replaced() {
+    let Some(mut scene) = Scene::open(Flavour::MariaDb) else { return };
+    let old = scene.writer();
+    // connections to it stay open, and nothing comes on them
+    scene.server(old).pause().expect("stopped");
+    let failover = "SELECT told FROM stats_tidegate_switchovers \
+                    WHERE step = 'failover' AND outcome = 'FAILED'";
+    eventually("it is told why not", Duration::from_secs(40), || {
+        scene.told(failover).iter().any(|why| why.contains("still receives from"))
+    });
+    let orders = "SELECT COUNT(*) FROM stats_tidegate_switchovers WHERE step LIKE 'SET GLOBAL%'";
+    assert_eq!(scene.told(orders), ["0"]);
+    scene.server(old).resume().expect("resumed");
+    eventually("it is the writer again", Duration::from_secs(40), || scene.writer() == old);
+    let mut conn = client::connect(client::options(scene.proxy.port));
+    conn.query_drop("INSERT INTO test.acked VALUES (1, 1)").expect("it takes writes");
+}
