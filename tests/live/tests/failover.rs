@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, LabOptions, Server};
-use live::{Proxy, client, eventually, skip};
+use live::{Proxy, Tap, client, eventually, skip};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -48,12 +48,11 @@ fn cluster(flavour: Flavour) -> Option<Cluster> {
     Some(cluster)
 }
 
-fn proxy(cluster: &Cluster) -> Proxy {
-    let row = |server: &Server| {
-        let port = server.port;
+fn proxy(ports: &[u16]) -> Proxy {
+    let row = |port: &u16| {
         format!("[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {port}\n")
     };
-    let servers: String = cluster.servers().iter().map(row).collect();
+    let servers: String = ports.iter().map(row).collect();
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
@@ -103,13 +102,18 @@ struct Scene {
 impl Scene {
     fn open(flavour: Flavour) -> Option<Self> {
         let cluster = cluster(flavour)?;
-        let proxy = proxy(&cluster);
+        let ports: Vec<u16> = cluster.servers().iter().map(|server| server.port).collect();
+        Some(Self::before(cluster, &ports))
+    }
+
+    /// The same, with the servers reached by these ports, the primary by the first.
+    fn before(cluster: Cluster, ports: &[u16]) -> Self {
+        let proxy = proxy(ports);
         let account = client::account(proxy.admin_port, "admin", "admin");
         let admin = client::connect(account.db_name(None::<String>));
         let mut scene = Self { cluster, proxy, admin };
-        let first = scene.cluster.primary().port;
-        eventually("the writer is known", Duration::from_secs(20), || scene.writer() == first);
-        Some(scene)
+        eventually("the writer is known", Duration::from_secs(20), || scene.writer() == ports[0]);
+        scene
     }
 
     fn told(&mut self, sql: &str) -> Vec<String> {
@@ -257,12 +261,14 @@ fn a_primary_of_mysql_follows_unless_it_has_what_nobody_else_has() {
     a_primary_of_before_follows_unless_it_has_what_nobody_else_has(Flavour::MySql);
 }
 
+/// Tidegate alone is cut off from the primary: nothing comes of it, and its replicas go on.
 #[test]
 fn a_primary_that_its_replicas_still_see_is_not_replaced() {
-    let Some(mut scene) = Scene::open(Flavour::MariaDb) else { return };
-    let old = scene.writer();
-    // connections to it stay open, and nothing comes on them
-    scene.server(old).pause().expect("stopped");
+    let Some(cluster) = cluster(Flavour::MariaDb) else { return };
+    let tap = Tap::start(cluster.primary().port).expect("it listens");
+    let [_, second, third] = [0, 1, 2].map(|at| cluster.servers()[at].port);
+    let mut scene = Scene::before(cluster, &[tap.port, second, third]);
+    tap.stall();
     let failover = "SELECT told FROM stats_tidegate_switchovers \
                     WHERE step = 'failover' AND outcome = 'FAILED'";
     eventually("it is told why not", Duration::from_secs(40), || {
@@ -270,8 +276,13 @@ fn a_primary_that_its_replicas_still_see_is_not_replaced() {
     });
     let orders = "SELECT COUNT(*) FROM stats_tidegate_switchovers WHERE step LIKE 'SET GLOBAL%'";
     assert_eq!(scene.told(orders), ["0"]);
-    scene.server(old).resume().expect("resumed");
-    eventually("it is the writer again", Duration::from_secs(40), || scene.writer() == old);
+    for server in scene.cluster.servers() {
+        let is_replica = server.port != scene.cluster.primary().port;
+        let read_only = server.value("SELECT @@read_only").expect("told");
+        assert_eq!(read_only, u8::from(is_replica).to_string());
+    }
+    tap.go_on();
+    eventually("it is the writer again", Duration::from_secs(40), || scene.writer() == tap.port);
     let mut conn = client::connect(client::options(scene.proxy.port));
     conn.query_drop("INSERT INTO test.acked VALUES (1, 1)").expect("it takes writes");
 }
