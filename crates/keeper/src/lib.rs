@@ -68,6 +68,11 @@ impl Keeper {
         self.facts.get(server)?.latency_us()
     }
 
+    /// Whether a server answers its pings.
+    pub fn answers(&self, server: &Endpoint) -> bool {
+        self.facts.get(server).is_some_and(|facts| !facts.is_silent())
+    }
+
     /// Whether each server of a pair of hostgroups has been asked whether it refuses writes, or is
     /// not to be.
     pub fn knows_pair(&self, writer: i64) -> bool {

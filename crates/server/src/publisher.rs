@@ -239,6 +239,11 @@ impl Publisher {
         self.lock().keeper.latency_us(server)
     }
 
+    /// Whether a server answers its pings.
+    pub(crate) fn answers(&self, server: &Endpoint) -> bool {
+        self.lock().keeper.answers(server)
+    }
+
     fn note(&self, events: Vec<Event>) {
         let mut logs = lock(&self.logs);
         for event in events {

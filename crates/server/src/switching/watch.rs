@@ -2,6 +2,7 @@
 //! its place. The keeper says that nobody takes writes; `failover` asks others whether that is so.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,10 +40,13 @@ impl Switching {
         let look = move || {
             loop {
                 thread::sleep(EVERY);
-                let (snapshot, _, _) = self.publisher.addresses();
+                let snapshot = self.publisher.current();
                 let rows = snapshot.draft.replication_clusters.iter();
                 for row in rows.filter(|row| row.mode == "failover") {
-                    self.look_after(&snapshot, row);
+                    let looked = AssertUnwindSafe(|| self.look_after(&snapshot, row));
+                    if catch_unwind(looked).is_err() {
+                        tracing::error!("who is the primary was not looked after: a panic");
+                    }
                 }
             }
         };
@@ -65,7 +69,9 @@ impl Switching {
                 cluster.halted = None;
                 cluster.deposed.remove(&primary);
                 cluster.primary = Some(primary.clone());
-                if is_due && let Some(old) = cluster.deposed.keys().next().cloned() {
+                let mut deposed = cluster.deposed.keys();
+                if is_due && let Some(old) = deposed.find(|it| self.publisher.answers(it)).cloned()
+                {
                     cluster.not_before = Some(Instant::now() + PAUSE);
                     drop(watched);
                     self.rejoin(snapshot, row, &primary, &old);
