@@ -78,7 +78,7 @@ impl Run<'_> {
     /// Whether the primary is gone, as others see it.
     fn attest(&mut self, order: &Order, others: &Others) -> Result<(), String> {
         let primary = &order.primary;
-        if self.value(primary, "SELECT 1").is_ok() {
+        if self.servers.greets(primary) {
             return Err(format!("{primary} answers"));
         }
         let answered = others.iter().filter(|(_, standing)| standing.is_ok()).count();
@@ -99,7 +99,8 @@ impl Run<'_> {
     fn eligible(&mut self, others: &Others) -> Result<(Dialect, Vec<Endpoint>), String> {
         let standings = others.iter().filter_map(|(_, standing)| standing.as_ref().ok());
         let mut sources = standings.flat_map(|it| it.channels.iter().map(|of| of.source));
-        let source = sources.next().unwrap_or_default();
+        // one that has started since the primary is gone does not know
+        let source = sources.find(|id| *id != 0).unwrap_or_default();
         let mut fit = Vec::new();
         let mut dialect = None;
         for (server, standing) in others {

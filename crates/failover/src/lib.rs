@@ -36,6 +36,9 @@ pub use switchover::{Order, switch_over};
 pub trait Servers {
     /// The answer of one, or why there is none. A server's statements run on one connection.
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String>;
+
+    /// Whether a server says anything to whoever connects: a greeting, or an error in its place.
+    fn greets(&mut self, server: &Endpoint) -> bool;
 }
 
 /// The proxy that clients come through.

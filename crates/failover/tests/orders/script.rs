@@ -20,6 +20,8 @@ pub(crate) struct Script {
     /// Primaries that were replaced, and those that follow again.
     pub(crate) deposed: Vec<i64>,
     pub(crate) rejoined: Vec<i64>,
+    /// The primary says something.
+    pub(crate) greets: bool,
     /// The time that an order may take is over.
     pub(crate) late: bool,
 }
@@ -109,6 +111,10 @@ impl Servers for Side<'_> {
         };
         let columns = COLUMNS.map(str::to_owned).into();
         Ok(TextResult { columns, rows, ..TextResult::default() })
+    }
+
+    fn greets(&mut self, _: &Endpoint) -> bool {
+        self.0.borrow().greets
     }
 }
 

@@ -53,16 +53,9 @@ impl Connections {
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
-        let mut known = self
-            .snapshot
-            .topology
-            .servers()
-            .iter()
-            .filter(|it| it.hostname == server.hostname && i64::from(it.port) == server.port);
-        let addr = known.find_map(|it| self.addresses.find(it));
-        let addr = addr.ok_or("its name has no address")?;
+        let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account's name or password is no such")?;
-        let stream = self.stream(addr).map_err(|error| error.to_string())?;
+        let stream = stream(addr, self.patience).map_err(|error| error.to_string())?;
         let mut packets = Packets::over(stream);
         let is_local = matches!(addr, Addr::Unix(_));
         let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)
@@ -76,23 +69,34 @@ impl Connections {
         Ok(client)
     }
 
-    fn stream(&self, addr: &Addr) -> std::io::Result<Box<dyn Stream>> {
-        Ok(match addr {
-            Addr::Tcp(addr) => {
-                let stream = TcpStream::connect_timeout(addr, CONNECT)?;
-                stream.set_read_timeout(Some(self.patience))?;
-                stream.set_write_timeout(Some(CONNECT))?;
-                stream.set_nodelay(true)?;
-                Box::new(stream)
-            }
-            Addr::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(self.patience))?;
-                stream.set_write_timeout(Some(CONNECT))?;
-                Box::new(stream)
-            }
-        })
+    fn address(&self, server: &Endpoint) -> Option<&Addr> {
+        let mut known = self
+            .snapshot
+            .topology
+            .servers()
+            .iter()
+            .filter(|it| it.hostname == server.hostname && i64::from(it.port) == server.port);
+        known.find_map(|it| self.addresses.find(it))
     }
+}
+
+/// A connection on which an answer may take so long.
+fn stream(addr: &Addr, patience: Duration) -> std::io::Result<Box<dyn Stream>> {
+    Ok(match addr {
+        Addr::Tcp(addr) => {
+            let stream = TcpStream::connect_timeout(addr, CONNECT)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(CONNECT))?;
+            stream.set_nodelay(true)?;
+            Box::new(stream)
+        }
+        Addr::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(CONNECT))?;
+            Box::new(stream)
+        }
+    })
 }
 
 impl Servers for Connections {
@@ -108,6 +112,11 @@ impl Servers for Connections {
             }
             error.to_string()
         })
+    }
+
+    fn greets(&mut self, server: &Endpoint) -> bool {
+        let stream = self.address(server).and_then(|addr| stream(addr, CONNECT).ok());
+        stream.is_some_and(|stream| Packets::over(stream).receive().is_ok())
     }
 }
 
