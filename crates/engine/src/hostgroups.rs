@@ -3,6 +3,8 @@
 //! A hostgroup without a row goes by the variables; one with a row goes by its columns, all of
 //! them. Servers are `topology`'s.
 
+mod balance;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use crate::json;
 use crate::rows::HostgroupRow;
 use crate::topology::DialLimits;
 use crate::vars::Vars;
+
+pub use balance::{Balance, Policy, Zones};
 
 const TABLE: &str = "mysql_hostgroup_attributes";
 
@@ -36,6 +40,8 @@ pub struct Attributes {
     pub handle_warnings: Option<u32>,
     /// What servers have that nobody typed.
     pub servers_defaults: ServersDefaults,
+    /// How its servers share its commands.
+    pub balance: Balance,
 }
 
 /// What rows of servers have that were found and not typed; `None` for the column's default.
@@ -155,6 +161,7 @@ fn attributes(
     let throttle = row.throttle_connections_per_sec;
     let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
     let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
+    let balance = Balance::of(&row.hostgroup_settings);
     let servers_defaults = ServersDefaults::of(&row.servers_defaults);
     let attributes = Attributes {
         online_max: usize::try_from(online_max).unwrap_or(usize::MAX),
@@ -166,9 +173,10 @@ fn attributes(
         pipeline_depth: pipeline_depth.as_ref().ok().copied().flatten(),
         handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
         servers_defaults: servers_defaults.as_ref().copied().unwrap_or_default(),
+        balance: balance.as_ref().cloned().unwrap_or_default(),
     };
     // what is no JSON at all is said once
-    if let Some(reason) = pipeline_depth.err().or(handle_warnings.err()) {
+    if let Some(reason) = pipeline_depth.err().or(handle_warnings.err()).or(balance.err()) {
         fault("hostgroup_settings", reason);
     }
     if let Some(reason) = servers_defaults.err() {

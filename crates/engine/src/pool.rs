@@ -18,6 +18,7 @@ use crate::stmt::Wanted;
 use crate::topology::{DialLimits, Server, ServerRef, Topology};
 use crate::users::Account;
 
+mod choice;
 mod contents;
 mod credit;
 pub mod health;
@@ -27,6 +28,8 @@ pub mod queue;
 mod room;
 mod usable;
 
+pub use choice::Choice;
+use choice::Speeds;
 use credit::Credits;
 use health::Health;
 use lone::Lone;
@@ -74,6 +77,8 @@ pub struct Need<'a> {
     /// What is executed: a connection that has it prepared is preferred, and one that others use
     /// must have it.
     pub stmt: Option<Wanted<'a>>,
+    /// What the server is chosen by; `None` for the weights alone.
+    pub choice: Option<Choice<'a>>,
 }
 
 impl<'a> Need<'a> {
@@ -99,6 +104,7 @@ impl<'a> Need<'a> {
             share: None,
             before: Before::default(),
             stmt: None,
+            choice: None,
         }
     }
 }
@@ -140,6 +146,10 @@ pub struct PoolShard {
     waiting: usize,
     /// How far each server is behind its share.
     credits: Credits,
+    /// How long commands take on each server.
+    speeds: Speeds,
+    /// How often servers were left out for the time that their pings take.
+    preferred: u64,
     /// Who stays with a server.
     lone: Lone,
     /// Which servers stand still: they get no further commands while another one answers.
@@ -169,6 +179,8 @@ impl PoolShard {
             passed: 0,
             waiting,
             credits,
+            speeds: Speeds::default(),
+            preferred: 0,
             lone: Lone::default(),
             health,
             delayed: 0,
@@ -216,7 +228,7 @@ impl PoolShard {
         }
         let mut tried = 0_u64;
         let mut wait = false;
-        while let Some(server) = self.pick(servers, tried, need.avoid, now_us) {
+        while let Some(server) = self.pick(servers, tried, (need, lanes), now_us) {
             wait = true;
             if let Some(ready) = self.ready_on(server, need, lanes) {
                 self.lone.is_given(server.index, now_us);
@@ -258,7 +270,7 @@ impl PoolShard {
         need: &Need<'_>,
         now_us: u64,
     ) -> Option<&'s ServerRef> {
-        if servers.len() < 2 {
+        if servers.len() < 2 || need.choice.is_some() {
             return None;
         }
         let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;
@@ -298,45 +310,6 @@ impl PoolShard {
         }
         // rather than wait for a dial
         self.roomy(server, need, &bounds, cost_us, lanes).map(Checkout::Shared)
-    }
-
-    /// The server furthest behind its share among those that are usable and not tried yet; the
-    /// one to avoid only when it is alone, and of those that stand still only the last, where all
-    /// of them do.
-    fn pick<'s>(
-        &mut self,
-        servers: &'s [ServerRef],
-        tried: u64,
-        avoid: Option<usize>,
-        now_us: u64,
-    ) -> Option<&'s ServerRef> {
-        let mut total = 0;
-        let mut best: Option<(i64, &ServerRef)> = None;
-        let mut spared = None;
-        let latest_still_us = match self.health.is_any_still() {
-            true => self.health.latest_still_us(servers, now_us),
-            false => 0,
-        };
-        for (position, server) in servers.iter().enumerate() {
-            if tried & bit(position) != 0 || !server.state(now_us).is_serving() {
-                continue;
-            }
-            if latest_still_us > 0 && self.health.still_since_us(server.index) < latest_still_us {
-                continue;
-            }
-            if avoid == Some(server.index) {
-                spared = Some(server);
-                continue;
-            }
-            let Some(credit) = self.credits.gain(server) else { continue };
-            total += i64::from(server.weight);
-            if best.is_none_or(|(most, _)| credit > most) {
-                best = Some((credit, server));
-            }
-        }
-        let Some((_, server)) = best else { return spared };
-        self.credits.spend(server, total);
-        Some(server)
     }
 
     /// A number that spreads what would otherwise happen at the same moment.

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use engine::config_fault::ConfigFault;
 use engine::ids::HostgroupId;
 use engine::snapshot::Snapshot;
-use engine::topology::{Server, Topology};
+use engine::topology::{Server, ServerRef, Topology};
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
-use keeper::{Endpoint, Event, Keeper, Report, Wanted};
+use keeper::{Endpoint, Event, Keeper, Report, Seen, Wanted};
 use monitor::{Checked, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
@@ -154,7 +154,11 @@ impl Publisher {
         let Checked { server, seen, .. } = checked;
         let Some(seen) = seen else { return };
         let state = &mut *state;
-        let events = state.keeper.hear(&Report { at_us: unix_us(), server, seen });
+        let is_pinged = matches!(seen, Seen::Ping(Ok(_)));
+        let events = state.keeper.hear(&Report { at_us: unix_us(), server: server.clone(), seen });
+        if is_pinged {
+            state.tell_latency(&server);
+        }
         let keeper = &state.keeper;
         let known: Vec<_> = (state.unknown.keys().copied())
             .filter(|writer| keeper.knows_pair(i64::from(writer.0)))
@@ -313,6 +317,16 @@ impl State {
         self.addresses = addresses;
         self.plan_checks();
         missing
+    }
+
+    /// Workers may choose by how long the pings of a server take.
+    fn tell_latency(&self, server: &Endpoint) {
+        let Some(ping_us) = self.keeper.latency_us(server) else { return };
+        let is_it = |own: &&ServerRef| {
+            i64::from(own.port) == server.port && own.hostname == server.hostname
+        };
+        let servers = self.snapshot.topology.servers().iter().filter(is_it);
+        servers.for_each(|server| server.gauge.note_ping_us(ping_us));
     }
 
     /// It is known who takes the writes of these hostgroups.

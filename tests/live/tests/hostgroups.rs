@@ -263,3 +263,68 @@ fn a_session_that_is_relayed_waits_while_all_connections_are_in_use() {
     app.query_drop("COMMIT").expect("its end");
     assert_eq!(waits.join().expect("no panic").expect("served"), Some(1));
 }
+
+/// Begins a transaction; the port of the server that has it.
+fn begin(conn: &mut Conn) -> u16 {
+    conn.query_drop("BEGIN").expect("begun");
+    conn.query_first("SELECT @@port").expect("told").expect("a row")
+}
+
+#[test]
+fn servers_are_chosen_by_what_they_have_to_do_and_by_where_they_are() {
+    let Some(cluster) = live::cluster("balancing", Flavour::MariaDb, 1) else { return };
+    let ports = [cluster.primary().port, cluster.replicas()[0].port];
+    let proxy = Proxy::start(|interfaces| {
+        let server = |port: &u16| {
+            format!(
+                "[[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n"
+            )
+        };
+        let servers: String = ports.iter().map(server).collect();
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n{servers}\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             [[mysql_hostgroup_attributes]]\nhostgroup_id = 0\n\
+             hostgroup_settings = '{{\"balance\": \"least_outstanding\"}}'\n"
+        )
+    })
+    .expect("tidegate starts");
+    let options = client::options(proxy.port).db_name(None::<String>);
+    let mut conns: Vec<_> = (0..8).map(|_| client::connect(options.clone())).collect();
+    let mut at: Vec<_> = conns.iter_mut().map(begin).collect();
+    let count = |at: &[u16], port: u16| at.iter().filter(|own| **own == port).count();
+    assert_eq!(ports.map(|port| count(&at, port)), [4, 4], "{at:?}");
+    // those of one server end: it gets all the next ones, for it has nothing to do
+    let ended: Vec<_> = (0..8).filter(|number| at[*number] == ports[0]).collect();
+    for number in &ended {
+        conns[*number].query_drop("ROLLBACK").expect("ended");
+    }
+    for number in &ended {
+        at[*number] = begin(&mut conns[*number]);
+    }
+    assert_eq!(ports.map(|port| count(&at, port)), [4, 4], "{at:?}");
+    for conn in &mut conns {
+        conn.query_drop("ROLLBACK").expect("ended");
+    }
+
+    let mut admin = admin(&proxy);
+    let near = format!("{{\"zones\": {{\"127.0.0.1:{}\": \"here\"}}}}", ports[1]);
+    for text in [
+        format!("UPDATE mysql_hostgroup_attributes SET hostgroup_settings = '{near}'"),
+        "LOAD MYSQL SERVERS TO RUNTIME".to_owned(),
+        "SET mysql-zone = 'here'".to_owned(),
+        "LOAD MYSQL VARIABLES TO RUNTIME".to_owned(),
+    ] {
+        admin.query_drop(text).expect("done");
+    }
+    let at: Vec<_> = conns.iter_mut().map(begin).collect();
+    assert_eq!(ports.map(|port| count(&at, port)), [0, 8], "{at:?}");
+    let text = "UPDATE mysql_servers SET status = 'OFFLINE_SOFT' WHERE port =";
+    admin.query_drop(format!("{text} {}", ports[1])).expect("done");
+    admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").expect("done");
+    for conn in &mut conns {
+        conn.query_drop("ROLLBACK").expect("ended");
+    }
+    let at: Vec<_> = conns.iter_mut().map(begin).collect();
+    assert_eq!(ports.map(|port| count(&at, port)), [8, 0], "none of its own zone serves: {at:?}");
+}

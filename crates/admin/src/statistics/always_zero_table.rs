@@ -22,7 +22,6 @@ pub(super) const COUNTERS: &[(&str, &[&str])] = &[
             "queries_with_max_lag_ms",
             "queries_with_max_lag_ms__delayed",
             "queries_with_max_lag_ms__total_wait_time_us",
-            "ConnPool_get_conn_latency_awareness",
         ],
     ),
     (

@@ -80,6 +80,7 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
         ("Server_Connections_aborted", c.lanes_failed + c.lanes_lost),
         ("Server_Connections_created", c.lanes_created),
         ("Server_Connections_delayed", c.dials_delayed),
+        ("ConnPool_get_conn_latency_awareness", c.checkouts_quick),
         ("Slow_queries", c.slow),
         ("client_host_error_killed_connections", c.hosts_refused),
         ("generated_error_packets", c.errors_generated),

@@ -1,6 +1,6 @@
 //! How far each server is behind its share of the commands, in units of weight.
 
-use crate::topology::{Server, Topology};
+use crate::topology::{Server, ServerRef, Topology};
 
 /// By server, all of one worker.
 pub(super) struct Credits(Vec<Credit>);
@@ -32,17 +32,26 @@ impl Credits {
         }
     }
 
-    /// The server might have had the next command; what it is behind then.
-    pub(super) fn gain(&mut self, server: &Server) -> Option<i64> {
-        let credit = self.0.get_mut(server.index)?;
-        credit.0 += i64::from(server.weight);
-        Some(credit.0)
-    }
-
-    /// The server has it, and the weights of all that might have had it are these together.
-    pub(super) fn spend(&mut self, server: &Server, total: i64) {
+    /// Of servers that might all have the next command, the one furthest behind its share; it has
+    /// the command then.
+    pub(super) fn next<'s>(
+        &mut self,
+        servers: impl Iterator<Item = &'s ServerRef>,
+    ) -> Option<&'s ServerRef> {
+        let mut total = 0;
+        let mut best: Option<(i64, &ServerRef)> = None;
+        for server in servers {
+            let Some(credit) = self.0.get_mut(server.index) else { continue };
+            credit.0 += i64::from(server.weight);
+            total += i64::from(server.weight);
+            if best.is_none_or(|(most, _)| credit.0 > most) {
+                best = Some((credit.0, server));
+            }
+        }
+        let (_, server) = best?;
         if let Some(credit) = self.0.get_mut(server.index) {
             credit.0 -= total;
         }
+        Some(server)
     }
 }

@@ -153,6 +153,8 @@ counters! {
     pub stored_code_readings_failed: u64,
     /// Connections that were not begun at once because too many were under way.
     pub dials_delayed: u64,
+    /// Times that servers were left out for the time that their pings take.
+    pub checkouts_quick: u64,
     /// Sessions that were pinned to a lane for something other than a transaction.
     pub pins: u64,
     /// ERR packets made by the proxy.

@@ -141,6 +141,19 @@ impl ServerStats {
         self.by_index.get(index).map_or(0, |counters| counters.login_us)
     }
 
+    /// Connections to a server, those being opened included.
+    pub fn open(&self, index: usize) -> u64 {
+        self.by_index.get(index).map_or(0, |counters| u64::from(counters.open))
+    }
+
+    /// How many commands ended on a server, and how long they took together, in microseconds.
+    pub fn totals(&self, index: usize) -> (u64, u64) {
+        let classes = self.by_index.get(index).into_iter().flat_map(|counters| &counters.classes);
+        classes.fold((0, 0), |(count, time_us), (_, row)| {
+            (count + row.count, time_us.saturating_add(row.time_us))
+        })
+    }
+
     /// The number is another server's from now on.
     pub fn forget(&mut self, index: usize) {
         if let Some(counters) = self.by_index.get_mut(index) {

@@ -186,9 +186,21 @@ pub struct Gauge {
     probe_us: AtomicU64,
     /// How often it was asked since it was shunned.
     probes: AtomicU32,
+    /// What its last pings took; 0 while that is not known.
+    ping_us: AtomicU64,
 }
 
 impl Gauge {
+    /// The mean of what its last pings took, in microseconds; 0 while that is not known.
+    pub fn ping_us(&self) -> u64 {
+        self.ping_us.load(Ordering::Relaxed)
+    }
+
+    /// Its pings take so long, in microseconds.
+    pub fn note_ping_us(&self, ping_us: u64) {
+        self.ping_us.store(ping_us, Ordering::Relaxed);
+    }
+
     /// Takes a permit for one more backend connection, if there is one left.
     pub fn take_permit(&self, max: u32) -> bool {
         // nobody may see more than there are: a connection too many is closed when it comes back

@@ -159,8 +159,10 @@ pub(super) const ROWS: &[Variable] = &[
         "min_num_servers_lantency_awareness",
         int(0, 10_000),
         "1000",
-        "Servers a hostgroup needs before quick ones are preferred.",
-    ),
+        "Servers of a hostgroup from which on those are left out whose pings take longer than the \
+         mean of all; 0 for never.",
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "aurora_max_lag_ms_only_read_from_replicas",
         int(0, 100),

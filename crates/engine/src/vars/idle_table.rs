@@ -49,7 +49,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         "a connection is reset at once, before it is shared",
     ),
     (&["mysql-unshun"], "all of a server's hostgroups share what is known of it"),
-    (&["mysql-min_num_servers"], "servers are left out for their latency, and not chosen by it"),
     (&["mysql-aurora_"], "clusters of Aurora are not checked yet"),
     (&["mysql-monitor_local_dns"], "a server stays at its address until the name has another one"),
     (&["mysql-monitor_aws"], "servers of RDS are not discovered yet"),

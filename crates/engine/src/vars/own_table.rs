@@ -99,6 +99,14 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::AtOnce),
     mysql(
+        "zone",
+        Kind::Text,
+        "",
+        "The zone that Tidegate is in: servers in the same one are preferred, by `zones` of \
+         `hostgroup_settings`.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
         "pipeline_depth",
         int(0, 1024),
         "16",

@@ -98,6 +98,11 @@ vars! {
     shun_on_failures: u32 = "mysql-shun_on_failures",
     /// Time until a shunned server is tried again.
     shun_recovery_time_sec: u64 = "mysql-shun_recovery_time_sec",
+    /// Servers of a hostgroup from which on those are left out whose pings take longer than the
+    /// mean; 0 for never.
+    min_num_servers: u32 = "mysql-min_num_servers_lantency_awareness",
+    /// The zone that the proxy is in; empty for none.
+    zone: String = "mysql-zone",
     /// Schema when neither client nor user row names one.
     default_schema: String = "mysql-default_schema",
     /// Character set assumed when a client asks for none that is known.

@@ -22,7 +22,6 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     counter("proxysql_gtid_consistent_queries_total", GTID, ONE),
     counter("proxysql_gtid_session_collected_total", GTID, ONE),
-    counter("proxysql_connpool_get_conn_success_latency_awareness_total", AWARE, ONE),
     counter("proxysql_backend_lagging_during_query_total", LAG, ONE),
     counter("proxysql_queries_with_max_lag_total", LAG, ONE),
     counter("proxysql_queries_with_max_lag__delayed_total", LAG, ONE),
@@ -156,7 +155,6 @@ const CONFLICTS: &[Labels] = &[
 
 const ALLOCATOR: &str = "Always 0: the allocator is the system's: ADR 005.";
 const AURORA: &str = "Always 0: replicas of Aurora are not chosen by lag in this version.";
-const AWARE: &str = "Always 0: servers are not chosen by latency in this version.";
 const BUFFERS: &str = "Always 0: buffers are the loops', which lend them for one call.";
 const CACHE: &str = "Always 0: there is no query cache in this version.";
 const CLUSTER: &str = "Always 0: there is no cluster in this version.";

@@ -168,6 +168,11 @@ pub(super) const FAMILIES: &[Family] = &[
         &[(&[], "ConnPool_get_conn_immediate")],
     ),
     counts(
+        "proxysql_connpool_get_conn_success_latency_awareness_total",
+        "Checkouts for which servers with slow pings were left out.",
+        &[(&[], "ConnPool_get_conn_latency_awareness")],
+    ),
+    counts(
         "proxysql_connpool_get_conn_failure_total",
         "Checkouts that failed for good.",
         &[(&[], "ConnPool_get_conn_failure")],

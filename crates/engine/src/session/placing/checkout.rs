@@ -15,7 +15,7 @@ use crate::lane::{Held, Lane, Lease};
 use crate::link::Charset;
 use crate::orders::{End, Order};
 use crate::pool::queue::Before;
-use crate::pool::{self, Checkout, Need, PoolShard};
+use crate::pool::{self, Checkout, Choice, Need, PoolShard};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
@@ -159,9 +159,11 @@ impl Proxy {
         let queue = self.pool.queue(hostgroup);
         let before = queue.map_or(Before::default(), |queue| queue.sharers_before(own));
         let need = Need { asker, avoid, held, fresh, untraced, share, before, stmt, ..any };
-        let need = Need { limits, backends_max, ..need };
+        let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
+        let need = Need { limits, backends_max, choice, ..need };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
+        self.stats.checkouts_quick += self.pool.take_preferred();
         self.settled(id, hostgroup, found)
     }
 

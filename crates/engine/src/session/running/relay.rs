@@ -6,7 +6,7 @@ use wire::Status;
 use crate::error::{self, SqlError};
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::Lease;
-use crate::pool::{self, Checkout, Need};
+use crate::pool::{self, Checkout, Choice, Need};
 use crate::proxy::Proxy;
 use crate::server_error::Meaning;
 use crate::session::{Phase, What};
@@ -84,10 +84,12 @@ impl Proxy {
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
         let backends_max = self.snapshot.backends_max(account);
         let any = Need::of(hostgroup, account, class, want);
-        let need = Need { avoid, limits, backends_max, ..any };
+        let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
+        let need = Need { avoid, limits, backends_max, choice, ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let delayed = self.pool.take_delayed();
         self.stats.dials_delayed += delayed;
+        self.stats.checkouts_quick += self.pool.take_preferred();
         let lane_id = match self.settled(id, hostgroup, found) {
             Checkout::Dial(server) => return Opening::At(server),
             Checkout::Lane(lane) | Checkout::Replace(lane, _) => lane,
