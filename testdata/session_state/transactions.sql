@@ -264,3 +264,13 @@ SELECT IS_FREE_LOCK('tg_e')
 SELECT GET_LOCK('tg_f', 1)
 RESET:
 SELECT GET_LOCK('tg_f', 10)
+# isolation_of_the_next_transaction_alone_and_a_statement_prepared_under_another
+EXEC: INSERT INTO t (a) VALUES (1)
+SET autocommit = 0
+COMMIT
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE
+EXEC: INSERT INTO t (a) VALUES (1)
+SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'
+COMMIT
+SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'

@@ -229,6 +229,8 @@ pub(crate) enum Then {
     Ok(Arc<str>),
     /// An error.
     Error(SqlError),
+    /// An error, for there was no server to serve it.
+    Unserved(SqlError),
 }
 
 /// Where a session waits.
@@ -443,12 +445,6 @@ impl Session {
     /// The lane it holds for one of these reasons.
     pub(crate) fn held_for(&self, why: Holds) -> Option<&Held> {
         self.held.iter().find(|held| held.why.intersects(why))
-    }
-
-    /// Whether all that a lane of its own has set is known.
-    pub(crate) fn has_no_untold(&self, lane: LaneId) -> bool {
-        let untold = |held: &Held| held.lane == lane && held.why.intersects(Holds::UNTOLD_SETTINGS);
-        !self.held.iter().any(untold)
     }
 
     /// The lane it holds in a hostgroup.

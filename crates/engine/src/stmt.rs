@@ -111,14 +111,15 @@ impl Text {
     }
 
     /// What a connection that has `have` should have before the text is prepared there, so that it
-    /// means what it meant; `now` is what its client wants by now. One that may have more than is
-    /// known gets nothing but what texts are read by: the rest could not be given back.
-    pub fn wants(&self, now: &LinkState, have: &LinkState, is_known: bool) -> LinkState {
+    /// means what it meant; `now` is what its client wants by now. One that is held for something
+    /// gets nothing but what texts are read by: the rest may be known to the server alone, be for
+    /// the next transaction, or not be set within one.
+    pub fn wants(&self, now: &LinkState, have: &LinkState, is_held: bool) -> LinkState {
         let schema = self.schema(now).cloned();
         let then = &self.state;
-        let settings = match is_known {
-            true => then.settings.clone(),
-            false => Settings::read_as_by(then.settings.as_deref(), have.settings.as_ref()),
+        let settings = match is_held {
+            false => then.settings.clone(),
+            true => Settings::read_as_by(then.settings.as_deref(), have.settings.as_ref()),
         };
         LinkState { schema, charset: then.charset, autocommit: have.autocommit, settings }
     }

@@ -18,6 +18,12 @@ pub struct Standing {
     pub has_log: bool,
     /// It counts transactions.
     pub has_gtid: bool,
+    /// Which transactions it has replicated, or with MySQL has at all.
+    pub(crate) applied: String,
+    /// Which transactions it has written to its log.
+    pub(crate) written: String,
+    /// What its own transactions begin with.
+    pub(crate) origin: String,
     /// Its sources.
     pub channels: Vec<Channel>,
 }
@@ -25,21 +31,38 @@ pub struct Standing {
 /// A source that a server replicates from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Channel {
+    /// How its replica names it; empty for the one without a name.
+    pub name: String,
     /// The source's `@@server_id`; 0 where it was never reached.
     pub source: u64,
     /// As its replica calls it.
     pub host: String,
-    /// The replica receives from it.
-    pub receives: bool,
+    /// Whether the replica receives from it.
+    pub receiver: Receiver,
     /// The replica applies what it has received.
     pub applies: bool,
-    /// It has applied all of that.
-    pub is_through: bool,
+    /// Which transactions it has received.
+    pub(crate) received: String,
     /// It asks for transactions by their numbers, not by a place in a file.
     pub by_gtid: bool,
     /// Seconds behind; `None` where the replica does not know.
     pub behind_s: Option<u64>,
 }
+
+/// Whether a replica receives from its source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Receiver {
+    /// It does.
+    Runs,
+    /// It cannot reach the source.
+    CutOff,
+    /// It does not, for another reason, which says nothing of whether the source lives.
+    Stopped(String),
+}
+
+/// Errors of a client that does not reach a server, or is no longer heard by it (`errmsg.h` and the
+/// network errors of `mysqld_error.h`).
+const CUT_OFF: [u32; 9] = [2002, 2003, 2005, 2006, 2013, 1158, 1159, 1160, 1161];
 
 impl Standing {
     /// Asks a server.
@@ -48,6 +71,7 @@ impl Standing {
         let dialect = Dialect::of(version.value(0).unwrap_or_default())?;
         let itself = servers.ask(server, dialect.itself())?;
         let number = |at: usize| itself.value(at)?.parse::<u64>().ok();
+        let text = |at: usize| itself.value(at).unwrap_or_default().replace('\n', "");
         let sources = servers.ask(server, dialect.sources())?;
         Ok(Self {
             dialect,
@@ -55,20 +79,28 @@ impl Standing {
             id: number(1).ok_or("it does not say its server_id")?,
             has_log: number(2) == Some(1),
             has_gtid: number(3) == Some(1),
+            applied: text(4),
+            written: text(5),
+            origin: text(6),
             channels: channels(&sources, dialect),
         })
     }
 
+    /// The channel by which it replicates from a server.
+    pub(crate) fn channel_from(&self, server: &Endpoint, id: u64) -> Option<&Channel> {
+        self.channels.iter().find(|channel| channel.is_from(server, id))
+    }
+
     /// Why it cannot take the place of a primary with that `server_id`, which lives, if so.
-    pub(crate) fn unfit(&self, primary: u64) -> Option<String> {
-        self.unfit_after(primary).or_else(|| {
-            let receives = self.channels.iter().all(|channel| channel.receives);
+    pub(crate) fn unfit(&self, primary: &Endpoint, id: u64) -> Option<String> {
+        self.unfit_after(primary, id).or_else(|| {
+            let receives = self.channels.iter().all(|channel| channel.receiver == Receiver::Runs);
             (!receives).then(|| "it receives nothing from its source".to_owned())
         })
     }
 
     /// The same of one that does not.
-    pub(crate) fn unfit_after(&self, primary: u64) -> Option<String> {
+    pub(crate) fn unfit_after(&self, primary: &Endpoint, id: u64) -> Option<String> {
         let said = |text: &str| Some(text.to_owned());
         let [channel] = &*self.channels else {
             return match self.channels.len() {
@@ -76,8 +108,11 @@ impl Standing {
                 number => Some(format!("it has {number} sources")),
             };
         };
-        if channel.source != primary {
+        if !channel.is_from(primary, id) {
             return Some(format!("its source is {}, another server", channel.host));
+        }
+        if !channel.name.is_empty() {
+            return Some(format!("its source has the name {}; only one without is known", channel.name));
         }
         if !self.has_log {
             return said("it keeps no binary log of what it replicates");
@@ -97,18 +132,38 @@ impl Standing {
     }
 }
 
+impl Channel {
+    /// Whether its source is that server. One that has started since the source is gone knows that
+    /// by its name alone.
+    fn is_from(&self, server: &Endpoint, id: u64) -> bool {
+        match self.source {
+            0 => self.host == format!("{}:{}", server.hostname, server.port),
+            source => source == id,
+        }
+    }
+}
+
 fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
     let at = |name: &str| answer.columns.iter().position(|column| column == name);
     let places = dialect.columns().map(at);
     let channel = |row: &Vec<Option<String>>| {
-        let [source, host, port, receives, applies, by_gtid, behind, doing] =
+        let [name, source, host, port, receives, error, told, applies, by_gtid, behind, received] =
             places.map(|place| place.and_then(|place| row.get(place)?.as_deref()));
+        let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+        let error = error.and_then(|it| it.parse::<u32>().ok()).unwrap_or(0);
+        let receiver = match receives {
+            Some("Yes") => Receiver::Runs,
+            _ if CUT_OFF.contains(&error) => Receiver::CutOff,
+            _ if error != 0 => Receiver::Stopped(format!("{} ({error})", text(told))),
+            _ => Receiver::Stopped("it does not receive".to_owned()),
+        };
         Channel {
+            name: text(name),
             source: source.and_then(|it| it.parse().ok()).unwrap_or(0),
-            host: format!("{}:{}", host.unwrap_or_default(), port.unwrap_or_default()),
-            receives: receives == Some("Yes"),
+            host: format!("{}:{}", text(host), text(port)),
+            receiver,
             applies: applies == Some("Yes"),
-            is_through: doing.is_some_and(|it| it.contains("has read all relay log")),
+            received: text(received).replace('\n', ""),
             by_gtid: by_gtid.is_some_and(|it| it != "No" && it != "0"),
             behind_s: behind.and_then(|it| it.parse().ok()),
         }

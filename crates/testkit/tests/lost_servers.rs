@@ -197,27 +197,55 @@ fn never(draft: &mut Draft) {
 }
 
 #[test]
-fn what_is_sent_behind_a_lost_beginning_does_not_run_without_it() {
+fn what_is_sent_behind_a_lost_statement_does_not_run_without_it() {
     let simulator = Simulator::new();
     let begins = ["BEGIN", "START TRANSACTION READ ONLY", "LOCK TABLES t WRITE", "XA START 'x'"];
-    let locks = ["SELECT GET_LOCK('l', 1)", "CREATE TEMPORARY TABLE t (a int)", "DELETE FROM t"];
-    for text in begins.into_iter().chain(locks) {
-        let mut room = Room::with(&simulator, 7, never);
-        assert!(room.is_served());
-        if text.starts_with("DELETE") {
-            room.hall.query(room.sock, "SET autocommit = 0");
-            assert_eq!(room.hall.packet(room.sock).expect("answered").0.first(), Some(&0));
+    let locks = ["SELECT GET_LOCK('l', 1)", "CREATE TEMPORARY TABLE t (a int)"];
+    // what it would have left is known to the server alone, or to nobody
+    let others = ["DELETE FROM t", "CALL p()", "EXECUTE IMMEDIATE 'BEGIN'", "SET @a = p()"];
+    let counted_on = begins.into_iter().chain(locks);
+    for (text, is_counted_on) in
+        counted_on.map(|text| (text, true)).chain(others.map(|text| (text, false)))
+    {
+        for has_more in [true, false] {
+            let mut room = Room::with(&simulator, 7, never);
+            assert!(room.is_served());
+            room.silently(|room| {
+                room.send(text, "plain", "0 op=0");
+                if has_more {
+                    room.send("DELETE FROM u", "write", "0 op=0");
+                }
+            });
+            room.kill_servers();
+            assert_eq!(room.error(), Some(LOST), "{text}");
+            if has_more || is_counted_on {
+                assert!(room.hall.ends(room.sock), "{text}: the session goes on without it");
+            } else {
+                assert!(room.is_served(), "{text}: nobody counts on it");
+                continue;
+            }
+            room.hall.wait_ms(1_000);
+            let behind = (1, room.number);
+            assert_eq!(room.hall.stage.board.borrow().writes.get(&behind), None, "{text}");
         }
-        room.silently(|room| {
-            room.send(text, "plain", "0 op=0");
-            room.send("DELETE FROM u", "write", "0 op=0");
-        });
-        room.kill_servers();
-        assert_eq!(room.error(), Some(LOST), "{text}");
-        assert!(room.hall.ends(room.sock), "{text}: the session goes on without it");
-        room.hall.wait_ms(1_000);
-        let behind = (1, room.number);
-        assert_eq!(room.hall.stage.board.borrow().writes.get(&behind), None, "{text}");
+    }
+}
+
+#[test]
+fn what_is_sent_behind_a_statement_that_no_server_was_there_for_does_not_run() {
+    // writes go to the primary alone, whose hostgroup has no server
+    let without_primary = |draft: &mut Draft| {
+        draft.servers.iter_mut().for_each(|row| row.weight = 0);
+    };
+    for has_more in [true, false] {
+        let mut room = Room::with(&Simulator::new(), 7, without_primary);
+        let both =
+            [room.text("BEGIN", "plain", "0 op=0"), room.text("DELETE FROM u", "write", "0 op=0")];
+        let texts = both.iter().take(1 + usize::from(has_more));
+        let commands = texts.flat_map(|text| command(code::QUERY, text.as_bytes()));
+        room.hall.send(room.sock, &commands.collect::<Vec<_>>());
+        assert_eq!(room.error(), Some(9001));
+        assert_eq!(room.hall.ends(room.sock), has_more, "the session goes on without it");
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour};
-use live::{Proxy, Shared, client};
+use live::{Load, Proxy, Shared, client};
 use mysql::prelude::Queryable;
 
 static MARIADB: Shared = Shared::new("limits of accounts", Flavour::MariaDb, 0);
@@ -103,4 +103,39 @@ fn a_user_has_no_more_connections_to_mariadb_than_it_may() {
 #[test]
 fn a_user_has_no_more_connections_to_mysql_than_it_may() {
     a_user_has_no_more_than_it_may(&MYSQL);
+}
+
+#[test]
+fn a_busy_account_does_not_keep_another_one_from_a_full_server() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    let port = cluster.primary().port;
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\nstored_code = false\n\
+             connect_timeout_server_max = 2000\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
+             max_connections = 1\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+             [[mysql_users]]\nusername = \"monitor\"\npassword = \"monitor\"\n"
+        )
+    })
+    .expect("tidegate starts");
+    let options = client::options(proxy.port).db_name(None::<String>);
+    let load = Load::start(3, &options, |conn, _| {
+        for text in ["BEGIN", "DO SLEEP(0.001)", "COMMIT"] {
+            conn.query_drop(text).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    });
+    load.await_more(20);
+    let other = options.clone().user(Some("monitor")).pass(Some("monitor"));
+    let mut conn = client::connect(other);
+    for _ in 0..5 {
+        let began = Instant::now();
+        conn.query_drop("DO 1").expect("it has its turn");
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+    load.await_more(20);
+    let wrong = load.stop();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }

@@ -76,6 +76,7 @@ impl Proxy {
                 Phase::Skipping { span, .. } => {
                     let fed = span.feed(rest);
                     if fed.done {
+                        session.input.waits = fed.consumed < rest.len();
                         self.skipped(id);
                     }
                     fed.consumed
@@ -83,6 +84,7 @@ impl Proxy {
                 Phase::Discarding { scan, .. } => {
                     let (bytes, over) = scan.feed(rest);
                     if over {
+                        session.input.waits = bytes < rest.len();
                         self.discarded(id);
                     }
                     bytes
@@ -167,6 +169,9 @@ impl Proxy {
         match frame::next_packet(rest) {
             Framed::Packet(packet) => {
                 let raw = rest.get(..packet.len).unwrap_or_default();
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.input.waits = packet.len < rest.len();
+                }
                 self.on_command(id, raw, packet.payload, None);
                 packet.len
             }
@@ -177,6 +182,9 @@ impl Proxy {
                     return self.collect(id, span, rest);
                 }
                 let fed = span.feed(rest);
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.input.waits = fed.consumed < rest.len();
+                }
                 let raw = rest.get(..fed.consumed).unwrap_or_default();
                 let first = raw.len().min(HEADER_BYTES + header.len);
                 let payload = raw.get(HEADER_BYTES..first).unwrap_or_default();
@@ -219,6 +227,13 @@ impl Proxy {
             Then::Error(error) => {
                 self.answered(id, false);
                 self.send_error(id, seq, &error);
+            }
+            Then::Unserved(error) => {
+                self.answered(id, false);
+                self.send_error(id, seq, &error);
+                if self.has_sent_more(id) {
+                    self.close_session(id, None);
+                }
             }
         }
     }

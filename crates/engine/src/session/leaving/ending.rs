@@ -21,8 +21,29 @@ use crate::session::running::kill::Killed;
 use crate::session::{Job, LastResults, Phase, Then, What};
 
 impl Proxy {
+    /// A command ends with an error because no server could serve it to its end. The session lives
+    /// on, unless its client has sent more behind it: that counts on what the command would have
+    /// left, and would have gone with the client's own connection.
+    pub(crate) fn fail_unserved(&mut self, id: SessionId, job: &Job, error: &SqlError) {
+        let ends = job.upload.is_none() && self.has_sent_more(id);
+        self.fail_job_with(id, job, error, Then::Unserved(error.clone()));
+        if ends {
+            self.close_session(id, None);
+        }
+    }
+
+    /// Whether a client has sent something behind what its session serves.
+    pub(crate) fn has_sent_more(&self, id: SessionId) -> bool {
+        self.sessions.get(id).is_some_and(|session| session.input.waits)
+    }
+
     /// A command ends with an error of the proxy's own; the session lives on.
     pub(crate) fn fail_job(&mut self, id: SessionId, job: &Job, error: &SqlError) {
+        self.fail_job_with(id, job, error, Then::Error(error.clone()));
+    }
+
+    /// The same; `then` is for the end of a command that has not arrived whole.
+    fn fail_job_with(&mut self, id: SessionId, job: &Job, error: &SqlError, then: Then) {
         if job.what == What::LoginSchema {
             // whether the schema exists will be seen by the first query
             return self.login_unchecked(id);
@@ -35,9 +56,7 @@ impl Proxy {
             _ => None,
         };
         session.phase = match job.upload {
-            Some(span) if job.is_answered() => {
-                Phase::Skipping { span, then: Then::Error(error.clone()) }
-            }
+            Some(span) if job.is_answered() => Phase::Skipping { span, then },
             Some(span) => Phase::Skipping { span, then: Then::Nothing },
             None => Phase::Idle,
         };

@@ -142,11 +142,12 @@ impl Proxy {
             && running.lane == lane_id
         {
             let (job, delivered) = (running.job, running.delivered);
-            ends |= is_counted_on(&job, session.want.autocommit);
+            let has_sent_more = session.input.waits && job.upload.is_none();
+            ends |= has_sent_more || is_counted_on(&job, session.want.autocommit);
             let after_file = running.file_seq.map(|seq| seq.wrapping_add(1));
             match (delivered, after_file.or(error_seq)) {
                 _ if matches!(running.stage, Stage::Infile(_)) => self.discard_file(id, error),
-                (false, _) => self.fail_job(id, &job, error),
+                (false, _) => self.fail_unserved(id, &job, error),
                 (true, Some(seq)) => self.fail_reply(id, seq, error),
                 (true, None) => return self.close_session(id, None),
             }
@@ -173,8 +174,10 @@ impl Proxy {
         self.resume_input(id);
     }
 
-    /// An error takes the place of the rest of a reply.
+    /// An error takes the place of the rest of a reply, whose server is gone. What the client has
+    /// sent behind it does not run.
     pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
+        let ends = self.has_sent_more(id);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.phase = Phase::Idle;
         session.timing.idle_since_us = self.now_us;
@@ -183,11 +186,14 @@ impl Proxy {
         self.leave_definition(id, true);
         self.drop_kept(id);
         self.after_command(id);
+        if ends {
+            self.close_session(id, None);
+        }
     }
 }
 
-/// Whether what a client has sent behind a command counts on what that leaves on its connection: it
-/// would run in no transaction, without a lock, or in another table.
+/// Whether what a client sends behind a command counts on what that leaves on its connection: it
+/// would run in no transaction, without a lock, or in another table. It may be on its way.
 fn is_counted_on(job: &Job, autocommit: bool) -> bool {
     const LEFT: Holds = Holds::LOCK_TABLES
         .union(Holds::TEMPORARY_TABLE)

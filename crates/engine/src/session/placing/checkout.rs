@@ -489,7 +489,7 @@ impl Proxy {
             let error = error.clone();
             self.orders.report(LogEvent::NoConnection { hostgroup, connection, error });
         }
-        self.fail_job(id, job, &error);
+        self.fail_unserved(id, job, &error);
     }
 }
 

@@ -88,7 +88,7 @@ impl Proxy {
         if job.what == What::LoginSchema {
             return self.refuse_login(id, said.clone());
         }
-        self.fail_job(id, &job, said);
+        self.fail_unserved(id, &job, said);
     }
 
     /// A lane that was opened for a session stands. Where it can never serve that one, no other

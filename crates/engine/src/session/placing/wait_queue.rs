@@ -1,7 +1,8 @@
 //! Whose turn it is: who of those that wait gets a lane that is free, or room on one that others
 //! use.
 //!
-//! Nobody is overtaken. A lane that is free goes to the first whom it fits. Room on a shared lane
+//! A lane that is free goes to the first whom it fits; once who is first of all has waited a tenth
+//! of a second for one of another kind, it makes room for that one. Nobody is overtaken else. Room on a shared lane
 //! goes to the first who may share it; who has just come gets it only if it is of no use to any of
 //! those (`Lane::passed`). Who needs a lane alone cannot be starved by those who share: for each of
 //! them a shared lane takes no further commands until it is free. What a lane must be like for a
@@ -20,6 +21,10 @@ use crate::session::{Job, Phase, Session, Waiting};
 /// One of so many shared lanes at a time makes way for clients of other workers, where own ones
 /// wait too.
 const LANES_FOR_OTHERS: usize = 4;
+
+/// For so long, in microseconds, may others overtake a session that waits for a connection of
+/// another kind than theirs.
+const OVERTAKEN_US: u64 = 100_000;
 
 impl Proxy {
     /// Where a session stands in line with its command.
@@ -174,6 +179,10 @@ impl Proxy {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
+        if self.is_owed(lane) {
+            self.drop_lane(lane_id);
+            return self.wake_first(hostgroup);
+        }
         let fitting = self.waiter_for(lane, before);
         if let Some(waiter) = fitting
             && let Some(job) = self.stop_waiting(waiter)
@@ -210,21 +219,47 @@ impl Proxy {
         if self.why_closed(hostgroup).is_some() {
             return None;
         }
-        let fits = |waiter: SessionId| {
-            let session = self.sessions.get(waiter)?;
-            let (waiting, account) = (session.waiting()?, session.account.as_ref()?);
-            let (class, want, fresh) = (session.class, &session.want, waiting.job.fresh);
-            let untraced = session.reads_unset_variable(&waiting.job);
-            let any = Need::of(hostgroup, account, class, want);
-            let need = Need { fresh, untraced, ..any };
-            pool::fits(lane, &need).map(|_| (waiter, fresh))
-        };
         if let Lease::Dialing(Some(dialer)) = before
-            && let Some((dialer, true)) = fits(dialer)
+            && self.wants_fresh(dialer)
+            && self.serves(lane, dialer)
         {
             return Some(dialer);
         }
-        self.pool.waiters(hostgroup).find_map(fits).map(|(waiter, _)| waiter)
+        self.pool.waiters(hostgroup).find(|waiter| self.serves(lane, *waiter))
+    }
+
+    fn wants_fresh(&self, waiter: SessionId) -> bool {
+        let waiting = self.sessions.get(waiter).and_then(Session::waiting);
+        waiting.is_some_and(|waiting| waiting.job.fresh)
+    }
+
+    /// Whether a free lane fits a session that waits.
+    fn serves(&self, lane: &Lane, waiter: SessionId) -> bool {
+        let Some(session) = self.sessions.get(waiter) else { return false };
+        let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
+            return false;
+        };
+        let untraced = session.reads_unset_variable(&waiting.job);
+        let any = Need::of(lane.server.hostgroup, account, session.class, &session.want);
+        pool::fits(lane, &Need { fresh: waiting.job.fresh, untraced, ..any }).is_some()
+    }
+
+    /// Whether a free lane goes, so that another one may be opened in its place: it does not fit
+    /// who waits first, whom others have overtaken for long.
+    fn is_owed(&self, lane: &Lane) -> bool {
+        let first = self.pool.first_waiter(lane.server.hostgroup);
+        let waiting = first.and_then(|first| {
+            let session = self.sessions.get(first).filter(|session| !session.is_mirror())?;
+            Some((first, session.waiting()?))
+        });
+        waiting.is_some_and(|(first, waiting)| {
+            self.now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
+                && waiting.dialing.is_none()
+                && waiting.avoid != Some(lane.server.index)
+                && self.is_scarce(lane)
+                && !self.serves(lane, first)
+                && !self.is_barred(first, lane)
+        })
     }
 
     /// Whoever waits first without a dial under way looks again.

@@ -316,16 +316,17 @@ impl Proxy {
         plan: &Plan,
     ) {
         let text = &missing.text;
-        let (Some(session), Some(lane)) = (self.sessions.get(id), self.lanes.get(lane_id)) else {
-            return self.impossible(());
-        };
-        let is_known = session.has_no_untold(lane_id);
-        let toward = text.wants(&session.want, &lane.state, is_known);
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        let is_held = session.held.iter().any(|held| held.lane == lane_id && !held.why.is_empty());
+        let toward = text.wants(&session.want, &lane.state, is_held);
         let Some(before) = toward.plan(&lane.state) else {
             let error =
                 error::internal("the connection cannot be brought to the statement's state");
             return self.fail_job(id, job, &error);
         };
+        // for others it would not be what its state says
+        lane.marks.unsure |= toward.settings != text.state.settings;
         let recalls = session.recalled_by(job).is_some();
         let at_once = lane.greeted.names_last_prepared
             && lane.stmts.is_last_unknown()

@@ -502,7 +502,7 @@ impl Proxy {
                     self.stats.retried += u64::from(sent);
                     self.reissue(id, Some(server.index));
                 }
-                (false, _) => self.fail_job(id, &job, &error),
+                (false, _) => self.fail_unserved(id, &job, &error),
                 (true, Some(seq)) => self.fail_reply(id, seq, &error),
                 (true, None) => self.close_session(id, None),
             }
