@@ -3,7 +3,7 @@
 
 use keeper::Endpoint;
 
-use crate::Account;
+use crate::{Account, positions};
 
 /// What a server understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,15 +28,16 @@ impl Dialect {
     }
 
     /// One row: read-only, its number, whether it can have replicas, whether it counts
-    /// transactions.
+    /// transactions, which it has replicated, which it has written, and what its own begin with.
     pub(crate) const fn itself(self) -> &'static str {
         match self {
             Self::MariaDb => {
-                "SELECT @@global.read_only, @@server_id, @@log_bin AND @@log_slave_updates, 1"
+                "SELECT @@global.read_only, @@server_id, @@log_bin AND @@log_slave_updates, 1, \
+                 @@global.gtid_slave_pos, @@global.gtid_binlog_state, @@server_id"
             }
             Self::MySql => {
                 "SELECT @@global.read_only, @@server_id, @@log_bin AND @@log_replica_updates, \
-                 @@gtid_mode='ON'"
+                 @@gtid_mode='ON', @@global.gtid_executed, @@global.gtid_executed, @@server_uuid"
             }
         }
     }
@@ -49,29 +50,36 @@ impl Dialect {
         }
     }
 
-    /// Names of the columns in that: number, host and port of the source, whether the receiver and
-    /// the applier run, how it knows where it is, seconds behind, what the applier does.
-    pub(crate) const fn columns(self) -> [&'static str; 8] {
+    /// Names of the columns in that: the channel, number, host and port of the source, whether the
+    /// receiver runs and why not, whether the applier does, how it knows where it is, seconds
+    /// behind, and what it has received.
+    pub(crate) const fn columns(self) -> [&'static str; 11] {
         match self {
             Self::MariaDb => [
+                "Connection_name",
                 "Master_Server_Id",
                 "Master_Host",
                 "Master_Port",
                 "Slave_IO_Running",
+                "Last_IO_Errno",
+                "Last_IO_Error",
                 "Slave_SQL_Running",
                 "Using_Gtid",
                 "Seconds_Behind_Master",
-                "Slave_SQL_State",
+                "Gtid_IO_Pos",
             ],
             Self::MySql => [
+                "Channel_Name",
                 "Source_Server_Id",
                 "Source_Host",
                 "Source_Port",
                 "Replica_IO_Running",
+                "Last_IO_Errno",
+                "Last_IO_Error",
                 "Replica_SQL_Running",
                 "Auto_Position",
                 "Seconds_Behind_Source",
-                "Replica_SQL_Running_State",
+                "Retrieved_Gtid_Set",
             ],
         }
     }
@@ -95,8 +103,17 @@ impl Dialect {
     /// Which transactions it has.
     pub(crate) const fn position(self) -> &'static str {
         match self {
-            Self::MariaDb => "SELECT @@global.gtid_binlog_pos",
+            Self::MariaDb => "SELECT @@global.gtid_current_pos",
             Self::MySql => "SELECT @@global.gtid_executed",
+        }
+    }
+
+    /// What is in any of these sets.
+    pub(crate) fn union(self, sets: &[&str]) -> String {
+        let sets: Vec<_> = sets.iter().copied().filter(|set| !set.is_empty()).collect();
+        match self {
+            Self::MariaDb => positions::merged(&sets.join(",")),
+            Self::MySql => sets.join(","),
         }
     }
 
@@ -118,11 +135,29 @@ impl Dialect {
         }
     }
 
-    /// The opposite.
-    pub(crate) const fn receive(self) -> &'static str {
+    /// It takes what its source has, and with `applies` applies it, too.
+    pub(crate) const fn start(self, applies: bool) -> &'static str {
+        match (self, applies) {
+            (Self::MariaDb, true) => "START SLAVE",
+            (Self::MariaDb, false) => "START SLAVE IO_THREAD",
+            (Self::MySql, true) => "START REPLICA",
+            (Self::MySql, false) => "START REPLICA IO_THREAD",
+        }
+    }
+
+    /// It neither takes nor applies anything.
+    pub(crate) const fn stop(self) -> &'static str {
         match self {
-            Self::MariaDb => "START SLAVE IO_THREAD",
-            Self::MySql => "START REPLICA IO_THREAD",
+            Self::MariaDb => "STOP SLAVE",
+            Self::MySql => "STOP REPLICA",
+        }
+    }
+
+    /// It has no source any more.
+    pub(crate) const fn forget(self) -> &'static str {
+        match self {
+            Self::MariaDb => "RESET SLAVE ALL",
+            Self::MySql => "RESET REPLICA ALL",
         }
     }
 
@@ -130,22 +165,6 @@ impl Dialect {
     /// MariaDB is asked nothing: see [`crate::positions`].
     pub(crate) fn lacking(theirs: &str, own: &str) -> String {
         format!("SELECT GTID_SUBTRACT({}, {})", quote(theirs), quote(own))
-    }
-
-    /// Which transactions it has written, of each server that they come from.
-    pub(crate) const fn written(self) -> &'static str {
-        match self {
-            Self::MariaDb => "SELECT @@global.gtid_binlog_state",
-            Self::MySql => "SELECT @@global.gtid_executed",
-        }
-    }
-
-    /// It replicates from nobody any more.
-    pub(crate) const fn leave(self) -> &'static [&'static str] {
-        match self {
-            Self::MariaDb => &["STOP ALL SLAVES", "RESET SLAVE ALL"],
-            Self::MySql => &["STOP REPLICA", "RESET REPLICA ALL"],
-        }
     }
 
     /// It replicates from `source` as `account`; with `position`, as one that was a primary and has
@@ -161,23 +180,23 @@ impl Dialect {
         match self {
             Self::MariaDb => {
                 let stand = position.map(|at| format!("SET GLOBAL gtid_slave_pos={}", quote(at)));
-                let mut statements = vec!["STOP ALL SLAVES".to_owned()];
+                let mut statements = vec![self.stop().to_owned()];
                 statements.extend(stand);
                 statements.push(format!(
                     "CHANGE MASTER TO MASTER_HOST={host}, MASTER_PORT={port}, MASTER_USER={user}, \
                      MASTER_PASSWORD={password}, MASTER_USE_GTID=slave_pos"
                 ));
-                statements.push("START SLAVE".to_owned());
+                statements.push(self.start(true).to_owned());
                 statements
             }
             Self::MySql => vec![
-                "STOP REPLICA".to_owned(),
+                self.stop().to_owned(),
                 format!(
                     "CHANGE REPLICATION SOURCE TO SOURCE_HOST={host}, SOURCE_PORT={port}, \
                      SOURCE_USER={user}, SOURCE_PASSWORD={password}, SOURCE_AUTO_POSITION=1, \
                      GET_SOURCE_PUBLIC_KEY=1"
                 ),
-                "START REPLICA".to_owned(),
+                self.start(true).to_owned(),
             ],
         }
     }

@@ -1,13 +1,17 @@
-//! A failover: the primary is gone, and the replica that has the most takes its place. And its
-//! return: the old one follows, unless it has what nobody else has.
+//! A failover: the primary is gone, and the replica that has the most takes its place. And what
+//! comes back afterwards: an old primary follows, unless it has what nobody else has, and so does a
+//! replica that could not be told.
 //!
-//! That it is gone is not this side's word alone: at least half of its replicas have to answer, and
-//! none of them may still receive from it.
+//! That the primary is gone is not this side's word alone: more than half of its replicas have to
+//! say that they do not reach it, and none may receive from it. One that nobody told to receive says nothing.
+
+use std::time::Duration;
 
 use keeper::Endpoint;
 
 use crate::dialect::Dialect;
 use crate::run::{Others, Run};
+use crate::standing::{LOCAL, Receiver};
 use crate::{Clients, Order, Servers, Standing, positions};
 
 /// Why no replica is the primary.
@@ -19,59 +23,136 @@ pub struct Failed {
     pub may_be_open: Option<Endpoint>,
 }
 
-/// Puts the replica that has the most in the place of a primary that does not answer; gives which.
+/// A server is the primary now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Succeeded {
+    /// That one.
+    pub new: Endpoint,
+    /// The one that was.
+    pub former: Former,
+    /// Servers of the cluster that do not follow it.
+    pub astray: Vec<Endpoint>,
+}
+
+/// A server that was a primary.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Former {
+    /// Where it is.
+    pub server: Endpoint,
+    /// Its `@@server_id`.
+    pub id: u64,
+}
+
+/// Who the primary is, as its replicas have it: the source of all of them that answer.
+pub fn source_of(servers: &mut dyn Servers, replicas: &[Endpoint]) -> Option<(String, u64)> {
+    let standings = replicas.iter().filter_map(|server| Standing::ask(servers, server).ok());
+    let mut sources = standings.flat_map(|it| it.channels).map(|it| (it.host, it.source));
+    let first = sources.find(|(_, id)| *id != 0)?;
+    sources.all(|other| other == first).then_some(first)
+}
+
+/// A replica of the primary that is gone.
+struct Replica {
+    server: Endpoint,
+    standing: Standing,
+    /// Which transactions it has, applied or not.
+    has: String,
+    is_fit: bool,
+}
+
+/// How long a server may take to say how it stands.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Puts the replica that has the most in the place of a primary that does not answer.
 pub fn fail_over(
     order: &Order,
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
-) -> Result<Endpoint, Failed> {
+) -> Result<Succeeded, Failed> {
     let failed = |why| Failed { why, may_be_open: None };
     let mut run = Run { servers, clients };
+    // one that hangs does not hold up the others
+    run.servers.be_patient(LOOK);
     let others = run.look_at(&order.others);
     run.attest(order, &others).map_err(failed)?;
-    let (dialect, fit) = run.eligible(&others).map_err(failed)?;
+    let mut replicas = run.replicas(order, &others).map_err(failed)?;
+    run.servers.be_patient(order.limit + LOOK);
     run.clients.hold();
     run.clients.depose(&order.primary, true);
-    let done = match run.pick(order, dialect, &fit) {
-        Ok(new) => run.open_alone(order, dialect, &fit, new),
+    let done = match run.pick(order, &mut replicas) {
+        Ok(new) => run.open_alone(order, &replicas, new),
         Err(why) => Err(failed(why)),
     };
     if matches!(&done, Err(failed) if failed.may_be_open.is_none()) {
         // as it was: the primary may come back
-        fit.iter().for_each(|server| drop(run.all(server, &[dialect.receive()])));
+        replicas.iter().for_each(|replica| run.go_on(replica));
         run.clients.depose(&order.primary, false);
     }
     run.clients.release();
-    done
+    let new = done?;
+    let is_told = |server: &&Endpoint| {
+        **server != new && replicas.iter().any(|it| it.is_fit && it.server == **server)
+    };
+    let (told, left): (Vec<_>, Vec<_>) = order.others.iter().partition(is_told);
+    let followers = told.into_iter().map(|server| (server.clone(), None)).collect();
+    let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
+    let mut astray = run.have_follow((dialect, &order.replication), followers, &new);
+    astray.extend(left.into_iter().filter(|server| **server != new).cloned());
+    astray.push(order.primary.clone());
+    let former = Former { server: order.primary.clone(), id: order.primary_id };
+    Ok(Succeeded { new, former, astray })
 }
 
-/// A primary of before has come back: it follows the one that took its place. An error says why it
-/// is left out.
+/// A server that does not follow the primary is to: a primary of before that has come back, or a
+/// replica of one. An error says why it does not.
 pub fn rejoin(
     order: &Order,
-    old: &Endpoint,
+    server: &Endpoint,
+    former: &[Former],
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<(), String> {
     let mut run = Run { servers, clients };
-    let standing = Standing::ask(run.servers, old)?;
-    let dialect = standing.dialect;
-    if !standing.read_only {
-        run.all(old, dialect.close())?;
+    let new = Standing::ask(run.servers, &order.primary)?;
+    let own = Standing::ask(run.servers, server)?;
+    if own.dialect != new.dialect {
+        return Err(format!("it is of another kind than {}", order.primary));
     }
-    let own = run.value(old, dialect.written())?.unwrap_or_default();
-    let new = run.value(&order.primary, dialect.written())?.unwrap_or_default();
-    let lacking = match dialect {
-        Dialect::MariaDb => positions::lacking(&own, &new).join(", "),
-        Dialect::MySql => run.value(old, &Dialect::lacking(&own, &new))?.unwrap_or_default(),
-    };
-    if !lacking.is_empty() {
-        return Err(format!("it has transactions that {} has not: {lacking}", order.primary));
+    if !own.read_only {
+        run.all(server, own.dialect.close())?;
     }
-    let position = run.value(old, dialect.position())?.unwrap_or_default();
-    run.follow((dialect, &order.replication), old, &order.primary, Some(&position))?;
-    run.clients.depose(old, false);
+    match &*own.channels {
+        [] => run.rejoin_former(order, (server, &own), &new)?,
+        [channel] if own.channel_from(&order.primary, new.id).is_some() => {
+            match &channel.receiver {
+                Receiver::Runs => {}
+                Receiver::CutOff => return Err(format!("it cannot reach {}", order.primary)),
+                Receiver::Stopped(why) => return Err(why.clone()),
+            }
+        }
+        [channel] if former.iter().any(|it| own.channel_from(&it.server, it.id).is_some()) => {
+            if !channel.name.is_empty() {
+                return Err(format!("its source has the name {}", channel.name));
+            }
+            let has = has(&own);
+            if !run.covers(own.dialect, server, &self::has(&new), &has)? {
+                return Err(format!("it has transactions that {} has not: {has}", order.primary));
+            }
+            run.follow((own.dialect, &order.replication), server, &order.primary, None)?;
+            run.receives(server, &order.primary)?;
+        }
+        [channel] => return Err(format!("it replicates from {} already", channel.host)),
+        channels => return Err(format!("it has {} sources", channels.len())),
+    }
+    run.clients.depose(server, false);
     Ok(())
+}
+
+/// All that a server has: what it has applied, written itself and received.
+fn has(standing: &Standing) -> String {
+    let received = standing.channels.iter().map(|channel| channel.received.as_str());
+    let own = [standing.applied.as_str(), &standing.written];
+    standing.dialect.union(&own.into_iter().chain(received).collect::<Vec<_>>())
 }
 
 impl Run<'_> {
@@ -81,128 +162,199 @@ impl Run<'_> {
         if self.servers.greets(primary) {
             return Err(format!("{primary} answers"));
         }
-        let answered = others.iter().filter(|(_, standing)| standing.is_ok()).count();
-        if answered == 0 || answered * 2 < others.len() {
-            return Err(format!("{answered} of {} replicas answer", others.len()));
+        let mut cut_off = 0;
+        for (server, standing) in others {
+            let channel = standing.as_ref().ok();
+            match channel.and_then(|it| it.channel_from(primary, order.primary_id)) {
+                Some(channel) if channel.receiver == Receiver::Runs => {
+                    return Err(format!("{server} still receives from {primary}"));
+                }
+                Some(channel) if channel.receiver == Receiver::CutOff => cut_off += 1,
+                _ => {}
+            }
         }
-        let receives = others.iter().find(|(_, standing)| {
-            let channels = standing.iter().flat_map(|standing| &standing.channels);
-            channels.into_iter().any(|channel| channel.receives)
-        });
-        match receives {
-            Some((server, _)) => Err(format!("{server} still receives from {primary}")),
-            None => Ok(()),
+        match cut_off * 2 <= others.len() {
+            true => {
+                Err(format!("{cut_off} of {} replicas say that {primary} is gone", others.len()))
+            }
+            false => Ok(()),
         }
     }
 
-    /// The replicas that may take its place. Why another one may not is a step of its own.
-    fn eligible(&mut self, others: &Others) -> Result<(Dialect, Vec<Endpoint>), String> {
-        let standings = others.iter().filter_map(|(_, standing)| standing.as_ref().ok());
-        let mut sources = standings.flat_map(|it| it.channels.iter().map(|of| of.source));
-        // one that has started since the primary is gone does not know
-        let source = sources.find(|id| *id != 0).unwrap_or_default();
-        let mut fit = Vec::new();
-        let mut dialect = None;
+    /// The replicas of the primary. Why one of them may not take its place is a step of its own.
+    fn replicas(&mut self, order: &Order, others: &Others) -> Result<Vec<Replica>, String> {
+        let mut replicas: Vec<Replica> = Vec::new();
         for (server, standing) in others {
             let outcome = match standing {
-                Ok(it) => it.unfit_after(source).map_or(Ok(it.dialect), Err),
+                _ if server.port == 0 => Err(LOCAL.to_owned()),
+                Ok(it) => it.unfit_after(&order.primary, order.primary_id).map_or(Ok(()), Err),
                 Err(why) => Err(why.clone()),
             };
-            if let Ok(own) = outcome
-                && *dialect.get_or_insert(own) == own
-            {
-                fit.push(server.clone());
+            let is_fit = outcome.is_ok();
+            if !is_fit {
+                self.note(server, "may it be the primary", outcome.map(|()| String::new()));
             }
-            self.note(server, "may it be the primary", outcome.map(|_| String::new()));
+            if let Ok(it) = standing
+                && it.channel_from(&order.primary, order.primary_id).is_some()
+                && replicas.first().is_none_or(|first| first.standing.dialect == it.dialect)
+            {
+                let (server, standing) = (server.clone(), it.clone());
+                replicas.push(Replica { server, standing, has: String::new(), is_fit });
+            }
         }
-        dialect.map(|dialect| (dialect, fit)).ok_or("no replica can take its place".to_owned())
+        for at in 0..replicas.len() {
+            let theirs = replicas.iter().enumerate().filter(|(other, _)| *other != at);
+            let theirs: Vec<_> = theirs.map(|(_, it)| has(&it.standing)).collect();
+            let theirs: Vec<_> = theirs.iter().map(String::as_str).collect();
+            let Some(replica) = replicas.get_mut(at).filter(|replica| replica.is_fit) else {
+                continue;
+            };
+            let theirs = match replica.standing.dialect {
+                // a number of a domain says nothing of who has it
+                Dialect::MariaDb => &[],
+                Dialect::MySql => &*theirs,
+            };
+            let outcome = match self.errant(&replica.server, &replica.standing, theirs)? {
+                errant if errant.is_empty() => Ok(String::new()),
+                errant => Err(format!("it has transactions of its own: {errant}")),
+            };
+            replica.is_fit = outcome.is_ok();
+            self.note(&replica.server, "may it be the primary", outcome);
+        }
+        match replicas.iter().any(|replica| replica.is_fit) {
+            true => Ok(replicas),
+            false => Err("no replica can take its place".to_owned()),
+        }
     }
 
-    /// Lets all of them apply what they have; gives the one that has the most.
-    fn pick(
-        &mut self,
-        order: &Order,
-        dialect: Dialect,
-        fit: &[Endpoint],
-    ) -> Result<Endpoint, String> {
-        let mut best: Option<(Endpoint, String)> = None;
-        for server in fit {
-            self.all(server, &[dialect.stop_receiving()])?;
-            let position = match self.apply(order, dialect, server) {
-                Ok(position) => position,
-                Err(why) => {
-                    self.note(server, "apply what it has", Err(why));
-                    continue;
-                }
-            };
-            self.note(server, "apply what it has", Ok(position.replace('\n', "")));
-            let is_ahead = match &best {
-                Some((_, most)) => !self.covers(dialect, server, most, &position)?,
+    /// Lets all of them apply what they have; gives the one that has the most. None is opened while
+    /// another one has more: that would be lost.
+    fn pick(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, String> {
+        for Replica { server, standing, has, .. } in &mut *replicas {
+            let is_stopped = |it: &crate::Channel| matches!(it.receiver, Receiver::Stopped(_));
+            if !standing.channels.iter().all(is_stopped) {
+                self.all(server, &[standing.dialect.stop_receiving()])?;
+            }
+            let now = Standing::ask(self.servers, server)?;
+            let received = now.channel_from(&order.primary, order.primary_id);
+            let received = received.map(|channel| channel.received.as_str()).unwrap_or_default();
+            *has = standing.dialect.union(&[&now.applied, received]);
+        }
+        let mut best: Option<&Replica> = None;
+        for replica in replicas.iter().filter(|replica| replica.is_fit) {
+            let Replica { server, standing, has, .. } = replica;
+            let applied = self.apply(order, standing.dialect, server, has);
+            let told = applied.clone().map(|()| has.clone());
+            self.note(server, "apply what it has", told);
+            let is_ahead = match best {
+                Some(best) => !self.covers(standing.dialect, server, &best.has, has)?,
                 None => true,
             };
-            if is_ahead {
-                best = Some((server.clone(), position));
+            if applied.is_ok() && is_ahead {
+                best = Some(replica);
             }
         }
-        let (new, _) = best.ok_or("no replica has applied what it has in time")?;
+        let best = best.ok_or("no replica has applied what it has in time")?;
+        for other in &*replicas {
+            if !self.covers(best.standing.dialect, &best.server, &best.has, &other.has)? {
+                return Err(format!(
+                    "{} has received what {} has not, and cannot be the primary: it has to apply \
+                     that, or to be set OFFLINE_SOFT, and then it is lost",
+                    other.server, best.server
+                ));
+            }
+        }
+        let new = best.server.clone();
         self.lock(&new)?;
-        Ok(new)
+        // it may have come back meanwhile
+        match self.servers.greets(&order.primary) {
+            true => Err(format!("{} answers", order.primary)),
+            false => Ok(new),
+        }
     }
 
-    /// Opens one of them, and has the others follow it.
+    /// Opens one of them.
     fn open_alone(
         &mut self,
         order: &Order,
-        dialect: Dialect,
-        fit: &[Endpoint],
+        replicas: &[Replica],
         new: Endpoint,
     ) -> Result<Endpoint, Failed> {
-        let left = self.all(&new, dialect.leave());
-        if let Err(why) = left.and_then(|()| self.all(&new, dialect.open())) {
+        let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
+        let stopped = self.all(&new, &[dialect.stop()]);
+        if let Err(why) = stopped.and_then(|()| self.all(&new, dialect.open())) {
             let is_closed = self.all(&new, dialect.close()).is_ok();
             return Err(Failed { why, may_be_open: (!is_closed).then_some(new) });
         }
-        for server in fit.iter().filter(|server| **server != new) {
-            let _ = self.follow((dialect, &order.replication), server, &new, None);
-        }
-        let is_seen = self.clients.await_writer(&new, order.limit);
-        let told = is_seen.then(String::new).ok_or("the checks do not say so yet".to_owned());
-        self.note(&new, "wait until it is the only writer", told);
+        // a step that fails is told
+        let _ = self.all(&new, &[dialect.forget()]);
+        self.await_writer(order, &new);
         Ok(new)
     }
 
-    /// Waits until a replica has applied all that it received; gives where it is then.
+    /// A replica receives again as it did.
+    fn go_on(&mut self, replica: &Replica) {
+        let channels = &replica.standing.channels;
+        let was_stopped =
+            channels.iter().all(|channel| matches!(channel.receiver, Receiver::Stopped(_)));
+        if !was_stopped {
+            let applies = channels.iter().all(|channel| channel.applies);
+            // a step that fails is told
+            let _ = self.all(&replica.server, &[replica.standing.dialect.start(applies)]);
+        }
+    }
+
+    /// Waits until a replica has applied all that it received.
     fn apply(
         &mut self,
         order: &Order,
         dialect: Dialect,
         server: &Endpoint,
-    ) -> Result<String, String> {
-        loop {
-            let standing = Standing::ask(self.servers, server)?;
-            if standing.channels.iter().all(|channel| channel.is_through) {
-                return Ok(self.value(server, dialect.position())?.unwrap_or_default());
-            }
-            if self.clients.elapsed() >= order.limit {
-                return Err("it has not applied all that it received in time".to_owned());
-            }
-            self.value(server, "SELECT SLEEP(0.05)")?;
+        has: &str,
+    ) -> Result<(), String> {
+        if has.is_empty() {
+            return Err("it has no transactions that are counted".to_owned());
+        }
+        let left = order.limit.saturating_sub(self.clients.elapsed());
+        let seconds = left.max(Duration::from_secs(1)).as_secs();
+        match self.value(server, &dialect.wait(has, seconds))?.as_deref() {
+            Some("0") => Ok(()),
+            _ => Err("it has not applied all that it received in time".to_owned()),
         }
     }
 
-    /// Whether one at `own` has all that one at `other` has.
-    fn covers(
+    /// A primary of before follows the one that took its place.
+    fn rejoin_former(
         &mut self,
-        dialect: Dialect,
-        asked: &Endpoint,
-        own: &str,
-        other: &str,
-    ) -> Result<bool, String> {
-        Ok(match dialect {
-            Dialect::MariaDb => positions::covers(own, other),
-            Dialect::MySql => {
-                self.value(asked, &Dialect::lacking(other, own))?.unwrap_or_default().is_empty()
+        order: &Order,
+        (server, own): (&Endpoint, &Standing),
+        new: &Standing,
+    ) -> Result<(), String> {
+        let dialect = own.dialect;
+        let position = self.value(server, dialect.position())?.unwrap_or_default();
+        if position.is_empty() {
+            return Err(
+                "it has no transaction to go on behind: what it has is not known".to_owned()
+            );
+        }
+        let lacking = match dialect {
+            Dialect::MariaDb => {
+                let mut lacking = positions::lacking(&own.written, &new.written);
+                if lacking.is_empty() && !positions::covers(&has(new), &position) {
+                    lacking.push(position.clone());
+                }
+                lacking.join(", ")
             }
-        })
+            Dialect::MySql => {
+                let lacking = Dialect::lacking(&own.written, &new.written);
+                self.value(server, &lacking)?.unwrap_or_default()
+            }
+        };
+        if !lacking.is_empty() {
+            return Err(format!("it has transactions that {} has not: {lacking}", order.primary));
+        }
+        let how = (dialect, &order.replication);
+        self.follow(how, server, &order.primary, Some(&position))?;
+        self.receives(server, &order.primary)
     }
 }

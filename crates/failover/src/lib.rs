@@ -27,15 +27,18 @@ use std::time::Duration;
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
-pub use failing::{Failed, fail_over, rejoin};
+pub use failing::{Failed, Former, Succeeded, fail_over, rejoin, source_of};
 pub use journal::{Entry, Journal};
-pub use standing::{Channel, Standing};
+pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
 
 /// Runs statements on servers, as an account that may administer them.
 pub trait Servers {
     /// The answer of one, or why there is none. A server's statements run on one connection.
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String>;
+
+    /// An answer may take so long from now on; connections are made anew.
+    fn be_patient(&mut self, limit: Duration);
 
     /// Whether a server says anything to whoever connects: a greeting, or an error in its place.
     fn greets(&mut self, server: &Endpoint) -> bool;

@@ -22,18 +22,66 @@ fn parsed(position: &str) -> impl Iterator<Item = [u64; 3]> + '_ {
     })
 }
 
+/// A position with each domain once.
+pub(crate) fn merged(position: &str) -> String {
+    let mut last: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    for [domain, server, number] in parsed(position) {
+        let known = last.entry(domain).or_insert([domain, server, number]);
+        let [_, _, before] = *known;
+        if number > before {
+            *known = [domain, server, number];
+        }
+    }
+    let told = last.values().map(|[domain, server, number]| format!("{domain}-{server}-{number}"));
+    told.collect::<Vec<_>>().join(",")
+}
+
 /// Whether a server at `own` has all that one at `other` has.
 pub(crate) fn covers(own: &str, other: &str) -> bool {
     let own = by_domain(own);
     by_domain(other).iter().all(|(domain, number)| own.get(domain) >= Some(number))
 }
 
+/// Which of its own transactions a replica has written that it never got from its source: `written`
+/// is its `gtid_binlog_state`, `applied` its `gtid_slave_pos`. One that was a primary has old ones
+/// of its own, which are no more than what it has replicated since; `source`, where it is known, is
+/// the state of a server that has to have them all.
+pub(crate) fn errant(
+    origin: &str,
+    (written, applied): (&str, &str),
+    source: Option<&str>,
+) -> Vec<String> {
+    let applied = by_domain(applied);
+    let sources: BTreeMap<_, _> = source.into_iter().flat_map(parsed).map(by_origin).collect();
+    let is_errant = |[domain, server, number]: &[u64; 3]| {
+        let is_there = sources.get(&(*domain, *server)).is_none_or(|has| has >= number);
+        let is_old = applied.get(domain).is_some_and(|has| has >= number);
+        server.to_string() == origin && !(is_there && is_old)
+    };
+    let errant = parsed(written).filter(is_errant);
+    errant.map(|[domain, server, number]| format!("{domain}-{server}-{number}")).collect()
+}
+
+fn by_origin([domain, server, number]: [u64; 3]) -> ((u64, u64), u64) {
+    ((domain, server), number)
+}
+
 /// What a server with this `gtid_binlog_state` wrote that one with the state `other` has not.
+///
+/// Numbers grow along what both have: whatever is below one that both know is theirs, also where
+/// the other one was built since and does not know who wrote it.
 pub(crate) fn lacking(own: &str, other: &str) -> Vec<String> {
-    let there: BTreeMap<_, _> =
-        parsed(other).map(|[domain, server, number]| ((domain, server), number)).collect();
+    let there: BTreeMap<_, _> = parsed(other).map(by_origin).collect();
+    let mut shared: BTreeMap<u64, u64> = BTreeMap::new();
+    for [domain, server, number] in parsed(own) {
+        if let Some(has) = there.get(&(domain, server)) {
+            let known = shared.entry(domain).or_insert(0);
+            *known = number.min(*has).max(*known);
+        }
+    }
     let lacks = |[domain, server, number]: [u64; 3]| {
-        let has = there.get(&(domain, server)).copied().unwrap_or(0);
+        let known = shared.get(&domain).copied().unwrap_or(0);
+        let has = there.get(&(domain, server)).copied().unwrap_or(0).max(known);
         (number > has).then(|| match number - has {
             1 => format!("{domain}-{server}-{number}"),
             _ => format!("{domain}-{server}-{number} and before, after {has}"),
@@ -56,10 +104,24 @@ mod tests {
     }
 
     #[test]
+    fn transactions_that_came_from_nobody_are_named() {
+        let of = |written, applied, source| errant("2", (written, applied), source);
+        assert_eq!(of("0-1-40,0-2-43", "0-1-31", None), ["0-2-43"]);
+        assert_eq!(of("0-1-44,0-2-43", "0-1-44", None), [""; 0], "an old one, as far as is known");
+        assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44,0-2-41")), ["0-2-43"]);
+        assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44,0-2-43")), [""; 0]);
+        assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44")), [""; 0], "it was built since");
+        assert_eq!(of("0-1-44,1-2-1", "0-1-44", None), ["1-2-1"], "of a domain of its own");
+        assert_eq!(of("0-1-45", "0-1-44", None), [""; 0], "it is being applied");
+    }
+
+    #[test]
     fn what_was_written_on_the_wrong_side_is_named() {
         assert_eq!(lacking("0-1-47", "0-1-45,0-2-52"), ["0-1-47 and before, after 45"]);
         assert_eq!(lacking("0-1-46,0-3-9", "0-1-45,0-3-9"), ["0-1-46"]);
         assert_eq!(lacking("0-1-45", "0-1-45,0-2-52"), [""; 0]);
         assert_eq!(lacking("", "0-1-1"), [""; 0]);
+        assert_eq!(lacking("0-1-45,0-7-30", "0-1-45,0-2-52"), [""; 0], "before what both know");
+        assert_eq!(lacking("0-1-45,0-7-47", "0-1-45,0-2-52"), ["0-7-47 and before, after 45"]);
     }
 }

@@ -3,7 +3,8 @@
 use keeper::Endpoint;
 
 use crate::dialect::Dialect;
-use crate::{Account, Clients, Servers, Standing, Step};
+use crate::standing::Receiver;
+use crate::{Account, Clients, Order, Servers, Standing, Step, positions};
 
 /// An order that is being carried out.
 pub(crate) struct Run<'a> {
@@ -13,6 +14,9 @@ pub(crate) struct Run<'a> {
 
 /// How the other servers of a cluster stand.
 pub(crate) type Others = Vec<(Endpoint, Result<Standing, String>)>;
+
+/// Looks at a replica until it receives, twenty in a second.
+const LOOKS: usize = 100;
 
 impl Run<'_> {
     pub(crate) fn look_at(&mut self, others: &[Endpoint]) -> Others {
@@ -30,7 +34,35 @@ impl Run<'_> {
         }
     }
 
-    /// A server replicates from the new primary.
+    /// Has servers follow the new primary, each as one that has the transactions told with it, if
+    /// any; gives those that do not receive from it.
+    pub(crate) fn have_follow(
+        &mut self,
+        how: (Dialect, &Account),
+        followers: Vec<(Endpoint, Option<String>)>,
+        new: &Endpoint,
+    ) -> Vec<Endpoint> {
+        let told: Vec<_> = followers
+            .into_iter()
+            .map(|(server, stands)| {
+                let follows = self.follow(how, &server, new, stands.as_deref()).is_ok();
+                (server, follows)
+            })
+            .collect();
+        let astray = told
+            .into_iter()
+            .filter(|(server, follows)| !follows || self.receives(server, new).is_err());
+        astray.map(|(server, _)| server).collect()
+    }
+
+    /// Waits until clients get to the new primary.
+    pub(crate) fn await_writer(&mut self, order: &Order, new: &Endpoint) {
+        let is_seen = self.clients.await_writer(new, order.limit);
+        let told = is_seen.then(String::new).ok_or("the checks do not say so yet".to_owned());
+        self.note(new, "wait until it is the only writer", told);
+    }
+
+    /// A server replicates from the new primary, which is to be seen by [`Run::receives`].
     pub(crate) fn follow(
         &mut self,
         (dialect, account): (Dialect, &Account),
@@ -49,6 +81,68 @@ impl Run<'_> {
         // statements have the password
         self.note(server, &format!("replicate from {new}"), followed.clone());
         followed.map(|_| ())
+    }
+
+    /// Waits until a server receives from the new primary.
+    pub(crate) fn receives(&mut self, server: &Endpoint, new: &Endpoint) -> Result<(), String> {
+        let received = self.await_receiver(server);
+        self.note(server, &format!("receive from {new}"), received.clone().map(|()| String::new()));
+        received
+    }
+
+    fn await_receiver(&mut self, server: &Endpoint) -> Result<(), String> {
+        let mut why = String::new();
+        for _ in 0..LOOKS {
+            let standing = Standing::ask(self.servers, server)?;
+            match standing.channels.first().map(|channel| &channel.receiver) {
+                Some(Receiver::Runs) => return Ok(()),
+                Some(Receiver::CutOff) => why = "it cannot reach it".to_owned(),
+                Some(Receiver::Stopped(told)) => why.clone_from(told),
+                None => return Err("it is no replica".to_owned()),
+            }
+            self.value(server, "SELECT SLEEP(0.05)")?;
+        }
+        Err(why)
+    }
+
+    /// Which of its own transactions a replica has that it never got from its source, of which
+    /// others have these.
+    pub(crate) fn errant(
+        &mut self,
+        server: &Endpoint,
+        standing: &Standing,
+        others: &[&str],
+    ) -> Result<String, String> {
+        let own = (standing.written.as_str(), standing.applied.as_str());
+        Ok(match standing.dialect {
+            Dialect::MariaDb => {
+                let source = others.first().copied();
+                positions::errant(&standing.origin, own, source).join(", ")
+            }
+            Dialect::MySql if others.is_empty() => String::new(),
+            Dialect::MySql => {
+                let lacking = Dialect::lacking(own.0, &others.join(","));
+                let lacking = self.value(server, &lacking)?.unwrap_or_default().replace('\n', "");
+                let is_own = |part: &&str| part.trim().starts_with(&standing.origin);
+                lacking.split(',').filter(is_own).collect::<Vec<_>>().join(", ")
+            }
+        })
+    }
+
+    /// Whether one at `own` has all that one at `other` has.
+    pub(crate) fn covers(
+        &mut self,
+        dialect: Dialect,
+        asked: &Endpoint,
+        own: &str,
+        other: &str,
+    ) -> Result<bool, String> {
+        Ok(match dialect {
+            Dialect::MariaDb => positions::covers(own, other),
+            Dialect::MySql => {
+                self.value(asked, &Dialect::lacking(other, own))?.unwrap_or_default().is_empty()
+            }
+        })
     }
 
     /// Runs statements up to the first that fails, each a step.

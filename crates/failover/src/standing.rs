@@ -64,6 +64,9 @@ pub enum Receiver {
 /// network errors of `mysqld_error.h`).
 const CUT_OFF: [u32; 9] = [2002, 2003, 2005, 2006, 2013, 1158, 1159, 1160, 1161];
 
+/// Why a server with a Unix socket for an address is no primary.
+pub(crate) const LOCAL: &str = "replicas cannot reach its Unix socket";
+
 impl Standing {
     /// Asks a server.
     pub fn ask(servers: &mut dyn Servers, server: &Endpoint) -> Result<Self, String> {
@@ -112,7 +115,10 @@ impl Standing {
             return Some(format!("its source is {}, another server", channel.host));
         }
         if !channel.name.is_empty() {
-            return Some(format!("its source has the name {}; only one without is known", channel.name));
+            return Some(format!(
+                "its source has the name {}; only one without is known",
+                channel.name
+            ));
         }
         if !self.has_log {
             return said("it keeps no binary log of what it replicates");

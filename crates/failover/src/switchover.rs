@@ -9,13 +9,16 @@ use std::time::Duration;
 use keeper::Endpoint;
 
 use crate::run::{Others, Run};
-use crate::{Account, Clients, Servers, Standing};
+use crate::standing::LOCAL;
+use crate::{Account, Clients, Former, Servers, Standing, Succeeded};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Order {
     /// The server that takes writes.
     pub primary: Endpoint,
+    /// Its `@@server_id`, for a failover, in which it does not tell that itself.
+    pub primary_id: u64,
     /// The others of its cluster, the preferred ones first.
     pub others: Vec<Endpoint>,
     /// The one that is to take its place; `None` for the one that is the least behind.
@@ -28,12 +31,12 @@ pub struct Order {
     pub dry: bool,
 }
 
-/// Puts another server in the primary's place; gives which, or why that was not done.
+/// Puts another server in the primary's place; an error says why that was not done.
 pub fn switch_over(
     order: &Order,
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
-) -> Result<Endpoint, String> {
+) -> Result<Succeeded, String> {
     let primary = &order.primary;
     let mut run = Run { servers, clients };
     let old = Standing::ask(run.servers, primary)
@@ -42,22 +45,52 @@ pub fn switch_over(
         return Err(format!("{primary} refuses writes itself: it is no primary"));
     }
     let others = run.look_at(&order.others);
+    run.look_for_events(primary);
     let new = run.choose(order, &old, &others)?;
+    let former = Former { server: primary.clone(), id: old.id };
     if order.dry {
-        return Ok(new);
+        return Ok(Succeeded { new, former, astray: Vec::new() });
     }
     run.lock(primary)?;
     run.lock(&new)?;
     run.clients.hold();
-    let done = run.swap(order, &old, &others, &new);
+    let done = run.swap(order, &old, &new);
     run.clients.release();
-    done.map(|()| new)
+    let position = done?;
+    // clients need not wait for the others
+    let (mut followers, mut astray) = (vec![(primary.clone(), Some(position))], Vec::new());
+    for (server, standing) in others.into_iter().filter(|(server, _)| *server != new) {
+        let why = match standing {
+            Ok(it) => match it.channel_from(primary, old.id) {
+                None => continue,
+                Some(channel) if channel.name.is_empty() => {
+                    followers.push((server, None));
+                    continue;
+                }
+                Some(channel) => format!("its source has the name {}", channel.name),
+            },
+            Err(why) => why,
+        };
+        run.note(&server, &format!("replicate from {new}"), Err(why));
+        astray.push(server);
+    }
+    astray.extend(run.have_follow((old.dialect, &order.replication), followers, &new));
+    Ok(Succeeded { new, former, astray })
 }
 
 /// Seconds that writes in progress may take to end, once no client has one.
 const CLOSE_S: u64 = 5;
 
 impl Run<'_> {
+    /// Tells that events are left to the operator: they run on at the server that has them enabled.
+    fn look_for_events(&mut self, primary: &Endpoint) {
+        let scheduler = self.value(primary, "SELECT @@global.event_scheduler");
+        if scheduler.ok().flatten().as_deref() == Some("ON") {
+            let told = "it is ON: events go on here, and are not enabled on another server";
+            self.note(primary, "event_scheduler", Ok(told.to_owned()));
+        }
+    }
+
     /// The server that takes the primary's place. Why another one cannot is a step of its own.
     fn choose(
         &mut self,
@@ -66,16 +99,17 @@ impl Run<'_> {
         others: &Others,
     ) -> Result<Endpoint, String> {
         let mut fit: Vec<(u64, &Endpoint)> = Vec::new();
+        let mut refused: Vec<(&Endpoint, String)> = Vec::new();
         for (server, standing) in others {
-            let outcome = match standing {
-                Ok(it) if it.dialect != old.dialect => Err("it is of another kind".to_owned()),
-                Ok(it) => it.unfit(old.id).map_or(Ok(it.behind_s()), Err),
+            let told = match standing {
+                Ok(it) => self.judge(order, old, (server, it)).map(|()| it.behind_s()),
                 Err(why) => Err(why.clone()),
             };
-            if let Ok(behind_s) = outcome {
-                fit.push((behind_s, server));
+            match &told {
+                Ok(behind_s) => fit.push((*behind_s, server)),
+                Err(why) => refused.push((server, why.clone())),
             }
-            let told = outcome.map(|behind_s| format!("{behind_s} s behind"));
+            let told = told.map(|behind_s| format!("{behind_s} s behind"));
             self.note(server, "may it be the primary", told);
         }
         let Some(target) = &order.target else {
@@ -86,22 +120,36 @@ impl Run<'_> {
         if fit.iter().any(|(_, server)| *server == target) {
             return Ok(target.clone());
         }
-        let why = others.iter().find(|(server, _)| server == target).map(|(_, it)| match it {
-            Ok(it) => it.unfit(old.id).unwrap_or_else(|| "it is of another kind".to_owned()),
-            Err(why) => why.clone(),
-        });
+        let why = refused.into_iter().find(|(server, _)| *server == target).map(|(_, why)| why);
         let why = why.unwrap_or_else(|| "it is no server of this cluster".to_owned());
         Err(format!("{target} cannot take its place: {why}"))
     }
 
-    /// With clients held: the primary is closed, the other one has all that it has, and is opened.
-    fn swap(
+    /// Why a server cannot take the primary's place, if so.
+    fn judge(
         &mut self,
         order: &Order,
         old: &Standing,
-        others: &Others,
-        new: &Endpoint,
+        (server, own): (&Endpoint, &Standing),
     ) -> Result<(), String> {
+        if server.port == 0 {
+            return Err(LOCAL.to_owned());
+        }
+        if own.dialect != old.dialect {
+            return Err("it is of another kind".to_owned());
+        }
+        if let Some(why) = own.unfit(&order.primary, old.id) {
+            return Err(why);
+        }
+        match self.errant(server, own, &[&old.written])? {
+            errant if errant.is_empty() => Ok(()),
+            errant => Err(format!("it has transactions of its own: {errant}")),
+        }
+    }
+
+    /// With clients held: the primary is closed, the other one has all that it has, and is opened.
+    /// Gives what both have then.
+    fn swap(&mut self, order: &Order, old: &Standing, new: &Endpoint) -> Result<String, String> {
         let primary = &order.primary;
         let left = self.clients.drain(order.limit);
         let drained = match left {
@@ -116,26 +164,17 @@ impl Run<'_> {
         };
         if let Err(why) = self.open(old, new) {
             // one that may be open already must not become the second
-            return match self.all(new, old.dialect.close()) {
+            let closed = self.all(new, old.dialect.close());
+            let _ = self.all(new, &[old.dialect.start(true)]);
+            return match closed {
                 Ok(()) => Err(self.undo(primary, old, why)),
                 Err(_) => Err(format!("{why}; {primary} stays closed: see which is to be opened")),
             };
         }
-        let how = (old.dialect, &order.replication);
-        let _ = self.follow(how, primary, new, Some(&position));
-        for (server, standing) in others.iter().filter(|(server, _)| server != new) {
-            match standing {
-                Ok(it) if it.channels.iter().any(|channel| channel.source == old.id) => {
-                    let _ = self.follow(how, server, new, None);
-                }
-                Ok(_) => {}
-                Err(why) => self.note(server, "replicate from the new primary", Err(why.clone())),
-            }
-        }
-        let is_seen = self.clients.await_writer(new, order.limit);
-        let told = is_seen.then(String::new).ok_or("the checks do not say so yet".to_owned());
-        self.note(new, "wait until it is the only writer", told);
-        Ok(())
+        // a step that fails is told
+        let _ = self.all(new, &[old.dialect.forget()]);
+        self.await_writer(order, new);
+        Ok(position)
     }
 
     /// Closes the old one; gives what it has, and the new one has then, too.
@@ -156,7 +195,7 @@ impl Run<'_> {
 
     /// Opens the new one.
     fn open(&mut self, old: &Standing, new: &Endpoint) -> Result<(), String> {
-        self.all(new, old.dialect.leave())?;
+        self.all(new, &[old.dialect.stop()])?;
         self.all(new, old.dialect.open())
     }
 

@@ -8,6 +8,7 @@ use engine::rows::ServerRow;
 use engine::topology::{Placed, Stand};
 
 use crate::event::Reason;
+use crate::facts::OF_THE_ACCOUNT;
 use crate::placement::copied;
 use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted};
@@ -87,6 +88,7 @@ impl Member {
     fn note_failure(&mut self, failure: &Failure, most: u32) -> Option<Reason> {
         let reason = match failure {
             Failure::OwnDelay => return None,
+            Failure::Error(code) if OF_THE_ACCOUNT.contains(code) => return None,
             Failure::Error(code) => {
                 self.missed = 0;
                 Reason::CheckRefused { code: *code }

@@ -332,8 +332,10 @@ impl Keeper {
     /// against it.
     fn stand(&self, row: &ServerRow) -> Option<Stand> {
         let server = Endpoint::of(row);
-        let is_silent = self.facts.get(&server).is_some_and(Facts::is_silent);
-        if is_silent || self.deposed.contains(&server) {
+        if self.deposed.contains(&server) {
+            return Some(Stand::Astray);
+        }
+        if self.facts.get(&server).is_some_and(Facts::is_silent) {
             return Some(Stand::Silent);
         }
         let latency_us = self.latency_us(&server).unwrap_or(0);

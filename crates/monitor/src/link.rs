@@ -176,7 +176,7 @@ impl Link {
 }
 
 fn malformed() -> Came {
-    Came::Failed(None, "the answer is not understood".to_owned())
+    Came::Failed(Some(Failure::NoAnswer), "the answer is not understood".to_owned())
 }
 
 fn query(statement: &str, out: &mut Vec<u8>) {

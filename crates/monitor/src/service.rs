@@ -251,10 +251,10 @@ impl Monitor {
             Ok(_) if late_us > LATE_US => Err(Unmet::own_delay(late_us)),
             Ok(answers) => {
                 let read = question::read(check, &answers, took_us, &self.plan.vars);
-                read.map_err(|_| Unmet {
-                    failure: None,
-                    text: "the answer is not understood".to_owned(),
-                })
+                // what does not say that it takes writes is no writer
+                let failure = matches!(check, Check::ReadOnly(_)).then_some(Failure::NoAnswer);
+                let text = "the answer is not understood".to_owned();
+                read.map_err(|_| Unmet { failure, text })
             }
             Err(unmet) => Err(unmet),
         };

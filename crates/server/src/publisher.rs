@@ -34,14 +34,21 @@ pub(crate) struct Publisher {
     logs: Arc<Mutex<Logs>>,
 }
 
+/// Who holds a hostgroup: each releases what is its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Holder {
+    Administrator,
+    Order,
+}
+
 struct State {
     workers: Vec<Mailbox<Mail>>,
     snapshot: Arc<Snapshot>,
     addresses: Arc<ServerAddresses>,
     /// Decides where servers stand.
     keeper: Keeper,
-    /// Hostgroups that are held, and until when.
-    held: BTreeMap<HostgroupId, Instant>,
+    /// Hostgroups that are held, by whom, and until when.
+    held: BTreeMap<(HostgroupId, Holder), Instant>,
     /// Hostgroups of writers that are held because it is not known yet who takes writes.
     unknown: BTreeMap<HostgroupId, Instant>,
     /// Whoever checks them.
@@ -194,17 +201,18 @@ impl Publisher {
     }
 
     /// Nothing new begins in a hostgroup, for so long at most.
-    pub(crate) fn hold(&self, hostgroup: HostgroupId, limit: Duration) {
+    pub(crate) fn hold(&self, hostgroup: HostgroupId, by: Holder, limit: Duration) {
         let mut state = self.lock();
-        state.held.insert(hostgroup, Instant::now() + limit);
+        state.held.insert((hostgroup, by), Instant::now() + limit);
         tracing::info!(%hostgroup, seconds = limit.as_secs(), "the hostgroup is held");
         state.publish_held(self.limit);
     }
 
-    /// Everything begins there again; `false` where nothing was held.
-    pub(crate) fn release(&self, hostgroup: HostgroupId) -> bool {
+    /// Everything begins there again, unless somebody else holds it too; `false` where nothing was
+    /// held.
+    pub(crate) fn release(&self, hostgroup: HostgroupId, by: Holder) -> bool {
         let mut state = self.lock();
-        let was_held = state.held.remove(&hostgroup).is_some();
+        let was_held = state.held.remove(&(hostgroup, by)).is_some();
         if was_held {
             tracing::info!(%hostgroup, "the hostgroup is released");
             state.publish_held(self.limit);
@@ -222,7 +230,7 @@ impl Publisher {
         if forgotten.is_empty() && overdue == 0 {
             return;
         }
-        for hostgroup in forgotten {
+        for (hostgroup, _) in forgotten {
             tracing::warn!(%hostgroup, "the hostgroup was held too long, and is released");
         }
         state.publish_held(A_MOMENT);
@@ -339,7 +347,8 @@ impl State {
 
     /// Hands every worker the hostgroups that are held.
     fn publish_held(&mut self, limit: Duration) {
-        let held = self.held.keys().chain(self.unknown.keys()).copied().collect();
+        let held = self.held.keys().map(|(hostgroup, _)| hostgroup);
+        let held = held.chain(self.unknown.keys()).copied().collect();
         let snapshot = Snapshot::clone(&self.snapshot).holding(held);
         for worker in self.publish(Arc::new(snapshot), limit) {
             tracing::warn!(worker, "has not taken over yet which hostgroups are held");

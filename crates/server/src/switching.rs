@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use worker::ServerAddresses;
 
 use crate::clock;
 use crate::collector::Collector;
-use crate::publisher::Publisher;
+use crate::publisher::{Holder, Publisher};
 use crate::switching::connections::Connections;
 use crate::switching::watch::Watched;
 
@@ -33,15 +34,17 @@ pub(crate) struct Switching {
     journal: Arc<Mutex<Journal>>,
     /// Hostgroups of writers that an order is about now.
     busy: Arc<Mutex<BTreeSet<i64>>>,
-    /// What is known of clusters that fail over by themselves.
+    /// What is known of clusters that are not only observed.
     watched: Arc<Mutex<Watched>>,
+    /// No more orders are taken.
+    ends: Arc<AtomicBool>,
 }
 
 impl Switching {
     /// Switches what this publisher has in force.
     pub(crate) fn new(publisher: Arc<Publisher>, collector: Arc<Mutex<Collector>>) -> Self {
-        let (journal, busy, watched) = Default::default();
-        Self { publisher, collector, journal, busy, watched }
+        let (journal, busy, watched, ends) = Default::default();
+        Self { publisher, collector, journal, busy, watched, ends }
     }
 
     /// What was done.
@@ -61,11 +64,23 @@ impl Switching {
         let writer = i64::from(hostgroup);
         let row = cluster(&snapshot, writer, dry)?;
         let order = order(&snapshot, row, target, dry)?;
-        self.carry_out(row, order, (snapshot.clone(), addresses), |order, servers, clients| {
+        self.carry_out(row, order, (snapshot.clone(), addresses), move |order, servers, clients| {
             let done = failover::switch_over(order, servers, clients);
             let what = if order.dry { "dry run" } else { "switchover" };
-            clients.conclude(&order.primary, what, done);
+            if let (Ok(done), false) = (&done, order.dry) {
+                clients.switching.clone().lead_astray(writer, done);
+            }
+            clients.conclude(&order.primary, what, done.map(|done| done.new));
         })
+    }
+
+    /// Takes no more orders, and waits until none is being carried out; each has its limits.
+    pub(crate) fn finish(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+        let is_over = Held::until(FINISH, || lock(&self.busy).is_empty());
+        if !is_over {
+            tracing::error!("an order is not over: see which server is the primary");
+        }
     }
 
     /// Has an order carried out on a thread of its own; gives its number.
@@ -78,6 +93,9 @@ impl Switching {
     ) -> Result<u64, String> {
         let writer = row.writer_hostgroup;
         let hostgroup = HostgroupId(u32::try_from(writer).unwrap_or_default());
+        if self.ends.load(Ordering::Relaxed) {
+            return Err("the process ends".to_owned());
+        }
         if !lock(&self.busy).insert(writer) {
             return Err(format!("hostgroup {writer} is being switched over already"));
         }
@@ -85,12 +103,20 @@ impl Switching {
         let limit = order.limit;
         let mut servers = Connections::new((snapshot, addresses), row, limit);
         let began = Instant::now();
-        let mut clients = Held { switching: self.clone(), hostgroup, limit, number, began };
+        let mut clients = Held {
+            switching: self.clone(),
+            hostgroup,
+            limit,
+            number,
+            began,
+            told_at_once: true,
+            untold: Vec::new(),
+        };
         let this = self.clone();
         let run = move || {
             let carried_out = AssertUnwindSafe(|| work(&order, &mut servers, &mut clients));
             if catch_unwind(carried_out).is_err() {
-                this.publisher.release(hostgroup);
+                this.publisher.release(hostgroup, Holder::Order);
                 tracing::error!(%hostgroup, "an order panicked: see which server is the primary");
             }
             lock(&this.busy).remove(&writer);
@@ -148,23 +174,34 @@ fn order_for(
     }
     Order {
         primary,
+        primary_id: 0,
         others,
         target: None,
         replication: Account {
             user: row.replication_username.clone(),
             password: row.replication_password.clone(),
         },
-        limit: Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or_default()),
+        limit: limit_of(row),
         dry: false,
     }
 }
 
-/// The servers that stand in a hostgroup.
+/// How long clients may wait for an order about a cluster.
+fn limit_of(row: &ReplicationClusterRow) -> Duration {
+    Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or_default())
+}
+
+/// The servers of a hostgroup that are wanted there.
 fn servers_of(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = Endpoint> {
-    let is_here = move |placed: &&Placed| {
+    placed_in(snapshot, hostgroup).map(|placed| Endpoint::of(&placed.row))
+}
+
+/// The same with how they stand. One that its operator has set to something else is not asked, so
+/// that nothing is known of it.
+fn placed_in(snapshot: &Snapshot, hostgroup: i64) -> impl Iterator<Item = &Placed> + Clone {
+    snapshot.placed.iter().filter(move |placed| {
         placed.row.hostgroup_id == hostgroup && placed.row.status.eq_ignore_ascii_case("ONLINE")
-    };
-    snapshot.placed.iter().filter(is_here).map(|placed| Endpoint::of(&placed.row))
+    })
 }
 
 /// Clients that wait.
@@ -174,9 +211,17 @@ struct Held {
     limit: Duration,
     number: u64,
     began: Instant,
+    /// Steps are told as they are made. What is found out before anything is done may be no news.
+    told_at_once: bool,
+    untold: Vec<Step>,
 }
 
 impl Held {
+    /// Keeps steps to itself until something is done, or it is concluded.
+    fn quietly(&mut self) {
+        self.told_at_once = false;
+    }
+
     /// Notes how it ended, and for how long.
     fn conclude(&mut self, server: &Endpoint, what: &str, done: Result<Endpoint, String>) {
         let server = done.as_ref().unwrap_or(server).clone();
@@ -185,7 +230,20 @@ impl Held {
             "dry run" => "it would be the primary".to_owned(),
             _ => format!("it is the primary, after {took_ms} ms"),
         });
-        self.note(Step { server, what: what.to_owned(), outcome });
+        std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
+        self.tell(Step { server, what: what.to_owned(), outcome });
+    }
+
+    fn tell(&mut self, step: Step) {
+        let Step { server, what, outcome } = &step;
+        let hostgroup = self.hostgroup;
+        match outcome {
+            Ok(told) => tracing::info!(%hostgroup, %server, told, "switching: {what}"),
+            Err(why) => tracing::warn!(%hostgroup, %server, "switching: {what}: {why}"),
+        }
+        let hostgroup = hostgroup.0;
+        let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
+        lock(&self.switching.journal).note(entry);
     }
 
     /// Waits until something is so.
@@ -216,7 +274,9 @@ impl Held {
 impl Clients for Held {
     fn hold(&mut self) {
         self.began = Instant::now();
-        self.switching.publisher.hold(self.hostgroup, self.limit + LONGER);
+        self.switching.publisher.hold(self.hostgroup, Holder::Order, self.limit + LONGER);
+        self.told_at_once = true;
+        std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
     }
 
     fn drain(&mut self, limit: Duration) -> u64 {
@@ -234,7 +294,7 @@ impl Clients for Held {
         Self::until(limit, || {
             let snapshot = publisher.current();
             let mut is_only = false;
-            for placed in snapshot.placed.iter().filter(|it| it.row.hostgroup_id == writer) {
+            for placed in placed_in(&snapshot, writer) {
                 let here = Endpoint::of(&placed.row);
                 is_only = here == *server && placed.stand == Stand::Well;
                 if !is_only {
@@ -250,7 +310,7 @@ impl Clients for Held {
     }
 
     fn release(&mut self) {
-        self.switching.publisher.release(self.hostgroup);
+        self.switching.publisher.release(self.hostgroup, Holder::Order);
     }
 
     fn depose(&mut self, server: &Endpoint, is_deposed: bool) {
@@ -262,21 +322,19 @@ impl Clients for Held {
     }
 
     fn note(&mut self, step: Step) {
-        let Step { server, what, outcome } = &step;
-        let hostgroup = self.hostgroup;
-        match outcome {
-            Ok(told) => tracing::info!(%hostgroup, %server, told, "switching: {what}"),
-            Err(why) => tracing::warn!(%hostgroup, %server, "switching: {what}: {why}"),
+        match self.told_at_once {
+            true => self.tell(step),
+            false => self.untold.push(step),
         }
-        let hostgroup = hostgroup.0;
-        let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };
-        lock(&self.switching.journal).note(entry);
     }
 }
 
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// How long the end of the process waits for an order.
+const FINISH: Duration = Duration::from_secs(60);
 
 /// Between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -287,6 +287,8 @@ impl Workers for Running {
     }
 
     fn drain(&self) {
+        // clients have to come through it, and half of it would leave no primary
+        self.switching.finish();
         self.metrics_source.drains();
         self.listening.refuse();
         self.tell(|| Mail::Drain);

@@ -54,6 +54,8 @@ pub enum Stand {
     Surplus,
     /// It is in maintenance: what was begun there may end.
     Leaving,
+    /// It does not follow the primary: what it has is another one's, or grows old.
+    Astray,
 }
 
 impl std::fmt::Display for Stand {
@@ -73,6 +75,7 @@ impl std::fmt::Display for Stand {
             }
             Self::Surplus => f.write_str("is kept in reserve: max_writers are there"),
             Self::Leaving => f.write_str("is in maintenance"),
+            Self::Astray => f.write_str("does not follow the primary"),
         }
     }
 }
@@ -86,7 +89,7 @@ impl Stand {
 
     /// Whether what runs on it is given up too.
     pub fn ends_commands(self) -> bool {
-        matches!(self, Self::Silent | Self::FarBehind)
+        matches!(self, Self::Silent | Self::FarBehind | Self::Astray)
     }
 
     /// What is told of a server whose row says `ONLINE`: its status, or a word of our own where
@@ -94,6 +97,7 @@ impl Stand {
     pub fn told(self) -> &'static str {
         match self {
             Self::Slow { .. } => "SLOW",
+            Self::Astray => "ASTRAY",
             _ => self.status(),
         }
     }
@@ -102,7 +106,7 @@ impl Stand {
     pub fn status(self) -> &'static str {
         match self {
             Self::Well | Self::Slow { .. } => "ONLINE",
-            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving => "SHUNNED",
+            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving | Self::Astray => "SHUNNED",
             Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
         }
     }

@@ -127,6 +127,7 @@ mod tests {
             ("ONLINE", Stand::Silent, "SHUNNED"),
             ("ONLINE", Stand::Lagging { lag_us: 7 }, "SHUNNED_REPLICATION_LAG"),
             ("ONLINE", Stand::Slow { latency_us: 7 }, "SLOW"),
+            ("ONLINE", Stand::Astray, "ASTRAY"),
             ("ONLINE", Stand::Well, "ONLINE"),
             ("OFFLINE_SOFT", Stand::Silent, "OFFLINE_SOFT"),
         ];
@@ -147,7 +148,8 @@ mod tests {
             assert!(!state.may_serve(), "{status} {stand:?}");
             let is_unfit = status == "ONLINE" && stand != Stand::Well;
             assert_eq!(state.is_worth_a_wait(), is_unfit, "{status} {stand:?}");
-            assert_eq!(server.ends_commands(), stand == Stand::Silent, "{status} {stand:?}");
+            let ends = matches!(stand, Stand::Silent | Stand::Astray);
+            assert_eq!(server.ends_commands(), ends, "{status} {stand:?}");
         }
     }
 }

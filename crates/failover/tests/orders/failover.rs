@@ -1,26 +1,53 @@
 //! Failovers of scripted servers: what evidence it takes, whom it opens, and what it leaves as it
 //! was.
 
-use crate::script::{FAR, NEAR, PRIMARY, Script, at, order};
-use failover::{Failed, fail_over, rejoin};
+use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, order};
+use failover::{Failed, Former, Order, Succeeded, fail_over, rejoin};
 use keeper::Endpoint;
 
-/// Replicas of a primary that is gone.
+/// A primary that cannot be reached.
+const LOST: Source = Source {
+    name: "",
+    id: "11",
+    port: "1",
+    receives: "Connecting",
+    error: "2003",
+    applies: "Yes",
+    by_gtid: "Slave_Pos",
+    behind: "0",
+    received: "0-11-42",
+};
+
+/// Replicas of a primary that is gone: the far one has more.
 fn gone() -> Script {
     Script::default()
-        .says(NEAR, "SHOW", &lost("0"))
-        .says(FAR, "SHOW", &lost("0"))
-        .says(NEAR, "SELECT @@global.gtid_binlog_pos", &["0-11-42"])
-        .says(FAR, "SELECT @@global.gtid_binlog_pos", &["0-11-43"])
+        .says(NEAR, "SHOW", &LOST.row())
+        .says(NEAR, ITSELF, &itself("12", "0-11-40"))
+        .says(FAR, "SHOW", &Source { received: "0-11-43", ..LOST }.row())
+        .says(FAR, ITSELF, &itself("13", "0-11-39"))
 }
 
-fn lost(behind: &'static str) -> [&'static str; 8] {
-    let through = "Slave has read all relay log; waiting for more updates";
-    ["11", "db", "1", "Connecting", "Yes", "Slave_Pos", behind, through]
-}
-
-fn run(script: &mut Script) -> Result<Endpoint, Failed> {
+fn run(script: &mut Script) -> Result<Succeeded, Failed> {
     script.with(|servers, clients| fail_over(&order(), servers, clients))
+}
+
+/// A third replica, which has less than the others.
+const OTHER: i64 = 4;
+
+fn of_three(script: &mut Script) -> Result<Succeeded, Failed> {
+    let order = Order { others: vec![at(FAR), at(NEAR), at(OTHER)], ..order() };
+    script.with(|servers, clients| fail_over(&order, servers, clients))
+}
+
+/// That one is the primary, and these do not follow it, as the old one does not.
+fn done(new: i64, astray: &[i64]) -> Succeeded {
+    let former = Former { server: at(PRIMARY), id: 11 };
+    let astray = astray.iter().chain([&PRIMARY]).map(|port| at(*port)).collect();
+    Succeeded { new: at(new), former, astray }
+}
+
+fn new(script: &mut Script) -> Endpoint {
+    run(script).expect("one becomes the primary").new
 }
 
 fn refused(script: &mut Script) -> String {
@@ -31,15 +58,30 @@ fn refused(script: &mut Script) -> String {
     failed.why
 }
 
+/// Whether a server was told that, in a statement that begins so.
+fn was_told(script: &Script, told: &str) -> bool {
+    script.told.iter().any(|own| own.starts_with(told))
+}
+
 #[test]
 fn the_replica_that_has_the_most_is_opened_and_the_other_one_follows() {
     let mut script = gone();
-    assert_eq!(run(&mut script), Ok(at(FAR)));
-    let opened = script.told.iter().position(|told| told == "3: SET GLOBAL read_only=0");
-    let opened = opened.expect("it is opened");
-    assert!(script.told.iter().filter(|told| told.contains("read_only=0")).count() == 1);
-    let follows = script.told.iter().position(|told| told.starts_with("2: CHANGE MASTER"));
-    assert!(follows.expect("it follows") > opened);
+    assert_eq!(run(&mut script), Ok(done(FAR, &[])));
+    assert_eq!(
+        script.told[..8],
+        [
+            "3: STOP SLAVE IO_THREAD",
+            "2: STOP SLAVE IO_THREAD",
+            "3: SELECT MASTER_GTID_WAIT('0-11-43', 7)",
+            "2: SELECT MASTER_GTID_WAIT('0-11-42', 7)",
+            "3: SELECT GET_LOCK('tidegate_switchover', 0)",
+            "3: STOP SLAVE",
+            "3: SET GLOBAL read_only=0",
+            "3: RESET SLAVE ALL",
+        ]
+    );
+    assert_eq!(script.told.iter().filter(|told| told.contains("read_only=0")).count(), 1);
+    assert!(was_told(&script, "unheld 2: CHANGE MASTER"));
     assert_eq!(script.deposed, [PRIMARY], "the old one gets nothing, whatever it says");
     assert!(!script.held);
 }
@@ -50,39 +92,106 @@ fn one_side_s_word_is_no_evidence() {
     script.greets = true;
     assert_eq!(refused(&mut script), "db:1 answers");
 
-    let mut row = lost("0");
-    row[3] = "Yes";
-    let mut script = gone().says(NEAR, "SHOW", &row);
+    let mut script = gone().says(NEAR, "SHOW", &Source::default().row());
     assert_eq!(refused(&mut script), "db:2 still receives from db:1");
 
     let mut script = gone().fails(NEAR, "SELECT VERSION").fails(FAR, "SELECT VERSION");
-    assert_eq!(refused(&mut script), "0 of 2 replicas answer");
-    let told = format!("{:?}", script.told);
-    assert!(!told.contains("SLAVE") && !told.contains("GLOBAL"), "{told}");
+    assert_eq!(refused(&mut script), "0 of 2 replicas say that db:1 is gone");
+    assert!(script.told.is_empty(), "{:?}", script.told);
     let mut script = gone().fails(FAR, "SELECT VERSION");
-    assert_eq!(run(&mut script), Ok(at(NEAR)), "one of two, and this side");
+    assert_eq!(refused(&mut script), "1 of 2 replicas say that db:1 is gone");
+    let mut script = gone().fails(OTHER, "SELECT VERSION");
+    assert_eq!(of_three(&mut script), Ok(done(FAR, &[OTHER])), "two of three");
 }
 
 #[test]
-fn a_replica_that_cannot_apply_what_it_has_is_not_opened() {
-    let mut row = lost("9");
-    row[7] = "Reading event from the relay log";
-    let mut script = gone().says(FAR, "SHOW", &row);
-    script.late = true;
-    assert_eq!(run(&mut script), Ok(at(NEAR)));
-    let mut script = gone().says(FAR, "SHOW", &row).says(NEAR, "SHOW", &row);
-    script.late = true;
-    assert_eq!(refused(&mut script), "no replica has applied what it has in time");
-    for port in [NEAR, FAR] {
-        let receives = format!("{port}: START SLAVE IO_THREAD");
-        assert!(script.told.contains(&receives), "as it was: {:?}", script.told);
+fn a_primary_that_comes_back_meanwhile_stays_the_primary() {
+    let mut script = gone();
+    script.greets_after_all = true;
+    assert_eq!(refused(&mut script), "db:1 answers");
+    assert!(!script.told.iter().any(|told| told.contains("read_only")), "{:?}", script.told);
+    assert!(was_told(&script, "3: START SLAVE") && was_told(&script, "2: START SLAVE"));
+}
+
+#[test]
+fn a_server_that_replicas_cannot_reach_is_not_opened() {
+    let local = Endpoint { hostname: "/run/db.sock".into(), port: 0 };
+    let order = Order { others: vec![at(FAR), local.clone()], ..order() };
+    let mut script = gone().says(0, "SHOW", &Source { received: "0-11-99", ..LOST }.row());
+    let failed = script.with(|servers, clients| fail_over(&order, servers, clients));
+    assert!(failed.is_err(), "what it has is lost else");
+    let why = Err("replicas cannot reach its Unix socket".to_owned());
+    assert!(script.steps.iter().any(|step| step.server == local && step.outcome == why));
+}
+
+#[test]
+fn a_replica_that_does_not_try_or_is_another_one_s_says_nothing_of_the_primary() {
+    for source in [
+        Source { receives: "No", error: "0", ..LOST },
+        Source { receives: "No", error: "1236", ..LOST },
+        Source { receives: "Connecting", error: "1045", ..LOST },
+        Source { receives: "Yes", id: "99", ..LOST },
+        Source { receives: "Connecting", id: "99", ..LOST },
+        Source { receives: "Connecting", id: "0", port: "9", ..LOST },
+    ] {
+        let row = source.row();
+        let mut script = gone().says(NEAR, "SHOW", &row).says(FAR, "SHOW", &row);
+        let why = "0 of 2 replicas say that db:1 is gone";
+        assert_eq!(refused(&mut script), why, "{row:?}");
+        assert!(script.told.is_empty(), "{row:?}: {:?}", script.told);
     }
+}
+
+#[test]
+fn a_replica_of_another_server_is_not_opened() {
+    let elsewhere = Source { id: "99", received: "0-11-60", ..LOST };
+    let third = Source { received: "0-11-41", ..LOST }.row();
+    let mut script = gone().says(FAR, "SHOW", &elsewhere.row()).says(OTHER, "SHOW", &third);
+    assert_eq!(of_three(&mut script), Ok(done(NEAR, &[FAR])));
+    // one that has started since knows its source by its name alone
+    let mut script = gone().says(FAR, "SHOW", &Source { id: "0", received: "", ..LOST }.row());
+    assert_eq!(new(&mut script), at(NEAR));
+}
+
+#[test]
+fn nobody_is_opened_while_another_one_has_more() {
+    let held_up = "SELECT MASTER_GTID_WAIT";
+    let more = "db:3 has received what db:2 has not, and cannot be the primary: it has to apply \
+                that, or to be set OFFLINE_SOFT, and then it is lost";
+    let mut script = gone().says(FAR, held_up, &["-1"]);
+    assert_eq!(refused(&mut script), more);
+    for port in [NEAR, FAR] {
+        assert!(was_told(&script, &format!("{port}: START SLAVE")), "{:?}", script.told);
+    }
+    // one that is broken, or has transactions of its own, may have more as well
+    let broken = Source { applies: "No", received: "0-11-43", ..LOST };
+    let mut script = gone().says(FAR, "SHOW", &broken.row());
+    assert_eq!(refused(&mut script), more);
+    assert!(script.told.contains(&"3: START SLAVE IO_THREAD".to_owned()), "{:?}", script.told);
+    let errant = ["1", "13", "1", "1", "0-11-39", "0-11-39,0-13-70", "13"];
+    let mut script = gone().says(FAR, ITSELF, &errant);
+    assert_eq!(refused(&mut script), more);
+    // without more it is left behind
+    let mut script = gone().says(FAR, ITSELF, &errant).says(
+        FAR,
+        "SHOW",
+        &Source { received: "0-11-41", ..LOST }.row(),
+    );
+    assert_eq!(run(&mut script), Ok(done(NEAR, &[FAR])));
+    let why = "it has transactions of its own: 0-13-70".to_owned();
+    assert!(script.steps.iter().any(|step| step.outcome == Err(why.clone())));
+    // neither can
+    let mut script = gone().says(FAR, held_up, &["-1"]).says(NEAR, held_up, &["-1"]);
+    assert_eq!(refused(&mut script), "no replica has applied what it has in time");
 }
 
 #[test]
 fn after_one_that_may_be_open_no_other_one_is_opened() {
     let mut script = gone().fails(FAR, "SET GLOBAL read_only=0");
     assert_eq!(refused(&mut script), "db:3: SET GLOBAL read_only=0: 1205 it takes too long");
+    let told = script.told.iter().position(|told| told == "3: SET GLOBAL read_only=1");
+    let again = script.told.iter().position(|told| told == "3: START SLAVE");
+    assert!(told < again, "it goes on as a replica: {:?}", script.told);
     let mut script = gone().fails(FAR, "SET GLOBAL read_only");
     let failed = run(&mut script).expect_err("nobody");
     assert_eq!(failed.may_be_open, Some(at(FAR)));
@@ -90,28 +199,86 @@ fn after_one_that_may_be_open_no_other_one_is_opened() {
 }
 
 #[test]
+fn a_replica_that_does_not_receive_from_the_new_one_is_astray() {
+    let mut script = gone();
+    script.refused = "1236";
+    assert_eq!(run(&mut script), Ok(done(FAR, &[NEAR])));
+    let step = script.steps.last().expect("told");
+    assert_eq!(
+        (step.what.as_str(), &step.outcome),
+        ("receive from db:3", &Err("why (1236)".into()))
+    );
+}
+
+/// Servers behind a failover: the near one is the primary.
+fn afterwards() -> (Order, [Former; 1]) {
+    let order = Order { primary: at(NEAR), primary_id: 12, ..order() };
+    (order, [Former { server: at(PRIMARY), id: 11 }])
+}
+
+fn back(script: &mut Script, server: i64) -> Result<(), String> {
+    let (order, former) = afterwards();
+    let server = at(server);
+    script.with(|servers, clients| rejoin(&order, &server, &former, servers, clients))
+}
+
+fn old(applied: &'static str, written: &'static str, position: &'static str) -> Script {
+    Script::default()
+        .says(NEAR, ITSELF, &["0", "12", "1", "1", "0-11-42", "0-11-42,0-12-50", "12"])
+        .says(NEAR, "SHOW", &[])
+        .says(PRIMARY, ITSELF, &["0", "11", "1", "1", applied, written, "11"])
+        .says(PRIMARY, "SELECT @@global.gtid_current_pos", &[position])
+}
+
+#[test]
 fn an_old_primary_follows_or_is_left_out_with_what_it_has_alone() {
-    let mut new = order();
-    new.primary = at(NEAR);
-    let states = |own: &'static str| {
-        Script::default().says(PRIMARY, "SELECT @@global.gtid_binlog_state", &[own]).says(
-            NEAR,
-            "SELECT @@global.gtid_binlog_state",
-            &["0-11-42,0-12-50"],
-        )
-    };
-    let mut script = states("0-11-42");
-    let done = script.with(|servers, clients| rejoin(&new, &at(PRIMARY), servers, clients));
-    assert_eq!(done, Ok(()));
+    let mut script = old("", "0-11-42", "0-11-42");
+    assert_eq!(back(&mut script, PRIMARY), Ok(()));
     assert_eq!(script.told[0], "unheld 1: SET GLOBAL read_only=1");
-    assert!(script.told.contains(&"unheld 1: START SLAVE".to_owned()));
+    assert!(was_told(&script, "unheld 1: SET GLOBAL gtid_slave_pos='0-11-42'"));
+    assert!(was_told(&script, "unheld 1: START SLAVE"));
     assert_eq!(script.rejoined, [PRIMARY]);
 
-    let mut script = states("0-11-44");
-    let done = script.with(|servers, clients| rejoin(&new, &at(PRIMARY), servers, clients));
+    let mut script = old("", "0-11-44", "0-11-44");
     let why = "it has transactions that db:2 has not: 0-11-44 and before, after 42";
-    assert_eq!(done, Err(why.to_owned()));
+    assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()));
     assert_eq!(script.told[0], "unheld 1: SET GLOBAL read_only=1", "nobody writes there either");
     assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
     assert_eq!(script.rejoined, [0; 0]);
+
+    // it does not receive: nobody reads there
+    let mut script = old("", "0-11-42", "0-11-42");
+    script.refused = "1236";
+    assert_eq!(back(&mut script, PRIMARY), Err("why (1236)".to_owned()));
+    assert_eq!(script.rejoined, [0; 0]);
+}
+
+#[test]
+fn an_old_primary_made_anew_of_a_backup_goes_on_behind_that() {
+    let mut script = old("0-12-47", "", "0-12-47");
+    assert_eq!(back(&mut script, PRIMARY), Ok(()));
+    assert!(was_told(&script, "unheld 1: SET GLOBAL gtid_slave_pos='0-12-47'"));
+    // of one that does not know what it has nobody else knows either
+    let mut script = old("", "", "");
+    let why = "it has no transaction to go on behind: what it has is not known";
+    assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()));
+    // what was begun by hand is left to that hand
+    for (id, done) in [("12", Ok(())), ("77", Err("it replicates from db:1 already".to_owned()))] {
+        let source = Source { id, ..Source::default() };
+        let mut script = old("", "", "").says(PRIMARY, "SHOW", &source.row());
+        assert_eq!(back(&mut script, PRIMARY), done);
+        assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
+    }
+}
+
+#[test]
+fn a_replica_that_still_has_the_old_source_follows_later() {
+    let mut script = old("", "", "").says(FAR, "SHOW", &LOST.row());
+    assert_eq!(back(&mut script, FAR), Ok(()));
+    assert!(was_told(&script, "unheld 3: CHANGE MASTER"));
+    assert!(!was_told(&script, "unheld 3: SET GLOBAL gtid_slave_pos"));
+    let ahead = Source { received: "0-11-51", ..LOST };
+    let mut script = old("", "", "").says(FAR, "SHOW", &ahead.row());
+    let why = "it has transactions that db:2 has not: 0-11-51";
+    assert_eq!(back(&mut script, FAR), Err(why.to_owned()));
 }

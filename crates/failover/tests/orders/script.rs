@@ -1,6 +1,6 @@
 //! Servers that answer by a script, and a proxy that notes what it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use failover::{Account, Clients, Order, Servers, Step};
@@ -22,13 +22,64 @@ pub(crate) struct Script {
     pub(crate) rejoined: Vec<i64>,
     /// The primary says something.
     pub(crate) greets: bool,
-    /// The time that an order may take is over.
-    pub(crate) late: bool,
+    /// The same from when it is asked the second time.
+    pub(crate) greets_after_all: bool,
+    greets_later: bool,
+    /// Those that were told to follow another server, which receive from it.
+    follow: BTreeSet<i64>,
+    /// The error that those get in place of that.
+    pub(crate) refused: &'static str,
 }
 
 pub(crate) const PRIMARY: i64 = 1;
 pub(crate) const NEAR: i64 = 2;
 pub(crate) const FAR: i64 = 3;
+
+/// How a server is asked for itself.
+pub(crate) const ITSELF: &str = "SELECT @@global.read_only";
+
+/// What a replica says of itself that has replicated up to there.
+pub(crate) fn itself(id: &'static str, applied: &'static str) -> [&'static str; 7] {
+    ["1", id, "1", "1", applied, applied, id]
+}
+
+/// What a replica says of its source.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub(crate) name: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) port: &'static str,
+    pub(crate) receives: &'static str,
+    pub(crate) error: &'static str,
+    pub(crate) applies: &'static str,
+    pub(crate) by_gtid: &'static str,
+    pub(crate) behind: &'static str,
+    pub(crate) received: &'static str,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            name: "",
+            id: "11",
+            port: "1",
+            receives: "Yes",
+            error: "0",
+            applies: "Yes",
+            by_gtid: "Slave_Pos",
+            behind: "0",
+            received: "0-11-42",
+        }
+    }
+}
+
+impl Source {
+    pub(crate) fn row(self) -> Vec<&'static str> {
+        let Self { name, id, port, receives, error, applies, by_gtid, behind, received } = self;
+        let told = if error == "0" { "" } else { "why" };
+        vec![name, id, "db", port, receives, error, told, applies, by_gtid, behind, received]
+    }
+}
 
 pub(crate) fn at(port: i64) -> Endpoint {
     Endpoint { hostname: "db".into(), port }
@@ -50,14 +101,15 @@ impl Script {
         let is = |begin: &str| statement.starts_with(begin);
         match port {
             _ if is("SELECT VERSION") => vec!["10.11.6-MariaDB-log"],
-            PRIMARY if is("SELECT @@global.read_only") => vec!["0", "11", "1", "1"],
+            PRIMARY if is(ITSELF) => vec!["0", "11", "1", "1", "", "0-11-42", "11"],
             PRIMARY if is("SHOW") => vec![],
-            NEAR if is("SELECT @@global.read_only") => vec!["1", "12", "1", "1"],
-            NEAR if is("SHOW") => vec!["11", "db", "1", "Yes", "Yes", "Slave_Pos", "0"],
-            FAR if is("SELECT @@global.read_only") => vec!["1", "13", "1", "1"],
-            FAR if is("SHOW") => vec!["11", "db", "1", "Yes", "Yes", "Slave_Pos", "9"],
+            NEAR if is(ITSELF) => itself("12", "0-11-42").to_vec(),
+            NEAR if is("SHOW") => Source::default().row(),
+            FAR if is(ITSELF) => itself("13", "0-11-41").to_vec(),
+            FAR if is("SHOW") => Source { behind: "9", ..Source::default() }.row(),
+            _ if is(ITSELF) => itself("14", "0-11-40").to_vec(),
             _ if is("SELECT GET_LOCK") => vec!["1"],
-            _ if is("SELECT @@global.gtid_binlog_pos") => vec!["0-11-42"],
+            _ if is("SELECT @@global.gtid_current_pos") => vec!["0-11-42"],
             _ if is("SELECT MASTER_GTID_WAIT") => vec!["0"],
             _ => vec![],
         }
@@ -80,27 +132,38 @@ struct Side<'a>(&'a std::cell::RefCell<Script>);
 
 impl Servers for Side<'_> {
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String> {
-        const COLUMNS: [&str; 8] = [
+        const COLUMNS: [&str; 11] = [
+            "Connection_name",
             "Master_Server_Id",
             "Master_Host",
             "Master_Port",
             "Slave_IO_Running",
+            "Last_IO_Errno",
+            "Last_IO_Error",
             "Slave_SQL_Running",
             "Using_Gtid",
             "Seconds_Behind_Master",
-            "Slave_SQL_State",
+            "Gtid_IO_Pos",
         ];
         let mut script = self.0.borrow_mut();
-        let asks = ["SELECT VERSION", "SELECT @@global.read_only", "SHOW"];
+        let asks = ["SELECT VERSION", ITSELF, "SHOW", "SELECT SLEEP", "SELECT @@global.event"];
         if !asks.iter().any(|ask| statement.starts_with(ask)) {
             let word = if script.held { "" } else { "unheld " };
             script.told.push(format!("{word}{}: {statement}", server.port));
         }
+        if statement.starts_with("CHANGE MASTER") {
+            script.follow.insert(server.port);
+        }
+        let follows = statement.starts_with("SHOW") && script.follow.contains(&server.port);
         let mut own = script
             .answers
             .iter()
             .filter(|((port, begin), _)| *port == server.port && statement.starts_with(begin));
         let row = match own.next() {
+            _ if follows && script.refused.is_empty() => Source::default().row(),
+            _ if follows => {
+                Source { receives: "Connecting", error: script.refused, ..Source::default() }.row()
+            }
             Some((_, Ok(row))) => row.clone(),
             Some((_, Err(why))) => return Err((*why).to_owned()),
             None => Script::usual(server.port, statement),
@@ -113,8 +176,11 @@ impl Servers for Side<'_> {
         Ok(TextResult { columns, rows, ..TextResult::default() })
     }
 
+    fn be_patient(&mut self, _: Duration) {}
+
     fn greets(&mut self, _: &Endpoint) -> bool {
-        self.0.borrow().greets
+        let script = &mut *self.0.borrow_mut();
+        script.greets || std::mem::replace(&mut script.greets_later, script.greets_after_all)
     }
 }
 
@@ -145,7 +211,7 @@ impl Clients for Side<'_> {
     }
 
     fn elapsed(&self) -> Duration {
-        Duration::from_secs(if self.0.borrow().late { 60 } else { 1 })
+        Duration::from_secs(1)
     }
 
     fn note(&mut self, step: Step) {
@@ -156,6 +222,7 @@ impl Clients for Side<'_> {
 pub(crate) fn order() -> Order {
     Order {
         primary: at(PRIMARY),
+        primary_id: 11,
         others: vec![at(FAR), at(NEAR)],
         target: None,
         replication: Account { user: "repl".into(), password: "se'cret\\".into() },

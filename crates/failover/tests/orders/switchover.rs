@@ -1,11 +1,11 @@
 //! Planned switchovers.
 
-use crate::script::{FAR, NEAR, PRIMARY, Script, at, order};
+use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, order};
 use failover::{Order, switch_over};
 use keeper::Endpoint;
 
 fn run(script: &mut Script, order: &Order) -> Result<Endpoint, String> {
-    script.with(|servers, clients| switch_over(order, servers, clients))
+    script.with(|servers, clients| switch_over(order, servers, clients)).map(|done| done.new)
 }
 
 #[test]
@@ -21,18 +21,18 @@ fn the_replica_least_behind_gets_everything_and_the_others_follow_it() {
             "unheld 2: SELECT GET_LOCK('tidegate_switchover', 0)",
             "1: SET SESSION lock_wait_timeout=5",
             "1: SET GLOBAL read_only=1",
-            "1: SELECT @@global.gtid_binlog_pos",
+            "1: SELECT @@global.gtid_current_pos",
             "2: SELECT MASTER_GTID_WAIT('0-11-42', 7)",
-            "2: STOP ALL SLAVES",
-            "2: RESET SLAVE ALL",
+            "2: STOP SLAVE",
             "2: SET GLOBAL read_only=0",
-            "1: STOP ALL SLAVES",
-            "1: SET GLOBAL gtid_slave_pos='0-11-42'",
-            &format!("1: {change}"),
-            "1: START SLAVE",
-            "3: STOP ALL SLAVES",
-            &format!("3: {change}"),
-            "3: START SLAVE",
+            "2: RESET SLAVE ALL",
+            "unheld 1: STOP SLAVE",
+            "unheld 1: SET GLOBAL gtid_slave_pos='0-11-42'",
+            &format!("unheld 1: {change}"),
+            "unheld 1: START SLAVE",
+            "unheld 3: STOP SLAVE",
+            &format!("unheld 3: {change}"),
+            "unheld 3: START SLAVE",
         ]
     );
     assert!(!script.held);
@@ -44,10 +44,9 @@ fn the_replica_least_behind_gets_everything_and_the_others_follow_it() {
 fn a_failure_before_the_new_one_is_opened_opens_the_old_one_again() {
     for (port, statement) in [
         (PRIMARY, "SET GLOBAL read_only=1"),
-        (PRIMARY, "SELECT @@global.gtid_binlog_pos"),
+        (PRIMARY, "SELECT @@global.gtid_current_pos"),
         (NEAR, "SELECT MASTER_GTID_WAIT"),
-        (NEAR, "STOP ALL SLAVES"),
-        (NEAR, "RESET SLAVE ALL"),
+        (NEAR, "STOP SLAVE"),
         (NEAR, "SET GLOBAL read_only=0"),
     ] {
         let mut script = Script::default().fails(port, statement);
@@ -55,6 +54,9 @@ fn a_failure_before_the_new_one_is_opened_opens_the_old_one_again() {
         assert!(why.ends_with("db:1 is the primary again"), "{statement}: {why}");
         assert_eq!(script.told.last().expect("told"), "1: SET GLOBAL read_only=0", "{statement}");
         assert!(!script.held, "{statement}");
+        let goes_on = script.told.contains(&"2: START SLAVE".to_owned());
+        let was_stopped = ["STOP SLAVE", "SET GLOBAL read_only=0"].contains(&statement);
+        assert_eq!(goes_on, was_stopped, "the other one goes on: {statement}");
         let opens = |told: &&String| told.contains("read_only=0");
         let opened = script.told.iter().filter(opens).count();
         assert_eq!(opened, if statement.ends_with('0') { 2 } else { 1 }, "{statement}");
@@ -73,17 +75,16 @@ fn of_two_that_may_be_open_neither_is_opened_besides() {
 
 #[test]
 fn nothing_is_told_where_it_cannot_be_done() {
-    let not_caught_up = ["11", "db", "1", "Yes", "Yes", "Slave_Pos", "0"];
-    let with = |place: usize, value: &'static str| {
-        let mut row = not_caught_up.to_vec();
-        row[place] = value;
-        row
-    };
+    let ok = Source::default();
     for (row, why) in [
-        (with(0, "99"), "its source is db:1, another server"),
-        (with(3, "Connecting"), "it receives nothing from its source"),
-        (with(4, "No"), "it applies nothing of what it receives"),
-        (with(5, "No"), "it does not replicate by GTID"),
+        (Source { id: "99", ..ok }.row(), "its source is db:1, another server"),
+        (
+            Source { name: "c1", ..ok }.row(),
+            "its source has the name c1; only one without is known",
+        ),
+        (Source { receives: "Connecting", ..ok }.row(), "it receives nothing from its source"),
+        (Source { applies: "No", ..ok }.row(), "it applies nothing of what it receives"),
+        (Source { by_gtid: "No", ..ok }.row(), "it does not replicate by GTID"),
         (vec![], "it is no replica"),
     ] {
         let mut script = Script::default().says(NEAR, "SHOW", &row);
@@ -93,15 +94,20 @@ fn nothing_is_told_where_it_cannot_be_done() {
         assert!(script.told.is_empty(), "{why}: {:?}", script.told);
         assert_eq!(run(&mut script, &order()), Ok(at(FAR)), "the other one can");
     }
-    let mut script =
-        Script::default().says(NEAR, "SELECT @@global.read_only", &["1", "12", "0", "1"]);
+    let mut row = itself("12", "0-11-42");
+    row[2] = "0";
+    let mut script = Script::default().says(NEAR, ITSELF, &row);
     let refused =
         run(&mut script, &Order { target: Some(at(NEAR)), ..order() }).expect_err("no log");
     assert!(refused.ends_with("it keeps no binary log of what it replicates"), "{refused}");
     let mut script = Script::default().fails(FAR, "SELECT VERSION").fails(NEAR, "SELECT VERSION");
     assert_eq!(run(&mut script, &order()), Err("no replica can take its place".into()));
-    let mut script =
-        Script::default().says(PRIMARY, "SELECT @@global.read_only", &["1", "1", "1", "1"]);
+    row = itself("12", "0-11-42");
+    row[5] = "0-11-42,0-12-43";
+    let mut script = Script::default().says(NEAR, ITSELF, &row);
+    let refused = run(&mut script, &Order { target: Some(at(NEAR)), ..order() }).expect_err("own");
+    assert!(refused.ends_with("it has transactions of its own: 0-12-43"), "{refused}");
+    let mut script = Script::default().says(PRIMARY, ITSELF, &itself("11", "0-11-42"));
     assert_eq!(
         run(&mut script, &order()),
         Err("db:1 refuses writes itself: it is no primary".into())
@@ -139,4 +145,15 @@ fn a_replica_that_does_not_answer_is_left_as_it_is_and_told() {
     assert_eq!(run(&mut script, &order()), Ok(at(NEAR)));
     let left = script.steps.iter().filter(|step| step.server == at(FAR) && step.outcome.is_err());
     assert_eq!(left.count(), 2, "{:?}", script.steps);
+}
+
+#[test]
+fn a_server_that_does_not_receive_from_the_new_one_is_told() {
+    let mut script = Script::default();
+    script.refused = "1045";
+    let done = script.with(|servers, clients| switch_over(&order(), servers, clients));
+    assert_eq!(done.map(|done| done.astray), Ok(vec![at(PRIMARY), at(FAR)]));
+    let failed = script.steps.iter().filter(|step| step.outcome == Err("why (1045)".into()));
+    let whats: Vec<_> = failed.map(|step| step.what.as_str()).collect();
+    assert_eq!(whats, ["receive from db:2"; 2]);
 }

@@ -18,6 +18,7 @@ use monitor::Logs;
 use web::Process;
 use worker::{HostErrors, Mail};
 
+use crate::publisher::Holder;
 use crate::signals::Notice;
 use crate::threads::Reach;
 use crate::{listening, metrics_source};
@@ -179,11 +180,11 @@ impl Runtime for Workers {
             Control::FlushClientHosts => Ok(self.reach.hosts.rows(true).len() as u64),
             Control::Hold { hostgroup, seconds } => {
                 let limit = Duration::from_secs(seconds.into());
-                self.reach.publisher.hold(HostgroupId(hostgroup), limit);
+                self.reach.publisher.hold(HostgroupId(hostgroup), Holder::Administrator, limit);
                 Ok(0)
             }
             Control::Release { hostgroup } => {
-                match self.reach.publisher.release(HostgroupId(hostgroup)) {
+                match self.reach.publisher.release(HostgroupId(hostgroup), Holder::Administrator) {
                     true => Ok(0),
                     false => Err(format!("hostgroup {hostgroup} is not held")),
                 }

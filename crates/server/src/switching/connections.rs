@@ -114,6 +114,11 @@ impl Servers for Connections {
         })
     }
 
+    fn be_patient(&mut self, limit: Duration) {
+        self.patience = limit;
+        self.open.clear();
+    }
+
     fn greets(&mut self, server: &Endpoint) -> bool {
         let stream = self.address(server).and_then(|addr| stream(addr, CONNECT).ok());
         stream.is_some_and(|stream| Packets::over(stream).receive().is_ok())

@@ -6,13 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::clusters::Pair;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
-use engine::topology::Stand;
-use failover::{Clients, Failed, Order, Step};
+use engine::topology::{Placed, Stand};
+use failover::{Clients, Failed, Former, Order, Standing, Step, Succeeded};
 use keeper::Endpoint;
 
-use super::{Switching, lock, order_for, servers_of};
+use super::connections::Connections;
+use super::{Switching, limit_of, lock, order_for, placed_in, servers_of};
 
 /// What is known of each cluster, by its hostgroup of writers.
 pub(super) type Watched = BTreeMap<i64, Cluster>;
@@ -20,18 +22,35 @@ pub(super) type Watched = BTreeMap<i64, Cluster>;
 /// What is known of a cluster.
 #[derive(Default)]
 pub(super) struct Cluster {
-    /// The last server that took its writes.
-    primary: Option<Endpoint>,
-    /// Those that were replaced and have not come back, each with what was told of it last.
-    deposed: BTreeMap<Endpoint, String>,
-    /// Why no failover came of it the last time.
+    /// The last server that took its writes, with its number as far as it has told that: others
+    /// know it by that when it is gone.
+    primary: Option<Former>,
+    /// Somebody is asking for that number, or for who the primary is.
+    asks: bool,
+    /// Primaries of before.
+    former: Vec<Former>,
+    /// Servers that do not follow the primary, each with what was told of it last.
+    astray: BTreeMap<Endpoint, String>,
+    /// Why no failover came of it the last time, and how often that was so in a row.
     told: String,
+    tries: u32,
     /// Nothing is tried before that.
     not_before: Option<Instant>,
     /// No other server is put in the primary's place before that.
     calm_until: Option<Instant>,
     /// A server that may be open: nobody else is opened by us.
     halted: Option<Endpoint>,
+}
+
+/// What a cluster needs now.
+enum Next {
+    Nothing,
+    /// It is to be asked who the primary is, or what its number is.
+    Ask,
+    /// Another server takes the place of this one.
+    FailOver(Former),
+    /// A server is to follow the primary.
+    Rejoin(Former, Endpoint),
 }
 
 impl Switching {
@@ -42,7 +61,9 @@ impl Switching {
                 thread::sleep(EVERY);
                 let snapshot = self.publisher.current();
                 let rows = snapshot.draft.replication_clusters.iter();
-                for row in rows.filter(|row| row.mode == "failover") {
+                let rows: Vec<_> = rows.filter(|row| row.mode != "observe").collect();
+                self.forget_others(&rows);
+                for row in rows {
                     let looked = AssertUnwindSafe(|| self.look_after(&snapshot, row));
                     if catch_unwind(looked).is_err() {
                         tracing::error!("who is the primary was not looked after: a panic");
@@ -53,68 +74,98 @@ impl Switching {
         thread::Builder::new().name("failover".to_owned()).spawn(look).map(drop)
     }
 
-    /// Gives an order about a cluster, if it needs one.
-    fn look_after(&self, snapshot: &Snapshot, row: &ReplicationClusterRow) {
-        let writer = row.writer_hostgroup;
+    /// Lets go of clusters that are not watched any more: whoever is left out there is their
+    /// operator's again.
+    fn forget_others(&self, rows: &[&ReplicationClusterRow]) {
+        let is_other = |writer: &i64| rows.iter().all(|row| row.writer_hostgroup != *writer);
         let mut watched = lock(&self.watched);
-        let cluster = watched.entry(writer).or_default();
-        let is_here = |it: &&engine::topology::Placed| it.row.hostgroup_id == writer;
-        let mut writers = snapshot.placed.iter().filter(is_here);
-        let well = writers.clone().find(|placed| placed.stand == Stand::Well);
-        let is_over = |at: Option<Instant>| at.is_none_or(|at| at <= Instant::now());
-        let is_due = is_over(cluster.not_before);
-        match (well, &cluster.primary) {
-            (Some(primary), _) => {
-                let primary = Endpoint::of(&primary.row);
-                cluster.halted = None;
-                cluster.deposed.remove(&primary);
-                cluster.primary = Some(primary.clone());
-                let mut deposed = cluster.deposed.keys();
-                if is_due && let Some(old) = deposed.find(|it| self.publisher.answers(it)).cloned()
-                {
-                    cluster.not_before = Some(Instant::now() + PAUSE);
-                    drop(watched);
-                    self.rejoin(snapshot, row, &primary, &old);
-                }
-            }
-            (None, Some(primary))
-                if is_due
-                    && is_over(cluster.calm_until)
-                    && cluster.halted.is_none()
-                    && writers.all(|placed| placed.stand == Stand::Silent) =>
-            {
-                let primary = primary.clone();
-                cluster.not_before = Some(Instant::now() + PAUSE);
-                drop(watched);
-                self.fail_over(snapshot, row, primary);
-            }
-            _ => {}
+        let others: Vec<_> = watched.extract_if(.., |writer, _| is_other(writer)).collect();
+        drop(watched);
+        for server in others.iter().flat_map(|(_, cluster)| cluster.astray.keys()) {
+            self.publisher.depose(server, false);
         }
     }
 
-    fn fail_over(&self, snapshot: &Snapshot, row: &ReplicationClusterRow, primary: Endpoint) {
-        let Some(order) = self.order_of(snapshot, row, &primary) else { return };
+    /// Gives an order about a cluster, if it needs one.
+    fn look_after(&self, snapshot: &Snapshot, row: &ReplicationClusterRow) {
+        let mut pairs = snapshot.clusters.pairs.iter();
+        let Some(pair) = pairs.find(|pair| pair.writer == row.writer_hostgroup) else { return };
+        let mut watched = lock(&self.watched);
+        let cluster = watched.entry(pair.writer).or_default();
+        let fails_over = row.mode == "failover";
+        let answers = |server: &Endpoint| self.publisher.answers(server);
+        let next = cluster.next(snapshot, pair, fails_over, answers);
+        drop(watched);
+        match next {
+            Next::Nothing => {}
+            Next::Ask => self.ask(snapshot, row, pair),
+            Next::FailOver(primary) => self.fail_over(snapshot, row, pair, &primary),
+            Next::Rejoin(primary, server) => self.rejoin(snapshot, row, pair, &primary, &server),
+        }
+    }
+
+    /// Asks the primary for its number; where it is not known who that is, servers for their source.
+    fn ask(&self, snapshot: &Snapshot, row: &ReplicationClusterRow, pair: &Pair) {
+        let (current, addresses, _) = self.publisher.addresses();
+        let replicas: Vec<_> = servers_of(snapshot, pair.reader).collect();
+        let mut servers = Connections::new((current, addresses), row, limit_of(row));
+        let all: Vec<_> = servers_of(snapshot, pair.writer).chain(replicas.clone()).collect();
+        let (writer, this) = (pair.writer, self.clone());
+        let ask = move || {
+            let known = lock(&this.watched).get(&writer).and_then(|it| it.primary.clone());
+            let found = match known {
+                Some(Former { server, .. }) => {
+                    let standing = Standing::ask(&mut servers, &server);
+                    standing.ok().map(|it| Former { server, id: it.id })
+                }
+                None => failover::source_of(&mut servers, &replicas).and_then(|(host, id)| {
+                    let server = all.into_iter().find(|server| host == server.to_string())?;
+                    Some(Former { server, id })
+                }),
+            };
+            let mut watched = lock(&this.watched);
+            let Some(cluster) = watched.get_mut(&writer) else { return };
+            cluster.asks = false;
+            let why = "nobody takes its writes, and its replicas do not say who did";
+            match found {
+                Some(found) => cluster.primary = Some(found),
+                None if cluster.primary.is_none() && cluster.told != why => {
+                    cluster.told = why.to_owned();
+                    tracing::warn!(hostgroup = writer, "no failover: {why}");
+                }
+                None => {}
+            }
+        };
+        let spawned = thread::Builder::new().name("failover asks".to_owned()).spawn(ask);
+        if spawned.is_err() {
+            lock(&self.watched).entry(pair.writer).or_default().asks = false;
+        }
+    }
+
+    fn fail_over(
+        &self,
+        snapshot: &Snapshot,
+        row: &ReplicationClusterRow,
+        pair: &Pair,
+        primary: &Former,
+    ) {
+        let order = order_of(snapshot, row, pair, primary);
         let (snapshot, addresses, _) = self.publisher.addresses();
-        let writer = row.writer_hostgroup;
-        let this = self.clone();
+        let (writer, this) = (row.writer_hostgroup, self.clone());
         let given =
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
+                clients.quietly();
                 let done = failover::fail_over(order, servers, clients);
+                if let Ok(done) = &done {
+                    this.lead_astray(writer, done);
+                }
                 let mut watched = lock(&this.watched);
                 let cluster = watched.entry(writer).or_default();
-                let why = done.as_ref().err().map(|failed| failed.why.clone()).unwrap_or_default();
-                let is_news = done.is_ok() || cluster.told != why;
-                cluster.told = why;
-                match &done {
-                    Ok(_) => {
-                        cluster.deposed.insert(order.primary.clone(), String::new());
-                        cluster.calm_until = Some(Instant::now() + CALM);
-                    }
-                    Err(Failed { may_be_open, .. }) => cluster.halted.clone_from(may_be_open),
-                }
+                let is_news = cluster.note(&done);
                 drop(watched);
                 if is_news {
-                    clients.conclude(&order.primary, "failover", done.map_err(|failed| failed.why));
+                    let done = done.map(|done| done.new).map_err(|failed| failed.why);
+                    clients.conclude(&order.primary, "failover", done);
                 }
             });
         if let Err(why) = given {
@@ -122,48 +173,134 @@ impl Switching {
         }
     }
 
-    /// A server that was replaced is to follow the one that is the primary now.
+    /// Another server is the primary: those that do not follow it are left out until they do.
+    pub(super) fn lead_astray(&self, writer: i64, done: &Succeeded) {
+        for server in &done.astray {
+            self.publisher.depose(server, true);
+        }
+        let mut watched = lock(&self.watched);
+        let cluster = watched.entry(writer).or_default();
+        let astray = done.astray.iter().map(|server| (server.clone(), String::new()));
+        cluster.astray.extend(astray);
+        cluster.former.retain(|former| former.server != done.former.server);
+        cluster.former.push(done.former.clone());
+    }
+
+    /// A server that does not follow the primary is to.
     fn rejoin(
         &self,
         snapshot: &Snapshot,
         row: &ReplicationClusterRow,
-        primary: &Endpoint,
-        old: &Endpoint,
+        pair: &Pair,
+        primary: &Former,
+        server: &Endpoint,
     ) {
-        let Some(order) = self.order_of(snapshot, row, primary) else { return };
+        let order = order_of(snapshot, row, pair, primary);
         let (snapshot, addresses, _) = self.publisher.addresses();
-        let (writer, old, this) = (row.writer_hostgroup, old.clone(), self.clone());
+        let (writer, server, this) = (row.writer_hostgroup, server.clone(), self.clone());
+        let former = lock(&self.watched).get(&writer).map(|cluster| cluster.former.clone());
+        let former = former.unwrap_or_default();
         let given =
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
-                let done = failover::rejoin(order, &old, servers, clients);
+                let done = failover::rejoin(order, &server, &former, servers, clients);
                 let mut watched = lock(&this.watched);
                 let Some(cluster) = watched.get_mut(&writer) else { return };
                 let why = done.as_ref().err().cloned().unwrap_or_default();
                 let is_news = match &done {
-                    Ok(()) => cluster.deposed.remove(&old).is_some(),
-                    Err(_) => cluster.deposed.insert(old.clone(), why.clone()) != Some(why),
+                    Ok(()) => cluster.astray.remove(&server).is_some(),
+                    Err(_) => cluster.astray.insert(server.clone(), why.clone()) != Some(why),
                 };
                 drop(watched);
                 if is_news {
                     let outcome = done.map(|()| format!("it follows {}", order.primary));
-                    clients.note(Step { server: old, what: "rejoin".to_owned(), outcome });
+                    clients.note(Step { server, what: "rejoin".to_owned(), outcome });
                 }
             });
         // somebody else's order goes first
         drop(given);
     }
+}
 
-    /// An order about a cluster with that primary.
-    fn order_of(
-        &self,
+impl Cluster {
+    /// What is to be done about it, by where its servers stand.
+    fn next(
+        &mut self,
         snapshot: &Snapshot,
-        row: &ReplicationClusterRow,
-        primary: &Endpoint,
-    ) -> Option<Order> {
-        let mut pairs = snapshot.clusters.pairs.iter();
-        let reader = pairs.find(|pair| pair.writer == row.writer_hostgroup)?.reader;
-        Some(order_for(row, primary.clone(), servers_of(snapshot, reader)))
+        pair: &Pair,
+        fails_over: bool,
+        answers: impl Fn(&Endpoint) -> bool,
+    ) -> Next {
+        let is_over = |at: Option<Instant>| at.is_none_or(|at| at <= Instant::now());
+        let is_due = is_over(self.not_before);
+        let mut writers = placed_in(snapshot, pair.writer);
+        let well = writers.clone().find(|placed| placed.stand == Stand::Well);
+        let next = match (well.map(|placed| Endpoint::of(&placed.row)), &self.primary) {
+            (Some(server), known) => {
+                self.halted = None;
+                self.astray.remove(&server);
+                let known = known.as_ref().filter(|known| known.server == server);
+                let primary = known.cloned().unwrap_or(Former { server, id: 0 });
+                self.primary = Some(primary.clone());
+                let back = self.astray.keys().find(|server| is_due && answers(server));
+                match back {
+                    _ if primary.id == 0 => Next::Ask,
+                    Some(server) => Next::Rejoin(primary, server.clone()),
+                    None => Next::Nothing,
+                }
+            }
+            (None, _) if !fails_over => Next::Nothing,
+            (None, None) => Next::Ask,
+            (None, Some(primary)) => {
+                // its row is among the readers once it has missed checks for `read_only`
+                let mut places = snapshot.placed.iter().filter(|placed| {
+                    [pair.writer, pair.reader].contains(&placed.row.hostgroup_id)
+                        && Endpoint::of(&placed.row) == primary.server
+                });
+                let is_online = |placed: &Placed| placed.row.status.eq_ignore_ascii_case("ONLINE");
+                let is_wanted = places.clone().next().is_some() && places.all(is_online);
+                let is_calm = is_over(self.calm_until) && self.halted.is_none();
+                let is_silent = |placed: &Placed| placed.stand == Stand::Silent;
+                match is_wanted && is_calm && writers.all(is_silent) {
+                    true => Next::FailOver(primary.clone()),
+                    false => Next::Nothing,
+                }
+            }
+        };
+        match next {
+            Next::Nothing => Next::Nothing,
+            _ if !is_due => Next::Nothing,
+            Next::Ask if std::mem::replace(&mut self.asks, true) => Next::Nothing,
+            next => {
+                self.not_before = Some(Instant::now() + PAUSE);
+                next
+            }
+        }
     }
+
+    /// Notes what came of a failover; whether that is worth telling.
+    fn note(&mut self, done: &Result<Succeeded, Failed>) -> bool {
+        let why = done.as_ref().err().map(|failed| failed.why.clone()).unwrap_or_default();
+        let is_news = done.is_ok() || self.told != why;
+        self.told = why;
+        self.tries = if is_news { 0 } else { self.tries.saturating_add(1) };
+        self.not_before = Some(Instant::now() + PAUSE * 2_u32.pow(self.tries.min(DOUBLED_MAX)));
+        match done {
+            Ok(_) => self.calm_until = Some(Instant::now() + CALM),
+            Err(Failed { may_be_open, .. }) => self.halted.clone_from(may_be_open),
+        }
+        is_news
+    }
+}
+
+/// An order about a cluster with that primary.
+fn order_of(
+    snapshot: &Snapshot,
+    row: &ReplicationClusterRow,
+    pair: &Pair,
+    primary: &Former,
+) -> Order {
+    let order = order_for(row, primary.server.clone(), servers_of(snapshot, pair.reader));
+    Order { primary_id: primary.id, ..order }
 }
 
 /// Between two looks.
@@ -171,6 +308,9 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// Between two tries about one cluster.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How often that is doubled while nothing else comes of them.
+const DOUBLED_MAX: u32 = 3;
 
 /// After a failover, the next one waits.
 const CALM: Duration = Duration::from_secs(10);

@@ -27,7 +27,7 @@ enum SetPlan {
     /// Its outcome is certain: nothing needs to be sent, and it is answered.
     Answered,
     /// It is sent, and replayed elsewhere once the server has accepted it.
-    Replayed { holds: Holds },
+    Replayed { holds: Holds, repeatable: bool },
     /// It is sent, and holds the lane.
     Sent,
 }
@@ -92,7 +92,9 @@ impl Proxy {
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
-                SetPlan::Replayed { holds: left } => (holds, repeatable) = (left, true),
+                SetPlan::Replayed { holds: left, repeatable: is } => {
+                    (holds, repeatable) = (left, is)
+                }
                 SetPlan::Sent => {}
             }
             what = What::Set;
@@ -412,7 +414,9 @@ impl Proxy {
         }
         let mut holds = Holds::NONE;
         holds.set(Holds::NEXT_TRANSACTION, assigned.next_transaction);
-        SetPlan::Replayed { holds }
+        // a global one may be made of what it was
+        let repeatable = !set.assignments.contains(&Assignment::Global);
+        SetPlan::Replayed { holds, repeatable }
     }
 
     /// What the kept command, a `SET` that its server has accepted, makes of the session.
