@@ -163,8 +163,8 @@ impl std::fmt::Display for Reason {
                 write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
             }
             Self::NoReplica => f.write_str("it is no replica"),
-            Self::Deposed => f.write_str("another server was put in its place"),
-            Self::Rejoined => f.write_str("it follows the new primary"),
+            Self::Deposed => f.write_str("it does not follow the new primary"),
+            Self::Rejoined => f.write_str("it is left out no longer"),
             Self::Discovered { by } => write!(f, "{by} told the members of its group"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
             Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),

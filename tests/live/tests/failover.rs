@@ -113,6 +113,9 @@ impl Scene {
         let admin = client::connect(account.db_name(None::<String>));
         let mut scene = Self { cluster, proxy, admin };
         eventually("the writer is known", Duration::from_secs(20), || scene.writer() == ports[0]);
+        eventually("it is watched", Duration::from_secs(20), || {
+            scene.proxy.log().contains("watched as the primary")
+        });
         scene
     }
 
@@ -215,7 +218,7 @@ fn a_primary_of_before_follows_unless_it_has_what_nobody_else_has(flavour: Flavo
         "SELECT reason FROM stats_tidegate_topology_events WHERE srv_port = {old} ORDER BY id"
     );
     let told = scene.told(&reasons);
-    assert!(told.contains(&"another server was put in its place".to_owned()), "{told:?}");
+    assert!(told.contains(&"it does not follow the new primary".to_owned()), "{told:?}");
     // it comes back as one that takes writes, and gets none
     assert_eq!(scene.restart(old), format!("OK: it follows 127.0.0.1:{new}"));
     scene.server(new).sql("CREATE TABLE test.first (a INT)").expect("written");

@@ -113,23 +113,28 @@ impl Switching {
         let (writer, this) = (pair.writer, self.clone());
         let ask = move || {
             let known = lock(&this.watched).get(&writer).and_then(|it| it.primary.clone());
-            let found = match known {
-                Some(Former { server, .. }) => {
-                    let standing = Standing::ask(&mut servers, &server);
-                    standing.ok().map(|it| Former { server, id: it.id })
-                }
-                None => failover::source_of(&mut servers, &replicas).and_then(|(host, id)| {
-                    let server = all.into_iter().find(|server| host == server.to_string())?;
-                    Some(Former { server, id })
-                }),
-            };
+            let told = known.as_ref().and_then(|known| {
+                let id = Standing::ask(&mut servers, &known.server).ok()?.id;
+                Some(Former { server: known.server.clone(), id })
+            });
+            let found = told.or_else(|| {
+                let (host, id) = failover::source_of(&mut servers, &replicas)?;
+                let server = all.into_iter().find(|server| host == server.to_string())?;
+                let is_it = known.is_none_or(|known| known.server == server);
+                is_it.then_some(Former { server, id })
+            });
             let mut watched = lock(&this.watched);
             let Some(cluster) = watched.get_mut(&writer) else { return };
             cluster.asks = false;
-            let why = "nobody takes its writes, and its replicas do not say who did";
+            let why =
+                "the primary has not told its server_id, and its replicas do not say who it is";
             match found {
-                Some(found) => cluster.primary = Some(found),
-                None if cluster.primary.is_none() && cluster.told != why => {
+                Some(found) => {
+                    let Former { server, id } = &found;
+                    tracing::info!(hostgroup = writer, %server, server_id = id, "watched as the primary");
+                    cluster.primary = Some(found);
+                }
+                None if cluster.told != why => {
                     cluster.told = why.to_owned();
                     tracing::warn!(hostgroup = writer, "no failover: {why}");
                 }
@@ -250,6 +255,7 @@ impl Cluster {
             }
             (None, _) if !fails_over => Next::Nothing,
             (None, None) => Next::Ask,
+            (None, Some(primary)) if primary.id == 0 => Next::Ask,
             (None, Some(primary)) => {
                 // its row is among the readers once it has missed checks for `read_only`
                 let mut places = snapshot.placed.iter().filter(|placed| {
