@@ -162,21 +162,22 @@ impl Run<'_> {
         if self.servers.greets(primary) {
             return Err(format!("{primary} answers"));
         }
-        let mut cut_off = 0;
+        let (mut cut_off, mut all) = (0, 0);
         for (server, standing) in others {
-            let channel = standing.as_ref().ok();
-            match channel.and_then(|it| it.channel_from(primary, order.primary_id)) {
-                Some(channel) if channel.receiver == Receiver::Runs => {
+            let channel = standing.as_ref().map(|it| it.channel_from(primary, order.primary_id));
+            match channel.map(|channel| channel.map(|channel| &channel.receiver)) {
+                Ok(Some(Receiver::Runs)) => {
                     return Err(format!("{server} still receives from {primary}"));
                 }
-                Some(channel) if channel.receiver == Receiver::CutOff => cut_off += 1,
-                _ => {}
+                Ok(Some(Receiver::CutOff)) => (cut_off, all) = (cut_off + 1, all + 1),
+                // one that does not answer may be one that receives
+                Ok(Some(Receiver::Stopped(_))) | Err(_) => all += 1,
+                // it never knew
+                Ok(None) => {}
             }
         }
-        match cut_off * 2 <= others.len() {
-            true => {
-                Err(format!("{cut_off} of {} replicas say that {primary} is gone", others.len()))
-            }
+        match cut_off * 2 <= all {
+            true => Err(format!("{cut_off} of {all} replicas say that {primary} is gone")),
             false => Ok(()),
         }
     }
