@@ -1,5 +1,5 @@
 //! Hostgroups between which servers move by what they say of themselves: replication, Group
-//! Replication and Galera.
+//! Replication, Galera and Aurora.
 //!
 //! Rows become typed here, with every fault named. Which server is where is decided elsewhere, of
 //! this and of what was seen of the servers.
@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::config_fault::ConfigFault;
-use crate::rows::{GaleraRow, GroupReplicationRow, ReplicationRow, Row};
+use crate::rows::{AuroraRow, GaleraRow, GroupReplicationRow, ReplicationRow, Row};
 
 /// All of them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -16,6 +16,8 @@ pub struct Clusters {
     pub pairs: Vec<Pair>,
     /// The active rows of `mysql_group_replication_hostgroups` and `mysql_galera_hostgroups`.
     pub members: Vec<Cluster>,
+    /// The active rows of `mysql_aws_aurora_hostgroups`.
+    pub aurora: Vec<Aurora>,
 }
 
 /// A row of `mysql_replication_hostgroups`: servers move between two hostgroups.
@@ -109,6 +111,42 @@ pub enum Kind {
     Galera,
 }
 
+/// A row of `mysql_aws_aurora_hostgroups` that is active.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aurora {
+    /// Hostgroup of the server that is written to.
+    pub writer: i64,
+    /// Hostgroup of its replicas.
+    pub reader: i64,
+    /// Port of all servers that are found.
+    pub port: i64,
+    /// What follows the id of a server in its host name.
+    pub domain: String,
+    /// How far a replica may be behind.
+    pub max_lag_ms: u64,
+    /// Pause between checks.
+    pub every_ms: u64,
+    /// Time that one may take.
+    pub limit_ms: u64,
+    /// The server that is written to is read from as well.
+    pub writer_is_read: bool,
+    /// Weight of readers that nobody typed as such.
+    pub reader_weight: i64,
+    /// What is added to every lag.
+    pub add_lag_ms: u64,
+    /// What a lag counts as at least.
+    pub min_lag_ms: u64,
+    /// Checks of which the worst lag counts.
+    pub lag_checks: usize,
+}
+
+impl Aurora {
+    /// Its hostgroups.
+    pub fn hostgroups(&self) -> [i64; 2] {
+        [self.writer, self.reader]
+    }
+}
+
 /// `writer_is_also_reader`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AlsoRead {
@@ -126,13 +164,20 @@ impl Clusters {
         let mut pairs = self.pairs.iter();
         pairs.any(|pair| [pair.writer, pair.reader].contains(&hostgroup))
             || self.members.iter().any(|cluster| cluster.hostgroups().contains(&hostgroup))
+            || self.aurora.iter().any(|cluster| cluster.hostgroups().contains(&hostgroup))
     }
 
-    /// Checks the rows of the three tables; all faults at once.
+    /// The Aurora cluster with that hostgroup of writers.
+    pub fn find_aurora(&self, writer: i64) -> Option<&Aurora> {
+        self.aurora.iter().find(|cluster| cluster.writer == writer)
+    }
+
+    /// Checks the rows of the four tables; all faults at once.
     pub fn compile(
         pairs: &[ReplicationRow],
         groups: &[GroupReplicationRow],
         galera: &[GaleraRow],
+        aurora: &[AuroraRow],
     ) -> Result<Self, Vec<ConfigFault>> {
         let mut faults = Vec::new();
         let mut made = Self::default();
@@ -149,6 +194,14 @@ impl Clusters {
         for (at, row) in galera.iter().enumerate() {
             let cluster = of_galera.cluster(at, Kind::Galera, &Members::of_galera(row));
             made.members.extend(cluster.filter(|_| row.active == 1));
+        }
+        let mut of_aurora = Checked::new(AuroraRow::TABLE.name, &mut faults);
+        for (at, row) in aurora.iter().enumerate() {
+            if row.active == 1 {
+                of_aurora.unshared(at, row, &made);
+            }
+            let cluster = of_aurora.aurora(at, row);
+            made.aurora.extend(cluster.filter(|_| row.active == 1));
         }
         if faults.is_empty() { Ok(made) } else { Err(faults) }
     }
@@ -193,6 +246,12 @@ impl Members {
 /// Names of the columns of a cluster's hostgroups.
 const HOSTGROUPS: [&str; 4] =
     ["writer_hostgroup", "backup_writer_hostgroup", "reader_hostgroup", "offline_hostgroup"];
+
+/// Most that a lag or its limit may be: `max_lag_ms` and its like.
+const LAG_MS: u64 = 600_000;
+
+/// Most that a domain may have for a host name with an id of 63 characters to be one.
+const DOMAIN_BYTES: usize = 190;
 
 /// The rows of one table as far as they were checked.
 struct Checked<'a> {
@@ -267,80 +326,61 @@ impl<'a> Checked<'a> {
         let also_read = also_read?;
         Some(Cluster { kind, writer, backup, reader, offline, max_writers, also_read, max_behind })
     }
+
+    /// Nothing else moves servers between the hostgroups of a row: two checks would contend.
+    fn unshared(&mut self, at: usize, row: &AuroraRow, others: &Clusters) {
+        let hostgroups = [
+            ("writer_hostgroup", row.writer_hostgroup),
+            ("reader_hostgroup", row.reader_hostgroup),
+        ];
+        for (column, hostgroup) in hostgroups {
+            let mut of_aurora = others.aurora.iter();
+            let is_here = of_aurora.any(|other| other.hostgroups().contains(&hostgroup));
+            // that a row of its own table has it is told with the others
+            if others.has(hostgroup) && !is_here {
+                let reason = format!("servers move to and from {hostgroup} by another table too");
+                self.fault(at, column, reason);
+            }
+        }
+    }
+
+    fn aurora(&mut self, at: usize, row: &AuroraRow) -> Option<Aurora> {
+        let (writer, reader) = (row.writer_hostgroup, row.reader_hostgroup);
+        self.hostgroups(at, &[("writer_hostgroup", writer), ("reader_hostgroup", reader)]);
+        let domain = &row.domain_name;
+        let is_of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let is_domain = domain.starts_with('.') && domain.bytes().all(is_of_a_name);
+        if !is_domain || domain.len() > DOMAIN_BYTES {
+            let reason = format!("'{domain}' is no domain that begins with a dot");
+            self.fault(at, "domain_name", reason);
+        }
+        let before = self.faults.len();
+        let mut number = |column: &str, value: i64, least: u64, most: u64| {
+            let read = u64::try_from(value).ok().filter(|value| (least..=most).contains(value));
+            if read.is_none() {
+                self.fault(at, column, format!("{value} is not in {least}..{most}"));
+            }
+            read.unwrap_or_default()
+        };
+        let made = Aurora {
+            writer,
+            reader,
+            port: number("aurora_port", row.aurora_port, 1, 65_535).cast_signed(),
+            domain: domain.clone(),
+            max_lag_ms: number("max_lag_ms", row.max_lag_ms, 10, LAG_MS),
+            every_ms: number("check_interval_ms", row.check_interval_ms, 100, 600_000),
+            limit_ms: number("check_timeout_ms", row.check_timeout_ms, 80, 3_000),
+            writer_is_read: number("writer_is_also_reader", row.writer_is_also_reader, 0, 1) == 1,
+            reader_weight: number("new_reader_weight", row.new_reader_weight, 0, 10_000_000)
+                .cast_signed(),
+            add_lag_ms: number("add_lag_ms", row.add_lag_ms, 0, LAG_MS),
+            min_lag_ms: number("min_lag_ms", row.min_lag_ms, 0, LAG_MS),
+            lag_checks: usize::try_from(number("lag_num_checks", row.lag_num_checks, 1, 16))
+                .unwrap_or_default(),
+        };
+        (self.faults.len() == before).then_some(made)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pair(writer: i64, reader: i64) -> ReplicationRow {
-        ReplicationRow {
-            writer_hostgroup: writer,
-            reader_hostgroup: reader,
-            ..ReplicationRow::default()
-        }
-    }
-
-    fn galera(hostgroups: [i64; 4]) -> GaleraRow {
-        let [writer_hostgroup, backup_writer_hostgroup, reader_hostgroup, offline_hostgroup] =
-            hostgroups;
-        GaleraRow {
-            writer_hostgroup,
-            backup_writer_hostgroup,
-            reader_hostgroup,
-            offline_hostgroup,
-            ..GaleraRow::default()
-        }
-    }
-
-    #[test]
-    fn check_types_have_the_names_and_queries_of_proxysql() {
-        for (name, check) in Check::ALL {
-            assert_eq!(Check::named(&name.to_ascii_uppercase()), Some(check));
-            assert!(check.query().ends_with(" read_only"), "{name}");
-        }
-        assert_eq!(Check::named("writable"), None);
-    }
-
-    #[test]
-    fn only_active_rows_hold() {
-        let idle = GaleraRow { active: 0, ..galera([5, 6, 7, 8]) };
-        let rows = [GaleraRow { max_writers: 2, ..galera([1, 2, 3, 4]) }, idle];
-        let made = Clusters::compile(&[pair(10, 20)], &[], &rows).expect("valid");
-        let expected = Pair { writer: 10, reader: 20, check: Check::ReadOnly };
-        assert_eq!(made.pairs, [expected]);
-        let members: Vec<_> = made.members.iter().map(|it| (it.kind, it.hostgroups())).collect();
-        assert_eq!(members, [(Kind::Galera, [1, 2, 3, 4])]);
-        assert_eq!((made.members[0].max_writers, made.members[0].max_behind), (2, 0));
-    }
-
-    #[test]
-    fn every_fault_is_named_with_its_row_and_column() {
-        let odd = ReplicationRow { check_type: "writable".into(), ..pair(1, 2) };
-        let wrong = GaleraRow {
-            max_writers: -1,
-            writer_is_also_reader: 3,
-            max_transactions_behind: -2,
-            ..galera([1, 1, 3, -4])
-        };
-        let faults = Clusters::compile(&[odd, pair(1, 1), pair(3, 2)], &[], &[wrong]);
-        let told: Vec<_> = faults.expect_err("refused").iter().map(ToString::to_string).collect();
-        let pairs = |row: u32, text: &str| format!("mysql_replication_hostgroups row {row} {text}");
-        let galera = |text: &str| format!("mysql_galera_hostgroups row 1 column {text}");
-        let names = Check::ALL.map(|(name, _)| name).join(", ");
-        assert_eq!(
-            told,
-            [
-                pairs(1, &format!("column check_type: 'writable' is none of {names}")),
-                pairs(2, "column writer_hostgroup: another row has 1 already"),
-                pairs(2, "column reader_hostgroup: 1 is its writer_hostgroup too"),
-                pairs(3, "column reader_hostgroup: another row has 2 already"),
-                galera("backup_writer_hostgroup: 1 is its writer_hostgroup too"),
-                galera("offline_hostgroup: -4 is not in 0..2147483647"),
-                galera("writer_is_also_reader: 3 is not in 0..2"),
-                galera("max_writers: -1 is below 0"),
-                galera("max_transactions_behind: -2 is below 0"),
-            ]
-        );
-    }
-}
+mod tests;

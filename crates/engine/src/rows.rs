@@ -13,7 +13,9 @@ mod table_rows;
 mod tables_table;
 
 pub use cell::{Cell, Typed};
-pub use clusters_table::{GaleraRow, GroupReplicationRow, ReplicationClusterRow, ReplicationRow};
+pub use clusters_table::{
+    AuroraRow, GaleraRow, GroupReplicationRow, ReplicationClusterRow, ReplicationRow,
+};
 pub use column::{Acts, Column, Saved, Shape, Table, Use};
 pub use drafted_table::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
 pub use programs_table::{RestapiRouteRow, SchedulerRow};

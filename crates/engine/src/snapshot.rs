@@ -12,7 +12,7 @@ use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
 use crate::ids::HostgroupId;
 use crate::rows::{
-    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
+    AuroraRow, FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
     ReplicationRow, Row, RuleRow, ServerRow, TableRows, UserRow,
 };
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
@@ -33,6 +33,8 @@ pub struct Draft {
     pub group_replication: Vec<GroupReplicationRow>,
     /// `mysql_galera_hostgroups`.
     pub galera: Vec<GaleraRow>,
+    /// `mysql_aws_aurora_hostgroups`.
+    pub aurora: Vec<AuroraRow>,
     /// `tidegate_replication_clusters`.
     pub replication_clusters: Vec<ReplicationClusterRow>,
     /// `mysql_users`.
@@ -47,13 +49,14 @@ pub struct Draft {
 
 impl Draft {
     /// The rows of its tables.
-    pub fn tables(&self) -> [&dyn TableRows; 9] {
+    pub fn tables(&self) -> [&dyn TableRows; 10] {
         [
             &self.servers,
             &self.hostgroups,
             &self.replication,
             &self.group_replication,
             &self.galera,
+            &self.aurora,
             &self.replication_clusters,
             &self.users,
             &self.rules,
@@ -77,17 +80,20 @@ impl Draft {
             };
         }
         let members = of_members!(self.group_replication).chain(of_members!(self.galera));
-        pairs.flatten().chain(members).any(|own| own == hostgroup)
+        let aurora = self.aurora.iter().filter(|row| row.active == 1);
+        let aurora = aurora.flat_map(|row| [row.writer_hostgroup, row.reader_hostgroup]);
+        pairs.flatten().chain(members).chain(aurora).any(|own| own == hostgroup)
     }
 
     /// The rows of one of its tables.
     pub fn table_mut(&mut self, name: &str) -> Option<&mut dyn TableRows> {
-        let tables: [&mut dyn TableRows; 9] = [
+        let tables: [&mut dyn TableRows; 10] = [
             &mut self.servers,
             &mut self.hostgroups,
             &mut self.replication,
             &mut self.group_replication,
             &mut self.galera,
+            &mut self.aurora,
             &mut self.replication_clusters,
             &mut self.users,
             &mut self.rules,
@@ -208,8 +214,7 @@ impl Snapshot {
         let hostgroups = keep(hostgroups, &mut faults);
         let clusters = match old(has_same_clusters) {
             Some(same) => Ok(same.clusters.clone()),
-            None => Clusters::compile(&draft.replication, &draft.group_replication, &draft.galera)
-                .map(Arc::new),
+            None => clusters(draft).map(Arc::new),
         };
         let clusters = keep(clusters, &mut faults);
         faults.extend(unpaired(draft));
@@ -274,10 +279,16 @@ fn as_typed(draft: &Draft, before: Option<&Snapshot>) -> Result<Standing, Vec<Co
     Ok((draft.servers.iter().map(Placed::as_typed).collect(), Arc::new(topology)))
 }
 
+fn clusters(draft: &Draft) -> Result<Clusters, Vec<ConfigFault>> {
+    let (pairs, groups) = (&draft.replication, &draft.group_replication);
+    Clusters::compile(pairs, groups, &draft.galera, &draft.aurora)
+}
+
 fn has_same_clusters(one: &Draft, other: &Draft) -> bool {
     one.replication == other.replication
         && one.group_replication == other.group_replication
         && one.galera == other.galera
+        && one.aurora == other.aurora
 }
 
 /// Clusters whose writers' hostgroup is none of a pair.

@@ -89,7 +89,7 @@ impl State {
             servers: typed.iter().map(row).collect(),
             clusters: Clusters {
                 pairs: vec![Pair { writer: 10, reader: 20, check: Check::ReadOnly }],
-                members: Vec::new(),
+                ..Clusters::default()
             },
             limits: Limits {
                 ping_failures: LIMITS,
@@ -247,7 +247,7 @@ fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can
             };
             let limits = Limits { group_failures: 1, galera_failures: 1, ..Limits::default() };
             let servers = SERVERS.map(row).to_vec();
-            let clusters = Clusters { pairs: Vec::new(), members: vec![cluster] };
+            let clusters = Clusters { members: vec![cluster], ..Clusters::default() };
             let wanted = Wanted { servers, clusters, limits, ..Wanted::default() };
             let mut keeper = Keeper::default();
             keeper.adopt(wanted, 0);

@@ -147,7 +147,7 @@ pub(crate) fn survey(format: Format, origin: &str, text: &str) -> anyhow::Result
     let titles =
         |severity| of(severity).map(|fault| fault::sentence(fault, &sources)).collect::<Vec<_>>();
     let (unknown, left_out) = (titles(Severity::Unknown), titles(Severity::LeftOut));
-    let odd = [Severity::Serious, Severity::Warning, Severity::Note].map(titles).concat();
+    let odd = [Severity::Warning, Severity::Note].map(titles).concat();
     let unfit = fault::render_each(of(Severity::Unfit), &sources);
     Ok(Survey { draft, undrafted, unfit, unknown, left_out, odd })
 }

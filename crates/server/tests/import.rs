@@ -99,7 +99,7 @@ fn the_report_tells_what_was_taken_and_what_was_not() {
         "       2  mysql_servers\n",
         "       8  mysql_variables\n",
         "       1  mysql_galera_hostgroups\n",
-        "       1  mysql_aws_aurora_hostgroups (no effect yet)\n",
+        "       1  mysql_aws_aurora_hostgroups\n",
         "  pgsql_servers: Tidegate does not speak PostgreSQL's protocol; left out\n",
         "  web_interface_plugin: there are no plugins; left out\n",
         "  a value out of range is refused when it is loaded later, not ignored as in a ",

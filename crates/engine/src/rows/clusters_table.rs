@@ -92,3 +92,46 @@ of_members! {
     /// A row of `mysql_galera_hostgroups`.
     GaleraRow, "mysql_galera_hostgroups", "Hostgroups of a Galera cluster."
 }
+
+rows! {
+    /// A row of `mysql_aws_aurora_hostgroups`.
+    AuroraRow, table("mysql_aws_aurora_hostgroups", "Hostgroups of an Aurora cluster.")
+        .key(&["writer_hostgroup"]).unique(&["reader_hostgroup"]).drafted();
+    /// Hostgroup of the server that is written to.
+    writer_hostgroup: i64 = int("writer_hostgroup").check("writer_hostgroup>=0");
+    /// Hostgroup of its replicas.
+    reader_hostgroup: i64 = int("reader_hostgroup")
+        .check("reader_hostgroup<>writer_hostgroup AND reader_hostgroup>0");
+    /// 1 when the row is in force.
+    active: i64 = flag("active").default("1").check("active IN (0,1)");
+    /// Port of servers that are found.
+    aurora_port: i64 = int("aurora_port").default("3306");
+    /// What follows the id of a server in its host name.
+    domain_name: String = text("domain_name").check("SUBSTR(domain_name,1,1) = '.'");
+    /// Milliseconds that a replica may be behind.
+    max_lag_ms: i64 = int("max_lag_ms")
+        .default("600000").check("max_lag_ms>= 10 AND max_lag_ms <= 600000");
+    /// Milliseconds between checks.
+    check_interval_ms: i64 = int("check_interval_ms")
+        .default("1000").check("check_interval_ms >= 100 AND check_interval_ms <= 600000");
+    /// Milliseconds that one may take.
+    check_timeout_ms: i64 = int("check_timeout_ms")
+        .default("800").check("check_timeout_ms >= 80 AND check_timeout_ms <= 3000");
+    /// 1 when the server that is written to is read from as well.
+    writer_is_also_reader: i64 = int("writer_is_also_reader")
+        .default("0").check("writer_is_also_reader IN (0,1)");
+    /// Weight of readers that are found, and of a writer that becomes one.
+    new_reader_weight: i64 = int("new_reader_weight")
+        .default("1").check("new_reader_weight >= 0 AND new_reader_weight <=10000000");
+    /// Milliseconds that are added to every lag.
+    add_lag_ms: i64 = int("add_lag_ms")
+        .default("30").check("add_lag_ms >= 0 AND add_lag_ms <= 600000");
+    /// What a lag counts as at least, in milliseconds.
+    min_lag_ms: i64 = int("min_lag_ms")
+        .default("30").check("min_lag_ms >= 0 AND min_lag_ms <= 600000");
+    /// Checks of which the worst lag counts.
+    lag_num_checks: i64 = int("lag_num_checks")
+        .default("1").check("lag_num_checks >= 1 AND lag_num_checks <= 16");
+    /// Free text.
+    comment: Option<String> = text("comment").null();
+}

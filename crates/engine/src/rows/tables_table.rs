@@ -5,14 +5,14 @@
 
 use super::column::{Table, int, table, text};
 use super::{
-    FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
+    AuroraRow, FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
     ReplicationRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, UserRow,
 };
 
 /// The tables.
 pub static TABLES: &[Table] = &[
     GLOBAL_VARIABLES,
-    MYSQL_AWS_AURORA_HOSTGROUPS,
+    *AuroraRow::TABLE,
     MYSQL_FIREWALL_WHITELIST_RULES,
     MYSQL_FIREWALL_WHITELIST_SQLI_FINGERPRINTS,
     MYSQL_FIREWALL_WHITELIST_USERS,
@@ -36,36 +36,6 @@ const GLOBAL_VARIABLES: Table =
         .key(&["variable_name"])
         .drafted()
         .columns(&[text("variable_name"), text("variable_value")]);
-
-const MYSQL_AWS_AURORA_HOSTGROUPS: Table =
-    table("mysql_aws_aurora_hostgroups", "Hostgroups of an Aurora cluster.")
-        .key(&["writer_hostgroup"])
-        .unique(&["reader_hostgroup"])
-        .columns(&[
-            int("writer_hostgroup").check("writer_hostgroup>=0"),
-            int("reader_hostgroup")
-                .check("reader_hostgroup<>writer_hostgroup AND reader_hostgroup>0"),
-            int("active").default("1").check("active IN (0,1)"),
-            int("aurora_port").default("3306"),
-            text("domain_name").check("SUBSTR(domain_name,1,1) = '.'"),
-            int("max_lag_ms").default("600000").check("max_lag_ms>= 10 AND max_lag_ms <= 600000"),
-            int("check_interval_ms")
-                .default("1000")
-                .check("check_interval_ms >= 100 AND check_interval_ms <= 600000"),
-            int("check_timeout_ms")
-                .default("800")
-                .check("check_timeout_ms >= 80 AND check_timeout_ms <= 3000"),
-            int("writer_is_also_reader").default("0").check("writer_is_also_reader IN (0,1)"),
-            int("new_reader_weight")
-                .default("1")
-                .check("new_reader_weight >= 0 AND new_reader_weight <=10000000"),
-            int("add_lag_ms").default("30").check("add_lag_ms >= 0 AND add_lag_ms <= 600000"),
-            int("min_lag_ms").default("30").check("min_lag_ms >= 0 AND min_lag_ms <= 600000"),
-            int("lag_num_checks")
-                .default("1")
-                .check("lag_num_checks >= 1 AND lag_num_checks <= 16"),
-            text("comment").null(),
-        ]);
 
 const MYSQL_FIREWALL_WHITELIST_RULES: Table =
     table("mysql_firewall_whitelist_rules", "Queries that the firewall lets through.")

@@ -65,7 +65,7 @@ impl std::fmt::Display for Stand {
             Self::Silent => f.write_str("does not answer pings"),
             Self::Lagging { lag_us } => {
                 let (seconds, ms) = (lag_us / 1_000_000, lag_us / 1_000 % 1_000);
-                write!(f, "is {seconds}.{ms:03} s behind, more than max_replication_lag")
+                write!(f, "is {seconds}.{ms:03} s behind, more than it may be")
             }
             Self::Slow { latency_us } => {
                 write!(f, "is slow: its pings take {} ms", latency_us / 1_000)

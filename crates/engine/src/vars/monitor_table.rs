@@ -178,7 +178,8 @@ pub(super) const ROWS: &[Variable] = &[
         int(0, 100_000),
         "0",
         "Read-only checks between two looks at the RDS topology; 0 never looks.",
-    ),
+    )
+    .acts(Effect::AtOnce),
     mysql("monitor_query_interval", int(100, 604_800_000), "60000", "A pause that no check uses.")
         .unit(Unit::Milliseconds),
     mysql("monitor_query_timeout", int(100, 600_000), "100", "A time limit that no check uses.")

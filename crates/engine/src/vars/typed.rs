@@ -267,6 +267,8 @@ vars! {
     monitor_galera_timeout_ms: u64 = "mysql-monitor_galera_healthcheck_timeout",
     /// Missed ones after which a node is offline.
     monitor_galera_max_timeout_count: u32 = "mysql-monitor_galera_healthcheck_max_timeout_count",
+    /// Checks of `read_only` between two looks at the RDS topology; 0 for none.
+    monitor_rds_interval: u32 = "mysql-monitor_aws_rds_topology_discovery_interval",
     /// Whether connections of the checks set a `wait_timeout`.
     monitor_wait_timeout: bool = "mysql-monitor_wait_timeout",
     /// Whether a server that becomes a writer stays a reader.

@@ -152,7 +152,7 @@ impl Play {
         };
         let pairs = if kind.is_none() { vec![PAIR] } else { Vec::new() };
         let members = kind.map(cluster).into_iter().collect();
-        let clusters = Clusters { pairs, members };
+        let clusters = Clusters { pairs, members, ..Clusters::default() };
         let wanted = Wanted { servers: rows(typed), clusters, ..Wanted::default() };
         let mut play = Self { kind, keeper: Keeper::default(), wanted, at_us: 0 };
         play.load();

@@ -295,10 +295,7 @@ impl Document {
         let span = self.places.find(table, Some(index), column);
         let span = span.unwrap_or_else(|| self.places.find_row(table, Some(index)));
         let title = format!("{table}.{column}: hostgroup {hostgroup} has no server");
-        Some(match self.undrafted.would_move_servers_to(hostgroup) {
-            true => Fault::serious(span, format!("{title}; {MONITOR}")),
-            false => Fault::warning(span, title),
-        })
+        Some(Fault::warning(span, title))
     }
 }
 
@@ -331,8 +328,6 @@ fn near_table(format: Format, name: &str) -> Option<String> {
     let meant = nearest(name, row_tables().chain(VARIABLE_TABLES).chain(undrafted))?;
     Some(format!("unknown table; did you mean `{meant}`?"))
 }
-
-const MONITOR: &str = "ProxySQL's monitor would move some there, this version has none";
 
 /// What becomes of a row of a `proxysql.cnf` that cannot be used.
 pub(super) const LEFT_OUT: &str = "this row is left out, as in ProxySQL";

@@ -30,8 +30,6 @@ pub(super) enum Severity {
     Unknown,
     /// The configuration is refused: it was read, but cannot be put in force.
     Unfit,
-    /// The operator is told first: statements go elsewhere than the file has them go.
-    Serious,
     /// The operator is told: something is not done that the file asks for.
     Warning,
     /// The operator is told: nothing is lost by it.
@@ -63,11 +61,6 @@ impl Fault {
         Self { span, title: title.into(), severity: Severity::Warning }
     }
 
-    /// Something that lets statements go elsewhere than is meant.
-    pub(super) fn serious(span: Range<usize>, title: impl Into<String>) -> Self {
-        Self { span, title: title.into(), severity: Severity::Serious }
-    }
-
     /// Something that has no effect, which nobody misses.
     pub(super) fn note(span: Range<usize>, title: impl Into<String>) -> Self {
         Self { span, title: title.into(), severity: Severity::Note }
@@ -95,8 +88,7 @@ pub(super) fn render(faults: &[Fault], sources: &Sources) -> String {
 pub(super) fn told(faults: &[Fault], sources: &Sources) -> Vec<Told> {
     let of = |severity| move |fault: &&Fault| fault.severity == severity;
     let is_note = |fault: &&Fault| matches!(fault.severity, Severity::Note | Severity::LeftOut);
-    let mut warnings = by_kind(faults.iter().filter(of(Severity::Serious)), sources);
-    warnings.extend(by_kind(faults.iter().filter(of(Severity::Warning)), sources));
+    let warnings = by_kind(faults.iter().filter(of(Severity::Warning)), sources);
     let notes = by_kind(faults.iter().filter(is_note), sources);
     let told = |is_note| move |text| Told { is_note, text };
     warnings.into_iter().map(told(false)).chain(notes.into_iter().map(told(true))).collect()

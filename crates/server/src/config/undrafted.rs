@@ -19,21 +19,6 @@ pub(crate) struct Undrafted {
     pub(crate) tables: Vec<(&'static Table, Vec<Vec<Cell>>)>,
 }
 
-impl Undrafted {
-    /// Whether ProxySQL would move servers to a hostgroup that nothing in this version moves.
-    pub(super) fn would_move_servers_to(&self, hostgroup: i64) -> bool {
-        let tables = self.tables.iter().filter(|(table, _)| moves_servers(table));
-        tables.flat_map(|(table, rows)| rows.iter().map(move |row| (table, row))).any(
-            |(table, row)| {
-                let named = table.columns.iter().zip(row);
-                named
-                    .filter(|(column, _)| column.name.ends_with("_hostgroup"))
-                    .any(|(_, cell)| *cell == Cell::Int(hostgroup))
-            },
-        )
-    }
-}
-
 /// What the value of a carried setting is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Type {
@@ -53,11 +38,6 @@ pub(super) fn find(name: &str) -> Option<&'static Table> {
 /// The tables: those of the registry that nothing in a draft is made from.
 pub(super) fn tables() -> impl Iterator<Item = &'static Table> {
     TABLES.iter().filter(|table| table.used != Use::Drafted)
-}
-
-/// Whether ProxySQL moves servers between the hostgroups of a table's rows.
-fn moves_servers(table: &Table) -> bool {
-    table.name.ends_with("_hostgroups")
 }
 
 /// The carried setting of that name.
@@ -94,11 +74,7 @@ pub(super) fn read_rows(document: &mut Document, table: &'static Table, of: &Ent
             _ => document.no_row(table.name, row),
         }
     }
-    if !read.is_empty() && moves_servers(table) {
-        let reason = "without effect, as clusters of Aurora are not checked in this version: each \
-                      server serves in the hostgroup of its row";
-        document.faults.push(Fault::serious(of.key_span.clone(), format!("{}: {reason}", of.key)));
-    } else if !read.is_empty() && table.used == Use::Nothing {
+    if !read.is_empty() && table.used == Use::Nothing {
         let title = format!("{}: known and kept, but without effect in this version", of.key);
         document.faults.push(Fault::note(of.key_span.clone(), title));
     }
