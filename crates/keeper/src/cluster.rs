@@ -11,7 +11,7 @@ use crate::event::Reason;
 use crate::facts::OF_THE_ACCOUNT;
 use crate::placement::copied;
 use crate::report::{Endpoint, Failure};
-use crate::wanted::{Limits, Wanted};
+use crate::wanted::{Limits, Wanted, is_offline_hard};
 
 /// What a member of a group said of itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -197,11 +197,14 @@ impl Member {
 
 /// The members of a cluster: whoever has a row in one of its hostgroups and is to do any work, each
 /// with the row that copies are made of. In the order in which they come to be written to.
-pub(crate) fn members<'a>(cluster: &Cluster, wanted: &'a Wanted) -> Vec<(Endpoint, &'a ServerRow)> {
+pub(crate) fn members<'a>(
+    hostgroups: &[i64],
+    wanted: &'a Wanted,
+) -> Vec<(Endpoint, &'a ServerRow)> {
     let mut members: Vec<(Endpoint, &ServerRow)> = Vec::new();
-    for hostgroup in cluster.hostgroups() {
-        let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == hostgroup);
-        for row in rows.filter(|row| !row.status.eq_ignore_ascii_case("OFFLINE_HARD")) {
+    for hostgroup in hostgroups {
+        let rows = wanted.servers.iter().filter(|row| row.hostgroup_id == *hostgroup);
+        for row in rows.filter(|row| !is_offline_hard(row)) {
             let server = Endpoint::of(row);
             if members.iter().all(|(other, _)| *other != server) {
                 members.push((server, row));
@@ -225,7 +228,7 @@ pub(crate) fn places<'a>(
     known: impl Fn(&Endpoint) -> Option<&'a Member>,
     was_in: impl Fn(i64, &Endpoint) -> bool,
 ) -> Vec<Placed> {
-    let members = members(cluster, wanted);
+    let members = members(&cluster.hostgroups(), wanted);
     let (writers, backups) = writers(cluster, wanted, &members, &known);
     let mut places = Vec::new();
     for (server, row) in &members {

@@ -95,6 +95,20 @@ pub enum Reason {
         /// That member.
         by: Endpoint,
     },
+    /// A server of its Aurora cluster told which one is written to.
+    AuroraWriter {
+        /// That one.
+        writer: Endpoint,
+    },
+    /// A server of its Aurora cluster told that it is a replica, and named no writer.
+    AuroraReplica,
+    /// How far a replica of Aurora counts as behind: more than it may, or no more.
+    AuroraLag {
+        /// So far.
+        lag_ms: u64,
+        /// How far it may be.
+        limit_ms: u64,
+    },
     /// A cluster's check was answered with an error.
     CheckRefused {
         /// The error's number.
@@ -165,6 +179,14 @@ impl std::fmt::Display for Reason {
             Self::NoReplica => f.write_str("it is no replica"),
             Self::Deposed => f.write_str("it does not follow the new primary"),
             Self::Rejoined => f.write_str("it is left out no longer"),
+            Self::AuroraWriter { writer } => write!(f, "its cluster's writer is {writer}"),
+            Self::AuroraReplica => f.write_str("its cluster has it as a replica"),
+            Self::AuroraLag { lag_ms, limit_ms } if lag_ms > limit_ms => {
+                write!(f, "it was {lag_ms} ms behind, more than {limit_ms} ms")
+            }
+            Self::AuroraLag { lag_ms, limit_ms } => {
+                write!(f, "it is {lag_ms} ms behind, no more than {limit_ms} ms")
+            }
             Self::Discovered { by } => write!(f, "{by} told the members of its group"),
             Self::CheckRefused { code } => write!(f, "it answered a check with error {code}"),
             Self::ChecksMissed { count } => write!(f, "it missed {}", counted(*count, "check")),

@@ -16,6 +16,7 @@
     )
 )]
 
+mod aurora;
 mod cluster;
 mod event;
 mod facts;
@@ -25,10 +26,12 @@ mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::clusters::{Cluster, Kind};
+use engine::clusters::{Cluster, Kind, Pair};
 use engine::rows::ServerRow;
 use engine::topology::{Placed, Stand};
 
+use aurora::Instance;
+pub use aurora::{AuroraAnswer, AuroraInstance};
 use cluster::Member;
 pub use cluster::{GaleraAnswer, GroupAnswer};
 pub use event::{Event, Reason};
@@ -47,12 +50,13 @@ pub struct Keeper {
     roles: BTreeMap<(i64, Endpoint), Role>,
     lags: BTreeMap<(i64, Endpoint), Lagging>,
     members: BTreeMap<(i64, Endpoint), Member>,
+    instances: BTreeMap<(i64, Endpoint), Instance>,
     decided: Vec<Placed>,
     /// How many servers of `wanted` were typed: behind them are those of `found`.
     typed: usize,
     /// Servers that were primaries and were replaced: left out, and no writers whatever they say.
     deposed: BTreeSet<Endpoint>,
-    /// Members that no row names and others named, by the hostgroup of their cluster's writers.
+    /// Servers that no row names and others named, by the hostgroup of their cluster's writers.
     found: BTreeMap<i64, BTreeSet<Endpoint>>,
 }
 
@@ -112,13 +116,17 @@ impl Keeper {
             known.contains(server)
                 && wanted.clusters.members.iter().any(|cluster| cluster.writer == *writer)
         });
-        if !self.wanted.limits.evaluate_lag_on_load {
+        self.instances.retain(|(writer, server), _| {
+            known.contains(server) && wanted.clusters.find_aurora(*writer).is_some()
+        });
+        let Limits { enabled, evaluate_lag_on_load, .. } = wanted.limits;
+        if !enabled || !evaluate_lag_on_load {
             self.lags.clear();
+            self.instances.values_mut().for_each(Instance::forget_lag);
         }
-        if !self.wanted.limits.enabled {
+        if !enabled {
             // who stops the checks wants servers to stay where they are
             self.facts.clear();
-            self.lags.clear();
         }
         self.judge_all();
         self.decide(at_us, &Reason::Configured)
@@ -147,9 +155,10 @@ impl Keeper {
             return Vec::new();
         }
         let mut events = Vec::new();
-        if let Seen::Group(Ok(answer)) = &report.seen
-            && let Some(reason) = self.discover(server, answer)
-        {
+        if let Seen::Aurora(writer, Ok(answer)) = &report.seen {
+            return self.hear_aurora(*writer, answer, report);
+        }
+        if let Some(reason) = self.discover(server, self.named(report)) {
             events = self.decide(report.at_us, &reason);
         }
         let limits = &self.wanted.limits;
@@ -171,6 +180,8 @@ impl Keeper {
                     member.note_galera(outcome, cluster, limits)
                 })
             }
+            // errors say nothing of where servers stand
+            Seen::Aurora(..) | Seen::Rds(_) => None,
         };
         if let Some(reason) = reason {
             self.judge(server);
@@ -183,29 +194,48 @@ impl Keeper {
     fn extend(&mut self) {
         let wanted = &mut self.wanted;
         wanted.servers.truncate(self.typed);
-        let clusters = wanted.clusters.members.clone();
         let mut rows = Vec::new();
         self.found.retain(|writer, found| {
-            let Some(cluster) = clusters.iter().find(|cluster| cluster.writer == *writer) else {
-                return false;
-            };
-            found.retain(|server| !wanted.is_typed_in(cluster, server));
-            rows.extend(found.iter().map(|server| wanted.default_row(cluster.reader, server)));
+            let Some((hostgroups, row)) = wanted.place_of_found(*writer) else { return false };
+            found.retain(|server| !wanted.is_typed_in(&hostgroups, server));
+            rows.extend(found.iter().map(|server| server.row_like(&row)));
             !found.is_empty()
         });
         wanted.servers.append(&mut rows);
         self.known = wanted.servers.iter().map(Endpoint::of).collect();
     }
 
-    /// A member tells who is in its group: servers that nobody typed come and go by that.
-    fn discover(&mut self, server: &Endpoint, answer: &GroupAnswer) -> Option<Reason> {
-        if !answer.is_viable || answer.members.is_empty() {
-            return None;
+    /// The servers that another one named, by the hostgroups of writers that these belong to.
+    fn named(&self, report: &Report) -> Vec<(i64, BTreeSet<Endpoint>)> {
+        let server = &report.server;
+        let sound = |named: &[Endpoint]| named.iter().filter(|it| it.is_sound()).cloned().collect();
+        match &report.seen {
+            Seen::Group(Ok(answer)) if answer.is_viable && !answer.members.is_empty() => {
+                let clusters = self.wanted.clusters_of(Kind::Group, server).into_iter();
+                clusters.map(|cluster| (cluster.writer, sound(&answer.members))).collect()
+            }
+            Seen::Rds(Ok(named)) => {
+                let pairs = self.wanted.clusters.pairs.iter();
+                let is_its = |pair: &&Pair| {
+                    let mut places = [pair.writer, pair.reader].into_iter();
+                    places.any(|place| self.wanted.live_row(place, server).is_some())
+                };
+                pairs.filter(is_its).map(|pair| (pair.writer, sound(named))).collect()
+            }
+            _ => Vec::new(),
         }
+    }
+
+    /// Servers that nobody typed come and go by what another one named.
+    fn discover(
+        &mut self,
+        by: &Endpoint,
+        named: impl IntoIterator<Item = (i64, BTreeSet<Endpoint>)>,
+    ) -> Option<Reason> {
         let before = self.found.clone();
-        for cluster in self.wanted.clusters_of(Kind::Group, server) {
-            let named = answer.members.iter().filter(|member| member.is_sound()).cloned();
-            self.found.insert(cluster.writer, named.collect());
+        self.found.extend(named);
+        if self.found == before {
+            return None;
         }
         self.extend();
         if self.found == before {
@@ -213,8 +243,10 @@ impl Keeper {
         }
         let known = &self.known;
         self.facts.retain(|server, _| known.contains(server));
+        self.roles.retain(|(_, server), _| known.contains(server));
         self.members.retain(|(_, server), _| known.contains(server));
-        Some(Reason::Discovered { by: server.clone() })
+        self.instances.retain(|(_, server), _| known.contains(server));
+        Some(Reason::Discovered { by: by.clone() })
     }
 
     /// A server comes to be too slow in a hostgroup, or no longer is.
@@ -324,6 +356,10 @@ impl Keeper {
         for cluster in &self.wanted.clusters.members {
             let known = |server: &Endpoint| self.members.get(&(cluster.writer, server.clone()));
             places.extend(cluster::places(cluster, &self.wanted, known, was_in));
+        }
+        for cluster in &self.wanted.clusters.aurora {
+            let known = |server: &Endpoint| self.instances.get(&(cluster.writer, server.clone()));
+            places.extend(aurora::places(cluster, &self.wanted, known));
         }
         places
     }

@@ -3,6 +3,7 @@
 use engine::clusters::Check;
 use engine::rows::ServerRow;
 
+use crate::aurora::AuroraAnswer;
 use crate::cluster::{GaleraAnswer, GroupAnswer};
 
 /// A server, whatever hostgroups it is in.
@@ -15,9 +16,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a row may have it.
+    /// Whether it may have a row, though a server and no operator named it.
     pub(crate) fn is_sound(&self) -> bool {
-        !self.hostname.is_empty() && (1..=i64::from(u16::MAX)).contains(&self.port)
+        is_name(&self.hostname, HOST_BYTES) && (1..=i64::from(u16::MAX)).contains(&self.port)
+    }
+
+    /// Its row, which is otherwise like another.
+    pub(crate) fn row_like(&self, row: &ServerRow) -> ServerRow {
+        ServerRow { hostname: self.hostname.clone(), port: self.port, ..row.clone() }
     }
 
     /// The server of a row.
@@ -33,6 +39,17 @@ impl std::fmt::Display for Endpoint {
             port => write!(f, "{}:{port}", self.hostname),
         }
     }
+}
+
+/// Bytes of a host name, at most.
+const HOST_BYTES: usize = 253;
+
+/// Whether a text can be a host name or an address, of so many bytes at most.
+pub(crate) fn is_name(text: &str, bytes_max: usize) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:%".contains(&byte);
+    (1..=bytes_max).contains(&text.len())
+        && text.bytes().all(is_part)
+        && !text.starts_with(['-', '.'])
 }
 
 /// One thing that was seen.
@@ -59,6 +76,10 @@ pub enum Seen {
     Group(Result<GroupAnswer, Failure>),
     /// What a node of a Galera cluster said of itself.
     Galera(Result<GaleraAnswer, Failure>),
+    /// What a server of Aurora said of its cluster, which has that hostgroup of writers.
+    Aurora(i64, Result<AuroraAnswer, Failure>),
+    /// The servers of its cluster that a server of RDS Multi-AZ named.
+    Rds(Result<Vec<Endpoint>, Failure>),
 }
 
 impl Seen {
@@ -79,6 +100,8 @@ impl Seen {
             Self::Lag(_, outcome) => outcome.as_ref().err(),
             Self::Group(outcome) => outcome.as_ref().err(),
             Self::Galera(outcome) => outcome.as_ref().err(),
+            Self::Aurora(_, outcome) => outcome.as_ref().err(),
+            Self::Rds(outcome) => outcome.as_ref().err(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::clusters::{Cluster, Clusters, Kind, Pair};
+use engine::clusters::{Aurora, Cluster, Clusters, Kind, Pair};
 use engine::ids::HostgroupId;
 use engine::rows::ServerRow;
 use engine::snapshot::Snapshot;
@@ -57,6 +57,8 @@ pub struct Limits {
     /// Whom that concerns: members that take writes (0), that do not (1), or both (2):
     /// `mysql-monitor_groupreplication_max_transactions_behind_for_read_only`.
     pub group_behind_for: u32,
+    /// Servers of RDS Multi-AZ are found: `mysql-monitor_aws_rds_topology_discovery_interval`.
+    pub finds_rds: bool,
     /// Checks of a Galera node without an answer, one behind the other:
     /// `mysql-monitor_galera_healthcheck_max_timeout_count`.
     pub galera_failures: u32,
@@ -82,6 +84,7 @@ impl Limits {
             group_failures: vars.monitor_group_max_timeout_count,
             group_behind_count: vars.monitor_group_behind_count,
             group_behind_for: vars.monitor_group_behind_for,
+            finds_rds: vars.monitor_rds_interval > 0,
             galera_failures: vars.monitor_galera_max_timeout_count,
         }
     }
@@ -98,11 +101,21 @@ impl Wanted {
         }
     }
 
-    /// The row of a server that nobody typed.
-    pub(crate) fn default_row(&self, hostgroup: i64, server: &Endpoint) -> ServerRow {
-        let (hostname, port) = (server.hostname.clone(), server.port);
-        let row = self.defaults.get(&hostgroup).cloned().unwrap_or_default();
-        ServerRow { hostgroup_id: hostgroup, hostname, port, ..row }
+    /// Where servers come that nobody typed, by the hostgroup of writers: the other hostgroups
+    /// with it, and the row that they get.
+    pub(crate) fn place_of_found(&self, writer: i64) -> Option<(Vec<i64>, ServerRow)> {
+        let clusters = &self.clusters;
+        let (hostgroups, reader, weight) = if let Some(aurora) = clusters.find_aurora(writer) {
+            (aurora.hostgroups().to_vec(), aurora.reader, Some(aurora.reader_weight))
+        } else if let Some(cluster) = clusters.members.iter().find(|it| it.writer == writer) {
+            (cluster.hostgroups().to_vec(), cluster.reader, None)
+        } else {
+            let pair = self.pair_of(writer).filter(|_| self.limits.finds_rds)?;
+            (vec![pair.writer, pair.reader], pair.reader, None)
+        };
+        let row = self.defaults.get(&reader).cloned().unwrap_or_default();
+        let weight = weight.unwrap_or(row.weight);
+        Some((hostgroups, ServerRow { hostgroup_id: reader, weight, ..row }))
     }
 
     /// The row of a server in a hostgroup.
@@ -113,13 +126,12 @@ impl Wanted {
 
     /// The row of a server in a hostgroup, unless it is to do no work there at all.
     pub(crate) fn live_row(&self, hostgroup: i64, server: &Endpoint) -> Option<&ServerRow> {
-        let is_live = |row: &&ServerRow| !row.status.eq_ignore_ascii_case("OFFLINE_HARD");
-        self.row(hostgroup, server).filter(is_live)
+        self.row(hostgroup, server).filter(|row| !is_offline_hard(row))
     }
 
-    /// Whether a server has a row in one of the hostgroups of a cluster.
-    pub(crate) fn is_typed_in(&self, cluster: &Cluster, server: &Endpoint) -> bool {
-        cluster.hostgroups().into_iter().any(|hostgroup| self.row(hostgroup, server).is_some())
+    /// Whether a server has a row in one of these hostgroups.
+    pub(crate) fn is_typed_in(&self, hostgroups: &[i64], server: &Endpoint) -> bool {
+        hostgroups.iter().any(|hostgroup| self.row(*hostgroup, server).is_some())
     }
 
     /// The clusters of a kind that a server is a member of.
@@ -133,9 +145,10 @@ impl Wanted {
 
     /// Whether a row is one of a cluster, which puts its members where they belong.
     pub(crate) fn is_in_cluster(&self, row: &ServerRow) -> bool {
-        let is_live = !row.status.eq_ignore_ascii_case("OFFLINE_HARD");
         let has = |cluster: &Cluster| cluster.hostgroups().contains(&row.hostgroup_id);
-        is_live && self.clusters.members.iter().any(has)
+        let is_of_aurora = |cluster: &Aurora| cluster.hostgroups().contains(&row.hostgroup_id);
+        let Clusters { members, aurora, .. } = &self.clusters;
+        !is_offline_hard(row) && (members.iter().any(has) || aurora.iter().any(is_of_aurora))
     }
 
     /// The pair with that hostgroup of writers.
@@ -145,15 +158,23 @@ impl Wanted {
 }
 
 fn defaults(snapshot: &Snapshot) -> BTreeMap<i64, ServerRow> {
-    let row = |cluster: &Cluster| {
-        let hostgroup = HostgroupId(u32::try_from(cluster.reader).ok()?);
+    let row = |reader: i64| {
+        let hostgroup = HostgroupId(u32::try_from(reader).ok()?);
         let own = snapshot.hostgroups.find(hostgroup)?.servers_defaults;
         let mut row = ServerRow::default();
         row.weight = own.weight.map_or(row.weight, i64::from);
         row.max_connections = own.max_connections.map_or(row.max_connections, i64::from);
-        Some((cluster.reader, row))
+        Some((reader, row))
     };
-    snapshot.clusters.members.iter().filter_map(row).collect()
+    let Clusters { pairs, members, aurora } = &*snapshot.clusters;
+    let readers = pairs.iter().map(|pair| pair.reader);
+    let readers = readers.chain(members.iter().map(|cluster| cluster.reader));
+    readers.chain(aurora.iter().map(|cluster| cluster.reader)).filter_map(row).collect()
+}
+
+/// Whether a row is to do no work at all.
+pub(crate) fn is_offline_hard(row: &ServerRow) -> bool {
+    row.status.eq_ignore_ascii_case("OFFLINE_HARD")
 }
 
 /// Whether a row is one of that server.

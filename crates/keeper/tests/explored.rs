@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use engine::clusters::{AlsoRead, Check, Cluster, Clusters, Kind, Pair};
+use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
 use engine::rows::ServerRow;
 use engine::topology::Stand;
-use keeper::{Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Limits, Report, Seen, Wanted};
+use keeper::{
+    AuroraAnswer, AuroraInstance, Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Limits,
+    Report, Seen, Wanted,
+};
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const REPORTS: usize = 6;
@@ -271,4 +274,128 @@ fn whatever_members_say_no_more_are_written_to_than_may_be_and_one_where_one_can
         }
     }
     assert!(states > 10_000, "{states} states");
+}
+
+/// What a server of Aurora can say of its cluster: who of it writes, and how far each of the others
+/// is behind; or nothing, or what no cluster can look like.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum View {
+    Cluster { writer: Option<usize>, lag_ms: u64 },
+    Alone(usize),
+    Hostile,
+    Refused,
+    Silent,
+}
+
+const VIEWS: [View; 11] = [
+    View::Cluster { writer: Some(0), lag_ms: 0 },
+    View::Cluster { writer: Some(1), lag_ms: 0 },
+    View::Cluster { writer: Some(2), lag_ms: 0 },
+    View::Cluster { writer: Some(0), lag_ms: 500 },
+    View::Cluster { writer: Some(1), lag_ms: 500 },
+    View::Cluster { writer: None, lag_ms: 0 },
+    View::Cluster { writer: None, lag_ms: 500 },
+    View::Alone(1),
+    View::Hostile,
+    View::Refused,
+    View::Silent,
+];
+
+fn viewed(view: View) -> Seen {
+    let instance = |at: usize, writer, lag_ms| AuroraInstance {
+        server_id: SERVERS[at].to_owned(),
+        writes: writer == Some(at),
+        lag_ms,
+    };
+    let instances = match view {
+        View::Cluster { writer, lag_ms } => (0..3).map(|at| instance(at, writer, lag_ms)).collect(),
+        View::Alone(at) => vec![instance(at, Some(at), 0)],
+        View::Hostile => {
+            let hostile = AuroraInstance { server_id: "; x".into(), writes: true, lag_ms: 0 };
+            vec![instance(0, None, 500), hostile]
+        }
+        View::Refused => return Seen::Aurora(10, Err(Failure::Error(1109))),
+        View::Silent => return Seen::Aurora(10, Err(Failure::NoAnswer)),
+    };
+    Seen::Aurora(10, Ok(AuroraAnswer { instances }))
+}
+
+/// Whatever is said: who writes is who was last said to, and nobody else does.
+fn check_aurora(keeper: &Keeper, view: View, before: &[(i64, String, Stand)], also: bool) {
+    let decided = shown(keeper);
+    let unique: HashSet<_> = decided.iter().map(|it| (it.0, &it.1)).collect();
+    assert_eq!(unique.len(), decided.len(), "nobody is there twice: {decided:?}");
+    let is_in = |hostgroup, at: usize| {
+        decided.iter().any(|it| (it.0, it.1.strip_suffix(".x")) == (hostgroup, Some(SERVERS[at])))
+    };
+    let (writer, lag_ms) = match view {
+        View::Cluster { writer, lag_ms } => (writer, lag_ms),
+        View::Alone(at) => (Some(at), 0),
+        _ => return assert_eq!(decided, before, "{view:?} changes nothing"),
+    };
+    for at in 0..3 {
+        let writes = writer == Some(at);
+        assert_eq!(is_in(10, at), writes, "{view:?}: {decided:?}");
+        // that which nobody typed is gone where nobody names it
+        let is_there = !matches!(view, View::Alone(_)) || at != 2;
+        assert_eq!(is_in(20, at), is_there && (!writes || also), "{view:?}: {decided:?}");
+    }
+    let lagging = decided.iter().filter(|it| matches!(it.2, Stand::Lagging { .. })).count();
+    let behind = 3 - usize::from(writer.is_some());
+    match view {
+        View::Cluster { .. } => {
+            assert_eq!(lagging, if lag_ms > 0 { behind } else { 0 }, "{view:?}: {decided:?}");
+        }
+        _ => assert!(lagging <= 1, "{view:?}: {decided:?}"),
+    }
+}
+
+#[test]
+fn whatever_servers_of_aurora_say_who_writes_is_who_was_last_said_to() {
+    let mut states = 0;
+    let typed: [&[(i64, &str)]; 3] = [
+        &[(20, "a.x"), (20, "b.x")],
+        &[(10, "a.x"), (10, "b.x")],
+        &[(10, "a.x"), (20, "a.x"), (20, "b.x")],
+    ];
+    for (typed, also) in typed.iter().flat_map(|typed| [(typed, true), (typed, false)]) {
+        let cluster = Aurora {
+            writer: 10,
+            reader: 20,
+            port: 3306,
+            domain: ".x".into(),
+            max_lag_ms: 100,
+            every_ms: 1_000,
+            limit_ms: 800,
+            writer_is_read: also,
+            reader_weight: 1,
+            add_lag_ms: 30,
+            min_lag_ms: 30,
+            lag_checks: 1,
+        };
+        let row = |(hostgroup_id, hostname): &(i64, &str)| ServerRow {
+            hostgroup_id: *hostgroup_id,
+            hostname: (*hostname).to_owned(),
+            ..ServerRow::default()
+        };
+        let servers = typed.iter().map(row).collect();
+        let clusters = Clusters { aurora: vec![cluster], ..Clusters::default() };
+        let mut keeper = Keeper::default();
+        keeper.adopt(Wanted { servers, clusters, ..Wanted::default() }, 0);
+        let after = |keeper: &Keeper| -> Vec<Keeper> {
+            let steps = (0..2).flat_map(|at| VIEWS.map(|view| (at, view)));
+            let step = |(at, view): (usize, View)| {
+                let (mut keeper, before) = (keeper.clone(), shown(keeper));
+                let server = Endpoint { hostname: format!("{}.x", SERVERS[at]), port: 3306 };
+                let events = keeper.hear(&Report { at_us: 1, server, seen: viewed(view) });
+                let changed = before != shown(&keeper);
+                assert!(!changed || !events.is_empty(), "what changes is told");
+                check_aurora(&keeper, view, &before, also);
+                keeper
+            };
+            steps.map(step).collect()
+        };
+        states += explore(keeper, |keeper| keeper, after);
+    }
+    assert!(states > 200, "{states} states");
 }

@@ -1,18 +1,28 @@
 //! What servers come to, case by case.
 
-use engine::clusters::{AlsoRead, Check, Cluster, Clusters, Kind, Pair};
-use engine::rows::{GroupReplicationRow, HostgroupRow, ServerRow};
+use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::rows::{AuroraRow, GroupReplicationRow, HostgroupRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::Placed;
 use keeper::{
-    Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Lag, Report, Seen, Wanted,
+    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Lag,
+    Report, Seen, Wanted,
 };
 
+/// What has the hostgroups of a case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Has {
+    Pair,
+    Members(Kind),
+    Aurora,
+}
+
 /// The cases of each kind.
-const CASES: [(Option<Kind>, &str, usize); 3] = [
-    (None, include_str!("replication.txt"), 80),
-    (Some(Kind::Group), include_str!("group.txt"), 40),
-    (Some(Kind::Galera), include_str!("galera.txt"), 40),
+const CASES: [(Has, &str, usize); 4] = [
+    (Has::Pair, include_str!("replication.txt"), 80),
+    (Has::Members(Kind::Group), include_str!("group.txt"), 40),
+    (Has::Members(Kind::Galera), include_str!("galera.txt"), 40),
+    (Has::Aurora, include_str!("aurora.txt"), 40),
 ];
 
 const PAIR: Pair = Pair { writer: 10, reader: 20, check: Check::ReadOnly };
@@ -112,7 +122,37 @@ fn galera(answer: &str) -> GaleraAnswer {
     }
 }
 
-fn seen(kind: Option<Kind>, check: &str) -> Seen {
+/// `id[!][/lag]` of each server, `!` for the one that is written to; a word for what is no id.
+fn aurora(answer: &str) -> AuroraAnswer {
+    let instance = |text: &str| {
+        let (id, lag_ms) = text.split_once('/').unwrap_or((text, "0"));
+        let server_id = match id.trim_end_matches('!') {
+            "EMPTY" => String::new(),
+            "BLANK" => "b b".to_owned(),
+            "CONTROL" => "b\n".to_owned(),
+            "LONG" => "b".repeat(64),
+            "SLASH" => "b/b".to_owned(),
+            name => name.to_owned(),
+        };
+        let lag_ms = lag_ms.parse().expect("a lag");
+        AuroraInstance { server_id, writes: id.ends_with('!'), lag_ms }
+    };
+    let many = || (0..65).map(|at| instance(&format!("b{at}"))).collect();
+    let instances = match answer {
+        "NOBODY" => Vec::new(),
+        "MANY" => many(),
+        _ => answer.split('+').map(instance).collect(),
+    };
+    AuroraAnswer { instances }
+}
+
+/// The servers that one of RDS names.
+fn rds(answer: &str) -> Vec<Endpoint> {
+    let server = |name: &str| Endpoint { hostname: name.replace('_', " "), port: 3306 };
+    answer.split('+').map(server).collect()
+}
+
+fn seen(kind: Has, check: &str) -> Seen {
     if let Some(rest) = check.strip_prefix("ping") {
         return Seen::Ping(outcome(rest, |took_us| took_us.parse().expect("a time")));
     }
@@ -121,25 +161,39 @@ fn seen(kind: Option<Kind>, check: &str) -> Seen {
         return Seen::Lag(hostgroup, outcome(rest, lag));
     }
     match kind {
-        Some(Kind::Group) => Seen::Group(outcome(check, group)),
-        Some(Kind::Galera) => Seen::Galera(outcome(check, galera)),
-        None => {
+        Has::Members(Kind::Group) => Seen::Group(outcome(check, group)),
+        Has::Members(Kind::Galera) => Seen::Galera(outcome(check, galera)),
+        Has::Aurora => Seen::Aurora(10, outcome(check, aurora)),
+        Has::Pair if check.starts_with("rds") => Seen::Rds(outcome(&check[3..], rds)),
+        Has::Pair => {
             let rest = check.strip_prefix("ro").expect("a check");
             Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"))
         }
     }
 }
 
+/// The hostgroups of an Aurora cluster whose servers are called `….x`.
+fn of_aurora() -> Aurora {
+    let row = AuroraRow {
+        writer_hostgroup: 10,
+        reader_hostgroup: 20,
+        domain_name: ".x".into(),
+        max_lag_ms: 100,
+        ..AuroraRow::default()
+    };
+    Clusters::compile(&[], &[], &[], &[row]).expect("valid").aurora.remove(0)
+}
+
 /// A keeper, and what it is told step by step.
 struct Play {
-    kind: Option<Kind>,
+    kind: Has,
     keeper: Keeper,
     wanted: Wanted,
     at_us: u64,
 }
 
 impl Play {
-    fn new(kind: Option<Kind>, typed: &str) -> Self {
+    fn new(kind: Has, typed: &str) -> Self {
         let cluster = |kind| Cluster {
             kind,
             writer: 10,
@@ -150,9 +204,12 @@ impl Play {
             also_read: AlsoRead::Nobody,
             max_behind: 0,
         };
-        let pairs = if kind.is_none() { vec![PAIR] } else { Vec::new() };
-        let members = kind.map(cluster).into_iter().collect();
-        let clusters = Clusters { pairs, members, ..Clusters::default() };
+        let mut clusters = Clusters::default();
+        match kind {
+            Has::Pair => clusters.pairs.push(PAIR),
+            Has::Members(kind) => clusters.members.push(cluster(kind)),
+            Has::Aurora => clusters.aurora.push(of_aurora()),
+        }
         let wanted = Wanted { servers: rows(typed), clusters, ..Wanted::default() };
         let mut play = Self { kind, keeper: Keeper::default(), wanted, at_us: 0 };
         play.load();
@@ -185,6 +242,18 @@ impl Play {
     fn set(&mut self, name: &str, value: &str) {
         let limits = &mut self.wanted.limits;
         let number = || value.parse().expect("a number");
+        if let Some(cluster) = self.wanted.clusters.aurora.first_mut() {
+            let number = || value.parse().expect("a number");
+            match name {
+                "max" => return cluster.max_lag_ms = number(),
+                "add" => return cluster.add_lag_ms = number(),
+                "min" => return cluster.min_lag_ms = number(),
+                "checks" => return cluster.lag_checks = value.parse().expect("a number"),
+                "weight" => return cluster.reader_weight = value.parse().expect("a weight"),
+                "also" => return cluster.writer_is_read = value == "1",
+                _ => {}
+            }
+        }
         match (name, self.wanted.clusters.members.first_mut()) {
             ("max", Some(cluster)) => cluster.max_writers = value.parse().expect("a number"),
             ("behind", Some(cluster)) => cluster.max_behind = value.parse().expect("a number"),
@@ -204,6 +273,7 @@ impl Play {
             ("missed", _) => limits.read_only_failures = number(),
             ("latency", _) => limits.latency_ms = number().into(),
             ("lags", _) => limits.lag_count = number(),
+            ("rds", _) => limits.finds_rds = value == "1",
             ("enabled", _) => limits.enabled = value == "1",
             ("check", _) => {
                 self.wanted.clusters.pairs = vec![Pair { check: Check::SuperReadOnly, ..PAIR }]
@@ -214,7 +284,7 @@ impl Play {
 }
 
 /// Plays a case; what differs from what it says.
-fn play(kind: Option<Kind>, line: &str) -> Option<String> {
+fn play(kind: Has, line: &str) -> Option<String> {
     let parts: Vec<_> = line.split('|').map(str::trim).collect();
     let [_, typed, steps, expected, reason] = parts[..] else { panic!("five parts: {line}") };
     let (mut play, mut last) = (Play::new(kind, typed), Vec::new());
@@ -239,7 +309,7 @@ fn servers_come_to_what_each_case_says() {
 
 #[test]
 fn each_change_is_told_with_where_and_from_what_to_what() {
-    let mut play = Play::new(None, "10:a 20:b");
+    let mut play = Play::new(Has::Pair, "10:a 20:b");
     let told = |events: &[Event]| -> Vec<String> {
         let status = |status: &Option<String>| status.clone().unwrap_or("-".into());
         let tell = |event: &Event| {
@@ -260,7 +330,7 @@ fn each_change_is_told_with_where_and_from_what_to_what() {
 
 #[test]
 fn latency_is_the_mean_of_three_pings() {
-    let mut play = Play::new(None, "10:a");
+    let mut play = Play::new(Has::Pair, "10:a");
     let server = Endpoint { hostname: "a".into(), port: 3306 };
     assert_eq!(play.keeper.latency_us(&server), None);
     for (step, mean) in [("a ping=100", 100), ("a ping=300", 200), ("a ping?", 200)] {
@@ -292,7 +362,7 @@ fn servers_that_are_found_have_the_defaults_of_their_hostgroup() {
         ..Draft::default()
     };
     let snapshot = Snapshot::compile(&draft).expect("valid");
-    let mut play = Play::new(Some(Kind::Group), "10:a");
+    let mut play = Play::new(Has::Members(Kind::Group), "10:a");
     play.wanted = Wanted::of(&snapshot);
     play.load();
     play.step("a w+a+b");
