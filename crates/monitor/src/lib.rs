@@ -28,9 +28,9 @@ use io::Sock;
 use keeper::{Endpoint, Seen};
 
 use link::Link;
-pub use log::{Counts, Entry, Logs, Totals};
+pub use log::{AuroraStatus, Counts, Entry, Logs, Totals};
 pub use plan::{Check, Plan};
-pub use question::Found;
+pub use question::{Found, ReplicaStatus};
 
 /// What came of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]

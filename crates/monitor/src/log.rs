@@ -1,6 +1,6 @@
 //! What checks came to, kept for tables: as long as it is wanted, and never more than so many.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use keeper::{Endpoint, Event};
 
@@ -25,6 +25,10 @@ pub struct Entry {
 #[derive(Default, Debug)]
 pub struct Logs {
     entries: [VecDeque<Entry>; KINDS],
+    /// Rows that the entries of each kind are in a table.
+    rows: [usize; KINDS],
+    /// How servers of Aurora have answered, by the hostgroup of writers of their cluster.
+    aurora: BTreeMap<(i64, Endpoint), AuroraStatus>,
     events: VecDeque<Event>,
     totals: Totals,
 }
@@ -53,10 +57,43 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// Kinds of checks that have a log.
-const KINDS: usize = 6;
+impl Counts {
+    fn add(&mut self, checked: &Checked) {
+        match checked.found {
+            Ok(_) => self.ok += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+}
 
-/// Entries of a kind that are kept, however long they are wanted: some tens of MB.
+/// How a server of Aurora has answered for its cluster.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct AuroraStatus {
+    /// When it was last asked, in microseconds since 1970.
+    pub asked_unix_us: u64,
+    /// How often it was asked, and how often it answered.
+    pub counts: Counts,
+    /// Why it last did not.
+    pub last_error: Option<Box<str>>,
+}
+
+impl Entry {
+    /// Rows that it is in its table.
+    fn rows(&self) -> usize {
+        match &self.found {
+            Ok(Found::Aurora(replicas)) => replicas.len().max(1),
+            _ => 1,
+        }
+    }
+}
+
+/// Kinds of checks that have a log.
+const KINDS: usize = 8;
+
+/// Servers of Aurora of which it is kept how they answered.
+const AURORA_MAX: usize = 1_000;
+
+/// Rows of a kind that are kept, however long they are wanted: some tens of MB.
 const ENTRIES_MAX: usize = 200_000;
 
 /// Changes of where servers stand that are kept.
@@ -71,6 +108,8 @@ fn place(check: Check) -> usize {
         Check::Lag(_) => 3,
         Check::Group => 4,
         Check::Galera => 5,
+        Check::Aurora(_) => 6,
+        Check::Rds => 7,
     }
 }
 
@@ -78,26 +117,49 @@ impl Logs {
     /// Keeps a check, and lets go of what is older than `history_us`.
     pub fn push(&mut self, checked: &Checked, history_us: u64) {
         let at = place(checked.check);
-        let (Some(entries), Some(counts)) =
-            (self.entries.get_mut(at), self.totals.counts.get_mut(at))
+        if let Check::Aurora(writer) = checked.check {
+            self.note_aurora(writer, checked);
+        }
+        let (Some(entries), Some(rows), Some(counts)) =
+            (self.entries.get_mut(at), self.rows.get_mut(at), self.totals.counts.get_mut(at))
         else {
             return;
         };
-        match checked.found {
-            Ok(_) => counts.ok += 1,
-            Err(_) => counts.failed += 1,
-        }
+        counts.add(checked);
         let oldest_us = checked.began_unix_us.saturating_sub(history_us);
         let is_old = |entry: &Entry| entry.began_unix_us < oldest_us;
-        while entries.len() >= ENTRIES_MAX || entries.front().is_some_and(is_old) {
-            entries.pop_front();
+        while *rows >= ENTRIES_MAX || entries.front().is_some_and(is_old) {
+            *rows -= entries.pop_front().map_or(*rows, |entry| entry.rows());
         }
-        entries.push_back(Entry {
+        let entry = Entry {
             server: checked.server.clone(),
             began_unix_us: checked.began_unix_us,
             took_us: checked.took_us,
             found: checked.found.clone().map_err(String::into_boxed_str),
-        });
+        };
+        *rows += entry.rows();
+        entries.push_back(entry);
+    }
+
+    fn note_aurora(&mut self, writer: i64, checked: &Checked) {
+        let key = (writer, checked.server.clone());
+        if self.aurora.len() >= AURORA_MAX && !self.aurora.contains_key(&key) {
+            let oldest = self.aurora.iter().min_by_key(|(_, status)| status.asked_unix_us);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                self.aurora.remove(&oldest);
+            }
+        }
+        let status = self.aurora.entry(key).or_default();
+        status.asked_unix_us = checked.began_unix_us;
+        status.counts.add(checked);
+        if let Err(reason) = &checked.found {
+            status.last_error = Some(reason.as_str().into());
+        }
+    }
+
+    /// How servers of Aurora have answered, by the hostgroup of writers of their cluster.
+    pub fn aurora(&self) -> impl Iterator<Item = (&(i64, Endpoint), &AuroraStatus)> {
+        self.aurora.iter()
     }
 
     /// The checks of a kind, oldest first; `check` stands for all of its kind.
@@ -127,7 +189,10 @@ impl Logs {
 
 #[cfg(test)]
 mod tests {
+    use keeper::AuroraInstance;
+
     use super::*;
+    use crate::ReplicaStatus;
 
     fn checked(began_unix_us: u64, found: Result<Found, String>) -> Checked {
         Checked {
@@ -152,6 +217,52 @@ mod tests {
         assert_eq!(times, [1_500, 2_100]);
         assert_eq!(logs.totals().of(Check::Ping), Counts { ok: 2, failed: 1 });
         assert_eq!(logs.of(Check::Connect).count(), 0);
+    }
+
+    #[test]
+    fn a_check_of_aurora_counts_as_all_the_rows_that_it_is() {
+        let replica = ReplicaStatus {
+            instance: AuroraInstance::default(),
+            session_id: "s".into(),
+            updated: "u".into(),
+            cpu: 1,
+            estimated_lag_ms: 0,
+        };
+        let mut logs = Logs::default();
+        for at in 0..(ENTRIES_MAX as u64 / 50 + 10) {
+            let found = Ok(Found::Aurora(vec![replica.clone(); 50]));
+            let check = Check::Aurora(1);
+            logs.push(&Checked { check, ..checked(at, found) }, u64::MAX);
+        }
+        assert_eq!(logs.of(Check::Aurora(1)).count(), ENTRIES_MAX / 50);
+    }
+
+    #[test]
+    fn how_servers_of_aurora_answered_is_kept_of_so_many() {
+        let mut logs = Logs::default();
+        for at in 0..(AURORA_MAX as u64 + 5) {
+            let server = Endpoint { hostname: format!("a{}", at.max(5)), port: 1 };
+            let found = if at == 3 { Err("x".to_owned()) } else { Ok(Found::Answer) };
+            let check = Check::Aurora(7);
+            logs.push(&Checked { server, check, ..checked(at, found) }, u64::MAX);
+        }
+        let told: Vec<_> = logs.aurora().collect();
+        assert_eq!(told.len(), AURORA_MAX);
+        let server = Endpoint { hostname: "a5".into(), port: 1 };
+        let first = told.iter().find(|((writer, own), _)| (*writer, own) == (7, &server));
+        let expected = AuroraStatus {
+            asked_unix_us: 5,
+            counts: Counts { ok: 5, failed: 1 },
+            last_error: Some("x".into()),
+        };
+        assert_eq!(first.map(|(_, status)| (*status).clone()), Some(expected));
+        let server = Endpoint { hostname: "b".into(), port: 1 };
+        logs.push(
+            &Checked { server, check: Check::Aurora(7), ..checked(9_999, Ok(Found::Answer)) },
+            1,
+        );
+        assert_eq!(logs.aurora().count(), AURORA_MAX);
+        assert!(logs.aurora().all(|((_, own), _)| own.hostname != "a5"), "the oldest goes");
     }
 
     #[test]

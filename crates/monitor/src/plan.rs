@@ -2,10 +2,11 @@
 //! the configuration in force.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use engine::backend::Keys;
-use engine::clusters::{self, Kind};
+use engine::clusters::{self, Clusters, Kind};
 use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Server, Stand};
@@ -29,6 +30,17 @@ pub enum Check {
     Group,
     /// How it stands in its Galera cluster.
     Galera,
+    /// How the servers stand of the Aurora cluster with that hostgroup of writers.
+    Aurora(i64),
+    /// Which servers there are of its cluster of RDS Multi-AZ.
+    Rds,
+}
+
+impl Check {
+    /// Whether the servers that have it are asked in turn, because each tells of all.
+    pub(crate) fn is_in_turn(self) -> bool {
+        matches!(self, Self::Aurora(_))
+    }
 }
 
 impl std::fmt::Display for Check {
@@ -40,6 +52,8 @@ impl std::fmt::Display for Check {
             Self::Lag(_) => "replication lag",
             Self::Group => "group replication",
             Self::Galera => "galera",
+            Self::Aurora(_) => "aurora",
+            Self::Rds => "rds topology",
         })
     }
 }
@@ -68,6 +82,7 @@ pub struct Plan {
     pub(crate) account: Arc<Account>,
     pub(crate) keys: Keys,
     pub(crate) vars: Arc<Vars>,
+    clusters: Arc<Clusters>,
 }
 
 impl Plan {
@@ -79,6 +94,7 @@ impl Plan {
             account: account(&vars),
             keys: Keys::of_vars(&vars),
             vars,
+            clusters: snapshot.clusters.clone(),
         };
         if !plan.vars.monitor_enabled {
             return plan;
@@ -113,6 +129,15 @@ impl Plan {
             }
             Check::Group => (vars.monitor_group_interval_ms, vars.monitor_group_timeout_ms),
             Check::Galera => (vars.monitor_galera_interval_ms, vars.monitor_galera_timeout_ms),
+            Check::Aurora(writer) => {
+                let cluster = self.clusters.find_aurora(writer);
+                cluster.map_or((1_000, 800), |cluster| (cluster.every_ms, cluster.limit_ms))
+            }
+            Check::Rds => {
+                let rounds = u64::from(vars.monitor_rds_interval.max(1));
+                let every_ms = vars.monitor_read_only_interval_ms * rounds;
+                (every_ms, vars.monitor_read_only_timeout_ms)
+            }
         };
         Timing { every_us: every_ms * 1_000, limit_us: limit_ms * 1_000 }
     }
@@ -125,6 +150,19 @@ impl Plan {
             true => Timing { every_us: timing.every_us.min(SILENT_EVERY_US), ..timing },
             false => timing,
         }
+    }
+
+    /// Whether a server has a check.
+    pub(crate) fn has(&self, server: &Endpoint, check: Check) -> bool {
+        self.targets.get(server).is_some_and(|target| target.checks.contains(&check))
+    }
+
+    /// Whose turn it is after a server, of those that have a check.
+    pub(crate) fn turn_after(&self, server: &Endpoint, check: Check) -> Option<&Endpoint> {
+        let has = |(_, target): &(&Endpoint, &Target)| target.checks.contains(&check);
+        let mut behind = self.targets.range((Bound::Excluded(server), Bound::Unbounded));
+        let next = behind.find(has).or_else(|| self.targets.iter().find(has));
+        next.map(|(server, _)| server)
     }
 
     /// How long a connection may be idle.
@@ -167,6 +205,7 @@ fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
     for pair in snapshot.clusters.pairs.iter().filter(|_| !is_soft) {
         if [pair.writer, pair.reader].contains(&row.hostgroup_id) {
             checks.push(Check::ReadOnly(pair.check));
+            checks.extend((snapshot.vars.monitor_rds_interval > 0).then_some(Check::Rds));
         }
     }
     for cluster in &snapshot.clusters.members {
@@ -177,6 +216,11 @@ fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
             });
         }
     }
+    for cluster in &snapshot.clusters.aurora {
+        if cluster.hostgroups().contains(&row.hostgroup_id) {
+            checks.push(Check::Aurora(cluster.writer));
+        }
+    }
     if row.max_replication_lag > 0 && !is_soft {
         let by_host = snapshot.vars.monitor_replication_lag_group_by_host;
         checks.push(Check::Lag((!by_host).then_some(row.hostgroup_id)));
@@ -185,81 +229,4 @@ fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
 }
 
 #[cfg(test)]
-mod tests {
-    use engine::rows::{ReplicationRow, ServerRow};
-    use engine::snapshot::Draft;
-
-    use super::*;
-
-    fn snapshot(rows: &[(i64, &str, &str, i64)], variables: &[(&str, &str)]) -> Snapshot {
-        let row = |(hostgroup_id, hostname, status, lag): &(i64, &str, &str, i64)| ServerRow {
-            hostgroup_id: *hostgroup_id,
-            hostname: (*hostname).to_owned(),
-            status: (*status).to_owned(),
-            max_replication_lag: *lag,
-            ..ServerRow::default()
-        };
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let pair = ReplicationRow {
-            writer_hostgroup: 10,
-            reader_hostgroup: 20,
-            ..ReplicationRow::default()
-        };
-        let draft = Draft {
-            replication: vec![pair],
-            servers: rows.iter().map(row).collect(),
-            variables: variables.iter().map(own).collect(),
-            ..Draft::default()
-        };
-        Snapshot::compile(&draft).expect("valid")
-    }
-
-    /// The checks of each server, by name.
-    fn told(snapshot: &Snapshot) -> Vec<String> {
-        let plan = Plan::of(snapshot, |_| Some(Addr::Unix("/s".into())));
-        let tell = |(server, target): (&Endpoint, &Target)| {
-            assert_eq!(target.addr, Some(Addr::Unix("/s".into())));
-            format!("{} {:?}", server.hostname, target.checks)
-        };
-        plan.targets.iter().map(tell).collect()
-    }
-
-    #[test]
-    fn checks_follow_from_rows_and_hostgroups() {
-        let rows = [
-            (10, "a", "ONLINE", 0),
-            (20, "a", "ONLINE", 5),
-            (20, "b", "OFFLINE_SOFT", 5),
-            (20, "c", "OFFLINE_HARD", 5),
-            (30, "d", "SHUNNED", 5),
-        ];
-        assert_eq!(
-            told(&snapshot(&rows, &[])),
-            [
-                "a {Connect, Ping, ReadOnly(ReadOnly), Lag(Some(20))}",
-                "b {Connect, Ping}",
-                "d {Connect, Ping, Lag(Some(30))}",
-            ]
-        );
-        let by_host = [("mysql-monitor_replication_lag_group_by_host", "true")];
-        assert_eq!(
-            told(&snapshot(&rows[1..2], &by_host)),
-            ["a {Connect, Ping, ReadOnly(ReadOnly), Lag(None)}"]
-        );
-        assert_eq!(told(&snapshot(&rows, &[("mysql-monitor_enabled", "false")])), [""; 0]);
-    }
-
-    #[test]
-    fn a_silent_server_is_pinged_only() {
-        let before = snapshot(&[(10, "a", "ONLINE", 5)], &[]);
-        let row = before.draft.servers[0].clone();
-        let placed = [Placed { row, stand: Stand::Silent }];
-        let silent = before.clone().place(&placed, &before).expect("valid");
-        assert_eq!(told(&silent), ["a {Connect, Ping}"]);
-        let every = |snapshot: &Snapshot| {
-            let server = Endpoint { hostname: "a".into(), port: 3306 };
-            Plan::of(snapshot, |_| None).timing_of(&server, Check::Ping).every_us
-        };
-        assert_eq!([every(&before), every(&silent)], [8_000_000, 1_000_000]);
-    }
-}
+mod tests;

@@ -1,10 +1,13 @@
 //! What each check asks of a server, and what its answers say. Deliberately knows no connection.
 
+mod aws;
+
 use engine::vars::Vars;
-use keeper::{Endpoint, Failure, GaleraAnswer, GroupAnswer, Lag, Seen};
+use keeper::{AuroraAnswer, Endpoint, Failure, GaleraAnswer, GroupAnswer, Lag, Seen};
 
 use crate::answer::{Answer, Unanswered};
 use crate::plan::Check;
+pub use aws::ReplicaStatus;
 
 /// Which questions a server understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +56,8 @@ pub enum Found {
     Group(GroupAnswer),
     /// A node of a Galera cluster.
     Galera(GaleraAnswer),
+    /// The servers of an Aurora cluster.
+    Aurora(Vec<ReplicaStatus>),
 }
 
 /// The statements of a check, in order; none for a ping and for what only connects.
@@ -72,6 +77,8 @@ pub(crate) fn statements(check: Check, dialect: Dialect, vars: &Vars) -> Vec<Str
             .to_owned(),
         ],
         Check::Group => vec![group(dialect)],
+        Check::Aurora(_) => vec![aws::REPLICAS.to_owned()],
+        Check::Rds => vec![aws::TOPOLOGY.to_owned()],
         Check::Galera => vec![GALERA_STATUS.to_owned(), GALERA_VARIABLES.to_owned()],
     }
 }
@@ -123,6 +130,8 @@ pub(crate) fn failed(check: Check, failure: Failure) -> Seen {
         Check::Lag(hostgroup) => Seen::Lag(hostgroup, Err(failure)),
         Check::Group => Seen::Group(Err(failure)),
         Check::Galera => Seen::Galera(Err(failure)),
+        Check::Aurora(writer) => Seen::Aurora(writer, Err(failure)),
+        Check::Rds => Seen::Rds(Err(failure)),
     }
 }
 
@@ -159,6 +168,12 @@ pub(crate) fn read(
             let answer = galera(status, variables)?;
             (Seen::Galera(Ok(answer)), Found::Galera(answer))
         }
+        Check::Aurora(writer) => {
+            let replicas = aws::replicas(first?)?;
+            let instances = replicas.iter().map(|it| it.instance.clone()).collect();
+            (Seen::Aurora(writer, Ok(AuroraAnswer { instances })), Found::Aurora(replicas))
+        }
+        Check::Rds => (Seen::Rds(Ok(aws::topology(first?)?)), Found::Answer),
     })
 }
 

@@ -60,14 +60,10 @@ impl Monitor {
             self.accounts += u64::from(!same);
             self.plan = plan;
         }
-        let targets = &self.plan.targets;
-        let is_wanted = |server: &Endpoint, check: Check| {
-            targets.get(server).is_some_and(|target| target.checks.contains(&check))
-        };
         let gone: Vec<_> = self
             .slots
             .iter()
-            .filter(|(_, slot)| !is_wanted(&slot.server, slot.check))
+            .filter(|(_, slot)| !self.plan.has(&slot.server, slot.check))
             .map(|(id, _)| *id)
             .collect();
         for id in gone {
@@ -82,7 +78,12 @@ impl Monitor {
         let all = self.plan.targets.iter().flat_map(|(server, target)| {
             target.checks.iter().map(|check| (server.clone(), *check))
         });
-        let new: Vec<_> = all.filter(|key| !known.contains(key)).collect();
+        let mut in_turn: BTreeSet<_> = known.iter().map(|(_, check)| *check).collect();
+        let is_new = |key: &(Endpoint, Check)| match key.1.is_in_turn() {
+            true => in_turn.insert(key.1),
+            false => !known.contains(key),
+        };
+        let new: Vec<_> = all.filter(is_new).collect();
         let count = new.len() as u64;
         for (number, (server, check)) in new.into_iter().enumerate() {
             let spread_us = SPREAD_US.min(self.plan.timing(check).every_us);
@@ -232,6 +233,11 @@ impl Monitor {
         let Some(run) = slot.run.take() else { return };
         let (server, check) = (slot.server.clone(), slot.check);
         let every_us = self.plan.timing_of(&server, check).every_us;
+        if check.is_in_turn()
+            && let Some(next) = self.plan.turn_after(&server, check)
+        {
+            slot.server = next.clone();
+        }
         // as often as it is wanted, and without making up for what was missed
         if !run.extra {
             slot.due_us += every_us;
@@ -337,7 +343,9 @@ impl Monitor {
     /// Everything but connecting is due at once for a server.
     fn look<D: Driver>(&mut self, io: &mut Edge<D>, server: &Endpoint) {
         let is_due = |slot: &Slot| {
-            slot.server == *server && slot.run.is_none() && slot.check != Check::Connect
+            let is_its = slot.server == *server
+                || slot.check.is_in_turn() && self.plan.has(server, slot.check);
+            is_its && slot.run.is_none() && slot.check != Check::Connect
         };
         let due: Vec<_> =
             self.slots.iter().filter(|(_, slot)| is_due(slot)).map(|(id, _)| *id).collect();

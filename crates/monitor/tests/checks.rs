@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
 
 use engine::clusters;
-use engine::rows::{ReplicationRow, ServerRow};
+use engine::rows::{AuroraRow, ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use io::{
     Addr, Driver, Edge, Failure, Faults, Listener, Loop, Micros, Options, Service, SimDriver,
@@ -341,4 +341,55 @@ fn another_plan_takes_hold_at_once_and_what_is_to_be_looked_at_is() {
     );
     scene.pass(Micros::from_secs(1), |_| true);
     assert!(scene.pass(Micros::from_secs(10), |_| true).is_empty());
+}
+
+/// The plan of servers of a cluster of Aurora, each asked after the other every 100 ms.
+fn plan_of_aurora(names: &[&str]) -> Plan {
+    let server = |name: &&str| ServerRow { hostname: (*name).to_owned(), ..ServerRow::default() };
+    let cluster = AuroraRow {
+        reader_hostgroup: 1,
+        domain_name: ".x".into(),
+        check_interval_ms: 100,
+        check_timeout_ms: 80,
+        ..AuroraRow::default()
+    };
+    let draft = Draft {
+        servers: names.iter().map(server).collect(),
+        aurora: vec![cluster],
+        ..Draft::default()
+    };
+    Plan::of(&Snapshot::compile(&draft).expect("valid"), |_| Some(addr()))
+}
+
+#[test]
+fn servers_of_aurora_are_asked_in_turn_and_one_that_goes_is_left_out() {
+    let mut scene = Scene::new();
+    let adopt = |scene: &Scene, names: &[&str]| {
+        let plan = Box::new(plan_of_aurora(names));
+        assert!(scene.monitor.mailbox().post(Mail::Plan(plan)).is_ok());
+    };
+    let is_it = |check| matches!(check, Check::Aurora(0));
+    let names = |told: &[Checked]| -> Vec<String> {
+        told.iter().map(|checked| checked.server.hostname.clone()).collect()
+    };
+    adopt(&scene, &["c", "a", "b"]);
+    let told = scene.pass(Micros::from_ms(700), is_it);
+    assert_eq!(names(&told)[..6], ["a", "b", "c", "a", "b", "c"]);
+    assert!(told.len() <= 8, "one at each interval: {}", told.len());
+    // whichever is to be looked at, one is asked
+    let server = told[0].server.clone();
+    assert!(scene.monitor.mailbox().post(Mail::Look(server)).is_ok());
+    assert_eq!(scene.pass(Micros::from_ms(10), is_it).len(), 1);
+    adopt(&scene, &["a", "c"]);
+    let told = names(&scene.pass(Micros::from_ms(700), is_it));
+    assert!(told.len() >= 6 && !told.contains(&"b".to_owned()), "{told:?}");
+    assert!(told.windows(2).all(|two| two[0] != two[1]), "in turn: {told:?}");
+    // one that is silent costs its turn, and no more
+    scene.set(|script| script.mute = true);
+    let told = scene.pass(Micros::from_ms(900), is_it);
+    let missed = told.iter().filter(|checked| checked.seen.as_ref().is_some_and(Seen::is_missed));
+    assert!(missed.count() >= 4, "{told:?}");
+    adopt(&scene, &[]);
+    scene.pass(Micros::from_ms(10), |_| true);
+    assert!(scene.pass(Micros::from_secs(1), is_it).is_empty());
 }

@@ -1,5 +1,7 @@
 //! What is asked, and what answers say.
 
+use keeper::AuroraInstance;
+
 use super::*;
 
 fn vars() -> Vars {
@@ -123,4 +125,109 @@ fn a_galera_server_says_all_that_its_status_and_variables_say() {
         assert_eq!(galera(&status, &variables), Ok(expected), "{name}={value}");
     }
     assert_eq!(galera(&plain, &plain), Err(Unanswered::Malformed), "no node of a cluster");
+}
+
+/// What is made of rows of id, session, age in seconds, and lag: each with `!` for the writer.
+fn replicas(rows: &[(&str, &str, &str, &str)]) -> Result<Vec<String>, Unanswered> {
+    let columns = ["SERVER_ID", "SESSION_ID", "LAST_UPDATE_TIMESTAMP", "age_us", "LAG", "CPU"]
+        .map(|name| if name == "LAG" { "replica_lag_in_milliseconds" } else { name });
+    let value = |text: &str| (text != "NULL").then(|| text.to_owned());
+    let row = |(id, session, age, lag): &(&str, &str, &str, &str)| {
+        [value(id), value(session), value("t"), value(age), value(lag), value("3.9")]
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    let rows: Vec<Vec<_>> =
+        rows.iter().map(|row| row.iter().map(Option::as_deref).collect()).collect();
+    let rows: Vec<_> = rows.iter().map(Vec::as_slice).collect();
+    let told = |it: &ReplicaStatus| {
+        let AuroraInstance { server_id, writes, lag_ms } = &it.instance;
+        assert_eq!((&*it.updated, it.cpu, it.estimated_lag_ms), ("t", 3, 0));
+        format!("{server_id}{} {} {lag_ms}", if *writes { "!" } else { "" }, it.session_id)
+    };
+    let read = aws::replicas(&Answer::of(&columns, &rows))?;
+    Ok(read.iter().map(told).collect())
+}
+
+#[test]
+fn a_server_of_aurora_tells_of_all_that_are_alive() {
+    let writer = ("a", "MASTER_SESSION_ID", "0", "NULL");
+    let read = |row| replicas(&[writer, row]).expect("understood");
+    let both = |other: &str| vec!["a! MASTER_SESSION_ID 0".to_owned(), other.to_owned()];
+    let alone = vec!["a! MASTER_SESSION_ID 0".to_owned()];
+    assert_eq!(read(("b", "s", "1", "19.4")), both("b s 19"));
+    assert_eq!(read(("b", "s", "180000000", "600000")), both("b s 600000"));
+    assert_eq!(read(("b", "s", "1", "0")), both("b s 0"));
+    // a clock may be ahead
+    assert_eq!(read(("b", "s", "1", "0"))[..1], replicas(&[("a", writer.1, "-5", "7")]).unwrap());
+    for nothing in [
+        ("b", "s", "180000001", "1"),
+        ("b", "s", "NULL", "1"),
+        ("b", "s", "x", "1"),
+        ("b", "s", "1", "600001"),
+        ("b", "s", "1", "-1"),
+        ("b", "s", "1", "-0.5"),
+        ("b", "s", "1", "NULL"),
+        ("b", "MASTER_SESSION_ID", "180000001", "0"),
+    ] {
+        assert_eq!(read(nothing), alone, "{nothing:?}");
+    }
+    let long = "s".repeat(65);
+    assert_eq!(read(("b", &long, "1", "0")), both(&format!("b {} 0", &long[1..])));
+    assert_eq!(replicas(&[]), Ok(Vec::new()));
+    let other = Answer::of(&["SERVER_ID", "SESSION_ID"], &[]);
+    assert_eq!(aws::replicas(&other), Err(Unanswered::Malformed));
+}
+
+#[test]
+fn of_several_that_claim_to_write_the_last_one_does_and_of_several_rows_the_last_counts() {
+    let read = replicas(&[
+        ("a", "MASTER_SESSION_ID", "9000000", "7"),
+        ("b", "MASTER_SESSION_ID", "8999999", "7"),
+        ("c", "old", "7", "70"),
+        ("c", "new", "6", "60"),
+    ]);
+    let expected = ["c new 60", "b! MASTER_SESSION_ID 0", "a probably_former_MASTER_SESSION_ID 0"];
+    assert_eq!(read.expect("understood"), expected);
+}
+
+#[test]
+fn what_no_cluster_of_aurora_can_look_like_is_not_understood() {
+    let long = "b".repeat(64);
+    for id in ["", "b b", "b\n", "b\0", "b;DROP", "b/b", "-b", ".b", "bü", "NULL", &long] {
+        let read = replicas(&[("a", "s", "1", "1"), (id, "s", "1", "1")]);
+        let expected = if id == "NULL" { "" } else { id };
+        assert_eq!(read, Err(Unanswered::Malformed), "{expected:?}");
+    }
+    let ids: Vec<_> = (0..2_000).map(|at| format!("b{at}")).collect();
+    let rows: Vec<_> = ids.iter().map(|id| (id.as_str(), "s", "1", "1")).collect();
+    assert_eq!(replicas(&rows), Err(Unanswered::Malformed));
+    assert_eq!(replicas(&rows[..AuroraAnswer::INSTANCES_MAX]).map(|it| it.len()), Ok(64));
+    // old rows are none
+    let old: Vec<_> = ids.iter().map(|id| (id.as_str(), "s", "999999999", "1")).collect();
+    assert_eq!(replicas(&old), Ok(Vec::new()));
+}
+
+#[test]
+fn three_servers_that_are_numbered_are_a_cluster_of_rds() {
+    let columns = ["id", "endpoint", "port"];
+    let read = |rows: &[[&str; 2]]| {
+        let rows: Vec<_> =
+            rows.iter().map(|[name, port]| [None, Some(*name), Some(*port)]).collect();
+        let rows: Vec<_> = rows.iter().map(<[_; 3]>::as_slice).collect();
+        aws::topology(&Answer::of(&columns, &rows))
+    };
+    let [one, two, three] = ["x-instance-1.r", "x-instance-2.r", "x-instance-3.r"];
+    let server = |hostname: &str| Endpoint { hostname: hostname.to_owned(), port: 3307 };
+    let whole = [[one, "3307"], [two, "3307"], [three, "3307"]];
+    assert_eq!(read(&whole), Ok([one, two, three].map(server).to_vec()));
+    for other in [
+        &whole[..2],
+        &[whole[0], whole[1], whole[2], whole[0]],
+        &[whole[0], whole[1], whole[1]],
+        &[whole[0], whole[1], ["x.r", "3307"]],
+        &[whole[0], whole[1], [three, "x"]],
+        &[],
+    ] {
+        assert_eq!(read(other), Err(Unanswered::Malformed), "{other:?}");
+    }
 }
