@@ -17,7 +17,7 @@ use engine::topology::{Server, ServerRef, Topology};
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
 use keeper::{Endpoint, Event, Keeper, Report, Seen, Wanted};
-use monitor::{Checked, Logs, Plan, Totals};
+use monitor::{Check, Checked, Found, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
@@ -154,19 +154,27 @@ impl Publisher {
     }
 
     /// A check of a server has come to something: what follows comes into force.
-    pub(crate) fn hear(&self, checked: Checked) {
+    pub(crate) fn hear(&self, mut checked: Checked) {
         let mut state = self.lock();
         let history_us = state.snapshot.vars.monitor_history_ms * 1_000;
-        lock(&self.logs).push(&checked, history_us);
-        let Checked { server, seen, .. } = checked;
-        let Some(seen) = seen else { return };
+        let (server, seen) = (checked.server.clone(), checked.seen.take());
+        let report = seen.map(|seen| Report { at_us: unix_us(), server, seen });
         let state = &mut *state;
-        let is_pinged = matches!(seen, Seen::Ping(Ok(_)));
-        let events = state.keeper.hear(&Report { at_us: unix_us(), server: server.clone(), seen });
-        if is_pinged {
-            state.tell_latency(&server);
+        let events = report.as_ref().map(|report| state.keeper.hear(report));
+        if let Some(Report { server, seen: Seen::Ping(Ok(_)), .. }) = &report {
+            state.tell_latency(server);
         }
         let keeper = &state.keeper;
+        if let (Check::Aurora(writer), Ok(Found::Aurora(replicas))) =
+            (checked.check, &mut checked.found)
+        {
+            for replica in replicas {
+                let lag_ms = keeper.aurora_lag_ms(writer, &replica.instance.server_id);
+                replica.estimated_lag_ms = lag_ms.unwrap_or(0);
+            }
+        }
+        lock(&self.logs).push(&checked, history_us);
+        let Some(events) = events else { return };
         let known: Vec<_> = (state.unknown.keys().copied())
             .filter(|writer| keeper.knows_pair(i64::from(writer.0)))
             .collect();

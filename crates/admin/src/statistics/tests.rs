@@ -172,6 +172,8 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
     let own: Vec<_> = ours.difference(&recorded).filter(|name| !is_family(name)).collect();
     let named = [
         "admin_connections_refused",
+        "aurora_checks_failed",
+        "aurora_checks_ok",
         "delayed",
         "diagnostics_kept",
         "diagnostics_raised",
@@ -186,6 +188,8 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "mirrors_dropped",
         "mirrors_failed",
         "newcomers_gave_way",
+        "rds_topology_checks_failed",
+        "rds_topology_checks_ok",
         "server_stalls",
         "stored_code_readings",
         "stored_code_readings_failed",

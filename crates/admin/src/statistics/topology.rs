@@ -79,10 +79,13 @@ fn role(clusters: &Clusters, hostgroup: i64) -> &'static str {
             _ => {}
         }
     }
-    let mut places = clusters.members.iter().flat_map(|cluster| {
+    let places = clusters.members.iter().flat_map(|cluster| {
         cluster.hostgroups().into_iter().zip(["writer", "backup writer", "reader", "offline"])
     });
-    places.find(|(own, _)| *own == hostgroup).map_or("", |(_, role)| role)
+    let aurora = clusters.aurora.iter();
+    let aurora =
+        aurora.flat_map(|cluster| cluster.hostgroups().into_iter().zip(["writer", "reader"]));
+    places.chain(aurora).find(|(own, _)| *own == hostgroup).map_or("", |(_, role)| role)
 }
 
 fn events(seen: &Seen<'_>) -> Vec<Row> {

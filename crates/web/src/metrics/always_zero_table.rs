@@ -63,11 +63,6 @@ pub(super) const FAMILIES: &[Family] = &[
     counter("proxysql_mysql_monitor_dns_cache_queried", NAMES, ONE),
     counter("proxysql_mysql_monitor_dns_cache_lookup_success", NAMES, ONE),
     counter("proxysql_mysql_monitor_dns_cache_record_updated", NAMES, ONE),
-    gauge(
-        "proxysql_mysql_monitor_aws_rds_topology_discovery_interval",
-        "Always 0: servers of RDS are not discovered in this version.",
-        ONE,
-    ),
     counter(
         "proxysql_query_cache_count_get_total",
         CACHE,

@@ -50,6 +50,20 @@ pub(super) const FAMILIES: &[Family] = &[
             (&[("status", "err")], "galera_checks_failed"),
         ],
     ),
+    checks(
+        "tidegate_aurora_checks_total",
+        &[
+            (&[("status", "ok")], "aurora_checks_ok"),
+            (&[("status", "err")], "aurora_checks_failed"),
+        ],
+    ),
+    checks(
+        "tidegate_rds_topology_checks_total",
+        &[
+            (&[("status", "ok")], "rds_topology_checks_ok"),
+            (&[("status", "err")], "rds_topology_checks_failed"),
+        ],
+    ),
     Family {
         name: "tidegate_topology_changes_total",
         kind: Kind::Counter,
@@ -72,6 +86,11 @@ pub(super) const FAMILIES: &[Family] = &[
         "proxysql_mysql_monitor_ping_max_failures",
         "Missed pings after which a server is shunned.",
         |v, s| number(v, s, "mysql-monitor_ping_max_failures"),
+    ),
+    gauge(
+        "proxysql_mysql_monitor_aws_rds_topology_discovery_interval",
+        "mysql-monitor_aws_rds_topology_discovery_interval.",
+        |v, s| number(v, s, "mysql-monitor_aws_rds_topology_discovery_interval"),
     ),
     gauge(
         "proxysql_mysql_monitor_read_only_interval_seconds",
