@@ -124,6 +124,10 @@ fn open(publisher: &Publisher, tell: &Sender<Heard>) -> anyhow::Result<Loop<Epol
     Ok(events)
 }
 
+/// Checks of which it is known that they fail; beyond so many all are told anew. Servers may come
+/// and go by names that others tell.
+const FAILING_MAX: usize = 10_000;
+
 /// Checks that came to nothing the last time.
 #[derive(Default)]
 struct Failing(BTreeSet<(Endpoint, Check)>);
@@ -136,6 +140,9 @@ impl Failing {
             return;
         }
         let key = (server.clone(), *check);
+        if self.0.len() >= FAILING_MAX {
+            self.0.clear();
+        }
         match found {
             Err(reason) if self.0.insert(key.clone()) => {
                 tracing::warn!(%server, %check, "the check of a server fails: {reason}");
