@@ -17,6 +17,7 @@ mod management;
 mod program;
 mod proxy;
 mod raw;
+mod scripted;
 mod shared;
 mod tap;
 
@@ -31,6 +32,7 @@ pub use management::management;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};
+pub use scripted::{Said, scripted};
 pub use shared::Shared;
 pub use tap::Tap;
 
