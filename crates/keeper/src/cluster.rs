@@ -233,8 +233,12 @@ pub(crate) fn places<'a>(
     let mut places = Vec::new();
     for (server, row) in &members {
         let mut place = |hostgroup: i64, stand: Stand| {
-            let typed = wanted.live_row(hostgroup, server).cloned();
-            let row = typed.unwrap_or_else(|| copied(row, hostgroup));
+            let row = match wanted.row(hostgroup, server) {
+                // it is in force as it is
+                Some(typed) if is_offline_hard(typed) => return,
+                Some(typed) => typed.clone(),
+                None => copied(row, hostgroup),
+            };
             places.push(Placed { row, stand });
         };
         let stand = known(server).map_or(Stand::Well, |member| member.stand(&wanted.limits));
