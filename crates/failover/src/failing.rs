@@ -3,7 +3,8 @@
 //! replica that could not be told.
 //!
 //! That the primary is gone is not this side's word alone: more than half of its replicas have to
-//! say that they do not reach it, and none may receive from it. One that nobody told to receive says nothing.
+//! say that they do not reach it, and none may receive from it. One whose receiver was stopped says
+//! nothing.
 
 use std::time::Duration;
 

@@ -76,8 +76,7 @@ impl Speeds {
         }
         let (count, time_us) = traffic.totals(server);
         let commands = count.saturating_sub(speed.count);
-        if commands > 0 {
-            let mean_us = time_us.saturating_sub(speed.time_us) / commands;
+        if let Some(mean_us) = time_us.saturating_sub(speed.time_us).checked_div(commands) {
             speed.mean_us =
                 if speed.mean_us == 0 { mean_us } else { (speed.mean_us + mean_us) / 2 };
         } else if passed_us >= FORGET_AFTER_US {
@@ -117,13 +116,13 @@ impl PoolShard {
             .map(|(_, server)| server);
         let candidates = untried.clone().filter(|server| need.avoid != Some(server.index));
         let Some(choice) = &need.choice else {
-            return self.credits.next(candidates).or_else(|| untried.last());
+            return self.credits.next(candidates).or_else(|| untried.clone().next());
         };
         let ranks = Ranks::of(choice, servers.iter().filter(|server| serves(server)));
         let best = candidates.clone().map(|server| ranks.of_server(server)).min();
         let best: Vec<_> =
             candidates.filter(|server| Some(ranks.of_server(server)) == best).collect();
-        let spared = untried.last();
+        let spared = untried.clone().next();
         self.preferred += u64::from(ranks.mean_us > 0 && tried == 0);
         self.choose(&best, choice, lanes, now_us).or(spared)
     }

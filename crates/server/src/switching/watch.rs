@@ -104,7 +104,7 @@ impl Switching {
         }
     }
 
-    /// Asks the primary for its number; where it is not known who that is, servers for their source.
+    /// Asks the primary for its number; where nobody knows who that is, replicas for their source.
     fn ask(&self, snapshot: &Snapshot, row: &ReplicationClusterRow, pair: &Pair) {
         let (current, addresses, _) = self.publisher.addresses();
         let replicas: Vec<_> = servers_of(snapshot, pair.reader).collect();
@@ -131,7 +131,7 @@ impl Switching {
             match found {
                 Some(found) => {
                     let Former { server, id } = &found;
-                    tracing::info!(hostgroup = writer, %server, server_id = id, "watched as the primary");
+                    tracing::info!(hostgroup = writer, %server, id, "watched as the primary");
                     cluster.primary = Some(found);
                 }
                 None if cluster.told != why => {

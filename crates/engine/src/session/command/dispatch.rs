@@ -76,16 +76,14 @@ impl Proxy {
                 Phase::Skipping { span, .. } => {
                     let fed = span.feed(rest);
                     if fed.done {
-                        session.input.waits = fed.consumed < rest.len();
-                        self.skipped(id);
+                        self.skipped(id, fed.consumed < rest.len());
                     }
                     fed.consumed
                 }
                 Phase::Discarding { scan, .. } => {
                     let (bytes, over) = scan.feed(rest);
                     if over {
-                        session.input.waits = bytes < rest.len();
-                        self.discarded(id);
+                        self.discarded(id, bytes < rest.len());
                     }
                     bytes
                 }
@@ -205,14 +203,15 @@ impl Proxy {
             session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
         }
         if fed.done {
-            self.skipped(id);
+            self.skipped(id, fed.consumed < rest.len());
         }
         fed.consumed
     }
 
-    /// The end of a packet that was too long: now the client may be told.
-    pub(crate) fn skipped(&mut self, id: SessionId) {
+    /// The end of a packet that was too long: now the client may be told. `more` came behind it.
+    pub(crate) fn skipped(&mut self, id: SessionId, more: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.input.waits = more;
         let Phase::Skipping { span, then } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
             return;
@@ -238,9 +237,11 @@ impl Proxy {
         }
     }
 
-    /// The end of a file that no server takes any more: now the client may be told.
-    fn discarded(&mut self, id: SessionId) {
+    /// The end of a file that no server takes any more: now the client may be told. `more` came
+    /// behind it.
+    fn discarded(&mut self, id: SessionId, more: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.input.waits = more;
         let Phase::Discarding { scan, error } = std::mem::replace(&mut session.phase, Phase::Idle)
         else {
             return;

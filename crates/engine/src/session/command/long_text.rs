@@ -37,7 +37,7 @@ impl Proxy {
             self.stats.long_commands_refused += 1;
             self.skip_rest(id, span, error::commands_too_long(KEPT_COMMANDS * max));
             if fed.done {
-                self.skipped(id);
+                self.skipped(id, fed.consumed < rest.len());
             }
             return fed.consumed;
         }

@@ -27,7 +27,8 @@ enum SetPlan {
     /// Its outcome is certain: nothing needs to be sent, and it is answered.
     Answered,
     /// It is sent, and replayed elsewhere once the server has accepted it.
-    Replayed { holds: Holds, repeatable: bool },
+    /// With the reasons to keep the lane, and whether it may run again should it be lost.
+    Replayed(Holds, bool),
     /// It is sent, and holds the lane.
     Sent,
 }
@@ -92,9 +93,7 @@ impl Proxy {
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
-                SetPlan::Replayed { holds: left, repeatable: is } => {
-                    (holds, repeatable) = (left, is)
-                }
+                SetPlan::Replayed(left, again) => (holds, repeatable) = (left, again),
                 SetPlan::Sent => {}
             }
             what = What::Set;
@@ -416,7 +415,7 @@ impl Proxy {
         holds.set(Holds::NEXT_TRANSACTION, assigned.next_transaction);
         // a global one may be made of what it was
         let repeatable = !set.assignments.contains(&Assignment::Global);
-        SetPlan::Replayed { holds, repeatable }
+        SetPlan::Replayed(holds, repeatable)
     }
 
     /// What the kept command, a `SET` that its server has accepted, makes of the session.

@@ -2,11 +2,11 @@
 //! use.
 //!
 //! A lane that is free goes to the first whom it fits; once who is first of all has waited a tenth
-//! of a second for one of another kind, it makes room for that one. Nobody is overtaken else. Room on a shared lane
-//! goes to the first who may share it; who has just come gets it only if it is of no use to any of
-//! those (`Lane::passed`). Who needs a lane alone cannot be starved by those who share: for each of
-//! them a shared lane takes no further commands until it is free. What a lane must be like for a
-//! command is `pool`.
+//! of a second for one of another kind, it makes room for that one. Nobody is overtaken else. Room
+//! on a shared lane goes to the first who may share it; who has just come gets it only if it is of
+//! no use to any of those (`Lane::passed`). Who needs a lane alone cannot be starved by those who
+//! share: for each of them a shared lane takes no further commands until it is free. What a lane
+//! must be like for a command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Closing, Lane, Lease};
