@@ -11,6 +11,7 @@ use crate::Keeper;
 use crate::cluster;
 use crate::event::{Event, Reason};
 use crate::placement::copied;
+use crate::recording::recorded;
 use crate::report::{Endpoint, Report, is_name};
 use crate::wanted::{Wanted, is_offline_hard};
 
@@ -65,6 +66,8 @@ pub(crate) struct Instance {
     /// How far it was behind at the last checks, the latest last.
     lags_ms: VecDeque<u64>,
 }
+
+recorded!(Instance { writes, lags_ms });
 
 impl Instance {
     fn note_lag(&mut self, told: &AuroraInstance, cluster: &Aurora) {

@@ -10,6 +10,7 @@ use engine::topology::{Placed, Stand};
 use crate::event::Reason;
 use crate::facts::OF_THE_ACCOUNT;
 use crate::placement::copied;
+use crate::recording::recorded;
 use crate::report::{Endpoint, Failure};
 use crate::wanted::{Limits, Wanted, is_offline_hard};
 
@@ -72,6 +73,8 @@ pub(crate) struct Member {
     /// It would take writes where nobody is better.
     serves_in_need: bool,
 }
+
+recorded!(Member { verdict, missed, behind, refuses_writes, serves_in_need });
 
 /// `wsrep_local_state` of a node that has all that the cluster has.
 const SYNCED: u32 = 4;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::clusters::Check;
 
 use crate::event::Reason;
+use crate::recording::recorded;
 use crate::report::{Failure, Lag};
 use crate::wanted::Limits;
 
@@ -34,6 +35,10 @@ struct ReadOnly {
     /// Questions without an answer, one behind the other.
     missed: u32,
 }
+
+recorded!(Facts { missed, silent, took_us, read_only });
+recorded!(ReadOnly { is, missed });
+recorded!(Lagging { last_us, count, over });
 
 impl Facts {
     /// Whether it misses pings.

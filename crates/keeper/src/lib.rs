@@ -21,12 +21,13 @@ mod cluster;
 mod event;
 mod facts;
 mod placement;
+mod recording;
 mod report;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::clusters::{Cluster, Kind, Pair};
+use engine::clusters::{Cluster, Clusters, Kind, Pair};
 use engine::rows::ServerRow;
 use engine::topology::{Placed, Stand};
 
@@ -37,6 +38,7 @@ pub use cluster::{GaleraAnswer, GroupAnswer};
 pub use event::{Event, Reason};
 use facts::{Facts, Lagging};
 use placement::Role;
+pub use recording::{KeeperInput, Replay, Replayed, beginning, is_recording, line};
 pub use report::{Endpoint, Failure, Lag, Report, Seen};
 pub use wanted::{Limits, Wanted};
 
@@ -64,6 +66,11 @@ impl Keeper {
     /// The rows that are to be in force, in the order in which they were typed; copies behind them.
     pub fn decided(&self) -> &[Placed] {
         &self.decided
+    }
+
+    /// The hostgroups between which servers move.
+    pub fn clusters(&self) -> &Clusters {
+        &self.wanted.clusters
     }
 
     /// The latency of a server: the mean of what its last pings took that were answered, in

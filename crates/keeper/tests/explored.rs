@@ -9,12 +9,14 @@ use engine::rows::ServerRow;
 use engine::topology::Stand;
 use keeper::{
     AuroraAnswer, AuroraInstance, Endpoint, Failure, GaleraAnswer, GroupAnswer, Keeper, Limits,
-    Report, Seen, Wanted,
+    Replay, Report, Seen, Wanted,
 };
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const REPORTS: usize = 6;
 const LIMITS: u32 = 2;
+/// Of so many states one is written and read.
+const SOME: usize = 8;
 
 /// What can be reported of a server.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,15 @@ fn seen(letter: Letter) -> Seen {
         Pinged => Seen::Ping(Err(Failure::Error(1045))),
         Missed => Seen::Ping(Err(Failure::NoAnswer)),
     }
+}
+
+/// All that a keeper knows is in the lines that a recording begins with.
+fn check_recorded(keeper: &Keeper) {
+    let mut replay = Replay::default();
+    for line in keeper::beginning(keeper).lines() {
+        assert_eq!(replay.take(line), Ok(None), "{line}");
+    }
+    assert_eq!(replay.keeper(), keeper);
 }
 
 /// All that is decided, with the statuses that are shown.
@@ -157,6 +168,7 @@ fn explore<S>(begin: S, keeper: fn(&S) -> &Keeper, after: impl Fn(&S) -> Vec<S>)
     for _ in 0..REPORTS {
         let next = border.iter().flat_map(&after);
         border = next.filter(|state| known.insert(print_of(keeper(state)))).collect();
+        border.iter().step_by(SOME).for_each(|state| check_recorded(keeper(state)));
     }
     known.len()
 }

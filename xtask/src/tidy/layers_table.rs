@@ -47,7 +47,7 @@ pub(super) const CRATES: &[Row] = &[
         &["regex-automata", "regex-syntax", "serde_json"],
         &[],
     ),
-    row("crates/keeper", &["engine"], &[], &[]),
+    row("crates/keeper", &["engine"], &["serde_json"], &[]),
     row("crates/failover", &["wire", "keeper"], &[], &[]),
     row("crates/io", &[], &["libc"], &[]),
     row("crates/monitor", &["wire", "engine", "keeper", "io"], &[], &[]),

@@ -5,9 +5,11 @@ use engine::rows::{AuroraRow, GroupReplicationRow, HostgroupRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::Placed;
 use keeper::{
-    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper, Lag,
-    Report, Seen, Wanted,
+    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper,
+    KeeperInput, Lag, Report, Seen, Wanted,
 };
+
+mod recordings;
 
 /// What has the hostgroups of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,6 +192,8 @@ struct Play {
     keeper: Keeper,
     wanted: Wanted,
     at_us: u64,
+    /// All of it as it is recorded.
+    recording: String,
 }
 
 impl Play {
@@ -211,13 +215,21 @@ impl Play {
             Has::Aurora => clusters.aurora.push(of_aurora()),
         }
         let wanted = Wanted { servers: rows(typed), clusters, ..Wanted::default() };
-        let mut play = Self { kind, keeper: Keeper::default(), wanted, at_us: 0 };
+        let keeper = Keeper::default();
+        let recording = keeper::beginning(&keeper);
+        let mut play = Self { kind, keeper, wanted, at_us: 0, recording };
         play.load();
         play
     }
 
     fn load(&mut self) -> Vec<Event> {
-        self.keeper.adopt(self.wanted.clone(), self.at_us)
+        self.tell(KeeperInput::Adopt { at_us: self.at_us, wanted: self.wanted.clone() })
+    }
+
+    fn tell(&mut self, input: KeeperInput) -> Vec<Event> {
+        let events = self.keeper.take(&input);
+        self.recording += &keeper::line(&input, Some(&events));
+        events
     }
 
     fn step(&mut self, step: &str) -> Vec<Event> {
@@ -229,10 +241,11 @@ impl Play {
         if let Some((server, check)) = step.split_once(' ') {
             let server = Endpoint { hostname: server.to_owned(), port: 3306 };
             if let "deposed" | "rejoined" = check {
-                return self.keeper.depose(&server, check == "deposed", self.at_us);
+                let (at_us, is_deposed) = (self.at_us, check == "deposed");
+                return self.tell(KeeperInput::Depose { at_us, server, is_deposed });
             }
             let seen = seen(self.kind, check);
-            return self.keeper.hear(&Report { at_us: self.at_us, server, seen });
+            return self.tell(KeeperInput::Hear(Report { at_us: self.at_us, server, seen }));
         }
         let (name, value) = step.split_once('=').expect("a limit");
         self.set(name, value);
@@ -293,6 +306,7 @@ fn play(kind: Has, line: &str) -> Option<String> {
     }
     let mut reasons: Vec<_> = last.iter().map(|event| event.reason.to_string()).collect();
     reasons.dedup();
+    recordings::check(&play.recording, &play.keeper);
     let (told, reasons) = (told(&play.keeper), reasons.join(", "));
     (told != expected || reasons != reason).then(|| format!("{line}\n    {told} | {reasons}"))
 }
