@@ -6,7 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::config_fault::ConfigFault;
+use crate::json;
 use crate::rows::{AuroraRow, GaleraRow, GroupReplicationRow, ReplicationRow, Row};
 
 /// All of them.
@@ -172,6 +175,24 @@ impl Clusters {
         self.aurora.iter().find(|cluster| cluster.writer == writer)
     }
 
+    /// What a hostgroup is for, where servers come and go by themselves; empty elsewhere.
+    pub fn role(&self, hostgroup: i64) -> &'static str {
+        for pair in &self.pairs {
+            match hostgroup {
+                own if own == pair.writer => return "writer",
+                own if own == pair.reader => return "reader",
+                _ => {}
+            }
+        }
+        let places = self.members.iter().flat_map(|cluster| {
+            cluster.hostgroups().into_iter().zip(["writer", "backup writer", "reader", "offline"])
+        });
+        let aurora = self.aurora.iter();
+        let aurora =
+            aurora.flat_map(|cluster| cluster.hostgroups().into_iter().zip(["writer", "reader"]));
+        places.chain(aurora).find(|(own, _)| *own == hostgroup).map_or("", |(_, role)| role)
+    }
+
     /// Checks the rows of the four tables; all faults at once.
     pub fn compile(
         pairs: &[ReplicationRow],
@@ -206,6 +227,27 @@ impl Clusters {
         if faults.is_empty() { Ok(made) } else { Err(faults) }
     }
 }
+
+/// The program and its arguments that a column has as an array of JSON; none where it is empty.
+/// The error is for whoever wrote it.
+pub fn program(text: &str) -> Result<Vec<String>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Value::Array(words) = json::parse(text)? else { return Err(NO_PROGRAM.to_owned()) };
+    let word = |word: &Value| word.as_str().map(str::to_owned);
+    let words: Option<Vec<String>> = words.iter().map(word).collect();
+    let words = words.filter(|words| words.first().is_some_and(|path| path.starts_with('/')));
+    let words = words.ok_or_else(|| NO_PROGRAM.to_owned())?;
+    match words.iter().any(|word| word.contains('\0')) {
+        true => Err("a program's words have no NUL".to_owned()),
+        false => Ok(words),
+    }
+}
+
+/// What is told of a column that has no program.
+const NO_PROGRAM: &str = "a program is an array of texts, the first of which is an absolute path: \
+                          [\"/usr/local/bin/told\", \"an argument\"]";
 
 /// [`Members`] of a row of either kind: the columns are the same, the types of rows are not.
 macro_rules! members {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::clusters::Clusters;
+use crate::clusters::{self, Clusters};
 use crate::config_fault::ConfigFault;
 use crate::hostgroups::Hostgroups;
 use crate::ids::HostgroupId;
@@ -218,6 +218,7 @@ impl Snapshot {
         };
         let clusters = keep(clusters, &mut faults);
         faults.extend(unpaired(draft));
+        faults.extend(unsound_programs(draft));
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -250,7 +251,7 @@ impl Snapshot {
                 Some(users),
                 Some((rules, fast_routing)),
                 Some(vars),
-            ) => Ok(Self {
+            ) if faults.is_empty() => Ok(Self {
                 draft: Arc::new(draft.clone()),
                 vars,
                 users,
@@ -309,6 +310,21 @@ fn unpaired(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
     })
 }
 
+/// Columns of clusters that are to have a program and have none.
+fn unsound_programs(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
+    let columns = |(at, row): (usize, &ReplicationClusterRow)| {
+        let both = [("before_program", &row.before_program), ("after_program", &row.after_program)];
+        both.map(|(column, text)| Some((at, column, clusters::program(text).err()?)))
+    };
+    let found = draft.replication_clusters.iter().enumerate().flat_map(columns).flatten();
+    found.map(|(at, column, reason)| ConfigFault {
+        table: ReplicationClusterRow::TABLE.name,
+        row: Some(at),
+        column: column.into(),
+        reason,
+    })
+}
+
 fn keep<T>(compiled: Result<T, Vec<ConfigFault>>, faults: &mut Vec<ConfigFault>) -> Option<T> {
     compiled.map_err(|mut found| faults.append(&mut found)).ok()
 }
@@ -331,6 +347,32 @@ mod tests {
             rules: vec![rule],
             ..Draft::default()
         }
+    }
+
+    #[test]
+    fn clusters_are_refused_that_are_no_pair_or_have_no_program() {
+        let row = |writer_hostgroup| ReplicationClusterRow {
+            writer_hostgroup,
+            ..ReplicationClusterRow::default()
+        };
+        let pair = ReplicationRow { reader_hostgroup: 1, ..ReplicationRow::default() };
+        let program = ReplicationClusterRow { after_program: "x".into(), ..row(0) };
+        let draft = Draft {
+            replication: vec![pair],
+            replication_clusters: vec![row(0), row(2), program],
+            ..draft()
+        };
+        let faults = Snapshot::compile(&draft).map(drop).expect_err("refused");
+        let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        let table = "tidegate_replication_clusters row";
+        let unpaired = "mysql_replication_hostgroups has no row with the writer hostgroup 2";
+        assert_eq!(
+            told,
+            [
+                format!("{table} 2 column writer_hostgroup: {unpaired}"),
+                format!("{table} 3 column after_program: not JSON: at character 1"),
+            ]
+        );
     }
 
     /// Which parts two configurations do not share.

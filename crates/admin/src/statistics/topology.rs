@@ -1,7 +1,6 @@
 //! `stats_tidegate_topology`, `stats_tidegate_topology_events` and `stats_tidegate_switchovers`:
 //! where servers stand and why, and how that came to be.
 
-use engine::clusters::Clusters;
 use engine::rows::ServerRow;
 use engine::stats::Parts;
 use failover::{Entry, Step};
@@ -39,7 +38,7 @@ fn rows(seen: &Seen<'_>) -> Vec<Row> {
             int(row.hostgroup_id),
             text(row.hostname.as_str()),
             int(row.port),
-            text(role(&seen.snapshot.clusters, row.hostgroup_id)),
+            text(seen.snapshot.clusters.role(row.hostgroup_id)),
             text(status),
             lags.get(&server).map_or(Value::Null, |seconds| int(*seconds)),
             runtime.latency_us(&server).map_or(Value::Null, int),
@@ -68,24 +67,6 @@ fn lags(logs: &Logs) -> BTreeMap<Endpoint, u64> {
 /// What last happened to each server in each hostgroup.
 fn last_events(logs: &Logs) -> BTreeMap<(i64, &Endpoint), &Event> {
     logs.events().map(|event| ((event.hostgroup, &event.server), event)).collect()
-}
-
-/// What a hostgroup is for, where servers come and go by themselves.
-fn role(clusters: &Clusters, hostgroup: i64) -> &'static str {
-    for pair in &clusters.pairs {
-        match hostgroup {
-            own if own == pair.writer => return "writer",
-            own if own == pair.reader => return "reader",
-            _ => {}
-        }
-    }
-    let places = clusters.members.iter().flat_map(|cluster| {
-        cluster.hostgroups().into_iter().zip(["writer", "backup writer", "reader", "offline"])
-    });
-    let aurora = clusters.aurora.iter();
-    let aurora =
-        aurora.flat_map(|cluster| cluster.hostgroups().into_iter().zip(["writer", "reader"]));
-    places.chain(aurora).find(|(own, _)| *own == hostgroup).map_or("", |(_, role)| role)
 }
 
 fn events(seen: &Seen<'_>) -> Vec<Row> {

@@ -32,6 +32,17 @@ fn check_types_have_the_names_and_queries_of_proxysql() {
 }
 
 #[test]
+fn a_program_is_an_absolute_path_with_arguments() {
+    assert_eq!(program(""), Ok(Vec::new()));
+    let words = Ok(vec!["/bin/a".to_owned(), "b c".to_owned()]);
+    assert_eq!(program(r#"["/bin/a", "b c"]"#), words);
+    let wrong = ["[]", "[\"a\"]", "[\"/a\", 1]", "\"/a\"", "{}"];
+    wrong.iter().for_each(|text| assert_eq!(program(text), Err(NO_PROGRAM.into()), "{text}"));
+    assert_eq!(program("/bin/a"), Err("not JSON: at character 1".into()));
+    assert!(program("[\"/a\\u0000\"]").is_err());
+}
+
+#[test]
 fn only_active_rows_hold() {
     let idle = GaleraRow { active: 0, ..galera([5, 6, 7, 8]) };
     let rows = [GaleraRow { max_writers: 2, ..galera([1, 2, 3, 4]) }, idle];

@@ -42,6 +42,11 @@ rows! {
     replication_password: String = text("replication_password").default("''").secret();
     /// Milliseconds that clients may wait for a switchover; beyond them it is undone.
     timeout_ms: i64 = int("timeout_ms").default("8000").check("timeout_ms >= 1000 AND timeout_ms <= 60000");
+    /// Program with its arguments, as an array of JSON, without which nothing is changed; empty
+    /// for none.
+    before_program: String = text("before_program").default("''");
+    /// The same of one that is told what came of it.
+    after_program: String = text("after_program").default("''");
     /// Free text.
     comment: String = text("comment").default("''");
 }
