@@ -22,4 +22,4 @@ mod web;
 pub use health::{alive, unready};
 pub use metrics::{PARTS, names, text};
 pub use view::{Process, Serving, System, View};
-pub use web::{Log, Web};
+pub use web::{Launcher, Log, Web};

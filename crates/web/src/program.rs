@@ -18,6 +18,8 @@ pub(crate) struct Program {
     pub(crate) filename: String,
     /// Its arguments.
     pub(crate) args: Vec<String>,
+    /// All that is in its environment.
+    pub(crate) environment: Vec<(String, String)>,
     /// Where its output goes.
     pub(crate) kind: Kind,
 }
@@ -27,7 +29,7 @@ pub(crate) struct Program {
 pub(crate) enum Kind {
     /// For the scheduler: it writes where the process writes.
     Scheduled,
-    /// For a route: what it writes is kept.
+    /// For a route, or for who waits: what it writes is kept.
     Asked,
 }
 
@@ -64,7 +66,7 @@ impl Program {
     ) -> Finished {
         let mut child = match self.command().spawn() {
             Ok(child) => child,
-            Err(error) => return Finished::without_output(End::NotStarted(error)),
+            Err(error) => return Finished::not_started(error),
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -88,13 +90,14 @@ impl Program {
             _ = stop.wait_for(|stop| *stop) => End::Stopped,
         };
         end(&mut child).await;
-        Finished::without_output(early)
+        Finished { end: early, stdout: out, stderr: err }
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.filename);
         // the environment of the process may hold what is nobody else's business
-        command.args(&self.args).env_clear().stdin(Stdio::null());
+        command.args(&self.args).env_clear().envs(self.environment.iter().cloned());
+        command.stdin(Stdio::null());
         command.process_group(0).kill_on_drop(true);
         if self.kind == Kind::Asked {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -104,8 +107,28 @@ impl Program {
 }
 
 impl Finished {
-    fn without_output(end: End) -> Self {
-        Self { end, stdout: Vec::new(), stderr: Vec::new() }
+    fn not_started(error: io::Error) -> Self {
+        Self { end: End::NotStarted(error), stdout: Vec::new(), stderr: Vec::new() }
+    }
+
+    /// What it wrote, or with that why it did not end well; a line for a person.
+    pub(crate) fn told(&self) -> Result<String, String> {
+        let written = [&self.stdout, &self.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let lines = written.iter().flat_map(|text| text.lines()).map(str::trim_end);
+        let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        let sign = |sign: char| if sign.is_control() { ' ' } else { sign };
+        let mut told: String = text.chars().map(sign).take(TOLD_CHARS_MAX).collect();
+        if told.len() < text.len() {
+            told.push('…');
+        }
+        let failed = match &self.end {
+            End::Exited(status) if status.success() => return Ok(told),
+            End::Exited(status) => status.to_string(),
+            End::NotStarted(error) => format!("it cannot be started: {error}"),
+            End::TimedOut => "it took too long and was ended".to_owned(),
+            End::Stopped => "it was ended: Tidegate ends".to_owned(),
+        };
+        Err(if told.is_empty() { failed } else { format!("{failed}: {told}") })
     }
 }
 
@@ -133,6 +156,9 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
 
 /// Time between the two ways of ending a program, as in ProxySQL.
 const KILL_AFTER: Duration = Duration::from_secs(3);
+
+/// What is told of an output.
+const TOLD_CHARS_MAX: usize = 1_000;
 
 /// What is kept of an output.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;

@@ -53,8 +53,8 @@ pub(crate) async fn answer(
             return (StatusCode::BAD_REQUEST, body.to_string());
         }
     };
-    let program =
-        Program { filename: row.script.clone(), args: vec![parameters], kind: Kind::Asked };
+    let (filename, args, environment) = (row.script.clone(), vec![parameters], Vec::new());
+    let program = Program { filename, args, environment, kind: Kind::Asked };
     let limit = Duration::from_millis(u64::try_from(row.timeout_ms).unwrap_or(0));
     outcome(program.run(Some(limit), stop).await)
 }

@@ -70,7 +70,8 @@ async fn repeat(row: SchedulerRow, log: Log, stop: Arc<watch::Sender<bool>>) {
 fn program(row: &SchedulerRow) -> Program {
     let args = [&row.arg1, &row.arg2, &row.arg3, &row.arg4, &row.arg5];
     let args = args.into_iter().map_while(Clone::clone).collect();
-    Program { filename: row.filename.clone(), args, kind: Kind::Scheduled }
+    let (filename, environment) = (row.filename.clone(), Vec::new());
+    Program { filename, args, environment, kind: Kind::Scheduled }
 }
 
 /// Runs of one row at a time.

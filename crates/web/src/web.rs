@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::http::{self, LOOKS_MAX, Shared};
+use crate::program::{Kind, Program};
 use crate::schedule::Schedule;
 use crate::view::Process;
 
@@ -25,6 +26,17 @@ pub struct Web {
     tell: UnboundedSender<Tell>,
     bound: Mutex<Option<Bound>>,
     thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Has programs run on the thread as long as there is one, for whoever waits for them.
+#[derive(Clone)]
+pub struct Launcher(UnboundedSender<Tell>);
+
+/// A program that somebody waits for.
+struct Launch {
+    program: Program,
+    limit: Duration,
+    answer: Sender<Result<String, String>>,
 }
 
 /// Where it answers.
@@ -46,6 +58,8 @@ enum Tell {
     Routes(Vec<RestapiRouteRow>),
     /// The rows of `scheduler` in force.
     Schedule(Vec<SchedulerRow>),
+    /// Run a program.
+    Launch(Launch),
     /// End.
     Stop,
 }
@@ -120,6 +134,11 @@ impl Web {
         self.tell(Tell::Schedule(rows));
     }
 
+    /// Runs programs for others; it keeps the thread from nothing.
+    pub fn launcher(&self) -> Launcher {
+        Launcher(self.tell.clone())
+    }
+
     fn bound(&self) -> MutexGuard<'_, Option<Bound>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,6 +146,25 @@ impl Web {
     fn tell(&self, what: Tell) {
         // the thread ends after everybody who could tell it something
         let _ = self.tell.send(what);
+    }
+}
+
+impl Launcher {
+    /// Runs a program with its arguments and that environment, and waits until it has ended, which
+    /// it is made to after `limit`. Gives what it wrote; an error says why it did not end well.
+    pub fn run(
+        &self,
+        words: &[String],
+        environment: Vec<(String, String)>,
+        limit: Duration,
+    ) -> Result<String, String> {
+        let Some((filename, args)) = words.split_first() else { return Ok(String::new()) };
+        let (filename, args) = (filename.clone(), args.to_vec());
+        let program = Program { filename, args, environment, kind: Kind::Asked };
+        let (answer, answered) = channel();
+        let ended = || "it was not run: Tidegate ends".to_owned();
+        self.0.send(Tell::Launch(Launch { program, limit, answer })).map_err(|_| ended())?;
+        answered.recv().unwrap_or_else(|_| Err(ended()))
     }
 }
 
@@ -174,6 +212,13 @@ async fn obey(mut told: UnboundedReceiver<Tell>, process: Arc<dyn Process>, log:
                 *routes = Arc::new(rows);
             }
             Tell::Schedule(rows) => schedule.set(rows),
+            Tell::Launch(Launch { program, limit, answer }) => {
+                let stop = stop.subscribe();
+                tokio::spawn(async move {
+                    let finished = program.run(Some(limit), stop).await;
+                    drop(answer.send(finished.told()));
+                });
+            }
             Tell::Stop => break,
         }
     }

@@ -372,3 +372,29 @@ fn scheduled_programs_that_cannot_start_or_do_not_end_are_logged() {
         assert_eq!(stage.logged(), skipped);
     }
 }
+
+#[test]
+fn a_program_that_somebody_waits_for_tells_what_it_wrote_or_why_it_ended() {
+    let stage = Stage::new();
+    let launcher = stage.web.launcher();
+    let run = |script: &str, limit_ms: u64| {
+        let words = ["/bin/sh", "-c", script, "word"].map(str::to_owned);
+        let environment = vec![("TOLD".to_owned(), "a b".to_owned())];
+        launcher.run(&words, environment, Duration::from_millis(limit_ms))
+    };
+    let long = 60_000;
+    assert_eq!(run("echo $0 $TOLD; echo '2\t3' >&2; env | grep -c HOME", long), {
+        Err("exit status: 1: word a b; 0; 2 3".to_owned())
+    });
+    assert_eq!(run("echo well", long), Ok("well".to_owned()));
+    let whole = run("head -c 5000 /dev/zero | tr '\\0' x", long).expect("it ends well");
+    assert_eq!(whole.chars().count(), 1_001, "{whole}");
+    let began = Instant::now();
+    let late = "it took too long and was ended: begun";
+    assert_eq!(run("echo begun; sleep 50 & sleep 50", 300), Err(late.to_owned()));
+    assert!(began.elapsed() < Duration::from_secs(20), "with all that it started");
+    let nothing = launcher.run(&["/nowhere".to_owned()], Vec::new(), Duration::from_secs(9));
+    assert!(nothing.is_err_and(|why| why.starts_with("it cannot be started: ")));
+    drop(stage);
+    assert_eq!(run("echo x", long), Err("it was not run: Tidegate ends".to_owned()));
+}
