@@ -11,6 +11,7 @@ use std::time::Duration;
 use keeper::Endpoint;
 
 use crate::dialect::Dialect;
+use crate::hooks::Occasion;
 use crate::run::{Others, Run};
 use crate::standing::{LOCAL, Receiver};
 use crate::{Clients, Order, Servers, Standing, positions};
@@ -70,38 +71,29 @@ pub fn fail_over(
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<Succeeded, Failed> {
-    let failed = |why| Failed { why, may_be_open: None };
     let mut run = Run { servers, clients };
-    // one that hangs does not hold up the others
-    run.servers.be_patient(LOOK);
-    let others = run.look_at(&order.others);
-    run.attest(order, &others).map_err(failed)?;
-    let mut replicas = run.replicas(order, &others).map_err(failed)?;
-    run.servers.be_patient(order.limit + LOOK);
-    run.clients.hold();
-    run.clients.depose(&order.primary, true);
-    let done = match run.pick(order, &mut replicas) {
-        Ok(new) => run.open_alone(order, &replicas, new),
-        Err(why) => Err(failed(why)),
-    };
-    if matches!(&done, Err(failed) if failed.may_be_open.is_none()) {
-        // as it was: the primary may come back
-        replicas.iter().for_each(|replica| run.go_on(replica));
-        run.clients.depose(&order.primary, false);
-    }
-    run.clients.release();
-    let new = done?;
-    let is_told = |server: &&Endpoint| {
-        **server != new && replicas.iter().any(|it| it.is_fit && it.server == **server)
-    };
-    let (told, left): (Vec<_>, Vec<_>) = order.others.iter().partition(is_told);
-    let followers = told.into_iter().map(|server| (server.clone(), None)).collect();
-    let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
-    let mut astray = run.have_follow((dialect, &order.replication), followers, &new);
-    astray.extend(left.into_iter().filter(|server| **server != new).cloned());
-    astray.push(order.primary.clone());
-    let former = Former { server: order.primary.clone(), id: order.primary_id };
-    Ok(Succeeded { new, former, astray })
+    let mut replicas = run.evidence(order)?;
+    let mut occasion = Occasion { order, operation: "failover", new: None };
+    let gate = run.before(&occasion).map_err(failed).and_then(|has_run| {
+        if has_run {
+            // the primary may have come back meanwhile
+            replicas = run.evidence(order)?;
+        }
+        Ok(())
+    });
+    let done = gate.and_then(|()| run.replace(order, &mut replicas));
+    let done = done.map(|new| Succeeded {
+        astray: run.left_by_failover(order, &replicas, &new),
+        former: Former { server: order.primary.clone(), id: order.primary_id },
+        new,
+    });
+    occasion.new = done.as_ref().ok().map(|done| done.new.clone());
+    run.after(&occasion, done.is_ok());
+    done
+}
+
+fn failed(why: String) -> Failed {
+    Failed { why, may_be_open: None }
 }
 
 /// A server that does not follow the primary is to: a primary of before that has come back, or a
@@ -157,6 +149,53 @@ fn has(standing: &Standing) -> String {
 }
 
 impl Run<'_> {
+    /// The replicas of a primary that is gone; an error where it is not, or none may take its place.
+    fn evidence(&mut self, order: &Order) -> Result<Vec<Replica>, Failed> {
+        // one that hangs does not hold up the others
+        self.servers.be_patient(LOOK);
+        let others = self.look_at(&order.others);
+        self.attest(order, &others).map_err(failed)?;
+        let replicas = self.replicas(order, &others).map_err(failed)?;
+        self.servers.be_patient(order.limit + LOOK);
+        Ok(replicas)
+    }
+
+    /// Opens the one that has the most, or leaves all as they were.
+    fn replace(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, Failed> {
+        self.clients.hold();
+        self.clients.depose(&order.primary, true);
+        let done = match self.pick(order, replicas) {
+            Ok(new) => self.open_alone(order, replicas, new),
+            Err(why) => Err(failed(why)),
+        };
+        if matches!(&done, Err(failed) if failed.may_be_open.is_none()) {
+            // as it was: the primary may come back
+            replicas.iter().for_each(|replica| self.go_on(replica));
+            self.clients.depose(&order.primary, false);
+        }
+        self.clients.release();
+        done
+    }
+
+    /// Has the others follow the new primary; gives those that do not.
+    fn left_by_failover(
+        &mut self,
+        order: &Order,
+        replicas: &[Replica],
+        new: &Endpoint,
+    ) -> Vec<Endpoint> {
+        let is_told =
+            |server: &&Endpoint| replicas.iter().any(|it| it.is_fit && it.server == **server);
+        let others = order.others.iter().filter(|server| *server != new);
+        let (told, left): (Vec<_>, Vec<_>) = others.partition(is_told);
+        let followers = told.into_iter().map(|server| (server.clone(), None)).collect();
+        let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
+        let mut astray = self.have_follow((dialect, &order.replication), followers, new);
+        astray.extend(left.into_iter().cloned());
+        astray.push(order.primary.clone());
+        astray
+    }
+
     /// Whether the primary is gone, as others see it.
     fn attest(&mut self, order: &Order, others: &Others) -> Result<(), String> {
         let primary = &order.primary;

@@ -16,6 +16,7 @@
 
 mod dialect;
 mod failing;
+mod hooks;
 mod journal;
 mod positions;
 mod run;
@@ -28,6 +29,7 @@ use keeper::Endpoint;
 use wire::text_result::TextResult;
 
 pub use failing::{Failed, Former, Succeeded, fail_over, rejoin, source_of};
+pub use hooks::Hooks;
 pub use journal::{Entry, Journal};
 pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
@@ -61,6 +63,14 @@ pub trait Clients {
     /// A server was replaced as the primary: it gets no statement, whatever it says of itself. With
     /// `false`, it may again.
     fn depose(&mut self, server: &Endpoint, is_deposed: bool);
+
+    /// Runs a program with its arguments and that environment to its end; gives what it wrote, or
+    /// why it did not end well.
+    fn run_program(
+        &mut self,
+        words: &[String],
+        environment: Vec<(String, String)>,
+    ) -> Result<String, String>;
 
     /// Time since the order was given.
     fn elapsed(&self) -> Duration;

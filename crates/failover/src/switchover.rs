@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use keeper::Endpoint;
 
+use crate::hooks::Occasion;
 use crate::run::{Others, Run};
 use crate::standing::LOCAL;
-use crate::{Account, Clients, Former, Servers, Standing, Succeeded};
+use crate::{Account, Clients, Former, Hooks, Servers, Standing, Succeeded};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Order {
+    /// The hostgroup of writers, for programs.
+    pub writer_hostgroup: i64,
     /// The server that takes writes.
     pub primary: Endpoint,
     /// Its `@@server_id`, for a failover, in which it does not tell that itself.
@@ -27,6 +30,8 @@ pub struct Order {
     pub replication: Account,
     /// How long clients may wait.
     pub limit: Duration,
+    /// Programs that are run before and after.
+    pub hooks: Hooks,
     /// Only tells what would be done.
     pub dry: bool,
 }
@@ -37,51 +42,84 @@ pub fn switch_over(
     servers: &mut dyn Servers,
     clients: &mut dyn Clients,
 ) -> Result<Succeeded, String> {
-    let primary = &order.primary;
     let mut run = Run { servers, clients };
-    let old = Standing::ask(run.servers, primary)
-        .map_err(|why| format!("the primary {primary} does not answer: {why}"))?;
-    if old.read_only {
-        return Err(format!("{primary} refuses writes itself: it is no primary"));
-    }
-    let others = run.look_at(&order.others);
-    run.look_for_events(primary);
-    let new = run.choose(order, &old, &others)?;
-    let former = Former { server: primary.clone(), id: old.id };
+    let mut cast = run.cast(order, order.target.as_ref())?;
     if order.dry {
+        let Cast { new, former, .. } = cast;
         return Ok(Succeeded { new, former, astray: Vec::new() });
     }
-    run.lock(primary)?;
-    run.lock(&new)?;
-    run.clients.hold();
-    let done = run.swap(order, &old, &new);
-    run.clients.release();
-    let position = done?;
+    run.lock(&order.primary)?;
+    run.lock(&cast.new)?;
+    let occasion = Occasion { order, operation: "switchover", new: Some(cast.new.clone()) };
+    let done = run.before(&occasion).and_then(|has_run| {
+        if has_run {
+            // what was so before the program need not be any more
+            cast = run.cast(order, occasion.new.as_ref())?;
+        }
+        run.clients.hold();
+        let done = run.swap(order, &cast.old, &cast.new);
+        run.clients.release();
+        done
+    });
     // clients need not wait for the others
-    let (mut followers, mut astray) = (vec![(primary.clone(), Some(position))], Vec::new());
-    for (server, standing) in others.into_iter().filter(|(server, _)| *server != new) {
-        let why = match standing {
-            Ok(it) => match it.channel_from(primary, old.id) {
-                None => continue,
-                Some(channel) if channel.name.is_empty() => {
-                    followers.push((server, None));
-                    continue;
-                }
-                Some(channel) => format!("its source has the name {}", channel.name),
-            },
-            Err(why) => why,
-        };
-        run.note(&server, &format!("replicate from {new}"), Err(why));
-        astray.push(server);
-    }
-    astray.extend(run.have_follow((old.dialect, &order.replication), followers, &new));
-    Ok(Succeeded { new, former, astray })
+    let astray = done.as_ref().map(|position| run.left_by_switchover(order, &cast, position));
+    let astray = astray.map_err(Clone::clone);
+    run.after(&occasion, done.is_ok());
+    Ok(Succeeded { astray: astray?, new: cast.new, former: cast.former })
+}
+
+/// The servers of a switchover, as they say that they stand.
+struct Cast {
+    old: Standing,
+    former: Former,
+    others: Others,
+    new: Endpoint,
 }
 
 /// Seconds that writes in progress may take to end, once no client has one.
 const CLOSE_S: u64 = 5;
 
 impl Run<'_> {
+    /// Asks all how they stand, and finds the one that takes the primary's place.
+    fn cast(&mut self, order: &Order, target: Option<&Endpoint>) -> Result<Cast, String> {
+        let primary = &order.primary;
+        let old = Standing::ask(self.servers, primary)
+            .map_err(|why| format!("the primary {primary} does not answer: {why}"))?;
+        if old.read_only {
+            return Err(format!("{primary} refuses writes itself: it is no primary"));
+        }
+        let others = self.look_at(&order.others);
+        self.look_for_events(primary);
+        let new = self.choose((order, target), &old, &others)?;
+        let former = Former { server: primary.clone(), id: old.id };
+        Ok(Cast { old, former, others, new })
+    }
+
+    /// Has the others follow the new primary, which has what the old one had at that position;
+    /// gives those that do not.
+    fn left_by_switchover(&mut self, order: &Order, cast: &Cast, position: &str) -> Vec<Endpoint> {
+        let Cast { old, others, new, .. } = cast;
+        let stands = Some(position.to_owned());
+        let (mut followers, mut astray) = (vec![(order.primary.clone(), stands)], Vec::new());
+        for (server, standing) in others.iter().filter(|(server, _)| server != new) {
+            let why = match standing {
+                Ok(it) => match it.channel_from(&order.primary, old.id) {
+                    None => continue,
+                    Some(channel) if channel.name.is_empty() => {
+                        followers.push((server.clone(), None));
+                        continue;
+                    }
+                    Some(channel) => format!("its source has the name {}", channel.name),
+                },
+                Err(why) => why.clone(),
+            };
+            self.note(server, &format!("replicate from {new}"), Err(why));
+            astray.push(server.clone());
+        }
+        astray.extend(self.have_follow((old.dialect, &order.replication), followers, new));
+        astray
+    }
+
     /// Tells that events are left to the operator: they run on at the server that has them enabled.
     fn look_for_events(&mut self, primary: &Endpoint) {
         let scheduler = self.value(primary, "SELECT @@global.event_scheduler");
@@ -94,7 +132,7 @@ impl Run<'_> {
     /// The server that takes the primary's place. Why another one cannot is a step of its own.
     fn choose(
         &mut self,
-        order: &Order,
+        (order, target): (&Order, Option<&Endpoint>),
         old: &Standing,
         others: &Others,
     ) -> Result<Endpoint, String> {
@@ -112,7 +150,7 @@ impl Run<'_> {
             let told = told.map(|behind_s| format!("{behind_s} s behind"));
             self.note(server, "may it be the primary", told);
         }
-        let Some(target) = &order.target else {
+        let Some(target) = target else {
             let least = fit.iter().min_by_key(|(behind_s, _)| *behind_s);
             let none = || "no replica can take its place".to_owned();
             return least.map(|(_, server)| (*server).clone()).ok_or_else(none);

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::clusters;
 use engine::ids::HostgroupId;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use engine::topology::{Placed, Stand};
-use failover::{Account, Clients, Entry, Journal, Order, Step};
+use failover::{Account, Clients, Entry, Hooks, Journal, Order, Step};
 use keeper::Endpoint;
+use web::Launcher;
 use worker::ServerAddresses;
 
 use crate::clock;
@@ -32,6 +34,8 @@ pub(crate) struct Switching {
     publisher: Arc<Publisher>,
     collector: Arc<Mutex<Collector>>,
     journal: Arc<Mutex<Journal>>,
+    /// Runs the programs of clusters.
+    launcher: Launcher,
     /// Hostgroups of writers that an order is about now.
     busy: Arc<Mutex<BTreeSet<i64>>>,
     /// What is known of clusters that are not only observed.
@@ -42,9 +46,13 @@ pub(crate) struct Switching {
 
 impl Switching {
     /// Switches what this publisher has in force.
-    pub(crate) fn new(publisher: Arc<Publisher>, collector: Arc<Mutex<Collector>>) -> Self {
+    pub(crate) fn new(
+        publisher: Arc<Publisher>,
+        collector: Arc<Mutex<Collector>>,
+        launcher: Launcher,
+    ) -> Self {
         let (journal, busy, watched, ends) = Default::default();
-        Self { publisher, collector, journal, busy, watched, ends }
+        Self { publisher, collector, journal, launcher, busy, watched, ends }
     }
 
     /// What was done.
@@ -109,6 +117,8 @@ impl Switching {
             limit,
             number,
             began,
+            waited: None,
+            has_run: false,
             told_at_once: true,
             untold: Vec::new(),
         };
@@ -172,7 +182,11 @@ fn order_for(
             others.push(server);
         }
     }
+    // what is in force has been read before
+    let program = |text: &str| clusters::program(text).unwrap_or_default();
     Order {
+        writer_hostgroup: row.writer_hostgroup,
+        hooks: Hooks { before: program(&row.before_program), after: program(&row.after_program) },
         primary,
         primary_id: 0,
         others,
@@ -211,6 +225,10 @@ struct Held {
     limit: Duration,
     number: u64,
     began: Instant,
+    /// How long clients did, once they no longer do.
+    waited: Option<Duration>,
+    /// A program of the cluster has run.
+    has_run: bool,
     /// Steps are told as they are made. What is found out before anything is done may be no news.
     told_at_once: bool,
     untold: Vec<Step>,
@@ -225,13 +243,18 @@ impl Held {
     /// Notes how it ended, and for how long.
     fn conclude(&mut self, server: &Endpoint, what: &str, done: Result<Endpoint, String>) {
         let server = done.as_ref().unwrap_or(server).clone();
-        let took_ms = self.began.elapsed().as_millis();
+        let took_ms = self.waited.unwrap_or_else(|| self.began.elapsed()).as_millis();
         let outcome = done.map(|_| match what {
             "dry run" => "it would be the primary".to_owned(),
             _ => format!("it is the primary, after {took_ms} ms"),
         });
-        std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
+        self.tell_all();
         self.tell(Step { server, what: what.to_owned(), outcome });
+    }
+
+    fn tell_all(&mut self) {
+        self.told_at_once = true;
+        std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
     }
 
     fn tell(&mut self, step: Step) {
@@ -275,8 +298,7 @@ impl Clients for Held {
     fn hold(&mut self) {
         self.began = Instant::now();
         self.switching.publisher.hold(self.hostgroup, Holder::Order, self.limit + LONGER);
-        self.told_at_once = true;
-        std::mem::take(&mut self.untold).into_iter().for_each(|step| self.tell(step));
+        self.tell_all();
     }
 
     fn drain(&mut self, limit: Duration) -> u64 {
@@ -310,11 +332,22 @@ impl Clients for Held {
     }
 
     fn release(&mut self) {
+        self.waited = Some(self.began.elapsed());
         self.switching.publisher.release(self.hostgroup, Holder::Order);
     }
 
     fn depose(&mut self, server: &Endpoint, is_deposed: bool) {
         self.switching.publisher.depose(server, is_deposed);
+    }
+
+    fn run_program(
+        &mut self,
+        words: &[String],
+        environment: Vec<(String, String)>,
+    ) -> Result<String, String> {
+        self.has_run = true;
+        self.tell_all();
+        self.switching.launcher.run(words, environment, PROGRAM)
     }
 
     fn elapsed(&self) -> Duration {
@@ -335,6 +368,9 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// How long the end of the process waits for an order.
 const FINISH: Duration = Duration::from_secs(60);
+
+/// How long a program may run before it is ended.
+const PROGRAM: Duration = Duration::from_secs(30);
 
 /// Between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -127,8 +127,6 @@ pub(crate) fn start(
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
-    let switching = Switching::new(publisher.clone(), collector.clone());
-    switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let reporter = Reporter::new(collector.clone(), stats_file);
     let metrics_source =
         MetricsSource::new(collector.clone(), publisher.clone(), listening.clone());
@@ -136,6 +134,8 @@ pub(crate) fn start(
     let web = metrics_source::show(metrics_source.clone(), &vars)
         .context("cannot start the thread of metrics")?;
     let web = Arc::new(web);
+    let switching = Switching::new(publisher.clone(), collector.clone(), web.launcher());
+    switching.clone().watch().context("cannot start the thread that watches primaries")?;
     let (origin, hosts) = (loaded.origin.clone(), plan.shared.hosts.clone());
     let listeners = addresses;
     let shared = plan.shared;

@@ -201,3 +201,54 @@ fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
         assert!(refused.to_string().contains(wrong.1), "{refused}");
     }
 }
+
+fn set_program(console: &mut Console, column: &str, program: &str) {
+    console.run(&format!("UPDATE tidegate_replication_clusters SET {column} = '{program}'"));
+    console.run("LOAD MYSQL SERVERS TO RUNTIME");
+}
+
+#[test]
+fn programs_run_around_a_switchover_and_one_that_fails_stops_it() {
+    let Some(cluster) = cluster(Flavour::MariaDb) else { return };
+    let proxy = proxy(&cluster);
+    let mut console = Console(client::connect(
+        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
+    ));
+    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    let [first, second] = [0, 1].map(|number| &cluster.servers()[number]);
+    let file = cluster.dir().join("told");
+    let script = format!("env | grep ^TIDEGATE_ | sort >> {}; echo $0 ran", file.display());
+    for name in ["before", "after"] {
+        let program = format!(r#"["/bin/sh", "-c", "{script}", "{name}"]"#);
+        set_program(&mut console, &format!("{name}_program"), &program);
+    }
+    switch_over(&mut console, second);
+    let who = |outcome: &str| {
+        format!(
+            "TIDEGATE_NEW_PRIMARY=127.0.0.1:{}\nTIDEGATE_OLD_PRIMARY=127.0.0.1:{}\n\
+             TIDEGATE_OPERATION=switchover\n{outcome}TIDEGATE_WRITER_HOSTGROUP=10\n",
+            second.port, first.port
+        )
+    };
+    let told = std::fs::read_to_string(&file).expect("it ran");
+    assert_eq!(told, who("") + &who("TIDEGATE_OUTCOME=done\n"));
+    let said = "SELECT told FROM stats_tidegate_switchovers WHERE step LIKE '%_program'";
+    let told: Vec<String> = console.0.query(said).expect("told");
+    assert_eq!(told, ["before ran", "after ran"]);
+
+    set_program(&mut console, "before_program", r#"["/bin/sh", "-c", "echo no; exit 3"]"#);
+    console.run("TIDEGATE SWITCHOVER 10");
+    let failed = "FROM stats_tidegate_switchovers WHERE step = 'switchover' AND outcome = 'FAILED'";
+    console.await_number(&format!("SELECT COUNT(*) {failed}"), 1);
+    let told: Option<String> =
+        console.0.query_first(format!("SELECT told {failed}")).expect("told");
+    assert_eq!(told.as_deref(), Some("before_program: exit status: 3: no"));
+    assert_eq!(second.value("SELECT @@read_only").expect("told"), "0");
+    let after = std::fs::read_to_string(&file).expect("it ran");
+    assert!(after.contains("TIDEGATE_OUTCOME=failed"), "{after}");
+
+    let update = "UPDATE tidegate_replication_clusters SET before_program = 'true'";
+    console.run(update);
+    let refused = console.0.query_drop("LOAD MYSQL SERVERS TO RUNTIME").expect_err("no program");
+    assert!(refused.to_string().contains("before_program: a program is an array"), "{refused}");
+}

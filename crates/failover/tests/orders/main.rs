@@ -2,5 +2,6 @@
 //! of them fails at any step.
 
 mod failover;
+mod hooks;
 mod script;
 mod switchover;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use failover::{Account, Clients, Order, Servers, Step};
+use failover::{Account, Clients, Hooks, Order, Servers, Step};
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
@@ -29,6 +29,12 @@ pub(crate) struct Script {
     follow: BTreeSet<i64>,
     /// The error that those get in place of that.
     pub(crate) refused: &'static str,
+    /// Programs that do not end well.
+    pub(crate) fails: &'static str,
+    /// What is so once the program before has run: the primary's row about itself.
+    pub(crate) meanwhile: Option<(i64, &'static str, Vec<&'static str>)>,
+    /// The same of a primary that was gone.
+    pub(crate) comes_back: bool,
 }
 
 pub(crate) const PRIMARY: i64 = 1;
@@ -206,6 +212,26 @@ impl Clients for Side<'_> {
         }
     }
 
+    fn run_program(
+        &mut self,
+        words: &[String],
+        environment: Vec<(String, String)>,
+    ) -> Result<String, String> {
+        let mut script = self.0.borrow_mut();
+        let mut told: Vec<_> = words.to_vec();
+        told.extend(environment.into_iter().map(|(name, value)| format!("{name}={value}")));
+        let word = if script.held { "held " } else { "" };
+        script.told.push(format!("{word}{}", told.join(" ")));
+        if let Some((port, statement, row)) = script.meanwhile.take() {
+            script.answers.insert((port, statement), Ok(row));
+        }
+        script.greets |= script.comes_back;
+        match words.first().is_some_and(|word| word == script.fails) {
+            true => Err("exit status: 1: no".to_owned()),
+            false => Ok("well".to_owned()),
+        }
+    }
+
     fn release(&mut self) {
         self.0.borrow_mut().held = false;
     }
@@ -219,8 +245,16 @@ impl Clients for Side<'_> {
     }
 }
 
+/// Programs before and after.
+pub(crate) fn hooks() -> Hooks {
+    let words = |name: &str| vec![name.to_owned(), "word".to_owned()];
+    Hooks { before: words("/before"), after: words("/after") }
+}
+
 pub(crate) fn order() -> Order {
     Order {
+        writer_hostgroup: 10,
+        hooks: Hooks::default(),
         primary: at(PRIMARY),
         primary_id: 11,
         others: vec![at(FAR), at(NEAR)],

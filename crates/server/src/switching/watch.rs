@@ -63,7 +63,10 @@ impl Switching {
                 let rows = snapshot.draft.replication_clusters.iter();
                 let rows: Vec<_> = rows.filter(|row| row.mode != "observe").collect();
                 self.forget_others(&rows);
-                for row in rows {
+                let is_free = |row: &&ReplicationClusterRow| {
+                    !lock(&self.busy).contains(&row.writer_hostgroup)
+                };
+                for row in rows.into_iter().filter(is_free) {
                     let looked = AssertUnwindSafe(|| self.look_after(&snapshot, row));
                     if catch_unwind(looked).is_err() {
                         tracing::error!("who is the primary was not looked after: a panic");
@@ -167,6 +170,10 @@ impl Switching {
                 let mut watched = lock(&this.watched);
                 let cluster = watched.entry(writer).or_default();
                 let is_news = cluster.note(&done);
+                if done.is_err() && clients.has_run {
+                    // somebody was told, and is not told each second
+                    cluster.not_before = Some(Instant::now() + CALM);
+                }
                 drop(watched);
                 if is_news {
                     let done = done.map(|done| done.new).map_err(|failed| failed.why);
@@ -318,5 +325,5 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often that is doubled while nothing else comes of them.
 const DOUBLED_MAX: u32 = 3;
 
-/// After a failover, the next one waits.
+/// After a failover, or one that its programs were told of, the next one waits.
 const CALM: Duration = Duration::from_secs(10);
