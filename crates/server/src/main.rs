@@ -27,6 +27,7 @@ mod monitoring;
 mod name_lookup;
 mod publisher;
 mod query_log;
+mod recording;
 mod reload;
 mod run;
 mod sandbox;

@@ -16,13 +16,14 @@ use engine::snapshot::Snapshot;
 use engine::topology::{Server, ServerRef, Topology};
 use engine::vars::{AfterRestart, Vars};
 use io::{Addr, Mailbox};
-use keeper::{Endpoint, Event, Keeper, Report, Seen, Wanted};
+use keeper::{Endpoint, Event, Keeper, KeeperInput, Report, Seen, Wanted};
 use monitor::{Check, Checked, Found, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
 use crate::clock::unix_us;
 use crate::listening::{self, Listening};
+use crate::recording::Recording;
 
 /// Changes the configuration of the workers of this process.
 pub(crate) struct Publisher {
@@ -47,6 +48,8 @@ struct State {
     addresses: Arc<ServerAddresses>,
     /// Decides where servers stand.
     keeper: Keeper,
+    /// What it is told, for whoever wants to see that again.
+    recording: Recording,
     /// Hostgroups that are held, by whom, and until when.
     held: BTreeMap<(HostgroupId, Holder), Instant>,
     /// Hostgroups of writers that are held because it is not known yet who takes writes.
@@ -92,6 +95,7 @@ impl Publisher {
             workers,
             unknown: snapshot.held.iter().map(|hostgroup| (*hostgroup, until)).collect(),
             held: BTreeMap::new(),
+            recording: Recording::of(&snapshot.vars, &keeper),
             snapshot,
             addresses,
             keeper,
@@ -160,9 +164,11 @@ impl Publisher {
         let (server, seen) = (checked.server.clone(), checked.seen.take());
         let report = seen.map(|seen| Report { at_us: unix_us(), server, seen });
         let state = &mut *state;
-        let events = report.as_ref().map(|report| state.keeper.hear(report));
-        if let Some(Report { server, seen: Seen::Ping(Ok(_)), .. }) = &report {
-            state.tell_latency(server);
+        let pinged = report.as_ref().filter(|it| matches!(it.seen, Seen::Ping(Ok(_))));
+        let pinged = pinged.map(|report| report.server.clone());
+        let events = report.map(|report| state.tell_keeper(KeeperInput::Hear(report)));
+        if let Some(server) = pinged {
+            state.tell_latency(&server);
         }
         let keeper = &state.keeper;
         if let (Check::Aurora(writer), Ok(Found::Aurora(replicas))) =
@@ -186,7 +192,8 @@ impl Publisher {
     /// returns the workers have taken over.
     pub(crate) fn depose(&self, server: &Endpoint, is_deposed: bool) {
         let mut state = self.lock();
-        let events = state.keeper.depose(server, is_deposed, unix_us());
+        let (at_us, server) = (unix_us(), server.clone());
+        let events = state.tell_keeper(KeeperInput::Depose { at_us, server, is_deposed });
         self.place(&mut state, events, self.limit);
     }
 
@@ -288,12 +295,15 @@ impl Publisher {
         let wanted = compile(&state.snapshot)?;
         let (snapshot, after_restart) = state.snapshot.at_run_time(wanted);
         let mut keeper = state.keeper.clone();
-        let events = keeper.adopt(Wanted::of(&snapshot), unix_us());
+        let input = KeeperInput::Adopt { at_us: unix_us(), wanted: Wanted::of(&snapshot) };
+        let events = keeper.take(&input);
         let snapshot = match snapshot.place(keeper.decided(), &state.snapshot) {
             Ok(snapshot) => snapshot,
             Err(faults) => return Err(refuse(misplaced(faults))),
         };
         self.listening.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
+        state.recording.note(input, &events, &keeper);
+        state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;
         self.note(events);
         let unanswered = state.publish(Arc::new(snapshot), self.limit);
@@ -311,6 +321,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
+    /// Tells the keeper something, and gives what follows.
+    fn tell_keeper(&mut self, input: KeeperInput) -> Vec<Event> {
+        let events = self.keeper.take(&input);
+        self.recording.note(input, &events, &self.keeper);
+        events
+    }
+
     /// Hands a snapshot to every worker. Returns those that did not answer in time.
     fn publish(&mut self, snapshot: Arc<Snapshot>, limit: Duration) -> Vec<usize> {
         let deadline = Instant::now() + limit;

@@ -99,6 +99,22 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::AtOnce),
     mysql(
+        "topology_recording",
+        Kind::Text,
+        "",
+        "File that every check and every LOAD is recorded to, with what it changes in the \
+         topology, for `tidegate replay-topology`; empty records nothing.",
+    )
+    .acts(Effect::AtOnce),
+    mysql(
+        "topology_recording_bytes_max",
+        int(1 << 16, 1 << 40),
+        "67108864",
+        "Size at which that file is renamed, `.1` behind its name, and a new one begun.",
+    )
+    .unit(Unit::Bytes)
+    .acts(Effect::AtOnce),
+    mysql(
         "zone",
         Kind::Text,
         "",

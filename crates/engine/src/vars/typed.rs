@@ -101,6 +101,10 @@ vars! {
     /// Servers of a hostgroup from which on those are left out whose pings take longer than the
     /// mean; 0 for never.
     min_num_servers: u32 = "mysql-min_num_servers_lantency_awareness",
+    /// The file that what the keeper is told is recorded to; empty for none.
+    topology_recording: String = "mysql-topology_recording",
+    /// Bytes at which another file is begun.
+    topology_recording_bytes_max: u64 = "mysql-topology_recording_bytes_max",
     /// The zone that the proxy is in; empty for none.
     zone: String = "mysql-zone",
     /// Schema when neither client nor user row names one.
