@@ -15,7 +15,7 @@ pub(crate) fn unix_us() -> u64 {
 }
 
 /// A moment of UTC as `2026-01-31 23:59:59`.
-pub(crate) fn calendar(unix_seconds: i64) -> String {
+pub fn calendar(unix_seconds: i64) -> String {
     let (days, second) = (unix_seconds.div_euclid(DAY), unix_seconds.rem_euclid(DAY));
     // days since the first of March of a year 0, so that a leap day ends its year
     let days = days.saturating_add(719_468);

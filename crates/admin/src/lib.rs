@@ -31,6 +31,7 @@ pub mod statistics;
 pub mod tables;
 
 pub use admin::{Admin, Outcome, Prepared, Reply, Role, Session, Warning};
+pub use clock::calendar;
 pub use command::commands_table::{COMMANDS, CommandRow, refused};
 pub use database::ResultSet;
 pub use fault::AdminFault;

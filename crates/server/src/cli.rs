@@ -58,6 +58,22 @@ pub(crate) enum Command {
     /// when what was written can run, with 1 when it has to be corrected, and with 2 when nothing
     /// was written.
     Import(ImportOptions),
+    /// Show where the servers of a running Tidegate stand, and why
+    ///
+    /// By hostgroup: role, status, lag, latency, and what changed last; what SHOW TOPOLOGY says on
+    /// the administrative interface, which is asked with the address and the account of the
+    /// configuration file.
+    Topology(TopologyOptions),
+    /// Decide again what a recording of the topology says was decided
+    ///
+    /// A recording is what mysql-topology_recording had written: checks, LOADs and what followed.
+    /// Prints a line for each change (time, hostgroup, server, status before and after, reason)
+    /// and where servers stand in the end. Exits with 0 when the changes are those of the time,
+    /// with 1 when they are not, and with 2 when the file is wrong.
+    ReplayTopology {
+        /// File to read
+        file: PathBuf,
+    },
     /// Ask for the essentials and write a configuration file
     Init(InitOptions),
     /// Show Tidegate at work with three embedded servers; needs no database
@@ -188,6 +204,17 @@ pub(crate) struct ImportOptions {
     /// Overwrite the file when it exists
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// What `tidegate topology` may be told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopologyOptions {
+    /// Configuration file; without it ./tidegate.toml, then /etc/tidegate/tidegate.toml
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `tidegate init` may be told.

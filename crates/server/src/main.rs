@@ -1,9 +1,8 @@
 //! The `tidegate` binary: reads the command line and hands over to one module per command.
 //!
 //! It knows which command was asked for and turns its outcome into an exit code: 0 done, 1 failed,
-//! 2 wrong usage; of `lint`, `candidate` and `import` 1 means
-//! findings and 2 a failure. What a command does
-//! lives in its module.
+//! 2 wrong usage; of `lint`, `candidate`, `import` and `replay-topology` 1 means findings and 2 a
+//! failure. What a command does lives in its module.
 #![forbid(unsafe_code)]
 
 mod addresses;
@@ -29,6 +28,7 @@ mod publisher;
 mod query_log;
 mod recording;
 mod reload;
+mod replay;
 mod run;
 mod sandbox;
 mod server_greetings;
@@ -37,6 +37,8 @@ mod statistics;
 mod summary;
 mod switching;
 mod threads;
+mod topology;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::run(&options),
         Command::Candidate(options) => return ended(candidate::run(&options)),
         Command::Import(options) => return ended(import::run(&options)),
+        Command::ReplayTopology { file } => return ended(replay::run(&file)),
+        Command::Topology(options) => topology::run(&options),
         Command::Init(options) => init::run(&options),
         Command::Demo { tour_only } => demo::run(tour_only),
         Command::Sandbox(options) => sandbox::run(&options),

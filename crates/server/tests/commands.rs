@@ -295,3 +295,46 @@ fn help_and_version_exit_0_and_wrong_usage_exits_2() {
         assert_eq!(run(wrong).0, 2, "{wrong:?}");
     }
 }
+
+#[test]
+fn a_recording_is_replayed_and_compared_and_what_is_wrong_has_its_line() {
+    let scratch = Scratch::new("replay");
+    let head = r#"{"tidegate_topology_recording":1}"#;
+    let wanted = r#"{"adopt":{"clusters":{"pairs":[{"check":"ReadOnly","reader":20,"writer":10}]},
+        "servers":[{"hostgroup_id":20,"hostname":"db1"}]},"at_us":1000000}"#;
+    let wanted = wanted.replace('\n', "");
+    let answered = r#""hear":{"seen":{"read_only":["ReadOnly",{"ok":false}]},
+        "server":{"hostname":"db1","port":3306}}}"#;
+    let answered = format!("{{\"at_us\":2500000,{}", answered.replace('\n', ""));
+    let replay = |text: &str| run(&["replay-topology", &scratch.write("recording", text)]);
+    let whole = format!("{head}\n{wanted}\n{answered}\n");
+    let (code, out, err) = replay(&whole);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let changed = "1970-01-01 00:00:02.500000 10 db1:3306 - ONLINE it answered read_only=0";
+    let expected = format!(
+        "1970-01-01 00:00:01.000000 20 db1:3306 - ONLINE the configuration was changed\n{changed}\n\
+         \n  server    status  lag_s  latency_us  since                reason\n\
+         hostgroup 10, writer\n  \
+         db1:3306  ONLINE  -      -           1970-01-01 00:00:02  it answered read_only=0\n\
+         hostgroup 20, reader\n  \
+         db1:3306  ONLINE  -      -           1970-01-01 00:00:01  the configuration was changed\n"
+    );
+    assert_eq!(out, expected);
+
+    let other = whole.replace("\"hear\"", "\"events\":[\"10 db1:3306 - SHUNNED why\"],\"hear\"");
+    let (code, out, _) = replay(&other);
+    let told = "line 3: then 10 db1:3306 - SHUNNED why, now 10 db1:3306 - ONLINE it answered";
+    assert!(code == 1 && out.contains(told), "{code}: {out}");
+    assert!(out.ends_with("\n1 changes are not as they were\n"), "{out}");
+    for (text, why) in [
+        (whole.replace("\"read_only\"", "\"read_once\""), ":3: `hear`: `seen`: `read_once`"),
+        (format!("{whole}{answered}"), ":4: the line has no end"),
+        (wanted, ":1: the line has no end"),
+        ("SELECT 1\n".to_owned(), ":1: no JSON: "),
+        (String::new(), ":1: no recording: the file is empty"),
+    ] {
+        let (code, _, err) = replay(&text);
+        assert!(code == 2 && err.contains(why), "{code}: {err}");
+    }
+    assert_eq!(run(&["replay-topology", &scratch.file("none")]).0, 2);
+}

@@ -63,6 +63,11 @@ impl Proxy {
         }
     }
 
+    /// The configuration file that it was started with.
+    pub fn config(&self) -> PathBuf {
+        self.dir.path().join("tidegate.toml")
+    }
+
     /// What it has logged.
     pub fn log(&self) -> String {
         let text = fs::read(self.dir.path().join("log")).unwrap_or_default();

@@ -1,13 +1,16 @@
-//! A primary that is killed under load, and one that only Tidegate cannot see.
+//! A primary that is killed under load, and one that only Tidegate cannot see; and what is recorded
+//! and told of a failover.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour, LabOptions, Server};
-use live::{Proxy, Tap, client, eventually, skip};
+use live::{Finished, Program, Proxy, Tap, binary, client, eventually, skip};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -48,7 +51,7 @@ fn cluster(flavour: Flavour) -> Option<Cluster> {
     Some(cluster)
 }
 
-fn proxy(ports: &[u16]) -> Proxy {
+fn proxy(ports: &[u16], variables: &str) -> Proxy {
     let row = |port: &u16| {
         format!("[[mysql_servers]]\nhostgroup_id = 20\nhostname = \"127.0.0.1\"\nport = {port}\n")
     };
@@ -56,7 +59,7 @@ fn proxy(ports: &[u16]) -> Proxy {
     Proxy::start(|interfaces| {
         format!(
             "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 2\n\
-             get_server_public_key = true\n{servers}\
+             get_server_public_key = true\n{variables}{servers}\
              [[mysql_replication_hostgroups]]\nwriter_hostgroup = 10\nreader_hostgroup = 20\n\
              [[tidegate_replication_clusters]]\nwriter_hostgroup = 10\nmode = \"failover\"\n\
              username = \"operator\"\npassword = \"operator\"\n\
@@ -103,12 +106,12 @@ impl Scene {
     fn open(flavour: Flavour) -> Option<Self> {
         let cluster = cluster(flavour)?;
         let ports: Vec<u16> = cluster.servers().iter().map(|server| server.port).collect();
-        Some(Self::before(cluster, &ports))
+        Some(Self::before(cluster, &ports, ""))
     }
 
     /// The same, with the servers reached by these ports, the primary by the first.
-    fn before(cluster: Cluster, ports: &[u16]) -> Self {
-        let proxy = proxy(ports);
+    fn before(cluster: Cluster, ports: &[u16], variables: &str) -> Self {
+        let proxy = proxy(ports, variables);
         let account = client::account(proxy.admin_port, "admin", "admin");
         let admin = client::connect(account.db_name(None::<String>));
         let mut scene = Self { cluster, proxy, admin };
@@ -282,7 +285,7 @@ fn a_primary_that_its_replicas_still_see_is_not_replaced() {
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
     let tap = Tap::start(cluster.primary().port).expect("it listens");
     let [_, second, third] = [0, 1, 2].map(|at| cluster.servers()[at].port);
-    let mut scene = Scene::before(cluster, &[tap.port, second, third]);
+    let mut scene = Scene::before(cluster, &[tap.port, second, third], "");
     tap.stall();
     let failover = "SELECT told FROM stats_tidegate_switchovers \
                     WHERE step = 'failover' AND outcome = 'FAILED'";
@@ -300,4 +303,113 @@ fn a_primary_that_its_replicas_still_see_is_not_replaced() {
     eventually("it is the writer again", Duration::from_secs(40), || scene.writer() == tap.port);
     let mut conn = client::connect(client::options(scene.proxy.port));
     conn.query_drop("INSERT INTO test.acked VALUES (1, 1)").expect("it takes writes");
+}
+
+/// Runs a command of the binary.
+fn tidegate(words: &[&str]) -> Finished {
+    Program::new(binary().expect("built")).args(words).run()
+}
+
+fn replayed(file: &Path) -> Finished {
+    tidegate(&["replay-topology", file.to_str().expect("text")])
+}
+
+#[test]
+fn a_recording_of_a_failover_is_replayed_to_the_same_changes() {
+    let Some(cluster) = cluster(Flavour::MariaDb) else { return };
+    let file = cluster.dir().join("recording");
+    let ports: Vec<u16> = cluster.servers().iter().map(|server| server.port).collect();
+    let variables = format!("topology_recording = \"{}\"\n", file.display());
+    let mut scene = Scene::before(cluster, &ports, &variables);
+    let (old, new) = scene.kill_primary();
+    // another configuration is an input, too
+    let leaves = format!("UPDATE mysql_servers SET status = 'OFFLINE_SOFT' WHERE port = {old}");
+    scene.admin.query_drop(leaves).expect("written");
+    scene.admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").expect("in force");
+    let off = "SET mysql-topology_recording = ''";
+    scene.admin.query_drop(off).expect("written");
+    scene.admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("in force");
+    eventually("the last line is written", Duration::from_secs(20), || {
+        scene.proxy.log().contains("the recording has ended")
+    });
+    let told = scene.told(
+        "SELECT datetime(time_us / 1000000, 'unixepoch') || printf('.%06d ', time_us % 1000000) \
+         || hostgroup || ' ' || srv_host || ':' || srv_port || ' ' || COALESCE(from_status, '-') \
+         || ' ' || COALESCE(to_status, '-') || ' ' || reason \
+         FROM stats_tidegate_topology_events ORDER BY id",
+    );
+    let finished = replayed(&file);
+    assert!(finished.success, "{}\n{}", finished.output, finished.errors);
+    let (events, tree) = finished.output.split_once("\n\n").expect("events and a tree");
+    let events: Vec<&str> = events.lines().collect();
+    // after the recording there may be more
+    assert_eq!(events, told[..events.len()].iter().map(String::as_str).collect::<Vec<_>>());
+    let deposed = format!("127.0.0.1:{old} ONLINE SHUNNED another server was put in its place");
+    let promoted = format!("10 127.0.0.1:{new} - ONLINE it answered read_only=0");
+    let left = format!("127.0.0.1:{old} SHUNNED OFFLINE_SOFT the configuration was changed");
+    for change in [deposed, promoted, left] {
+        assert!(events.iter().any(|event| event.contains(&change)), "{change}: {events:#?}");
+    }
+    let writer = format!("hostgroup 10, writer\n  127.0.0.1:{new}");
+    assert!(tree.contains(&writer), "{tree}");
+    let recording = fs::read_to_string(&file).expect("written");
+    assert!(!recording.contains("operator"), "an account's name or password");
+
+    let nowhere = "SET mysql-topology_recording = '/nowhere/recording'";
+    scene.admin.query_drop(nowhere).expect("written");
+    scene.admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").expect("in force");
+    let told = "the topology is no longer recorded: No such file or directory";
+    eventually("it is told", Duration::from_secs(20), || scene.proxy.log().contains(told));
+    let checks = scene.told("SELECT COUNT(*) FROM monitor.mysql_server_read_only_log");
+    eventually("checks go on", Duration::from_secs(20), || {
+        scene.told("SELECT COUNT(*) FROM monitor.mysql_server_read_only_log") != checks
+    });
+    assert_eq!(scene.proxy.log().matches("no longer recorded").count(), 1, "once");
+
+    let other = file.with_extension("other");
+    let other_reason = recording.replacen("it answered read_only=0", "it was so", 1);
+    fs::write(&other, other_reason).expect("written");
+    let finished = replayed(&other);
+    let then = finished.output.lines().filter(|line| line.contains("it was so")).count();
+    assert!(!finished.success && then == 1, "{}", finished.output);
+    fs::write(&other, &recording[..recording.len() - 9]).expect("written");
+    let lines = recording.lines().count();
+    let told = format!("{}:{lines}: the line has no end", other.display());
+    let cut = replayed(&other);
+    assert!(!cut.success && cut.errors.contains(&told), "{}", cut.errors);
+}
+
+#[test]
+fn the_topology_of_a_running_tidegate_is_told_on_the_command_line() {
+    let Some(scene) = Scene::open(Flavour::MariaDb) else { return };
+    let config = scene.proxy.config();
+    let ask = |file: &Path, words: &[&str]| {
+        let mut all = vec!["topology", "--config", file.to_str().expect("text")];
+        all.extend_from_slice(words);
+        tidegate(&all)
+    };
+    let port = scene.cluster.primary().port;
+    let finished = ask(&config, &[]);
+    assert!(finished.success, "{}", finished.errors);
+    let writer = format!("hostgroup 10, writer\n  127.0.0.1:{port}");
+    assert!(finished.output.contains(&writer), "{}", finished.output);
+    assert!(finished.output.contains("it answered read_only=0\n"), "{}", finished.output);
+    assert_eq!(finished.output.lines().count(), 1 + 2 + 4, "{}", finished.output);
+    let rows: serde_json::Value =
+        serde_json::from_str(&ask(&config, &["--json"]).output).expect("JSON");
+    let roles: Vec<_> = rows.as_array().expect("rows").iter().map(|row| &row["role"]).collect();
+    assert_eq!(roles, ["writer", "reader", "reader", "reader"]);
+    assert_eq!((&rows[0]["hostgroup"], &rows[0]["srv_port"]), (&10.into(), &port.into()));
+
+    let text = fs::read_to_string(&config).expect("there");
+    let wrong = config.with_extension("wrong.toml");
+    fs::write(&wrong, format!("{text}admin_credentials = \"admin:other\"\n")).expect("written");
+    let refused = ask(&wrong, &[]);
+    let told = "refuses the account admin of admin-admin_credentials of";
+    assert!(!refused.success && refused.errors.contains(told), "{}", refused.errors);
+    let (admin, free) = (scene.proxy.admin_port, lab::free_port().expect("one"));
+    let elsewhere = text.replace(&format!("127.0.0.1:{admin}"), &format!("127.0.0.1:{free}"));
+    fs::write(&wrong, elsewhere.replace("/admin\"", "/nobody\"")).expect("written");
+    let nobody = ask(&wrong, &[]);
+    assert!(!nobody.success && nobody.errors.contains("is Tidegate running?"), "{}", nobody.errors);
 }
