@@ -149,7 +149,7 @@ fn has(standing: &Standing) -> String {
 }
 
 impl Run<'_> {
-    /// The replicas of a primary that is gone; an error where it lives, or none may follow it.
+    /// The replicas of a primary that is gone; an error where it lives, or none may replace it.
     fn evidence(&mut self, order: &Order) -> Result<Vec<Replica>, Failed> {
         // one that hangs does not hold up the others
         self.servers.be_patient(LOOK);

@@ -413,3 +413,59 @@ fn the_topology_of_a_running_tidegate_is_told_on_the_command_line() {
     let nobody = ask(&wrong, &[]);
     assert!(!nobody.success && nobody.errors.contains("is Tidegate running?"), "{}", nobody.errors);
 }
+
+/// What replicas have received and not applied is applied first, also by several appliers; the one
+/// with transactions of its own is left out, however high their numbers are.
+#[test]
+fn a_failover_loses_nothing_that_a_replica_has_received() {
+    let Some(cluster) = cluster(Flavour::MariaDb) else { return };
+    let mut scene = {
+        let ports: Vec<u16> = cluster.servers().iter().map(|server| server.port).collect();
+        Scene::before(cluster, &ports)
+    };
+    for server in &scene.cluster.servers()[1..] {
+        for text in [
+            "STOP SLAVE SQL_THREAD",
+            "SET GLOBAL slave_parallel_threads = 4",
+            "START SLAVE SQL_THREAD",
+        ] {
+            server.sql(text).expect(text);
+        }
+    }
+    let [primary, own, held_up] = [0, 1, 2].map(|at| scene.cluster.servers()[at].port);
+    scene.server(primary).sql("CREATE TABLE test.slow (a INT)").expect("created");
+    for port in [own, held_up] {
+        eventually("the table is there", Duration::from_secs(20), || {
+            scene.server(port).sql("SELECT a FROM test.slow").is_ok()
+        });
+    }
+    scene.server(own).sql("SET GLOBAL read_only = 0").expect("open");
+    for _ in 0..40 {
+        let text = "CREATE OR REPLACE TABLE test.own (a INT)";
+        scene.server(own).sql(text).expect("written on the wrong side");
+    }
+    scene.server(own).sql("SET GLOBAL read_only = 1").expect("closed");
+    // one that copies the data holds up those who apply
+    scene.server(held_up).sql("LOCK TABLES test.slow READ").expect("locked");
+    for number in 0..20 {
+        let text = format!("INSERT INTO test.slow VALUES ({number})");
+        scene.server(primary).sql(&text).expect("written");
+    }
+    scene.server(primary).kill9().expect("killed");
+    let stopped = format!(
+        "SELECT COUNT(*) FROM stats_tidegate_switchovers \
+         WHERE step = 'STOP SLAVE IO_THREAD' AND srv_port = {held_up}"
+    );
+    eventually("it receives no more", Duration::from_secs(40), || scene.told(&stopped) != ["0"]);
+    scene.server(held_up).sql("UNLOCK TABLES").expect("unlocked");
+    eventually("another one is the writer", Duration::from_secs(40), || {
+        ![primary, 0].contains(&scene.writer())
+    });
+    assert_eq!(scene.writer(), held_up, "{}", scene.proxy.log());
+    let rows = scene.server(held_up).value("SELECT COUNT(*) FROM test.slow").expect("told");
+    assert_eq!(rows, "20", "{}", scene.proxy.log());
+    let why = "SELECT told FROM stats_tidegate_switchovers \
+               WHERE step = 'may it be the primary' AND outcome = 'FAILED'";
+    let told = scene.told(why);
+    assert!(told.iter().any(|why| why.contains("transactions of its own")), "{told:?}");
+}

@@ -202,6 +202,30 @@ fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
     }
 }
 
+#[test]
+fn a_process_that_is_told_to_stop_ends_its_switchover_first() {
+    let Some(cluster) = cluster(Flavour::MariaDb) else { return };
+    let proxy = proxy(&cluster);
+    let mut console = Console(client::connect(
+        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
+    ));
+    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    let mut writer = client::connect(client::options(proxy.port));
+    writer.query_drop("CREATE TABLE t (a INT)").expect("created");
+    writer.query_drop("BEGIN").expect("begun");
+    writer.query_drop("INSERT INTO t VALUES (1)").expect("written");
+    console.run("TIDEGATE SWITCHOVER 10");
+    let held = "SELECT COUNT(*) FROM stats_tidegate_topology WHERE hostgroup = 10 AND status = 'HELD'";
+    console.await_number(held, 1);
+    proxy.signal("TERM").expect("told");
+    writer.query_drop("COMMIT").expect("the transaction goes on");
+    eventually("it ends", Duration::from_secs(60), || !proxy.is_running());
+    let open = |server: &&Server| server.value("SELECT @@read_only").expect("told") == "0";
+    let open: Vec<_> = cluster.servers().iter().filter(open).map(|server| server.port).collect();
+    assert_eq!(open.len(), 1, "{open:?} take writes\n{}", proxy.log());
+    assert_ne!(open[0], cluster.primary().port, "it was put in the other one's place");
+}
+
 fn set_program(console: &mut Console, column: &str, program: &str) {
     console.run(&format!("UPDATE tidegate_replication_clusters SET {column} = '{program}'"));
     console.run("LOAD MYSQL SERVERS TO RUNTIME");

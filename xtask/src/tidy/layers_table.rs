@@ -100,7 +100,7 @@ pub(super) const CRATES: &[Row] = &[
         ],
         &["testkit"],
     ),
-    row("crates/testkit", &["wire", "sql", "engine", "worker", "io"], &["anyhow"], &[]),
+    row("crates/testkit", &["wire", "sql", "engine", "keeper", "worker", "io"], &["anyhow"], &[]),
     row("xtask", &[], &["anyhow", "serde_json", "spdx", "toml"], &["engine", "admin"]),
     row("bench", &["lab"], &["anyhow"], &[]),
     row("bench/icount", &["wire", "client", "sql", "engine", "io", "worker"], &[], &[]),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::ids::HostgroupId;
 use engine::rows::{RuleRow, ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
-use engine::topology::{Placed, Stand};
+use keeper::{Endpoint, Failure, Lag, Report, Seen, Wanted};
 use worker::Mail;
 
 use super::configurations::Configurations;
@@ -45,7 +45,13 @@ pub(super) fn draft(weather: &Weather) -> Draft {
 }
 
 fn server(hostgroup_id: i64, at: u8) -> ServerRow {
-    ServerRow { hostgroup_id, hostname: format!("10.0.0.{at}"), ..ServerRow::default() }
+    ServerRow {
+        hostgroup_id,
+        hostname: format!("10.0.0.{at}"),
+        max_latency_ms: LATENCY_MS,
+        max_replication_lag: LAG_S,
+        ..ServerRow::default()
+    }
 }
 
 fn variables(weather: &Weather) -> Vec<(String, String)> {
@@ -110,8 +116,13 @@ impl Trio {
     pub(super) fn change(&mut self, weather: &Weather) {
         let draft = other(weather, &mut self.dice);
         let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
-        let placed = placed(weather, &draft, &mut self.dice);
-        let next = next.place(&placed, &self.stage.snapshot).expect("rows that are valid");
+        let at_us = self.stage.net.now().0;
+        self.keeper.adopt(Wanted::of(&next), at_us);
+        for report in reports(weather, &draft, at_us, &mut self.dice) {
+            self.keeper.hear(&report);
+        }
+        let decided = self.keeper.decided();
+        let next = next.place(decided, &self.stage.snapshot).expect("rows that are valid");
         let next = next.holding(held(weather, &mut self.dice));
         self.stage.follow_with(Arc::new(next), weather.backlog_max);
         let mut board = self.stage.board.borrow_mut();
@@ -120,29 +131,40 @@ impl Trio {
     }
 }
 
-/// How checks stand to the servers: where nothing is to be lost, against one of two readers at
-/// most, and so that what was begun there may end.
-fn placed(weather: &Weather, draft: &Draft, dice: &mut Dice) -> Vec<Placed> {
-    const ENDING: [Stand; 4] = [
-        Stand::Lagging { lag_us: 7 },
-        Stand::Slow { latency_us: 7 },
-        Stand::Behind,
-        Stand::Leaving,
-    ];
-    const ANY: [Stand; 3] = [Stand::Silent, Stand::FarBehind, Stand::Slow { latency_us: 7 }];
-    let mut placed: Vec<_> = draft.servers.iter().map(Placed::as_typed).collect();
-    let serves = |it: &&mut Placed| it.row.hostgroup_id == 1 && it.row.status == "ONLINE";
-    let mut readers: Vec<_> = placed.iter_mut().filter(serves).collect();
+/// What checks come to: where nothing is to be lost, they are against one of two readers at most,
+/// and so that what was begun there may end.
+fn reports(weather: &Weather, draft: &Draft, at_us: u64, dice: &mut Dice) -> Vec<Report> {
+    const SLOW: Seen = Seen::Ping(Ok(SLOW_US));
+    const LAGGING: Seen = Seen::Lag(None, Ok(Lag::Micros(LAG_US)));
+    const SILENT: Seen = Seen::Ping(Err(Failure::NoAnswer));
+    let mut reports = Vec::new();
+    let mut hear = |row: &ServerRow, seen: &Seen| {
+        let (server, seen) = (Endpoint::of(row), seen.clone());
+        reports.extend(std::iter::repeat_n(Report { at_us, server, seen }, TIMES));
+    };
+    for row in &draft.servers {
+        hear(row, &Seen::Ping(Ok(1)));
+        hear(row, &Seen::Lag(None, Ok(Lag::Micros(0))));
+    }
+    let serves = |row: &&ServerRow| row.hostgroup_id == 1 && row.status == "ONLINE";
+    let readers: Vec<_> = draft.servers.iter().filter(serves).collect();
     if readers.len() > 1 && dice.percent(40) {
-        let at = dice.index(readers.len());
-        readers[at].stand = *dice.pick(&ENDING);
+        hear(readers[dice.index(readers.len())], dice.pick(&[SLOW, LAGGING]));
     }
     if weather.losses && dice.percent(30) {
-        let at = dice.index(placed.len());
-        placed[at].stand = *dice.pick(&ANY);
+        hear(&draft.servers[dice.index(draft.servers.len())], dice.pick(&[SILENT, SLOW]));
     }
-    placed
+    reports
 }
+
+/// How often each is seen: as often as it takes.
+const TIMES: usize = 3;
+
+/// How long the pings of a server may take, and how far behind a reader may be; and more.
+const LATENCY_MS: i64 = 7;
+const SLOW_US: u64 = 9_000;
+const LAG_S: i64 = 5;
+const LAG_US: u64 = 9_000_000;
 
 /// Hostgroups that are held until the next change.
 fn held(weather: &Weather, dice: &mut Dice) -> BTreeSet<HostgroupId> {

@@ -14,6 +14,7 @@ use engine::stats::{Counters, Parts};
 use engine::topology::Gauge;
 use engine::users::Backends;
 use io::{Addr, Loop, Micros, Options, SimDriver, SimNet, SimTurn};
+use keeper::Keeper;
 use worker::{Mail, Outside, ServerAddresses, Shared, Worker};
 
 use super::changes::draft;
@@ -48,6 +49,8 @@ pub struct Trio {
     /// What they had counted then.
     counted: Counters,
     pub(super) dice: Dice,
+    /// Decides where servers stand.
+    pub(super) keeper: Keeper,
 }
 
 /// The proxy and the servers on one network, with room for clients.
@@ -195,7 +198,8 @@ impl Trio {
         service.start(io);
         stage.board.borrow_mut().progress = stage.net.now();
         let counted = Counters::default();
-        Self { clients, stage, seed, step: 0, looked_after: 0, counted, dice }
+        let keeper = Keeper::default();
+        Self { clients, stage, seed, step: 0, looked_after: 0, counted, dice, keeper }
     }
 
     /// Runs until all clients have gone for good.
