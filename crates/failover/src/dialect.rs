@@ -135,13 +135,11 @@ impl Dialect {
         }
     }
 
-    /// It takes what its source has, and with `applies` applies it, too.
-    pub(crate) const fn start(self, applies: bool) -> &'static str {
-        match (self, applies) {
-            (Self::MariaDb, true) => "START SLAVE",
-            (Self::MariaDb, false) => "START SLAVE IO_THREAD",
-            (Self::MySql, true) => "START REPLICA",
-            (Self::MySql, false) => "START REPLICA IO_THREAD",
+    /// It takes what its source has, and applies it.
+    pub(crate) const fn start(self) -> &'static str {
+        match self {
+            Self::MariaDb => "START SLAVE",
+            Self::MySql => "START REPLICA",
         }
     }
 
@@ -186,7 +184,7 @@ impl Dialect {
                     "CHANGE MASTER TO MASTER_HOST={host}, MASTER_PORT={port}, MASTER_USER={user}, \
                      MASTER_PASSWORD={password}, MASTER_USE_GTID=slave_pos"
                 ));
-                statements.push(self.start(true).to_owned());
+                statements.push(self.start().to_owned());
                 statements
             }
             Self::MySql => vec![
@@ -196,7 +194,7 @@ impl Dialect {
                      SOURCE_USER={user}, SOURCE_PASSWORD={password}, SOURCE_AUTO_POSITION=1, \
                      GET_SOURCE_PUBLIC_KEY=1"
                 ),
-                self.start(true).to_owned(),
+                self.start().to_owned(),
             ],
         }
     }

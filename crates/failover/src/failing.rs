@@ -62,6 +62,18 @@ struct Replica {
     is_fit: bool,
 }
 
+impl Replica {
+    /// Whether it is kept from receiving more meanwhile. One that applies nothing is not: MariaDB
+    /// throws away what it has received when one thread starts while both are stopped
+    /// (`start_slave_threads` in `sql/slave.cc`).
+    fn stops_receiving(&self) -> bool {
+        self.standing
+            .channels
+            .iter()
+            .all(|channel| channel.applies && !matches!(channel.receiver, Receiver::Stopped(_)))
+    }
+}
+
 /// How long a server may take to say how it stands.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -271,11 +283,11 @@ impl Run<'_> {
     /// Lets all of them apply what they have; gives the one that has the most. None is opened while
     /// another one has more: that would be lost.
     fn pick(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, String> {
-        for Replica { server, standing, has, .. } in &mut *replicas {
-            let is_stopped = |it: &crate::Channel| matches!(it.receiver, Receiver::Stopped(_));
-            if !standing.channels.iter().all(is_stopped) {
-                self.all(server, &[standing.dialect.stop_receiving()])?;
+        for replica in &mut *replicas {
+            if replica.stops_receiving() {
+                self.all(&replica.server, &[replica.standing.dialect.stop_receiving()])?;
             }
+            let Replica { server, standing, has, .. } = replica;
             let now = Standing::ask(self.servers, server)?;
             let received = now.channel_from(&order.primary, order.primary_id);
             let received = received.map(|channel| channel.received.as_str()).unwrap_or_default();
@@ -335,13 +347,9 @@ impl Run<'_> {
 
     /// A replica receives again as it did.
     fn go_on(&mut self, replica: &Replica) {
-        let channels = &replica.standing.channels;
-        let was_stopped =
-            channels.iter().all(|channel| matches!(channel.receiver, Receiver::Stopped(_)));
-        if !was_stopped {
-            let applies = channels.iter().all(|channel| channel.applies);
+        if replica.stops_receiving() {
             // a step that fails is told
-            let _ = self.all(&replica.server, &[replica.standing.dialect.start(applies)]);
+            let _ = self.all(&replica.server, &[replica.standing.dialect.start()]);
         }
     }
 

@@ -203,7 +203,7 @@ impl Run<'_> {
         if let Err(why) = self.open(old, new) {
             // one that may be open already must not become the second
             let closed = self.all(new, old.dialect.close());
-            let _ = self.all(new, &[old.dialect.start(true)]);
+            let _ = self.all(new, &[old.dialect.start()]);
             return match closed {
                 Ok(()) => Err(self.undo(primary, old, why)),
                 Err(_) => Err(format!("{why}; {primary} stays closed: see which is to be opened")),

@@ -344,9 +344,9 @@ fn a_recording_of_a_failover_is_replayed_to_the_same_changes() {
     let events: Vec<&str> = events.lines().collect();
     // after the recording there may be more
     assert_eq!(events, told[..events.len()].iter().map(String::as_str).collect::<Vec<_>>());
-    let deposed = format!("127.0.0.1:{old} ONLINE SHUNNED another server was put in its place");
+    let deposed = format!("127.0.0.1:{old} ONLINE ASTRAY it does not follow the new primary");
     let promoted = format!("10 127.0.0.1:{new} - ONLINE it answered read_only=0");
-    let left = format!("127.0.0.1:{old} SHUNNED OFFLINE_SOFT the configuration was changed");
+    let left = format!("127.0.0.1:{old} ASTRAY OFFLINE_SOFT the configuration was changed");
     for change in [deposed, promoted, left] {
         assert!(events.iter().any(|event| event.contains(&change)), "{change}: {events:#?}");
     }

@@ -215,7 +215,8 @@ fn a_process_that_is_told_to_stop_ends_its_switchover_first() {
     writer.query_drop("BEGIN").expect("begun");
     writer.query_drop("INSERT INTO t VALUES (1)").expect("written");
     console.run("TIDEGATE SWITCHOVER 10");
-    let held = "SELECT COUNT(*) FROM stats_tidegate_topology WHERE hostgroup = 10 AND status = 'HELD'";
+    let held =
+        "SELECT COUNT(*) FROM stats_tidegate_topology WHERE hostgroup = 10 AND status = 'HELD'";
     console.await_number(held, 1);
     proxy.signal("TERM").expect("told");
     writer.query_drop("COMMIT").expect("the transaction goes on");

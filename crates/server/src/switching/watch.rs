@@ -31,6 +31,8 @@ pub(super) struct Cluster {
     former: Vec<Former>,
     /// Servers that do not follow the primary, each with what was told of it last.
     astray: BTreeMap<Endpoint, String>,
+    /// The one of them that was asked to last: the others have their turn.
+    asked: Option<Endpoint>,
     /// Why no failover came of it the last time, and how often that was so in a row.
     told: String,
     tries: u32,
@@ -164,8 +166,17 @@ impl Switching {
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
                 clients.quietly();
                 let done = failover::fail_over(order, servers, clients);
-                if let Ok(done) = &done {
-                    this.lead_astray(writer, done);
+                match &done {
+                    Ok(done) => this.lead_astray(writer, done),
+                    Err(Failed { may_be_open: Some(new), .. }) => {
+                        // should it be open, nobody follows it
+                        let others = order.others.iter().filter(|server| *server != new);
+                        let astray = others.chain([&order.primary]).cloned().collect();
+                        let server = order.primary.clone();
+                        let former = Former { server, id: order.primary_id };
+                        this.lead_astray(writer, &Succeeded { new: new.clone(), former, astray });
+                    }
+                    Err(_) => {}
                 }
                 let mut watched = lock(&this.watched);
                 let cluster = watched.entry(writer).or_default();
@@ -253,10 +264,10 @@ impl Cluster {
                 let known = known.as_ref().filter(|known| known.server == server);
                 let primary = known.cloned().unwrap_or(Former { server, id: 0 });
                 self.primary = Some(primary.clone());
-                let back = self.astray.keys().find(|server| is_due && answers(server));
+                let back = self.next_astray().filter(|_| is_due).find(|server| answers(server));
                 match back {
                     _ if primary.id == 0 => Next::Ask,
-                    Some(server) => Next::Rejoin(primary, server.clone()),
+                    Some(server) => Next::Rejoin(primary, server),
                     None => Next::Nothing,
                 }
             }
@@ -284,10 +295,21 @@ impl Cluster {
             _ if !is_due => Next::Nothing,
             Next::Ask if std::mem::replace(&mut self.asks, true) => Next::Nothing,
             next => {
+                if let Next::Rejoin(_, server) = &next {
+                    self.asked = Some(server.clone());
+                }
                 self.not_before = Some(Instant::now() + PAUSE);
                 next
             }
         }
+    }
+
+    /// Servers that do not follow, from the one on whose turn it is.
+    fn next_astray(&self) -> impl Iterator<Item = Endpoint> + use<> {
+        let is_later = |server: &&Endpoint| self.asked.as_ref().is_none_or(|asked| *server > asked);
+        let (later, others): (Vec<_>, Vec<_>) = self.astray.keys().partition(is_later);
+        let servers: Vec<_> = later.into_iter().chain(others).cloned().collect();
+        servers.into_iter()
     }
 
     /// Notes what came of a failover; whether that is worth telling.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
-use engine::rows::{RuleRow, ServerRow, UserRow};
+use engine::rows::{HostgroupRow, RuleRow, ServerRow, UserRow};
 use engine::snapshot::{Draft, Snapshot};
 use keeper::{Endpoint, Failure, Lag, Report, Seen, Wanted};
 use worker::Mail;
@@ -123,6 +123,9 @@ impl Trio {
         }
         let decided = self.keeper.decided();
         let next = next.place(decided, &self.stage.snapshot).expect("rows that are valid");
+        for server in next.topology.servers() {
+            server.gauge.note_ping_us(*self.dice.pick(&[100, 200, 900]));
+        }
         let next = next.holding(held(weather, &mut self.dice));
         self.stage.follow_with(Arc::new(next), weather.backlog_max);
         let mut board = self.stage.board.borrow_mut();
@@ -194,6 +197,15 @@ fn other(weather: &Weather, dice: &mut Dice) -> Draft {
     vary("mysql-query_digests_memory_bytes_max", &["1048576", "67108864"]);
     vary("mysql-query_processor_regex", &["1", "2"]);
     vary("mysql-pipeline_depth", &["0", "2", "16"]);
+    vary("mysql-min_num_servers_lantency_awareness", &["0", "2"]);
+    if dice.percent(50) {
+        let balance = dice.pick(&["weight", "least_outstanding", "lowest_latency"]);
+        draft.hostgroups.push(HostgroupRow {
+            hostgroup_id: 1,
+            hostgroup_settings: format!("{{\"balance\": \"{balance}\"}}"),
+            ..HostgroupRow::default()
+        });
+    }
     draft
 }
 
