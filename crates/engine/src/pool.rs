@@ -78,7 +78,7 @@ pub struct Need<'a> {
     /// must have it.
     pub stmt: Option<Wanted<'a>>,
     /// What the server is chosen by; `None` for the weights alone.
-    pub choice: Option<Choice<'a>>,
+    pub choice: Option<&'a Choice<'a>>,
 }
 
 impl<'a> Need<'a> {
@@ -150,6 +150,8 @@ pub struct PoolShard {
     speeds: Speeds,
     /// How often servers were left out for the time that their pings take.
     preferred: u64,
+    /// When a connection last made room for one of another kind.
+    pub(crate) owed_us: u64,
     /// Who stays with a server.
     lone: Lone,
     /// Which servers stand still: they get no further commands while another one answers.
@@ -181,6 +183,7 @@ impl PoolShard {
             credits,
             speeds: Speeds::default(),
             preferred: 0,
+            owed_us: 0,
             lone: Lone::default(),
             health,
             delayed: 0,

@@ -57,8 +57,9 @@ pub fn source_of(servers: &mut dyn Servers, replicas: &[Endpoint]) -> Option<(St
 struct Replica {
     server: Endpoint,
     standing: Standing,
-    /// Which transactions it has, applied or not.
+    /// Which transactions it has, applied or not; and those that it has applied.
     has: String,
+    applied: String,
     is_fit: bool,
 }
 
@@ -126,31 +127,35 @@ pub fn rejoin(
     if !own.read_only {
         run.all(server, own.dialect.close())?;
     }
-    match &*own.channels {
-        [] => run.rejoin_former(order, (server, &own), &new)?,
-        [channel] if own.channel_from(&order.primary, new.id).is_some() => {
-            match &channel.receiver {
-                Receiver::Runs => {}
-                Receiver::CutOff => return Err(format!("it cannot reach {}", order.primary)),
-                Receiver::Stopped(why) => return Err(why.clone()),
-            }
-        }
-        [channel] if former.iter().any(|it| own.channel_from(&it.server, it.id).is_some()) => {
+    let follows = own.channel_from(&order.primary, new.id).map(|channel| &channel.receiver);
+    match (follows, &*own.channels) {
+        // also beside others, as its operator has it
+        (Some(Receiver::Runs), _) => {}
+        (Some(Receiver::CutOff), _) => return Err(format!("it cannot reach {}", order.primary)),
+        (Some(Receiver::Stopped(why)), _) => return Err(why.clone()),
+        (None, []) => run.rejoin_former(order, (server, &own), &new)?,
+        (None, [channel])
+            if former.iter().any(|it| own.channel_from(&it.server, it.id).is_some()) =>
+        {
             if !channel.name.is_empty() {
                 return Err(format!("its source has the name {}", channel.name));
             }
-            let has = has(&own);
-            if !run.covers(own.dialect, server, &self::has(&new), &has)? {
-                return Err(format!("it has transactions that {} has not: {has}", order.primary));
-            }
+            let has = joined(&[&own.applied, &channel.received]);
+            run.lacks_nothing(order, (server, &own), &has, &new)?;
             run.follow((own.dialect, &order.replication), server, &order.primary, None)?;
             run.receives(server, &order.primary)?;
         }
-        [channel] => return Err(format!("it replicates from {} already", channel.host)),
-        channels => return Err(format!("it has {} sources", channels.len())),
+        (None, [channel]) => return Err(format!("it replicates from {} already", channel.host)),
+        (None, channels) => return Err(format!("it has {} sources", channels.len())),
     }
     run.clients.depose(server, false);
     Ok(())
+}
+
+/// Several positions as one, each part as it is.
+fn joined(positions: &[&str]) -> String {
+    let parts = positions.iter().copied().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(",")
 }
 
 /// All that a server has: what it has applied, written itself and received.
@@ -203,7 +208,14 @@ impl Run<'_> {
         let followers = told.into_iter().map(|server| (server.clone(), None)).collect();
         let dialect = replicas.first().map_or(Dialect::MariaDb, |it| it.standing.dialect);
         let mut astray = self.have_follow((dialect, &order.replication), followers, new);
+        // one that follows another server goes on with that
+        let mut is_anothers = |server: &&Endpoint| {
+            let is_replica = replicas.iter().any(|replica| replica.server == **server);
+            !is_replica && Standing::ask(self.servers, server).is_ok_and(|it| it.receives())
+        };
+        let left: Vec<_> = left.into_iter().filter(|server| !is_anothers(server)).collect();
         astray.extend(left.into_iter().cloned());
+        astray.iter().for_each(|server| self.clients.depose(server, true));
         astray.push(order.primary.clone());
         astray
     }
@@ -252,7 +264,8 @@ impl Run<'_> {
                 && replicas.first().is_none_or(|first| first.standing.dialect == it.dialect)
             {
                 let (server, standing) = (server.clone(), it.clone());
-                replicas.push(Replica { server, standing, has: String::new(), is_fit });
+                let (has, applied) = Default::default();
+                replicas.push(Replica { server, standing, has, applied, is_fit });
             }
         }
         for at in 0..replicas.len() {
@@ -287,14 +300,16 @@ impl Run<'_> {
             if replica.stops_receiving() {
                 self.all(&replica.server, &[replica.standing.dialect.stop_receiving()])?;
             }
-            let Replica { server, standing, has, .. } = replica;
+            let Replica { server, standing, has, applied, .. } = replica;
             let now = Standing::ask(self.servers, server)?;
             let received = now.channel_from(&order.primary, order.primary_id);
             let received = received.map(|channel| channel.received.as_str()).unwrap_or_default();
             *has = standing.dialect.union(&[&now.applied, received]);
+            applied.clone_from(&now.applied);
         }
-        let mut best: Option<&Replica> = None;
-        for replica in replicas.iter().filter(|replica| replica.is_fit) {
+        let mut best: Option<&Replica> = self.through(replicas)?;
+        let waits_for = if best.is_some() { &[] } else { &*replicas };
+        for replica in waits_for.iter().filter(|replica| replica.is_fit) {
             let Replica { server, standing, has, .. } = replica;
             let applied = self.apply(order, standing.dialect, server, has);
             let told = applied.clone().map(|()| has.clone());
@@ -326,6 +341,23 @@ impl Run<'_> {
         }
     }
 
+    /// One that has applied all that any of them has: nobody has to be waited for.
+    fn through<'r>(&mut self, replicas: &'r [Replica]) -> Result<Option<&'r Replica>, String> {
+        let fit = replicas.iter().filter(|replica| replica.is_fit && !replica.applied.is_empty());
+        for replica in fit {
+            let mut has_all = true;
+            for other in replicas {
+                let dialect = replica.standing.dialect;
+                has_all &= self.covers(dialect, &replica.server, &replica.applied, &other.has)?;
+            }
+            if has_all {
+                self.note(&replica.server, "apply what it has", Ok(replica.applied.clone()));
+                return Ok(Some(replica));
+            }
+        }
+        Ok(None)
+    }
+
     /// Opens one of them.
     fn open_alone(
         &mut self,
@@ -347,7 +379,10 @@ impl Run<'_> {
 
     /// A replica receives again as it did.
     fn go_on(&mut self, replica: &Replica) {
-        if replica.stops_receiving() {
+        let now = Standing::ask(self.servers, &replica.server);
+        let applies = |now: Standing| now.channels.iter().all(|channel| channel.applies);
+        // one whose applier has stopped meanwhile would throw away what it has received
+        if replica.stops_receiving() && now.is_ok_and(applies) {
             // a step that fails is told
             let _ = self.all(&replica.server, &[replica.standing.dialect.start()]);
         }
@@ -372,6 +407,28 @@ impl Run<'_> {
         }
     }
 
+    /// An error names the transactions that a server has and the new primary has not.
+    fn lacks_nothing(
+        &mut self,
+        order: &Order,
+        (server, own): (&Endpoint, &Standing),
+        has: &str,
+        new: &Standing,
+    ) -> Result<(), String> {
+        let lacking = match own.dialect {
+            Dialect::MariaDb => {
+                positions::lacking(has, &joined(&[&new.written, &new.applied])).join(", ")
+            }
+            Dialect::MySql => {
+                self.value(server, &Dialect::lacking(has, &new.written))?.unwrap_or_default()
+            }
+        };
+        match lacking.is_empty() {
+            true => Ok(()),
+            false => Err(format!("it has transactions that {} has not: {lacking}", order.primary)),
+        }
+    }
+
     /// A primary of before follows the one that took its place.
     fn rejoin_former(
         &mut self,
@@ -381,26 +438,24 @@ impl Run<'_> {
     ) -> Result<(), String> {
         let dialect = own.dialect;
         let position = self.value(server, dialect.position())?.unwrap_or_default();
-        if position.is_empty() {
-            return Err(
-                "it has no transaction to go on behind: what it has is not known".to_owned()
-            );
-        }
-        let lacking = match dialect {
+        self.lacks_nothing(order, (server, own), &own.written, new)?;
+        // one that was made anew, or is being, is its operator's
+        let is_as_it_was = match dialect {
             Dialect::MariaDb => {
-                let mut lacking = positions::lacking(&own.written, &new.written);
-                if lacking.is_empty() && !positions::covers(&has(new), &position) {
-                    lacking.push(position.clone());
-                }
-                lacking.join(", ")
+                let others = joined(&[&new.written, &new.applied]);
+                positions::agree_on(&own.origin, &own.written, &others)
             }
             Dialect::MySql => {
-                let lacking = Dialect::lacking(&own.written, &new.written);
-                self.value(server, &lacking)?.unwrap_or_default()
+                let lacking = Dialect::lacking(&new.written, &own.written);
+                let lacking = self.value(server, &lacking)?.unwrap_or_default();
+                own.written.contains(&own.origin) && !lacking.contains(&own.origin)
             }
         };
-        if !lacking.is_empty() {
-            return Err(format!("it has transactions that {} has not: {lacking}", order.primary));
+        self.value(server, "SELECT SLEEP(1)")?;
+        let later = self.value(server, dialect.position())?.unwrap_or_default();
+        if !is_as_it_was || later != position {
+            let why = "it is not as it was when it was the primary: have it follow by hand";
+            return Err(why.to_owned());
         }
         let how = (dialect, &order.replication);
         self.follow(how, server, &order.primary, Some(&position))?;

@@ -52,18 +52,34 @@ pub(crate) fn errant(
     source: Option<&str>,
 ) -> Vec<String> {
     let applied = by_domain(applied);
-    let sources: BTreeMap<_, _> = source.into_iter().flat_map(parsed).map(by_origin).collect();
+    let sources = source.map(by_origin).unwrap_or_default();
     let is_errant = |[domain, server, number]: &[u64; 3]| {
-        let is_there = sources.get(&(*domain, *server)).is_none_or(|has| has >= number);
         let is_old = applied.get(domain).is_some_and(|has| has >= number);
-        server.to_string() == origin && !(is_there && is_old)
+        let is_known = sources.get(&(*domain, *server)).map(|has| has >= number);
+        server.to_string() == origin && !is_known.unwrap_or(is_old)
     };
     let errant = parsed(written).filter(is_errant);
     errant.map(|[domain, server, number]| format!("{domain}-{server}-{number}")).collect()
 }
 
-fn by_origin([domain, server, number]: [u64; 3]) -> ((u64, u64), u64) {
-    ((domain, server), number)
+/// The last number of each domain and server.
+fn by_origin(positions: &str) -> BTreeMap<(u64, u64), u64> {
+    let mut last = BTreeMap::new();
+    for [domain, server, number] in parsed(positions) {
+        let known = last.entry((domain, server)).or_insert(0);
+        *known = number.max(*known);
+    }
+    last
+}
+
+/// Whether both know the same last transactions of that server, and there are any.
+pub(crate) fn agree_on(origin: &str, own: &str, other: &str) -> bool {
+    let of_it = |positions| -> BTreeMap<_, _> {
+        let all = by_origin(positions).into_iter();
+        all.filter(|((_, server), _)| server.to_string() == origin).collect()
+    };
+    let own = of_it(own);
+    !own.is_empty() && own == of_it(other)
 }
 
 /// What a server with this `gtid_binlog_state` wrote that one with the state `other` has not.
@@ -71,7 +87,7 @@ fn by_origin([domain, server, number]: [u64; 3]) -> ((u64, u64), u64) {
 /// Numbers grow along what both have: whatever is below one that both know is theirs, also where
 /// the other one was built since and does not know who wrote it.
 pub(crate) fn lacking(own: &str, other: &str) -> Vec<String> {
-    let there: BTreeMap<_, _> = parsed(other).map(by_origin).collect();
+    let there = by_origin(other);
     let mut shared: BTreeMap<u64, u64> = BTreeMap::new();
     for [domain, server, number] in parsed(own) {
         if let Some(has) = there.get(&(domain, server)) {
@@ -111,8 +127,16 @@ mod tests {
         assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44,0-2-41")), ["0-2-43"]);
         assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44,0-2-43")), [""; 0]);
         assert_eq!(of("0-1-44,0-2-43", "0-1-44", Some("0-1-44")), [""; 0], "it was built since");
+        assert_eq!(of("0-1-44,1-2-1", "0-1-44", Some("0-1-44,1-2-1")), [""; 0], "it has it");
         assert_eq!(of("0-1-44,1-2-1", "0-1-44", None), ["1-2-1"], "of a domain of its own");
         assert_eq!(of("0-1-45", "0-1-44", None), [""; 0], "it is being applied");
+    }
+
+    #[test]
+    fn a_primary_of_before_has_written_what_others_have_of_it() {
+        assert!(agree_on("1", "0-1-45,0-2-7", "0-1-45,0-2-52"));
+        assert!(!agree_on("1", "0-1-4", "0-1-45"), "it is being made anew");
+        assert!(!agree_on("1", "", "0-1-45") && !agree_on("1", "0-2-7", "0-2-7"));
     }
 
     #[test]

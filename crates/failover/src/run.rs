@@ -74,6 +74,11 @@ impl Run<'_> {
         let mut followed = Ok(String::new());
         for statement in statements {
             followed = self.value(server, &statement).map(|_| String::new());
+            if statement.contains("PASSWORD") {
+                // the text of an error may quote it
+                followed =
+                    followed.map_err(|why| why.chars().take_while(|it| *it != ':').collect());
+            }
             if followed.is_err() {
                 break;
             }

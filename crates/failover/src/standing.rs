@@ -47,6 +47,8 @@ pub struct Channel {
     pub by_gtid: bool,
     /// Seconds behind; `None` where the replica does not know.
     pub behind_s: Option<u64>,
+    /// It leaves out some of what it receives.
+    pub has_filters: bool,
 }
 
 /// Whether a replica receives from its source.
@@ -120,6 +122,9 @@ impl Standing {
                 channel.name
             ));
         }
+        if channel.has_filters {
+            return said("it leaves out some of what it receives (Replicate_…)");
+        }
         if !self.has_log {
             return said("it keeps no binary log of what it replicates");
         }
@@ -130,6 +135,11 @@ impl Standing {
             true => None,
             false => said("it applies nothing of what it receives"),
         }
+    }
+
+    /// Whether it receives from anybody.
+    pub(crate) fn receives(&self) -> bool {
+        self.channels.iter().any(|channel| channel.receiver == Receiver::Runs)
     }
 
     /// Seconds behind.
@@ -152,6 +162,9 @@ impl Channel {
 fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
     let at = |name: &str| answer.columns.iter().position(|column| column == name);
     let places = dialect.columns().map(at);
+    let is_filter = |name: &String| name.starts_with("Replicate_");
+    let filters: Vec<_> =
+        answer.columns.iter().enumerate().filter(|(_, name)| is_filter(name)).collect();
     let channel = |row: &Vec<Option<String>>| {
         let [name, source, host, port, receives, error, told, applies, by_gtid, behind, received] =
             places.map(|place| place.and_then(|place| row.get(place)?.as_deref()));
@@ -159,7 +172,8 @@ fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
         let error = error.and_then(|it| it.parse::<u32>().ok()).unwrap_or(0);
         let receiver = match receives {
             Some("Yes") => Receiver::Runs,
-            _ if CUT_OFF.contains(&error) => Receiver::CutOff,
+            // one that was stopped keeps its last error
+            Some("Connecting") if CUT_OFF.contains(&error) => Receiver::CutOff,
             _ if error != 0 => Receiver::Stopped(format!("{} ({error})", text(told))),
             _ => Receiver::Stopped("it does not receive".to_owned()),
         };
@@ -172,6 +186,9 @@ fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
             received: text(received).replace('\n', ""),
             by_gtid: by_gtid.is_some_and(|it| it != "No" && it != "0"),
             behind_s: behind.and_then(|it| it.parse().ok()),
+            has_filters: filters.iter().any(|(place, _)| {
+                row.get(*place).and_then(Option::as_ref).is_some_and(|filter| !filter.is_empty())
+            }),
         }
     };
     answer.rows.iter().map(channel).collect()

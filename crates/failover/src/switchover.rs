@@ -88,6 +88,10 @@ impl Run<'_> {
         if old.read_only {
             return Err(format!("{primary} refuses writes itself: it is no primary"));
         }
+        if let Some(channel) = old.channels.first() {
+            let host = &channel.host;
+            return Err(format!("{primary} has {host} for a source, which it would lose"));
+        }
         let others = self.look_at(&order.others);
         self.look_for_events(primary);
         let new = self.choose((order, target), &old, &others)?;
@@ -117,6 +121,7 @@ impl Run<'_> {
             astray.push(server.clone());
         }
         astray.extend(self.have_follow((old.dialect, &order.replication), followers, new));
+        astray.iter().for_each(|server| self.clients.depose(server, true));
         astray
     }
 

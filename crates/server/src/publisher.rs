@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::clusters;
 use engine::config_fault::ConfigFault;
 use engine::ids::HostgroupId;
 use engine::snapshot::Snapshot;
@@ -249,6 +250,14 @@ impl Publisher {
             tracing::warn!(%hostgroup, "the hostgroup was held too long, and is released");
         }
         state.publish_held(A_MOMENT);
+    }
+
+    /// Why the last check for `read_only` of a server came to nothing, if so.
+    pub(crate) fn read_only_fails(&self, server: &Endpoint) -> Option<String> {
+        let logs = lock(&self.logs);
+        let mut checks = logs.of(Check::ReadOnly(clusters::Check::ReadOnly)).rev();
+        let last = checks.find(|entry| entry.server == *server)?;
+        last.found.as_ref().err().map(ToString::to_string)
     }
 
     /// What checks came to, and what followed from them.

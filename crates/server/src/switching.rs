@@ -72,6 +72,12 @@ impl Switching {
         let writer = i64::from(hostgroup);
         let row = cluster(&snapshot, writer, dry)?;
         let order = order(&snapshot, row, target, dry)?;
+        if let Some(why) = self.publisher.read_only_fails(&order.primary).filter(|_| !dry) {
+            let primary = &order.primary;
+            return Err(format!(
+                "the check of {primary} fails, so that nobody would see it: {why}"
+            ));
+        }
         self.carry_out(row, order, (snapshot.clone(), addresses), move |order, servers, clients| {
             let done = failover::switch_over(order, servers, clients);
             let what = if order.dry { "dry run" } else { "switchover" };
@@ -160,6 +166,9 @@ fn order(
     target: Option<Endpoint>,
     dry: bool,
 ) -> Result<Order, String> {
+    if !snapshot.vars.monitor_enabled && !dry {
+        return Err("mysql-monitor_enabled is false: nobody would see the new primary".to_owned());
+    }
     let mut pairs = snapshot.clusters.pairs.iter();
     let pair = pairs.find(|pair| pair.writer == row.writer_hostgroup).ok_or("it is no pair")?;
     let writers: Vec<Endpoint> = servers_of(snapshot, pair.writer).collect();

@@ -421,7 +421,7 @@ fn a_failover_loses_nothing_that_a_replica_has_received() {
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
     let mut scene = {
         let ports: Vec<u16> = cluster.servers().iter().map(|server| server.port).collect();
-        Scene::before(cluster, &ports)
+        Scene::before(cluster, &ports, "")
     };
     for server in &scene.cluster.servers()[1..] {
         for text in [

@@ -282,7 +282,8 @@ fn servers_are_chosen_by_what_they_have_to_do_and_by_where_they_are() {
         };
         let servers: String = ports.iter().map(server).collect();
         format!(
-            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n{servers}\
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             stored_code = false\n{servers}\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              [[mysql_hostgroup_attributes]]\nhostgroup_id = 0\n\
              hostgroup_settings = '{{\"balance\": \"least_outstanding\"}}'\n"

@@ -41,6 +41,10 @@ const BYTES_MAX: usize = 4096;
 /// How servers read texts, and more.
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
+/// What servers read texts by, beside character sets.
+const READ_BY: [&[u8]; 4] =
+    [SQL_MODE, b"old_mode", b"character_set_collations", b"default_collation_for_utf8mb4"];
+
 /// The first sets the second as well.
 pub(super) const JOIN_SIZE: &[u8] = b"max_join_size";
 pub(super) const BIG_SELECTS: &[u8] = b"sql_big_selects";
@@ -86,7 +90,7 @@ impl Settings {
     /// Those of `have`, but the ones by which servers read texts, which are as in `then`.
     pub fn read_as_by(then: Option<&Self>, have: Option<&Arc<Self>>) -> Option<Arc<Self>> {
         let is_read_by =
-            |differs: &Difference<'_>| differs.name == SQL_MODE || differs.is_of_charset();
+            |differs: &Difference<'_>| READ_BY.contains(&differs.name) || differs.is_of_charset();
         let mut differ = differences(then, have.map(Arc::as_ref)).filter(is_read_by).peekable();
         if differ.peek().is_none() {
             return have.cloned();

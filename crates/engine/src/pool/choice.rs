@@ -115,7 +115,7 @@ impl PoolShard {
             .filter(|(position, server)| tried & bit(*position) == 0 && serves(server))
             .map(|(_, server)| server);
         let candidates = untried.clone().filter(|server| need.avoid != Some(server.index));
-        let Some(choice) = &need.choice else {
+        let Some(choice) = need.choice else {
             return self.credits.next(candidates).or_else(|| untried.clone().next());
         };
         let ranks = Ranks::of(choice, servers.iter().filter(|server| serves(server)));

@@ -16,6 +16,7 @@ const LOST: Source = Source {
     by_gtid: "Slave_Pos",
     behind: "0",
     received: "0-11-42",
+    filter: "",
 };
 
 /// Replicas of a primary that is gone: the far one has more.
@@ -129,6 +130,7 @@ fn a_replica_that_does_not_try_or_is_another_one_s_says_nothing_of_the_primary()
     for (source, all) in [
         (Source { receives: "No", error: "0", ..LOST }, 2),
         (Source { receives: "No", error: "1236", ..LOST }, 2),
+        (Source { receives: "No", error: "2003", ..LOST }, 2),
         (Source { receives: "Connecting", error: "1045", ..LOST }, 2),
         (Source { receives: "Yes", id: "99", ..LOST }, 0),
         (Source { receives: "Connecting", id: "99", ..LOST }, 0),
@@ -255,14 +257,20 @@ fn an_old_primary_follows_or_is_left_out_with_what_it_has_alone() {
 }
 
 #[test]
-fn an_old_primary_made_anew_of_a_backup_goes_on_behind_that() {
-    let mut script = old("0-12-47", "", "0-12-47");
-    assert_eq!(back(&mut script, PRIMARY), Ok(()));
-    assert!(was_told(&script, "unheld 1: SET GLOBAL gtid_slave_pos='0-12-47'"));
-    // of one that does not know what it has nobody else knows either
-    let mut script = old("", "", "");
-    let why = "it has no transaction to go on behind: what it has is not known";
-    assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()));
+fn an_old_primary_that_is_made_anew_is_left_to_its_operator() {
+    for (applied, written, position) in [
+        // of a backup, whose position may be one of before
+        ("0-12-47", "", "0-12-47"),
+        // what it loads is written to its log
+        ("", "0-11-4", "0-11-4"),
+        ("", "", ""),
+    ] {
+        let mut script = old(applied, written, position);
+        let why = "it is not as it was when it was the primary: have it follow by hand";
+        assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()), "{written}");
+        assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
+        assert_eq!(script.rejoined, [0; 0]);
+    }
     // what was begun by hand is left to that hand
     for (id, done) in [("12", Ok(())), ("77", Err("it replicates from db:1 already".to_owned()))] {
         let source = Source { id, ..Source::default() };
@@ -278,8 +286,29 @@ fn a_replica_that_still_has_the_old_source_follows_later() {
     assert_eq!(back(&mut script, FAR), Ok(()));
     assert!(was_told(&script, "unheld 3: CHANGE MASTER"));
     assert!(!was_told(&script, "unheld 3: SET GLOBAL gtid_slave_pos"));
-    let ahead = Source { received: "0-11-51", ..LOST };
+    // also where the new one has come to higher numbers since
+    let ahead = Source { received: "0-11-44", ..LOST };
     let mut script = old("", "", "").says(FAR, "SHOW", &ahead.row());
-    let why = "it has transactions that db:2 has not: 0-11-51";
+    let why = "it has transactions that db:2 has not: 0-11-44 and before, after 42";
     assert_eq!(back(&mut script, FAR), Err(why.to_owned()));
+    assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
+}
+
+#[test]
+fn nobody_waits_for_others_where_one_has_applied_all() {
+    let mut script = gone().says(NEAR, ITSELF, &itself("12", "0-11-43")).says(
+        FAR,
+        "SELECT MASTER_GTID_WAIT",
+        &["-1"],
+    );
+    assert_eq!(new(&mut script), at(NEAR));
+    assert!(!script.told.iter().any(|told| told.contains("WAIT")), "{:?}", script.told);
+}
+
+#[test]
+fn a_reader_of_another_server_goes_on_with_that() {
+    let other = Source { id: "12", port: "2", ..Source::default() };
+    let mut script = gone().says(OTHER, "SHOW", &other.row());
+    assert_eq!(of_three(&mut script), Ok(done(FAR, &[])));
+    assert_eq!(script.deposed, [PRIMARY]);
 }

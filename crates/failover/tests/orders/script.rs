@@ -61,6 +61,7 @@ pub(crate) struct Source {
     pub(crate) by_gtid: &'static str,
     pub(crate) behind: &'static str,
     pub(crate) received: &'static str,
+    pub(crate) filter: &'static str,
 }
 
 impl Default for Source {
@@ -75,15 +76,17 @@ impl Default for Source {
             by_gtid: "Slave_Pos",
             behind: "0",
             received: "0-11-42",
+            filter: "",
         }
     }
 }
 
 impl Source {
     pub(crate) fn row(self) -> Vec<&'static str> {
-        let Self { name, id, port, receives, error, applies, by_gtid, behind, received } = self;
+        let Self { name, id, port, receives, error, applies, by_gtid, .. } = self;
         let told = if error == "0" { "" } else { "why" };
-        vec![name, id, "db", port, receives, error, told, applies, by_gtid, behind, received]
+        let first = vec![name, id, "db", port, receives, error, told, applies, by_gtid];
+        [first, vec![self.behind, self.received, self.filter]].concat()
     }
 }
 
@@ -138,7 +141,7 @@ struct Side<'a>(&'a std::cell::RefCell<Script>);
 
 impl Servers for Side<'_> {
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String> {
-        const COLUMNS: [&str; 11] = [
+        const COLUMNS: [&str; 12] = [
             "Connection_name",
             "Master_Server_Id",
             "Master_Host",
@@ -150,6 +153,7 @@ impl Servers for Side<'_> {
             "Using_Gtid",
             "Seconds_Behind_Master",
             "Gtid_IO_Pos",
+            "Replicate_Do_DB",
         ];
         let mut script = self.0.borrow_mut();
         let asks = ["SELECT VERSION", ITSELF, "SHOW", "SELECT SLEEP", "SELECT @@global.event"];

@@ -85,6 +85,10 @@ fn nothing_is_told_where_it_cannot_be_done() {
         (Source { receives: "Connecting", ..ok }.row(), "it receives nothing from its source"),
         (Source { applies: "No", ..ok }.row(), "it applies nothing of what it receives"),
         (Source { by_gtid: "No", ..ok }.row(), "it does not replicate by GTID"),
+        (
+            Source { filter: "shop", ..ok }.row(),
+            "it leaves out some of what it receives (Replicate_…)",
+        ),
         (vec![], "it is no replica"),
     ] {
         let mut script = Script::default().says(NEAR, "SHOW", &row);
@@ -112,6 +116,9 @@ fn nothing_is_told_where_it_cannot_be_done() {
         run(&mut script, &order()),
         Err("db:1 refuses writes itself: it is no primary".into())
     );
+    let mut script = Script::default().says(PRIMARY, "SHOW", &Source { id: "77", ..ok }.row());
+    let why = "db:1 has db:1 for a source, which it would lose";
+    assert_eq!(run(&mut script, &order()), Err(why.into()));
     let mut script = Script::default().says(NEAR, "SELECT GET_LOCK", &["0"]);
     assert_eq!(run(&mut script, &order()), Err("somebody else switches db:2 over".into()));
     let stranger = Order { target: Some(at(7)), ..order() };

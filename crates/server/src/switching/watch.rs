@@ -10,7 +10,7 @@ use engine::clusters::Pair;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
-use failover::{Clients, Failed, Former, Order, Standing, Step, Succeeded};
+use failover::{Clients, Failed, Former, Order, Servers, Standing, Step, Succeeded};
 use keeper::Endpoint;
 
 use super::connections::Connections;
@@ -31,8 +31,9 @@ pub(super) struct Cluster {
     former: Vec<Former>,
     /// Servers that do not follow the primary, each with what was told of it last.
     astray: BTreeMap<Endpoint, String>,
-    /// The one of them that was asked to last: the others have their turn.
+    /// The one of them that was asked to last: the others have their turn. None is before that.
     asked: Option<Endpoint>,
+    rejoins_from: Option<Instant>,
     /// Why no failover came of it the last time, and how often that was so in a row.
     told: String,
     tries: u32,
@@ -159,9 +160,13 @@ impl Switching {
         pair: &Pair,
         primary: &Former,
     ) {
-        let order = order_of(snapshot, row, pair, primary);
+        let mut order = order_of(snapshot, row, pair, primary);
         let (snapshot, addresses, _) = self.publisher.addresses();
         let (writer, this) = (row.writer_hostgroup, self.clone());
+        if let Some(cluster) = lock(&self.watched).get(&writer) {
+            // who does not follow the primary knows nothing of it
+            order.others.retain(|server| !cluster.astray.contains_key(server));
+        }
         let given =
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
                 clients.quietly();
@@ -225,9 +230,14 @@ impl Switching {
         let former = former.unwrap_or_default();
         let given =
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
+                // a failover has not to wait for one that hangs
+                servers.be_patient(REJOIN);
                 let done = failover::rejoin(order, &server, &former, servers, clients);
                 let mut watched = lock(&this.watched);
                 let Some(cluster) = watched.get_mut(&writer) else { return };
+                if done.is_err() {
+                    cluster.rejoins_from = Some(Instant::now() + REJOIN_AGAIN / count(cluster));
+                }
                 let why = done.as_ref().err().cloned().unwrap_or_default();
                 let is_news = match &done {
                     Ok(()) => cluster.astray.remove(&server).is_some(),
@@ -264,7 +274,8 @@ impl Cluster {
                 let known = known.as_ref().filter(|known| known.server == server);
                 let primary = known.cloned().unwrap_or(Former { server, id: 0 });
                 self.primary = Some(primary.clone());
-                let back = self.next_astray().filter(|_| is_due).find(|server| answers(server));
+                let is_turn = is_due && is_over(self.rejoins_from);
+                let back = self.next_astray().filter(|_| is_turn).find(|server| answers(server));
                 match back {
                     _ if primary.id == 0 => Next::Ask,
                     Some(server) => Next::Rejoin(primary, server),
@@ -346,6 +357,17 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often that is doubled while nothing else comes of them.
 const DOUBLED_MAX: u32 = 3;
+
+/// How long a server may take for each statement to follow the primary.
+const REJOIN: Duration = Duration::from_secs(3);
+
+/// When one that does not is asked again.
+const REJOIN_AGAIN: Duration = Duration::from_secs(5);
+
+/// How many of a cluster do not follow.
+fn count(cluster: &Cluster) -> u32 {
+    u32::try_from(cluster.astray.len()).unwrap_or(1).max(1)
+}
 
 /// After a failover, or one that its programs were told of, the next one waits.
 const CALM: Duration = Duration::from_secs(10);

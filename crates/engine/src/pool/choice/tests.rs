@@ -79,7 +79,11 @@ impl Chooser {
         let account = users.find(b"app").expect("there");
         let want = LinkState::new(None, Charset::Collation(45));
         let choice = Choice::of(&self.snapshot, HOSTGROUP, &self.traffic);
-        let need = Need { choice, avoid, ..Need::of(HOSTGROUP, account, Caps::NONE, &want) };
+        let need = Need {
+            choice: choice.as_ref(),
+            avoid,
+            ..Need::of(HOSTGROUP, account, Caps::NONE, &want)
+        };
         let servers = self.snapshot.topology.hostgroup(HOSTGROUP);
         let lanes = Slab::default();
         let pool = &mut self.pool;

@@ -42,6 +42,7 @@ impl Proxy {
             let Some(session) = self.sessions.get_mut(id) else {
                 return bytes.len();
             };
+            session.input.waits = false;
             let waits = session.is_held_up();
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
@@ -167,8 +168,8 @@ impl Proxy {
         match frame::next_packet(rest) {
             Framed::Packet(packet) => {
                 let raw = rest.get(..packet.len).unwrap_or_default();
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.input.waits = packet.len < rest.len();
+                if packet.len < rest.len() {
+                    self.more_waits(id);
                 }
                 self.on_command(id, raw, packet.payload, None);
                 packet.len
@@ -180,8 +181,8 @@ impl Proxy {
                     return self.collect(id, span, rest);
                 }
                 let fed = span.feed(rest);
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.input.waits = fed.consumed < rest.len();
+                if fed.consumed < rest.len() {
+                    self.more_waits(id);
                 }
                 let raw = rest.get(..fed.consumed).unwrap_or_default();
                 let first = raw.len().min(HEADER_BYTES + header.len);
@@ -191,6 +192,13 @@ impl Proxy {
             }
             _ => 0,
         }
+    }
+
+    /// A client has sent more behind the command that is looked at.
+    #[cold]
+    fn more_waits(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.input.waits = true;
     }
 
     fn skip_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {

@@ -43,6 +43,7 @@ impl Proxy {
         }
         session.serving.kept.extend_from_slice(part);
         if fed.done {
+            session.input.waits = fed.consumed < rest.len();
             session.phase = Phase::Idle;
             let raw = std::mem::take(&mut session.serving.kept);
             self.collected(id, &raw);

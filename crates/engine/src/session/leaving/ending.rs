@@ -25,7 +25,8 @@ impl Proxy {
     /// on, unless its client has sent more behind it: that counts on what the command would have
     /// left, and would have gone with the client's own connection.
     pub(crate) fn fail_unserved(&mut self, id: SessionId, job: &Job, error: &SqlError) {
-        let ends = job.upload.is_none() && self.has_sent_more(id);
+        // what is told with the next command ends nothing
+        let ends = job.upload.is_none() && job.is_answered() && self.has_sent_more(id);
         self.fail_job_with(id, job, error, Then::Unserved(error.clone()));
         if ends {
             self.close_session(id, None);

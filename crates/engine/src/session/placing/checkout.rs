@@ -158,9 +158,21 @@ impl Proxy {
         let own = session.waiting().map(|waiting| waiting.ticket);
         let queue = self.pool.queue(hostgroup);
         let before = queue.map_or(Before::default(), |queue| queue.sharers_before(own));
-        let need = Need { asker, avoid, held, fresh, untraced, share, before, stmt, ..any };
         let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
-        let need = Need { limits, backends_max, choice, ..need };
+        let need = Need {
+            asker,
+            avoid,
+            held,
+            fresh,
+            untraced,
+            share,
+            before,
+            stmt,
+            limits,
+            backends_max,
+            choice: choice.as_ref(),
+            ..any
+        };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         self.stats.dials_delayed += self.pool.take_delayed();
         self.stats.checkouts_quick += self.pool.take_preferred();

@@ -179,7 +179,8 @@ impl Proxy {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
-        if self.is_owed(lane) {
+        if !matches!(before, Lease::Dialing(_)) && self.is_owed(lane) {
+            self.pool.owed_us = self.now_us;
             self.drop_lane(lane_id);
             return self.wake_first(hostgroup);
         }
@@ -245,21 +246,30 @@ impl Proxy {
     }
 
     /// Whether a free lane goes, so that another one may be opened in its place: it does not fit
-    /// who waits first, whom others have overtaken for long.
+    /// who waits first, whom others have overtaken for long, and who may open one there. One goes
+    /// in that time, so that a worker opens no more connections than it uses.
     fn is_owed(&self, lane: &Lane) -> bool {
-        let first = self.pool.first_waiter(lane.server.hostgroup);
-        let waiting = first.and_then(|first| {
-            let session = self.sessions.get(first).filter(|session| !session.is_mirror())?;
-            Some((first, session.waiting()?))
-        });
-        waiting.is_some_and(|(first, waiting)| {
-            self.now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
-                && waiting.dialing.is_none()
-                && waiting.avoid != Some(lane.server.index)
-                && self.is_scarce(lane)
-                && !self.serves(lane, first)
-                && !self.is_barred(first, lane)
-        })
+        let (server, now_us) = (&lane.server, self.now_us);
+        let is_full = server.gauge.used() >= server.max_connections;
+        if !is_full || now_us.saturating_sub(self.pool.owed_us) < OVERTAKEN_US {
+            return false;
+        }
+        let Some(first) = self.pool.first_waiter(server.hostgroup) else { return false };
+        let session = self.sessions.get(first).filter(|session| !session.is_mirror());
+        let Some((waiting, account)) =
+            session.and_then(|it| Some((it.waiting()?, it.account.as_ref()?)))
+        else {
+            return false;
+        };
+        let limits = self.snapshot.hostgroups.dial_limits(server.hostgroup, &self.snapshot.vars);
+        let may_open = server.group.pace.has_room(limits.per_sec, now_us)
+            && !account.is_full(now_us)
+            && account.backends.open(server.index) < self.snapshot.backends_max(account);
+        now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
+            && waiting.dialing.is_none()
+            && waiting.avoid != Some(server.index)
+            && may_open
+            && !self.serves(lane, first)
     }
 
     /// Whoever waits first without a dial under way looks again.

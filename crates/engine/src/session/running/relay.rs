@@ -85,7 +85,7 @@ impl Proxy {
         let backends_max = self.snapshot.backends_max(account);
         let any = Need::of(hostgroup, account, class, want);
         let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
-        let need = Need { avoid, limits, backends_max, choice, ..any };
+        let need = Need { avoid, limits, backends_max, choice: choice.as_ref(), ..any };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
         let delayed = self.pool.take_delayed();
         self.stats.dials_delayed += delayed;
