@@ -1,6 +1,7 @@
 //! Planned switchovers under load, ordered on the administrative interface: clients wait while
 //! servers change places, and none of them sees an error.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,9 @@ use lab::{Cluster, Flavour, LabOptions, Server};
 use live::{Finished, Program, Proxy, client, eventually, full, skip};
 use mysql::Conn;
 use mysql::prelude::Queryable;
+
+/// Times are measured here: the tests of this file take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 const TABLES: [&str; 2] = ["--tables=4", "--table-size=1000"];
 
@@ -115,6 +119,7 @@ fn three_switchovers_under_load(flavour: Flavour) {
     if !Program::new("sysbench").args(["--version"]).run().success {
         return skip("switchover", "the package sysbench is not installed");
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(flavour) else { return };
     let [first, second, third] = [0, 1, 2].map(|number| &cluster.servers()[number]);
     first.sql("CREATE DATABASE sbtest").expect("created");
@@ -168,6 +173,7 @@ fn three_switchovers_of_mysql_under_load_are_seen_by_nobody() {
 /// A transaction that does not end is not cut off: clients go on, and the old primary takes writes.
 #[test]
 fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
     let proxy = proxy(&cluster);
     let mut console = Console(client::connect(
@@ -204,6 +210,7 @@ fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
 
 #[test]
 fn a_process_that_is_told_to_stop_ends_its_switchover_first() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
     let proxy = proxy(&cluster);
     let mut console = Console(client::connect(
@@ -234,6 +241,7 @@ fn set_program(console: &mut Console, column: &str, program: &str) {
 
 #[test]
 fn programs_run_around_a_switchover_and_one_that_fails_stops_it() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
     let proxy = proxy(&cluster);
     let mut console = Console(client::connect(
