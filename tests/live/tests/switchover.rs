@@ -93,6 +93,25 @@ impl Console {
     }
 }
 
+/// A proxy that knows who the writer is, and its administrative interface.
+fn opened(cluster: &Cluster) -> (Proxy, Console) {
+    let proxy = proxy(&cluster);
+    let mut console = Console(client::connect(
+        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
+    ));
+    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    (proxy, console)
+}
+
+/// A client that has written something in a transaction.
+fn in_transaction(proxy: &Proxy) -> Conn {
+    let mut writer = client::connect(client::options(proxy.port));
+    writer.query_drop("CREATE TABLE t (a INT)").expect("created");
+    writer.query_drop("BEGIN").expect("begun");
+    writer.query_drop("INSERT INTO t VALUES (1)").expect("written");
+    writer
+}
+
 /// Makes `new` the primary, and says how many milliseconds clients waited.
 fn switch_over(console: &mut Console, new: &Server) -> u64 {
     console.run(&format!("TIDEGATE SWITCHOVER 10 TO '127.0.0.1:{}'", new.port));
@@ -123,11 +142,7 @@ fn three_switchovers_under_load(flavour: Flavour) {
     let Some(cluster) = cluster(flavour) else { return };
     let [first, second, third] = [0, 1, 2].map(|number| &cluster.servers()[number]);
     first.sql("CREATE DATABASE sbtest").expect("created");
-    let proxy = proxy(&cluster);
-    let mut console = Console(client::connect(
-        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
-    ));
-    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    let (proxy, mut console) = opened(&cluster);
     let prepared = sysbench(proxy.port, &["prepare"]);
     assert!(prepared.success, "{}\n{}", prepared.output, prepared.errors);
 
@@ -175,17 +190,10 @@ fn three_switchovers_of_mysql_under_load_are_seen_by_nobody() {
 fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
-    let proxy = proxy(&cluster);
-    let mut console = Console(client::connect(
-        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
-    ));
-    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    let (proxy, mut console) = opened(&cluster);
     console.run("UPDATE tidegate_replication_clusters SET timeout_ms = 1000");
     console.run("LOAD MYSQL SERVERS TO RUNTIME");
-    let mut writer = client::connect(client::options(proxy.port));
-    writer.query_drop("CREATE TABLE t (a INT)").expect("created");
-    writer.query_drop("BEGIN").expect("begun");
-    writer.query_drop("INSERT INTO t VALUES (1)").expect("written");
+    let mut writer = in_transaction(&proxy);
     console.run("TIDEGATE SWITCHOVER 10");
     let again = console.0.query_drop("TIDEGATE SWITCHOVER 10").expect_err("one at a time");
     assert!(again.to_string().contains("is being switched over already"), "{again}");
@@ -212,15 +220,8 @@ fn a_switchover_that_would_cut_a_transaction_off_is_undone_and_told() {
 fn a_process_that_is_told_to_stop_ends_its_switchover_first() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
-    let proxy = proxy(&cluster);
-    let mut console = Console(client::connect(
-        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
-    ));
-    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
-    let mut writer = client::connect(client::options(proxy.port));
-    writer.query_drop("CREATE TABLE t (a INT)").expect("created");
-    writer.query_drop("BEGIN").expect("begun");
-    writer.query_drop("INSERT INTO t VALUES (1)").expect("written");
+    let (proxy, mut console) = opened(&cluster);
+    let mut writer = in_transaction(&proxy);
     console.run("TIDEGATE SWITCHOVER 10");
     let held =
         "SELECT COUNT(*) FROM stats_tidegate_topology WHERE hostgroup = 10 AND status = 'HELD'";
@@ -243,11 +244,7 @@ fn set_program(console: &mut Console, column: &str, program: &str) {
 fn programs_run_around_a_switchover_and_one_that_fails_stops_it() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cluster) = cluster(Flavour::MariaDb) else { return };
-    let proxy = proxy(&cluster);
-    let mut console = Console(client::connect(
-        client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
-    ));
-    console.await_number("SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10", 1);
+    let (_proxy, mut console) = opened(&cluster);
     let [first, second] = [0, 1].map(|number| &cluster.servers()[number]);
     let file = cluster.dir().join("told");
     let script = format!("env | grep ^TIDEGATE_ | sort >> {}; echo $0 ran", file.display());

@@ -174,7 +174,7 @@ impl Switching {
                 match &done {
                     Ok(done) => this.lead_astray(writer, done),
                     Err(Failed { may_be_open: Some(new), .. }) => {
-                        // should it be open, nobody follows it
+                        // should it be open, nobody follows it; should it not, others are needed
                         let others = order.others.iter().filter(|server| *server != new);
                         let astray = others.chain([&order.primary]).cloned().collect();
                         let server = order.primary.clone();
@@ -201,11 +201,8 @@ impl Switching {
         }
     }
 
-    /// Another server is the primary: those that do not follow it are left out until they do.
+    /// Another server is the primary: those that do not follow it are to, one after the other.
     pub(super) fn lead_astray(&self, writer: i64, done: &Succeeded) {
-        for server in &done.astray {
-            self.publisher.depose(server, true);
-        }
         let mut watched = lock(&self.watched);
         let cluster = watched.entry(writer).or_default();
         let astray = done.astray.iter().map(|server| (server.clone(), String::new()));
