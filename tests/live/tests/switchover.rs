@@ -95,7 +95,7 @@ impl Console {
 
 /// A proxy that knows who the writer is, and its administrative interface.
 fn opened(cluster: &Cluster) -> (Proxy, Console) {
-    let proxy = proxy(&cluster);
+    let proxy = proxy(cluster);
     let mut console = Console(client::connect(
         client::account(proxy.admin_port, "admin", "admin").db_name(None::<String>),
     ));
