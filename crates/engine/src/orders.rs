@@ -56,6 +56,8 @@ pub enum Order {
     Resume(End),
     /// Offers the bytes not taken so far again.
     Redeliver(End),
+    /// Calls `Proxy::on_sent_more` where the socket of a session holds what was not received yet.
+    AskForMore(SessionId),
     /// Calls `Proxy::on_deadline` with this end at this time (µs); an earlier one may still fire.
     Deadline {
         /// Whose deadline.
@@ -194,6 +196,7 @@ impl Orders {
             | Order::Resume(end)
             | Order::Redeliver(end)
             | Order::Deadline { end, .. } => !goes(*end),
+            Order::AskForMore(session) => !goes(End::Client(*session)),
             Order::SendKept { session, lane } => {
                 !goes(End::Client(*session)) && !goes(End::Lane(*lane))
             }

@@ -45,10 +45,14 @@ fn text(user: &str, verb: &str, words: &str, rest: &str) -> String {
 
 impl Room {
     fn open(workers: usize, amend: fn(&mut Draft)) -> Self {
+        Self::with(workers, 10, amend)
+    }
+
+    fn with(workers: usize, max_connections: i64, amend: fn(&mut Draft)) -> Self {
         let weather = Weather {
             faults: Faults::none(),
             workers,
-            max_connections: 10,
+            max_connections,
             amend,
             ..Weather::cutting()
         };
@@ -63,12 +67,13 @@ impl Room {
             .union(Caps::SECURE_CONNECTION)
             .union(Caps::PLUGIN_AUTH)
             .union(Caps::DEPRECATE_EOF);
+        let scramble = native::scramble(password, &greeting.scramble);
         let response = HandshakeResponse {
             caps,
             max_packet: 1 << 24,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             user: user.as_bytes(),
-            auth_response: &native::scramble(password, &greeting.scramble),
+            auth_response: if password.is_empty() { &[] } else { &scramble },
             schema: None,
             plugin: Some(b"mysql_native_password"),
             attributes: &[],
@@ -240,4 +245,33 @@ fn a_limit_that_is_lowered_acts_as_connections_come_back() {
         room.hall.wait_ms(5);
         assert_eq!(room.lanes().get("ann"), Some(&left));
     }
+}
+
+#[test]
+fn who_may_open_nothing_keeps_nobody_behind_from_a_full_server() {
+    let mut room = Room::with(1, i64::from(MOST) + 1, limit);
+    let [first, second, third] = [(); 3].map(|()| room.login("ann", b"apple"));
+    let busy = [(); 3].map(|()| room.login("bob", b"banana"));
+    let late = room.login("cat", b"");
+    [first, second].into_iter().for_each(|sock| room.begin(sock));
+    room.wait_for(&mut vec![first, second], MOST as usize);
+    let write = |user| text(user, "DELETE", "tx=0 op=0 k=write", "FROM t");
+    busy.into_iter().for_each(|sock| room.hall.query(sock, &write("bob")));
+    // who waits first may open nothing; whoever comes then has to have a connection of its own
+    room.begin(third);
+    room.hall.wait_ms(1);
+    room.hall.query(late, &write("cat"));
+    let (began_us, mut answers) = (room.hall.stage.net.now().0, 0);
+    while !room.is_begun(late) {
+        for sock in busy {
+            if room.is_begun(sock) {
+                room.hall.query(sock, &write("bob"));
+                answers += 1;
+            }
+        }
+        room.hall.step();
+        assert!(room.hall.stage.net.now().0 - began_us < 1_000_000, "it starves: {answers}");
+    }
+    assert!(answers > 100, "others were served meanwhile: {answers}");
+    assert!(!room.is_begun(third), "the limit holds");
 }

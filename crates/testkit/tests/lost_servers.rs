@@ -253,6 +253,32 @@ fn what_is_sent_behind_a_statement_that_no_server_was_there_for_does_not_run() {
     }
 }
 
+/// One receive brings no more than so many bytes.
+const RECEIVED: usize = 1 << 16;
+
+#[test]
+fn what_was_not_received_yet_behind_a_statement_that_is_not_served_does_not_run() {
+    let amend = |draft: &mut Draft| {
+        draft.servers.iter_mut().for_each(|row| row.weight = 0);
+        draft.variables.push(("mysql-threshold_query_length".into(), "100000".into()));
+    };
+    for (receives, has_more) in [(1, true), (1, false), (3, true), (3, false)] {
+        let mut room = Room::with(&Simulator::new(), 7, amend);
+        let mut text = room.text("BEGIN", "plain", "0 op=0");
+        let padding = receives * RECEIVED - 5 - text.len() - "/**/".len();
+        text.push_str(&format!("/*{}*/", "x".repeat(padding)));
+        let mut commands = command(code::QUERY, text.as_bytes());
+        assert_eq!(commands.len(), receives * RECEIVED);
+        if has_more {
+            let next = room.text("DELETE FROM u", "write", "0 op=0");
+            commands.extend(command(code::QUERY, next.as_bytes()));
+        }
+        room.hall.send(room.sock, &commands);
+        assert_eq!(room.error(), Some(9001));
+        assert_eq!(room.hall.ends(room.sock), has_more, "{receives}: it goes on without it");
+    }
+}
+
 #[test]
 fn a_transaction_lost_between_statements_is_told_with_the_next_command() {
     let simulator = Simulator::new();

@@ -89,6 +89,12 @@ impl Worker {
                     io.redeliver(sock);
                 }
             }
+            Order::AskForMore(session) => {
+                let end = End::Client(*session);
+                if self.sock(end).is_some_and(|sock| io.has_unread(sock)) {
+                    self.tell(end, (), |proxy| proxy.on_sent_more(*session));
+                }
+            }
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),
             Order::Close(end) => self.close(io, *end),
             Order::Give { lane, hostgroup, worker } => self.give(io, *lane, *hostgroup, *worker),

@@ -244,6 +244,14 @@ fn of_workers(proxy: &Proxy) -> Vec<u64> {
     times.into_iter().map(|(_, time)| time).collect()
 }
 
+/// What else runs on the machine makes pages dearer that are touched for the first time: the short
+/// form allows any round four times as much, and none to all of them.
+fn assert_within(rounds: &[Duration], limit: Duration) {
+    let most = limit * if live::full() { 1 } else { 4 };
+    let is_within = rounds.iter().any(|one| *one < limit) && rounds.iter().all(|one| *one < most);
+    assert!(is_within, "{rounds:?} of {limit:?}");
+}
+
 #[test]
 fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
     let Some(cluster) = live::cluster("large loads", Flavour::MariaDb, 1) else { return };
@@ -257,24 +265,23 @@ fn a_large_configuration_is_loaded_in_a_second_and_no_worker_stands_still() {
     let mut stalls = Vec::new();
     for round in 0..4 {
         let (spent, began) = (proxy.cpu_ns(), Instant::now());
+        let mut stall = 0;
         for module in MODULES {
             let before = of_workers(&proxy);
             run(&mut admin, &format!("LOAD MYSQL {module} TO RUNTIME"));
             let after = of_workers(&proxy);
-            stalls.extend(after.iter().zip(before).map(|(after, before)| after - before));
+            let of_each = after.iter().zip(before).map(|(after, before)| after - before);
+            stall = of_each.fold(stall, u64::max);
         }
+        stalls.push(Duration::from_nanos(stall));
         let spent = Duration::from_nanos(proxy.cpu_ns() - spent);
         println!("three LOADs: {:?}, of the processor {spent:?}", began.elapsed());
         costs.push(spent);
         change_a_row_of_each(&mut admin, round);
     }
-    // what else runs on the machine may make it longer, and hardly makes it dearer
-    let stall = Duration::from_nanos(stalls.into_iter().max().unwrap_or(0));
-    println!("longest of a worker's time for a LOAD: {stall:?}");
-    assert!(stall < Duration::from_millis(5), "{stall:?}");
-    let least = costs.iter().min().expect("four rounds");
-    let limit = Duration::from_secs(if live::full() { 1 } else { 2 });
-    assert!(*least < Duration::from_secs(1) && costs.iter().all(|cost| *cost < limit), "{costs:?}");
+    println!("longest of a worker's time for a LOAD: {stalls:?}");
+    assert_within(&stalls, Duration::from_millis(5));
+    assert_within(&costs, Duration::from_secs(1));
 
     let load = Load::reads(4, &client::options(proxy.port));
     load.await_more(100);

@@ -157,6 +157,7 @@ fn three_switchovers_under_load(flavour: Flavour) {
         console.await_number(&format!("SELECT ({queries}) > {}", before + 1_000), 1);
         let waited_ms = switch_over(&mut console, new);
         println!("{}: clients waited {waited_ms} ms", flavour.name());
+        assert!(waited_ms < 1_000, "{waited_ms} ms");
     }
     assert!(began.elapsed() < Duration::from_secs(time), "the load was on all the time");
     let finished = load.join().expect("no panic");
@@ -164,7 +165,9 @@ fn three_switchovers_under_load(flavour: Flavour) {
     assert!(finished.success && !finished.errors.contains("FATAL"), "{text}");
     assert!(figure(&finished.output, "reconnects:") == 0.0, "{text}");
     let longest_ms = figure(&finished.output, "max:");
-    assert!(longest_ms < 1_000.0, "{longest_ms} ms\n{text}");
+    // beside other tests a transaction takes long by itself
+    let limit_ms = if full() { 1_000.0 } else { 3_000.0 };
+    assert!(longest_ms < limit_ms, "{longest_ms} ms\n{text}");
     println!("{}: the longest transaction took {longest_ms} ms", flavour.name());
     // the others replicate what is written now
     first.sql("CREATE TABLE sbtest.last (a INT)").expect("written");

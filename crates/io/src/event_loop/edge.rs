@@ -190,6 +190,11 @@ impl<D: Driver> Edge<D> {
         }
     }
 
+    /// Whether the system holds bytes of a socket that were not received yet.
+    pub fn has_unread(&self, sock: Sock) -> bool {
+        self.sockets.find(sock).is_some_and(|socket| self.driver.unread(&socket.handle) > 0)
+    }
+
     /// Calls [`crate::Service::on_timer`] with `key` once, at `at` or soon after. Timers cannot be
     /// cancelled, and several may have one key: the service checks whether the reason still holds.
     pub fn set_timer(&mut self, key: u64, at: Micros) {

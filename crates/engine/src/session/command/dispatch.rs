@@ -238,9 +238,7 @@ impl Proxy {
             Then::Unserved(error) => {
                 self.answered(id, false);
                 self.send_error(id, seq, &error);
-                if self.has_sent_more(id) {
-                    self.close_session(id, None);
-                }
+                self.end_if_more_sent(id);
             }
         }
     }

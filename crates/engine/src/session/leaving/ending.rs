@@ -26,16 +26,27 @@ impl Proxy {
     /// left, and would have gone with the client's own connection.
     pub(crate) fn fail_unserved(&mut self, id: SessionId, job: &Job, error: &SqlError) {
         // what is told with the next command ends nothing
-        let ends = job.upload.is_none() && job.is_answered() && self.has_sent_more(id);
         self.fail_job_with(id, job, error, Then::Unserved(error.clone()));
-        if ends {
-            self.close_session(id, None);
+        if job.upload.is_none() && job.is_answered() {
+            self.end_if_more_sent(id);
         }
     }
 
-    /// Whether a client has sent something behind what its session serves.
-    pub(crate) fn has_sent_more(&self, id: SessionId) -> bool {
-        self.sessions.get(id).is_some_and(|session| session.input.waits)
+    /// A command of a session was not served to its end: the session ends if its client has sent
+    /// something behind it, even if that was not received yet.
+    pub(crate) fn end_if_more_sent(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.input.waits {
+            self.close_session(id, None);
+        } else {
+            self.orders.push(Order::AskForMore(id));
+        }
+    }
+
+    /// A client had sent something behind a command that was not served to its end.
+    pub fn on_sent_more(&mut self, id: SessionId) {
+        self.close_session(id, None);
+        self.work_off();
     }
 
     /// A command ends with an error of the proxy's own; the session lives on.

@@ -177,7 +177,6 @@ impl Proxy {
     /// An error takes the place of the rest of a reply, whose server is gone. What the client has
     /// sent behind it does not run.
     pub(crate) fn fail_reply(&mut self, id: SessionId, seq: u8, error: &SqlError) {
-        let ends = self.has_sent_more(id);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.phase = Phase::Idle;
         session.timing.idle_since_us = self.now_us;
@@ -186,9 +185,7 @@ impl Proxy {
         self.leave_definition(id, true);
         self.drop_kept(id);
         self.after_command(id);
-        if ends {
-            self.close_session(id, None);
-        }
+        self.end_if_more_sent(id);
     }
 }
 

@@ -179,10 +179,12 @@ impl Proxy {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
-        if !matches!(before, Lease::Dialing(_)) && self.is_owed(lane) {
+        if !matches!(before, Lease::Dialing(_))
+            && let Some(waiter) = self.owed(lane)
+        {
             self.pool.owed_us = self.now_us;
             self.drop_lane(lane_id);
-            return self.wake_first(hostgroup);
+            return self.look_again(waiter);
         }
         let fitting = self.waiter_for(lane, before);
         if let Some(waiter) = fitting
@@ -245,31 +247,36 @@ impl Proxy {
         pool::fits(lane, &Need { fresh: waiting.job.fresh, untraced, ..any }).is_some()
     }
 
-    /// Whether a free lane goes, so that another one may be opened in its place: it does not fit
-    /// who waits first, whom others have overtaken for long, and who may open one there. One goes
-    /// in that time, so that a worker opens no more connections than it uses.
-    fn is_owed(&self, lane: &Lane) -> bool {
+    /// Who may open another connection in place of a free lane: the first that it would serve, or
+    /// that may open one there, is one that it does not fit, whom others have overtaken for long.
+    /// One lane goes in that time, so that a worker opens no more connections than it uses.
+    fn owed(&self, lane: &Lane) -> Option<SessionId> {
         let (server, now_us) = (&lane.server, self.now_us);
         let is_full = server.gauge.used() >= server.max_connections;
         if !is_full || now_us.saturating_sub(self.pool.owed_us) < OVERTAKEN_US {
-            return false;
+            return None;
         }
-        let Some(first) = self.pool.first_waiter(server.hostgroup) else { return false };
-        let session = self.sessions.get(first).filter(|session| !session.is_mirror());
-        let Some((waiting, account)) =
-            session.and_then(|it| Some((it.waiting()?, it.account.as_ref()?)))
-        else {
-            return false;
-        };
         let limits = self.snapshot.hostgroups.dial_limits(server.hostgroup, &self.snapshot.vars);
-        let may_open = server.group.pace.has_room(limits.per_sec, now_us)
-            && !account.is_full(now_us)
-            && account.backends.open(server.index) < self.snapshot.backends_max(account);
-        now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
-            && waiting.dialing.is_none()
-            && waiting.avoid != Some(server.index)
-            && may_open
-            && !self.serves(lane, first)
+        if !server.group.pace.has_room(limits.per_sec, now_us) {
+            return None;
+        }
+        let mut waiters = self.pool.waiters(server.hostgroup);
+        let first = waiters.find(|id| self.serves(lane, *id) || self.may_replace(lane, *id))?;
+        (!self.serves(lane, first)).then_some(first)
+    }
+
+    /// Whether a client has waited for long, and may open a connection where a lane goes.
+    fn may_replace(&self, lane: &Lane, id: SessionId) -> bool {
+        let session = self.sessions.get(id).filter(|session| !session.is_mirror());
+        let waits = session.and_then(|it| Some((it.waiting()?, it.account.as_ref()?)));
+        waits.is_some_and(|(waiting, account)| {
+            self.now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
+                && waiting.dialing.is_none()
+                && waiting.paused_until_us <= self.now_us
+                && waiting.avoid != Some(lane.server.index)
+                && !account.is_full(self.now_us)
+                && account.backends.open(lane.server.index) < self.snapshot.backends_max(account)
+        })
     }
 
     /// Whoever waits first without a dial under way looks again.
