@@ -24,7 +24,8 @@ impl Setting<'_> {
             6 => self.refused(),
             7 => self.answered(),
             8 => self.first(dice),
-            9 => self.read_of("sticky", "sticky_t", dice),
+            // its rule says that its session keeps the connection
+            9 => Sending { sticks: true, ..self.read_of("sticky", "sticky_t", dice) },
             10 => self.read_of("shared", "shared_t", dice),
             11 => self.prepare_ruled(dice),
             12 => self.hinted(dice),
