@@ -34,7 +34,7 @@ use credit::Credits;
 use health::Health;
 use lone::Lone;
 use permits::begins_probe;
-pub use permits::{Full, force_permits, give_permits, take_permits};
+pub use permits::{Full, force_permits, give_permits, scarcity, take_permits};
 use queue::{Before, Line, Queue, Ticket};
 pub use room::{Room, room};
 use room::{SharedLanes, has_place, is_provided_for, may_join};
@@ -150,8 +150,8 @@ pub struct PoolShard {
     speeds: Speeds,
     /// How often servers were left out for the time that their pings take.
     preferred: u64,
-    /// When a connection last made room for one of another kind.
-    pub(crate) owed_us: u64,
+    /// By server: when a connection last made room for one of another kind.
+    made_room_us: Vec<u64>,
     /// Who stays with a server.
     lone: Lone,
     /// Which servers stand still: they get no further commands while another one answers.
@@ -183,7 +183,7 @@ impl PoolShard {
             credits,
             speeds: Speeds::default(),
             preferred: 0,
-            owed_us: 0,
+            made_room_us: vec![0; topology.numbers()],
             lone: Lone::default(),
             health,
             delayed: 0,
@@ -199,6 +199,7 @@ impl PoolShard {
         self.shared.resize_with(numbers, SharedLanes::default);
         self.depths.resize_with(numbers, Depth::default);
         self.credits.resize(numbers);
+        self.made_room_us.resize(numbers, 0);
         self.health.resize(numbers);
         for (hostgroup, servers) in topology.groups() {
             let old = before.hostgroup(hostgroup);
@@ -229,9 +230,9 @@ impl PoolShard {
         {
             return ready;
         }
-        let mut tried = 0_u64;
+        let mut tried = Tried::default();
         let mut wait = false;
-        while let Some(server) = self.pick(servers, tried, (need, lanes), now_us) {
+        while let Some(server) = self.pick(servers, &tried, (need, lanes), now_us) {
             wait = true;
             if let Some(ready) = self.ready_on(server, need, lanes) {
                 self.lone.is_given(server.index, now_us);
@@ -242,17 +243,17 @@ impl PoolShard {
             } else if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
                 self.delayed += u64::from(need.limits.at_once > 0);
             } else {
-                match take_permits(server, need.account, need.backends_max) {
-                    Ok(()) => return Checkout::Dial(server.clone()),
-                    Err(full) => {
-                        if let Some(other) = self.take_unfit(server, need, full, lanes) {
-                            return Checkout::Replace(other, server.clone());
-                        }
-                    }
+                let scarce = scarcity(server, need.account, need.backends_max, now_us);
+                let unfit = scarce.and_then(|full| self.take_unfit(server, need, full, lanes));
+                if let Some(other) = unfit {
+                    return Checkout::Replace(other, server.clone());
+                }
+                if take_permits(server, need.account, need.backends_max) {
+                    return Checkout::Dial(server.clone());
                 }
             }
             let position = servers.iter().position(|other| other.index == server.index);
-            tried |= bit(position.unwrap_or(0));
+            tried.note(position.unwrap_or(0));
         }
         if wait {
             return Checkout::Wait;
@@ -313,6 +314,19 @@ impl PoolShard {
         }
         // rather than wait for a dial
         self.roomy(server, need, &bounds, cost_us, lanes).map(Checkout::Shared)
+    }
+
+    /// For how long no connection to a server has made room for one of another kind.
+    pub fn no_room_made_us(&self, server: &Server, now_us: u64) -> u64 {
+        let made_us = self.made_room_us.get(server.index).copied().unwrap_or(0);
+        now_us.saturating_sub(made_us)
+    }
+
+    /// A connection to a server makes room for one of another kind.
+    pub fn note_room_made(&mut self, server: &Server, now_us: u64) {
+        if let Some(made_us) = self.made_room_us.get_mut(server.index) {
+            *made_us = now_us;
+        }
     }
 
     /// A number that spreads what would otherwise happen at the same moment.
@@ -559,9 +573,36 @@ fn xorshift(state: &mut u64) -> u64 {
     *state
 }
 
-/// The mark of a hostgroup's server by its place; the last mark stands for all from there on.
-fn bit(position: usize) -> u64 {
-    1 << position.min(63)
+/// Servers of a hostgroup, by their places.
+#[derive(Default)]
+struct Tried {
+    /// A bit for each of the first ones.
+    first: u64,
+    others: Vec<usize>,
+}
+
+impl Tried {
+    fn bit(position: usize) -> Option<u64> {
+        1_u64.checked_shl(u32::try_from(position).ok()?)
+    }
+
+    fn note(&mut self, position: usize) {
+        match Self::bit(position) {
+            Some(bit) => self.first |= bit,
+            None => self.others.push(position),
+        }
+    }
+
+    fn has(&self, position: usize) -> bool {
+        match Self::bit(position) {
+            Some(bit) => self.first & bit != 0,
+            None => self.others.contains(&position),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first == 0 && self.others.is_empty()
+    }
 }
 
 #[cfg(test)]

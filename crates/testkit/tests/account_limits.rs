@@ -60,13 +60,19 @@ impl Room {
     }
 
     fn login(&mut self, user: &str, password: &[u8]) -> Sock {
+        self.login_with(Caps::NONE, user, password)
+    }
+
+    /// A client of a driver that connects with more than the others.
+    fn login_with(&mut self, more: Caps, user: &str, password: &[u8]) -> Sock {
         let (sock, greeting) = self.hall.connect();
         let greeting = Greeting::parse(&greeting).expect("a greeting");
         let caps = Caps::MYSQL
             .union(Caps::PROTOCOL_41)
             .union(Caps::SECURE_CONNECTION)
             .union(Caps::PLUGIN_AUTH)
-            .union(Caps::DEPRECATE_EOF);
+            .union(Caps::DEPRECATE_EOF)
+            .union(more);
         let scramble = native::scramble(password, &greeting.scramble);
         let response = HandshakeResponse {
             caps,
@@ -274,4 +280,33 @@ fn who_may_open_nothing_keeps_nobody_behind_from_a_full_server() {
     }
     assert!(answers > 100, "others were served meanwhile: {answers}");
     assert!(!room.is_begun(third), "the limit holds");
+}
+
+#[test]
+fn a_limited_account_serves_each_of_its_drivers() {
+    let mut room = Room::open(1, limit);
+    let busy = [(); 12].map(|()| room.login("ann", b"apple"));
+    let other = room.login_with(Caps::FOUND_ROWS, "ann", b"apple");
+    let write = text("ann", "DELETE", "tx=0 op=0 k=write", "FROM t");
+    busy.into_iter().for_each(|sock| room.hall.query(sock, &write));
+    let mut answers = 0;
+    let mut serve = |room: &mut Room| {
+        for sock in busy {
+            if room.is_begun(sock) {
+                room.hall.query(sock, &write);
+                answers += 1;
+            }
+        }
+        room.hall.step();
+        assert!(room.lanes().get("ann").is_none_or(|lanes| *lanes <= MOST), "{:?}", room.lanes());
+        answers
+    };
+    while serve(&mut room) < 200 {}
+    room.hall.query(other, &write);
+    let began_us = room.hall.stage.net.now().0;
+    while !room.is_begun(other) {
+        serve(&mut room);
+        assert!(room.hall.stage.net.now().0 - began_us < 1_000_000, "it starves");
+    }
+    assert!(serve(&mut room) > 400, "others were served meanwhile");
 }

@@ -280,6 +280,33 @@ fn what_was_not_received_yet_behind_a_statement_that_is_not_served_does_not_run(
 }
 
 #[test]
+fn what_is_sent_behind_data_that_no_server_was_there_for_does_not_run() {
+    for has_more in [true, false] {
+        let mut room = Room::open(&Simulator::new());
+        let text = room.text("SELECT v FROM t WHERE v = ?", "prepare", "0 op=0");
+        room.hall.send(room.sock, &command(code::STMT_PREPARE, text.as_bytes()));
+        let (answer, _) = room.hall.packet(room.sock).expect("prepared");
+        (0..2).for_each(|_| drop(room.hall.packet(room.sock)));
+        let stmt = answer.get(1..5).expect("an id").to_vec();
+        let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
+        draft.servers.iter_mut().for_each(|row| row.weight = 0);
+        room.hall.stage.reconfigure(&draft, 1 << 16);
+        room.hall.wait_ms(5);
+        let data = [&stmt[..], &[0, 0], b"x"].concat();
+        let execution = [&stmt[..], &[0, 1, 0, 0, 0, 0, 1, 0xfe, 0]].concat();
+        let mut commands = command(code::STMT_SEND_LONG_DATA, &data);
+        commands.extend(command(code::STMT_EXECUTE, &execution));
+        if has_more {
+            let next = room.text("DELETE FROM u", "write", "0 op=0");
+            commands.extend(command(code::QUERY, next.as_bytes()));
+        }
+        room.hall.send(room.sock, &commands);
+        assert_eq!(room.error(), Some(9001));
+        assert_eq!(room.hall.ends(room.sock), has_more, "the session goes on without it");
+    }
+}
+
+#[test]
 fn a_transaction_lost_between_statements_is_told_with_the_next_command() {
     let simulator = Simulator::new();
     let tries: [(&[u8], bool); 2] =

@@ -42,8 +42,13 @@ const BYTES_MAX: usize = 4096;
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// What servers read texts by, beside character sets.
-const READ_BY: [&[u8]; 4] =
-    [SQL_MODE, b"old_mode", b"character_set_collations", b"default_collation_for_utf8mb4"];
+const READ_BY: [&[u8]; 5] = [
+    SQL_MODE,
+    b"old_mode",
+    b"character_set_collations",
+    b"default_collation_for_utf8mb4",
+    b"explicit_defaults_for_timestamp",
+];
 
 /// The first sets the second as well.
 pub(super) const JOIN_SIZE: &[u8] = b"max_join_size";

@@ -1,6 +1,6 @@
 //! Which server of a hostgroup gets the next command.
 
-use super::{Need, PoolShard, bit};
+use super::{Need, PoolShard, Tried};
 use crate::hostgroups::{Balance, Policy};
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::Lane;
@@ -96,7 +96,7 @@ impl PoolShard {
     pub(super) fn pick<'s>(
         &mut self,
         servers: &'s [ServerRef],
-        tried: u64,
+        tried: &Tried,
         (need, lanes): (&Need<'_>, &Slab<LaneId, Lane>),
         now_us: u64,
     ) -> Option<&'s ServerRef> {
@@ -112,7 +112,7 @@ impl PoolShard {
         };
         let untried = servers.iter().enumerate();
         let untried = untried
-            .filter(|(position, server)| tried & bit(*position) == 0 && serves(server))
+            .filter(|(position, server)| !tried.has(*position) && serves(server))
             .map(|(_, server)| server);
         let candidates = untried.clone().filter(|server| need.avoid != Some(server.index));
         let Some(choice) = need.choice else {
@@ -123,7 +123,7 @@ impl PoolShard {
         let best: Vec<_> =
             candidates.filter(|server| Some(ranks.of_server(server)) == best).collect();
         let spared = untried.clone().next();
-        self.preferred += u64::from(ranks.mean_us > 0 && tried == 0);
+        self.preferred += u64::from(ranks.mean_us > 0 && tried.is_empty());
         self.choose(&best, choice, lanes, now_us).or(spared)
     }
 

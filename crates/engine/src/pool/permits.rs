@@ -16,20 +16,39 @@ pub enum Full {
     Account,
 }
 
-/// Takes what one more connection needs, where an account may have `most` to each server.
-pub fn take_permits(server: &Server, account: &Account, most: u32) -> Result<(), Full> {
+/// Who allowed no more connections when the last one was tried.
+pub(super) fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full> {
+    if account.was_full(now_us) {
+        return Some(Full::Account);
+    }
+    server.gauge.last_fault().is_server_full().then_some(Full::Server)
+}
+
+/// Who has to lose a connection to a server before an account may have one more there, of which it
+/// may have `most`.
+pub fn scarcity(server: &Server, account: &Account, most: u32, now_us: u64) -> Option<Full> {
+    if account.backends.open(server.index) >= most {
+        return Some(Full::Account);
+    }
+    let is_full = server.gauge.used() >= server.max_connections;
+    told_full(server, account, now_us).or(is_full.then_some(Full::Server))
+}
+
+/// Takes what one more connection needs, where an account may have `most` to each server; `false`
+/// where there is none to be had.
+pub fn take_permits(server: &Server, account: &Account, most: u32) -> bool {
     // most servers that have none to give are found so, at no cost to the account
     if most == u32::MAX && server.gauge.used() >= server.max_connections {
-        return Err(Full::Server);
+        return false;
     }
     if !account.backends.take(server.index, most) {
-        return Err(Full::Account);
+        return false;
     }
-    if !server.gauge.take_permit(server.max_connections) {
+    let taken = server.gauge.take_permit(server.max_connections);
+    if !taken {
         account.backends.give(server.index);
-        return Err(Full::Server);
     }
-    Ok(())
+    taken
 }
 
 /// Takes them whoever is full.
@@ -49,7 +68,7 @@ pub(super) fn begins_probe(server: &Server, need: &Need<'_>, now_us: u64) -> boo
     server.state(now_us).may_serve()
         && server.may_dial(&need.limits, now_us)
         && server.gauge.begin_probe(now_us)
-        && take_permits(server, need.account, need.backends_max).is_ok()
+        && take_permits(server, need.account, need.backends_max)
 }
 
 impl PoolShard {

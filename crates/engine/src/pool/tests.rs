@@ -8,7 +8,7 @@ use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
 use crate::slab::Key;
-use crate::topology::LastFault;
+use crate::topology::{FULL_PAUSE_US, LastFault};
 use crate::users::Users;
 
 const READERS: HostgroupId = HostgroupId(1);
@@ -398,4 +398,30 @@ fn an_account_that_is_full_replaces_its_own_and_others_dial() {
     let found = checkout(&mut bench, &app);
     assert!(matches!(found, Checkout::Replace(_, _)));
     assert_eq!((app.backends.open(to.index), to.gauge.used()), (1, 10));
+}
+
+#[test]
+fn each_of_many_servers_is_looked_at() {
+    let rows: Vec<_> = (1..=130).map(|port| server(port, 1, 1, "ONLINE")).collect();
+    let mut bench = Bench::new(&rows);
+    assert!(bench.topology.servers().iter().all(|server| server.gauge.take_permit(1)));
+    for free in [129, 64, 63, 0] {
+        bench.topology.servers()[free].gauge.give_permit();
+        let Checkout::Dial(server) = bench.checkout(None) else { panic!("{free} is free") };
+        assert_eq!(server.index, free);
+    }
+}
+
+#[test]
+fn where_a_server_allows_no_more_clients_an_idle_connection_of_no_use_makes_room() {
+    let mut bench = Bench::new(&[server(1, 1, 1000, "ONLINE")]);
+    let unfit = bench.idle_lane(0, "test", Caps::FOUND_ROWS);
+    let full = bench.topology.servers()[0].clone();
+    full.gauge.on_fault(LastFault::Server(1040), 1_000_000, 5, 0);
+    assert!(matches!(bench.checkout(None), Checkout::Wait), "it has just said so");
+    full.gauge.on_fault(LastFault::Server(1040), 1_000_000 - FULL_PAUSE_US, 5, 0);
+    let Checkout::Replace(lane, server) = bench.checkout(None) else { panic!("one makes room") };
+    assert_eq!((lane, server.index), (unfit, 0));
+    // none is left: whether it still is full is seen by asking
+    assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
 }

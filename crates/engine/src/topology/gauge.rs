@@ -85,6 +85,11 @@ impl LastFault {
         self.means(Meaning::FULL.and(Meaning::ACCOUNT_FULL))
     }
 
+    /// The same of the clients of all accounts.
+    pub fn is_server_full(self) -> bool {
+        self.is_full() && !self.is_account_full()
+    }
+
     /// The same of the clients of one account.
     pub fn is_account_full(self) -> bool {
         self.means(Meaning::ACCOUNT_FULL)
@@ -303,7 +308,7 @@ impl Gauge {
     /// Faults of the account are not the server's, and one that is full serves those who are there.
     pub fn on_fault(&self, fault: LastFault, now_us: u64, limit: u32, recovery_us: u64) -> bool {
         self.last_fault.store(fault.pack(), Ordering::Relaxed);
-        if fault.is_full() && !fault.is_account_full() {
+        if fault.is_server_full() {
             self.full_until_us.store(now_us.saturating_add(FULL_PAUSE_US), Ordering::Relaxed);
         }
         if fault.is_answer() || recovery_us == 0 {

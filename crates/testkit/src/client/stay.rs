@@ -26,6 +26,9 @@ pub(super) enum Goes {
     Away,
 }
 
+/// What the proxy says to a command that is longer than it allows.
+const TOO_LONG: u16 = 1153;
+
 /// What the proxy says when it ends all sessions.
 const SHUT_DOWN: &[u8] = b"$\0\0\0\xff\x1d\x04#08S01Server shutdown in progress";
 
@@ -465,6 +468,11 @@ impl Stay {
         if !right {
             let number = expect.number;
             self.wrong(around, &format!("q{number} was answered by {code}: {message}"));
+        }
+        // what was sent behind a command that is too long counts on it, and does not run
+        if code == TOO_LONG && !self.expects.is_empty() {
+            self.expects.clear();
+            self.phase = Phase::Garbled;
         }
     }
 

@@ -87,7 +87,8 @@ impl Chooser {
         let servers = self.snapshot.topology.hostgroup(HOSTGROUP);
         let lanes = Slab::default();
         let pool = &mut self.pool;
-        let one = |_| pool.pick(servers, tried, (&need, &lanes), now_us);
+        let tried = Tried { first: tried, ..Tried::default() };
+        let one = |_| pool.pick(servers, &tried, (&need, &lanes), now_us);
         (0..times).map(one).map(|found| found.map_or("-", |server| &server.hostname)).collect()
     }
 }

@@ -208,7 +208,8 @@ impl Proxy {
         let mut span = Span::begin();
         let fed = span.feed(rest);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, then: Then::Error(error::packet_too_large()) };
+            let then = Then::Unserved(error::packet_too_large());
+            session.phase = Phase::Skipping { span, then };
         }
         if fed.done {
             self.skipped(id, fed.consumed < rest.len());

@@ -61,7 +61,7 @@ impl Proxy {
         // it may be a prepare
         self.forget_last_prepared(id);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, then: Then::Error(error) };
+            session.phase = Phase::Skipping { span, then: Then::Unserved(error) };
         }
         self.drop_kept(id);
     }

@@ -109,6 +109,19 @@ impl Proxy {
         }
     }
 
+    /// The same of a command whose data no server could be had for.
+    pub(crate) fn refuse_unserved(&mut self, id: SessionId, upload: Option<Span>, error: SqlError) {
+        match (self.sessions.get_mut(id), upload) {
+            (Some(session), Some(span)) => {
+                session.phase = Phase::Skipping { span, then: Then::Unserved(error) };
+            }
+            _ => {
+                self.answer_error(id, &error);
+                self.end_if_more_sent(id);
+            }
+        }
+    }
+
     /// A command without an answer is thrown away.
     pub(crate) fn swallow(&mut self, id: SessionId, upload: Option<Span>) {
         let Some(span) = upload else { return };

@@ -204,7 +204,7 @@ impl Proxy {
         let limits = hostgroups.dial_limits(server.hostgroup, vars);
         let most = self.snapshot.backends_max(&dial.account);
         let may = server.may_dial(&limits, self.now_us)
-            && pool::take_permits(&dial.server, &dial.account, most).is_ok();
+            && pool::take_permits(&dial.server, &dial.account, most);
         may.then(|| self.open_lane(dial))
     }
 

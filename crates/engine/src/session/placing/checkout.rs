@@ -257,12 +257,12 @@ impl Proxy {
     pub(crate) fn take_permits(&self, id: SessionId, server: &Server) -> bool {
         let account = self.sessions.get(id).and_then(|session| session.account.as_ref());
         account.is_some_and(|account| {
-            pool::take_permits(server, account, self.snapshot.backends_max(account)).is_ok()
+            pool::take_permits(server, account, self.snapshot.backends_max(account))
         })
     }
 
     /// What a waiting session does with the outcome of a checkout that gave it no lane.
-    fn pursue(&mut self, id: SessionId, found: Checkout) {
+    pub(crate) fn pursue(&mut self, id: SessionId, found: Checkout) {
         match found {
             Checkout::Dial(server) => self.dial_for(id, server),
             Checkout::Replace(lane, server) => {

@@ -1,18 +1,18 @@
 //! Whose turn it is: who of those that wait gets a lane that is free, or room on one that others
 //! use.
 //!
-//! A lane that is free goes to the first whom it fits; once who is first of all has waited a tenth
-//! of a second for one of another kind, it makes room for that one. Nobody is overtaken else. Room
-//! on a shared lane goes to the first who may share it; who has just come gets it only if it is of
-//! no use to any of those (`Lane::passed`). Who needs a lane alone cannot be starved by those who
-//! share: for each of them a shared lane takes no further commands until it is free. What a lane
-//! must be like for a command is `pool`.
+//! A lane that is free goes to the first whom it fits. Where others have waited longer for one of
+//! another kind, a lane makes room for the first of these now and then: the longer that one has
+//! waited, the sooner. Nobody is overtaken else. Room on a shared lane goes to the first who may
+//! share it; who has just come gets it only if it is of no use to any of those (`Lane::passed`).
+//! Who needs a lane alone cannot be starved by those who share: for each of them a shared lane
+//! takes no further commands until it is free. What a lane must be like for a command is `pool`.
 
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Closing, Lane, Lease};
 use crate::orders::End;
 use crate::pool::queue::Line;
-use crate::pool::{self, Need, Room};
+use crate::pool::{self, Checkout, Full, Need, Room};
 use crate::proxy::Proxy;
 use crate::session::placing::checkout::LOOK_AGAIN_US;
 use crate::session::running::shared::Sharing;
@@ -179,14 +179,16 @@ impl Proxy {
             return;
         }
         let Some(lane) = self.lanes.get(lane_id) else { return self.impossible(()) };
-        if !matches!(before, Lease::Dialing(_))
-            && let Some(waiter) = self.owed(lane)
-        {
-            self.pool.owed_us = self.now_us;
-            self.drop_lane(lane_id);
-            return self.look_again(waiter);
-        }
         let fitting = self.waiter_for(lane, before);
+        if !matches!(before, Lease::Dialing(_))
+            && let Some(waiter) = self.owed(lane, fitting)
+        {
+            let server = lane.server.clone();
+            self.pool.note_room_made(&server, self.now_us);
+            self.stats.lanes_dropped += 1;
+            let instead = Checkout::Replace(lane_id, server);
+            return self.with(End::Client(waiter), |proxy| proxy.pursue(waiter, instead));
+        }
         if let Some(waiter) = fitting
             && let Some(job) = self.stop_waiting(waiter)
         {
@@ -247,36 +249,42 @@ impl Proxy {
         pool::fits(lane, &Need { fresh: waiting.job.fresh, untraced, ..any }).is_some()
     }
 
-    /// Who may open another connection in place of a free lane: the first that it would serve, or
-    /// that may open one there, is one that it does not fit, whom others have overtaken for long.
-    /// One lane goes in that time, so that a worker opens no more connections than it uses.
-    fn owed(&self, lane: &Lane) -> Option<SessionId> {
+    /// Who gets the place of a free lane that is of no use to it: the first of those that whoever
+    /// would get the lane overtakes, and have been overtaken for long.
+    fn owed(&self, lane: &Lane, fitting: Option<SessionId>) -> Option<SessionId> {
         let (server, now_us) = (&lane.server, self.now_us);
-        let is_full = server.gauge.used() >= server.max_connections;
-        if !is_full || now_us.saturating_sub(self.pool.owed_us) < OVERTAKEN_US {
+        let hostgroup = server.hostgroup;
+        if self.pool.first_waiter(hostgroup) == fitting || !self.is_scarce(lane) {
             return None;
         }
-        let limits = self.snapshot.hostgroups.dial_limits(server.hostgroup, &self.snapshot.vars);
-        if !server.group.pace.has_room(limits.per_sec, now_us) {
+        let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
+        if !server.may_dial(&limits, now_us) || !server.state(now_us).is_serving() {
             return None;
         }
-        let mut waiters = self.pool.waiters(server.hostgroup);
-        let first = waiters.find(|id| self.serves(lane, *id) || self.may_replace(lane, *id))?;
-        (!self.serves(lane, first)).then_some(first)
+        let overtaken = self.pool.waiters(hostgroup).take_while(|id| Some(*id) != fitting);
+        let first = overtaken.into_iter().find(|id| self.may_replace(lane, *id))?;
+        let pause_us = self.sessions.get(first)?.waiting()?.pause_us(now_us);
+        (self.pool.no_room_made_us(server, now_us) >= pause_us).then_some(first)
     }
 
     /// Whether a client has waited for long, and may open a connection where a lane goes.
     fn may_replace(&self, lane: &Lane, id: SessionId) -> bool {
+        let (server, now_us) = (&lane.server, self.now_us);
         let session = self.sessions.get(id).filter(|session| !session.is_mirror());
         let waits = session.and_then(|it| Some((it.waiting()?, it.account.as_ref()?)));
-        waits.is_some_and(|(waiting, account)| {
-            self.now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
-                && waiting.dialing.is_none()
-                && waiting.paused_until_us <= self.now_us
-                && waiting.avoid != Some(lane.server.index)
-                && !account.is_full(self.now_us)
-                && account.backends.open(lane.server.index) < self.snapshot.backends_max(account)
-        })
+        let Some((waiting, account)) = waits else { return false };
+        let most = self.snapshot.backends_max(account);
+        let gets_place = || match pool::scarcity(server, account, most, now_us) {
+            Some(Full::Server) => true,
+            Some(Full::Account) => pool::is_same_account(account, &lane.account),
+            None => false,
+        };
+        now_us.saturating_sub(waiting.since_us) >= OVERTAKEN_US
+            && waiting.dialing.is_none()
+            && waiting.paused_until_us <= now_us
+            && waiting.avoid != Some(server.index)
+            && !account.is_full(now_us)
+            && gets_place()
     }
 
     /// Whoever waits first without a dial under way looks again.
@@ -334,6 +342,16 @@ impl Proxy {
     pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
         let phase = self.sessions.get(id).map(|session| &session.phase);
         matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
+    }
+}
+
+impl Waiting {
+    /// How much time goes by before another connection makes room for it, in microseconds: none
+    /// once half of its time to wait is over.
+    fn pause_us(&self, now_us: u64) -> u64 {
+        let most_us = self.deadline_us.saturating_sub(self.since_us).max(1);
+        let waited_us = now_us.saturating_sub(self.since_us).saturating_mul(2).min(most_us);
+        OVERTAKEN_US - OVERTAKEN_US * waited_us / most_us
     }
 }
 

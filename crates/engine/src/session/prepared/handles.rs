@@ -101,6 +101,11 @@ impl Handle {
         }
     }
 
+    /// Whether no server could be had for data that was sent ahead.
+    pub(crate) fn is_unserved(&self) -> bool {
+        self.data_lost.as_ref().is_some_and(|lost| lost.code != WRONG_ARGUMENTS)
+    }
+
     /// Why it is not executed by this command.
     #[inline]
     pub(crate) fn refusal(&mut self, raw: &[u8], is_cut: bool) -> Option<SqlError> {
