@@ -30,6 +30,7 @@ mod usable;
 
 pub use choice::Choice;
 use choice::Speeds;
+use choice::Tried;
 use credit::Credits;
 use health::Health;
 use lone::Lone;
@@ -571,38 +572,6 @@ fn xorshift(state: &mut u64) -> u64 {
     *state ^= *state >> 7;
     *state ^= *state << 17;
     *state
-}
-
-/// Servers of a hostgroup, by their places.
-#[derive(Default)]
-struct Tried {
-    /// A bit for each of the first ones.
-    first: u64,
-    others: Vec<usize>,
-}
-
-impl Tried {
-    fn bit(position: usize) -> Option<u64> {
-        1_u64.checked_shl(u32::try_from(position).ok()?)
-    }
-
-    fn note(&mut self, position: usize) {
-        match Self::bit(position) {
-            Some(bit) => self.first |= bit,
-            None => self.others.push(position),
-        }
-    }
-
-    fn has(&self, position: usize) -> bool {
-        match Self::bit(position) {
-            Some(bit) => self.first & bit != 0,
-            None => self.others.contains(&position),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.first == 0 && self.others.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use crate::config_fault::ConfigFault;
 use crate::ids::HostgroupId;
 use crate::json;
 use crate::rows::UserRow;
-use crate::topology::FULL_PAUSE_US;
 
 mod backends;
 
@@ -178,12 +177,6 @@ impl Account {
     /// Whether a server has just said that it allows no more connections of it.
     pub fn is_full(&self, now_us: u64) -> bool {
         self.full_until_us.load(Ordering::Relaxed) > now_us
-    }
-
-    /// Whether a server has lately said so.
-    pub fn was_full(&self, now_us: u64) -> bool {
-        let full_until_us = self.full_until_us.load(Ordering::Relaxed);
-        full_until_us.saturating_add(FULL_PAUSE_US) > now_us
     }
 
     /// Bytes of memory that it holds.

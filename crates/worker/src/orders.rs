@@ -74,25 +74,13 @@ impl Worker {
                 let (lane, server) = (*lane, server.clone());
                 self.dial(io, lane, &server);
             }
-            Order::Pause(end) => {
-                if let Some(sock) = self.sock(*end) {
-                    io.pause(sock);
-                }
-            }
-            Order::Resume(end) => {
-                if let Some(sock) = self.sock(*end) {
-                    io.resume(sock);
-                }
-            }
-            Order::Redeliver(end) => {
-                if let Some(sock) = self.sock(*end) {
-                    io.redeliver(sock);
-                }
-            }
+            Order::Pause(end) => self.sock(*end).into_iter().for_each(|sock| io.pause(sock)),
+            Order::Resume(end) => self.sock(*end).into_iter().for_each(|sock| io.resume(sock)),
+            Order::Redeliver(end) => self.sock(*end).into_iter().for_each(|it| io.redeliver(it)),
             Order::AskForMore(session) => {
-                let end = End::Client(*session);
+                let (id, end) = (*session, End::Client(*session));
                 if self.sock(end).is_some_and(|sock| io.has_unread(sock)) {
-                    self.tell(end, (), |proxy| proxy.on_sent_more(*session));
+                    self.tell(end, (), |proxy| proxy.on_sent_more(id));
                 }
             }
             Order::Deadline { end, at } => io.set_timer(timer_key(*end), Micros(*at)),

@@ -1,6 +1,6 @@
 //! Which server of a hostgroup gets the next command.
 
-use super::{Need, PoolShard, Tried};
+use super::{Need, PoolShard};
 use crate::hostgroups::{Balance, Policy};
 use crate::ids::{HostgroupId, LaneId};
 use crate::lane::Lane;
@@ -86,6 +86,38 @@ impl Speeds {
         }
         (speed.count, speed.time_us, speed.at_us) = (count, time_us, now_us);
         speed.mean_us
+    }
+}
+
+/// Servers of a hostgroup, by their places.
+#[derive(Default)]
+pub(super) struct Tried {
+    /// A bit for each of the first ones.
+    first: u64,
+    others: Vec<usize>,
+}
+
+impl Tried {
+    fn bit(position: usize) -> Option<u64> {
+        1_u64.checked_shl(u32::try_from(position).ok()?)
+    }
+
+    pub(super) fn note(&mut self, position: usize) {
+        match Self::bit(position) {
+            Some(bit) => self.first |= bit,
+            None => self.others.push(position),
+        }
+    }
+
+    fn has(&self, position: usize) -> bool {
+        match Self::bit(position) {
+            Some(bit) => self.first & bit != 0,
+            None => self.others.contains(&position),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first == 0 && self.others.is_empty()
     }
 }
 

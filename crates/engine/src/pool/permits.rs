@@ -4,7 +4,7 @@ use super::{Need, PoolShard, is_same_account};
 use crate::ids::LaneId;
 use crate::lane::Lane;
 use crate::slab::Slab;
-use crate::topology::Server;
+use crate::topology::{FULL_PAUSE_US, Server};
 use crate::users::Account;
 
 /// Who has no permit left.
@@ -18,7 +18,7 @@ pub enum Full {
 
 /// Who allowed no more connections when the last one was tried.
 pub(super) fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full> {
-    if account.was_full(now_us) {
+    if account.is_full(now_us.saturating_sub(FULL_PAUSE_US)) {
         return Some(Full::Account);
     }
     server.gauge.last_fault().is_server_full().then_some(Full::Server)

@@ -103,31 +103,30 @@ impl Proxy {
 
     /// A command is refused before anything was done about it.
     pub(crate) fn refuse_command(&mut self, id: SessionId, upload: Option<Span>, error: SqlError) {
-        let Some(span) = upload else { return self.answer_error(id, &error) };
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, then: Then::Error(error) };
-        }
+        self.refuse_with(id, upload, Then::Error(error));
     }
 
-    /// The same of a command whose data no server could be had for.
-    pub(crate) fn refuse_unserved(&mut self, id: SessionId, upload: Option<Span>, error: SqlError) {
-        match (self.sessions.get_mut(id), upload) {
-            (Some(session), Some(span)) => {
-                session.phase = Phase::Skipping { span, then: Then::Unserved(error) };
+    /// The same; `then` is for its end.
+    pub(crate) fn refuse_with(&mut self, id: SessionId, upload: Option<Span>, then: Then) {
+        if let Some(span) = upload {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.phase = Phase::Skipping { span, then };
             }
-            _ => {
+            return;
+        }
+        match then {
+            Then::Error(error) => self.answer_error(id, &error),
+            Then::Unserved(error) => {
                 self.answer_error(id, &error);
                 self.end_if_more_sent(id);
             }
+            Then::Nothing | Then::Ok(_) => {}
         }
     }
 
     /// A command without an answer is thrown away.
     pub(crate) fn swallow(&mut self, id: SessionId, upload: Option<Span>) {
-        let Some(span) = upload else { return };
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, then: Then::Nothing };
-        }
+        self.refuse_with(id, upload, Then::Nothing);
     }
 
     /// A state that must not occur: the session ends, its lanes with it.

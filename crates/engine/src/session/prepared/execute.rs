@@ -43,12 +43,8 @@ impl Proxy {
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
         handle.note_types(raw);
-        let is_unserved = handle.is_unserved();
-        if let Some(error) = handle.refusal(raw, upload.is_some()) {
-            return match is_unserved {
-                true => self.refuse_unserved(id, upload, error),
-                false => self.refuse_command(id, upload, error),
-            };
+        if let Some(then) = handle.refusal(raw, upload.is_some()) {
+            return self.refuse_with(id, upload, then);
         }
         if route.answer.is_some() {
             return self.answer_by_rule(id, &route, upload);

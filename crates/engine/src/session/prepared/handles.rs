@@ -17,7 +17,7 @@ use crate::proxy::Proxy;
 use crate::route::Decision;
 use crate::server_error::WRONG_ARGUMENTS;
 use crate::session::replying::recall::Executed;
-use crate::session::{Job, Session, What};
+use crate::session::{Job, Session, Then, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
 use crate::stmt::{Text, Wanted, lacks_types, tell_types, types_in};
 use sql::Effects;
@@ -101,22 +101,20 @@ impl Handle {
         }
     }
 
-    /// Whether no server could be had for data that was sent ahead.
-    pub(crate) fn is_unserved(&self) -> bool {
-        self.data_lost.as_ref().is_some_and(|lost| lost.code != WRONG_ARGUMENTS)
-    }
-
     /// Why it is not executed by this command.
     #[inline]
-    pub(crate) fn refusal(&mut self, raw: &[u8], is_cut: bool) -> Option<SqlError> {
+    pub(crate) fn refusal(&mut self, raw: &[u8], is_cut: bool) -> Option<Then> {
         if let Some(lost) = &self.data_lost {
             let lost = lost.clone();
-            self.data_lost = self.data_lost.take().filter(|lost| lost.code == WRONG_ARGUMENTS);
-            return Some(lost);
+            if lost.code == WRONG_ARGUMENTS {
+                return Some(Then::Error(lost));
+            }
+            self.data_lost = None;
+            return Some(Then::Unserved(lost));
         }
         // a server would take types that another session's execution has left there
         let lacks = !is_cut && lacks_types(raw, self.params, &self.types);
-        lacks.then(|| error::malformed_packet("no parameter types"))
+        lacks.then(|| Then::Error(error::malformed_packet("no parameter types")))
     }
 
     /// Itself where it has a lane's statement for itself.
