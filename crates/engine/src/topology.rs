@@ -127,9 +127,13 @@ impl Server {
         self.gauge.used() >= self.max_connections || self.gauge.last_fault().is_full()
     }
 
-    /// What becomes of a server that is in no topology any more: what runs on it may end.
-    pub fn removed(&self) -> Self {
-        Self { status: Status::OfflineSoft, ..self.clone() }
+    /// What becomes of a server that is not in its hostgroup any more: what runs on it may end,
+    /// unless another hostgroup has the same server and gives up its connections.
+    pub fn removed(&self, topology: &Topology) -> Self {
+        let is_same = |it: &&ServerRef| it.hostname == self.hostname && it.port == self.port;
+        let mut same = topology.servers().iter().filter(is_same).map(|server| server.stand);
+        let stand = same.find(|stand| stand.ends_commands()).unwrap_or(self.stand);
+        Self { status: Status::OfflineSoft, stand, ..self.clone() }
     }
 
     fn key(&self) -> Key {
@@ -428,7 +432,7 @@ mod tests {
     fn a_removed_server_has_its_number_while_somebody_refers_to_it_and_is_the_same_when_it_returns()
     {
         let first = Topology::compile(&[row("a", 1), row("b", 1)]).unwrap();
-        let in_use = Arc::new(first.find(0).unwrap().removed());
+        let in_use = Arc::new(first.find(0).unwrap().removed(&first));
         let without = first.recompile(&[row("b", 1)]).unwrap();
         drop(first);
         let other = without.recompile(&[row("b", 1), row("x", 1)]).unwrap();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
+use engine::lane::Lease;
 use engine::rows::{ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::{Placed, Stand};
@@ -121,6 +122,57 @@ fn in_a_held_hostgroup_transactions_end_and_nothing_else_begins() {
         let (answer, _) = room.hall.packet(sock).expect("answered");
         assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
     }
+}
+
+/// The same server in another hostgroup, of which the checks have found that.
+fn elsewhere(row: &ServerRow, stand: Stand) -> Option<Placed> {
+    let placed = Placed { stand, ..Placed::as_typed(row) };
+    Some(Placed { row: ServerRow { hostgroup_id: 9, ..placed.row.clone() }, ..placed })
+}
+
+#[test]
+fn what_runs_on_a_server_that_left_its_hostgroup_is_given_up_with_the_server() {
+    for stand in [Stand::Silent, Stand::Astray] {
+        let mut room = Room::open();
+        room.place(|row| elsewhere(row, Stand::Well));
+        assert_eq!(room.hall.lanes(), 1, "a transaction may end where it began");
+        room.place(|row| elsewhere(row, stand));
+        assert_eq!(room.hall.lanes(), 0, "{stand:?}");
+        let busy = room.busy;
+        room.hall.query(busy, &tagged("DELETE", "write", "1 op=0", "FROM t"));
+        assert_eq!(room.hall.error(busy), Some(1158));
+        assert!(room.hall.ends(busy));
+    }
+}
+
+impl Room {
+    /// A statement that leaves warnings, for which alone its connection is kept.
+    fn warn(&mut self) {
+        let idle = self.idle;
+        let text = tagged("DELETE", "write", "0 op=0", "FROM t").replace("wa=0", "wa=2");
+        assert_eq!(self.ask(idle, &text), Some(0));
+        assert_eq!(self.kept(), 2);
+    }
+
+    /// Connections that sessions have for themselves.
+    fn kept(&self) -> usize {
+        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+        lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count()
+    }
+}
+
+#[test]
+fn no_session_stays_with_a_server_that_left_for_what_it_may_be_told() {
+    let mut room = Room::open();
+    room.warn();
+    room.place(|row| elsewhere(row, Stand::Well));
+    assert_eq!((room.kept(), room.hall.lanes()), (1, 1), "what keeps warnings alone is closed");
+    assert_eq!(room.hall.counters().diagnostics_kept, 1);
+    let mut room = Room::open();
+    room.warn();
+    room.hold(&[0]);
+    assert_eq!((room.kept(), room.hall.lanes()), (1, 2), "nor is it in use in a held hostgroup");
+    assert_eq!(room.hall.counters().diagnostics_kept, 1);
 }
 
 #[test]

@@ -37,10 +37,12 @@ impl Proxy {
         }
         if !Arc::ptr_eq(&before.topology, &after.topology) {
             self.adopt_topology(&before.topology, &after.topology);
+            self.relieve_all();
         } else if !Arc::ptr_eq(&before.hostgroups, &after.hostgroups)
             || !Arc::ptr_eq(&before.held, &after.held)
         {
             self.wake_all();
+            self.relieve_all();
         }
         self.multiplex_again();
         self.work_off();
@@ -164,7 +166,8 @@ impl Proxy {
         for lane in self.lanes.values_mut() {
             match after.find(lane.server.index) {
                 Some(server) => lane.server = server.clone(),
-                None => lane.server = Arc::new(lane.server.removed()),
+                // what is known of it ends what runs on it, whichever hostgroup it is known in
+                None => lane.server = Arc::new(lane.server.removed(after)),
             }
         }
         let left = self.lanes_where(|lane| lane.server.is_left());

@@ -91,7 +91,7 @@ impl Proxy {
         let mut lane = *parcel.open();
         lane.server = match self.snapshot.topology.find(lane.server.index) {
             Some(server) if Arc::ptr_eq(&server.gauge, &lane.server.gauge) => server.clone(),
-            _ => Arc::new(lane.server.removed()),
+            _ => Arc::new(lane.server.removed(&self.snapshot.topology)),
         };
         lane.marks.single_use |= self.snapshot.users.has_changed(&lane.account);
         if let Some(account) = self.snapshot.users.successor(&lane.account) {

@@ -118,6 +118,15 @@ impl Proxy {
         }
     }
 
+    /// Other servers are used than before, or hostgroups are held: whoever keeps a lane for nothing
+    /// but diagnostics may be relieved of it.
+    pub(crate) fn relieve_all(&mut self) {
+        let keeps = |session: &Session| session.held_for(TOLD).is_some();
+        let keepers: Vec<_> =
+            self.sessions.iter().filter(|(_, it)| keeps(it)).map(|(id, _)| id).collect();
+        self.with_each(keepers, End::Client, Self::relieve_where_idle);
+    }
+
     /// It keeps this one: its server is asked now, was asked with the command, or is not wanted.
     fn relieve_or_await(&mut self, id: SessionId, held: Held) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
@@ -126,7 +135,10 @@ impl Proxy {
             return self.await_answers(id, asked, &[INSERT_ID]);
         }
         let Some(lane) = self.lanes.get(held.lane) else { return self.impossible(()) };
+        // what is kept for an answer alone keeps no session from another server
         let is_wanted = held.why == Holds::LAST_INSERT_ID
+            || lane.server.is_left()
+            || self.snapshot.holds_back(held.hostgroup)
             || !self.pool.has_no_waiters(held.hostgroup)
             || self.worker_in_need(lane, self.now_us).is_some();
         if is_wanted && session.may_be_relieved(held.lane) {
