@@ -126,6 +126,7 @@ mod tests {
 
     const A: &str = "10.0.0.1:3306";
     const B: &str = "10.0.0.2:3306";
+    const C: &str = "10.0.0.3:3306";
 
     fn addr(text: &str) -> SocketAddr {
         text.parse().expect("an address")
@@ -181,5 +182,20 @@ mod tests {
         assert_eq!(look(&mut names, &topology, Some(A), &[A, B]), ["0 10.0.0.2:3306"]);
         assert_eq!(look(&mut names, &topology, Some(B), &[A, B]), ["0 10.0.0.1:3306"]);
         assert!(look(&mut names, &topology, Some(A), &[A]).is_empty(), "it has no other");
+    }
+    #[test]
+    fn of_three_addresses_the_dead_one_is_left_and_the_next_one_stays() {
+        let (mut names, topology) = (Names::default(), topology());
+        let gauge = &topology.servers()[0].gauge;
+        let all = [A, B, C];
+        assert_eq!(look(&mut names, &topology, None, &all), ["0 10.0.0.1:3306"]);
+        gauge.on_fault(LastFault::Os(113), 1, 5, 1);
+        assert_eq!(look(&mut names, &topology, Some(A), &all), ["0 10.0.0.2:3306"]);
+        gauge.on_success();
+        assert!(look(&mut names, &topology, Some(B), &all).is_empty(), "it serves there");
+        // a resolver that turns them round moves nothing
+        assert!(look(&mut names, &topology, Some(B), &[C, A, B]).is_empty());
+        gauge.on_fault(LastFault::Os(113), 2, 5, 1);
+        assert_eq!(look(&mut names, &topology, Some(B), &all), ["0 10.0.0.3:3306"]);
     }
 }
