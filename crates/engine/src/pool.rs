@@ -35,7 +35,7 @@ use credit::Credits;
 use health::Health;
 use lone::Lone;
 use permits::begins_probe;
-pub use permits::{Full, force_permits, give_permits, scarcity, take_permits};
+pub use permits::{Full, force_permits, give_permits, scarcity, take_permits, told_full};
 use queue::{Before, Line, Queue, Ticket};
 pub use room::{Room, room};
 use room::{SharedLanes, has_place, is_provided_for, may_join};
@@ -241,7 +241,9 @@ impl PoolShard {
             }
             if is_provided_for(server, servers.len(), need) {
                 // the lanes that are on their way will do
-            } else if !server.may_dial(&need.limits, now_us) || need.account.is_full(now_us) {
+            } else if !server.may_dial(&need.limits, now_us)
+                || need.account.backends.is_full(server.index, now_us)
+            {
                 self.delayed += u64::from(need.limits.at_once > 0);
             } else {
                 let scarce = scarcity(server, need.account, need.backends_max, now_us);

@@ -111,15 +111,18 @@ impl Server {
     }
 
     /// Whether one more connection may be begun now, as far as it is a matter of how many are and
-    /// of what the server said to the last one. The limits hold but for what several workers do in
-    /// the same moment.
+    /// of what the server said to the last one.
     pub fn may_dial(&self, limits: &DialLimits, now_us: u64) -> bool {
+        self.may_dial_another(limits, now_us) && !self.gauge.is_full(now_us)
+    }
+
+    /// The same in place of a connection that goes: one that was full has room for it. The limits
+    /// hold but for what several workers do in the same moment.
+    pub fn may_dial_another(&self, limits: &DialLimits, now_us: u64) -> bool {
         // one that was full, or shunned, is tried by one connection
         let is_tried = self.gauge.is_unproven() || self.gauge.last_fault().is_full();
         let at_once = if is_tried { limits.at_once.min(1) } else { limits.at_once };
-        self.gauge.dialing() < at_once
-            && self.group.pace.has_room(limits.per_sec, now_us)
-            && !self.gauge.is_full(now_us)
+        self.gauge.dialing() < at_once && self.group.pace.has_room(limits.per_sec, now_us)
     }
 
     /// Whether it has as many connections as it may, or said that it allows no more.

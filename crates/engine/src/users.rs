@@ -4,7 +4,7 @@
 //! is `wire::auth`; when, is `session::arriving::login`.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use wire::auth::native;
@@ -149,8 +149,6 @@ pub struct Account {
     pub connected: Arc<AtomicU32>,
     /// Connections to servers now, over all workers; shared by all versions of the account.
     pub backends: Arc<Backends>,
-    /// Until when servers are not asked for more connections of it, because one allows no more.
-    pub full_until_us: AtomicU64,
 }
 
 impl Account {
@@ -167,16 +165,6 @@ impl Account {
     /// Client connections now, over all workers.
     pub fn clients(&self) -> u32 {
         self.connected.load(Ordering::Relaxed)
-    }
-
-    /// A server allows no more connections of it until then (µs), as far as is known.
-    pub fn note_full(&self, until_us: u64) {
-        self.full_until_us.store(until_us, Ordering::Relaxed);
-    }
-
-    /// Whether a server has just said that it allows no more connections of it.
-    pub fn is_full(&self, now_us: u64) -> bool {
-        self.full_until_us.load(Ordering::Relaxed) > now_us
     }
 
     /// Bytes of memory that it holds.
@@ -449,7 +437,6 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         isolation: of_attributes.isolation,
         connected: Arc::default(),
         backends: Arc::default(),
-        full_until_us: AtomicU64::default(),
     })
 }
 

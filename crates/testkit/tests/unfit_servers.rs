@@ -175,6 +175,31 @@ fn no_session_stays_with_a_server_that_left_for_what_it_may_be_told() {
     assert_eq!(room.hall.counters().diagnostics_kept, 1);
 }
 
+/// No more than two connections.
+fn two(draft: &mut Draft) {
+    draft.servers.iter_mut().for_each(|row| row.max_connections = 2);
+}
+
+#[test]
+fn in_a_held_hostgroup_no_connection_makes_room_for_another() {
+    let mut room = Room::open_with(two);
+    let (busy, idle) = (room.busy, room.idle);
+    assert_eq!(room.ask(idle, &tagged("BEGIN", "plain", "1 op=1", "")), Some(0));
+    room.hold(&[0]);
+    let other = room.hall.login(Caps::DEPRECATE_EOF.union(Caps::FOUND_ROWS));
+    room.hall.query(other, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+    room.hall.wait_ms(300);
+    let before = room.hall.counters().lanes_created;
+    for sock in [busy, idle] {
+        assert_eq!(room.ask(sock, &tagged("COMMIT", "end", "1 op=0", "")), Some(0));
+        room.hall.wait_ms(300);
+    }
+    assert_eq!(room.hall.counters().lanes_created, before, "nobody may use it");
+    room.hold(&[]);
+    let (answer, _) = room.hall.packet(other).expect("answered");
+    assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
+}
+
 #[test]
 fn whoever_waits_too_long_for_a_held_hostgroup_is_told_why() {
     let mut room = Room::open();

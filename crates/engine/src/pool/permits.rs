@@ -17,8 +17,8 @@ pub enum Full {
 }
 
 /// Who allowed no more connections when the last one was tried.
-pub(super) fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full> {
-    if account.is_full(now_us.saturating_sub(FULL_PAUSE_US)) {
+pub fn told_full(server: &Server, account: &Account, now_us: u64) -> Option<Full> {
+    if account.backends.is_full(server.index, now_us.saturating_sub(FULL_PAUSE_US)) {
         return Some(Full::Account);
     }
     server.gauge.last_fault().is_server_full().then_some(Full::Server)

@@ -204,7 +204,7 @@ fn nothing_is_dialed_where_a_server_or_an_account_is_full() {
         let Checkout::Dial(server) = bench.checkout(None) else { panic!("there is room") };
         assert_eq!(server.index, 1, "it has room");
     }
-    bench.account.note_full(1_000_001);
+    (0..2).for_each(|server| bench.account.backends.note_full(server, 1_000_001));
     assert!(matches!(bench.checkout(None), Checkout::Wait));
     let idle = bench.idle_lane(0, "test", Caps::NONE);
     let found = [bench.checkout(None), bench.checkout(None)];
@@ -424,4 +424,13 @@ fn where_a_server_allows_no_more_clients_an_idle_connection_of_no_use_makes_room
     assert_eq!((lane, server.index), (unfit, 0));
     // none is left: whether it still is full is seen by asking
     assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
+}
+
+#[test]
+fn an_account_that_one_server_has_enough_of_gets_another_ones_idle_connection() {
+    let mut bench = Bench::new(&[server(1, 1, 1000, "ONLINE"), server(2, 1, 1, "ONLINE")]);
+    let unfit = bench.idle_lane(1, "test", Caps::FOUND_ROWS);
+    bench.account.backends.note_full(0, 1_000_001);
+    let Checkout::Replace(lane, server) = bench.checkout(None) else { panic!("it goes") };
+    assert_eq!((lane, server.index), (unfit, 1));
 }

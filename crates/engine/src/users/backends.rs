@@ -1,7 +1,7 @@
 //! How many connections to each server an account has, over all workers.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Connections of one account, by the server's index. Servers are added as they are met, and stay:
 /// there are as many as the account has ever had connections to.
@@ -13,7 +13,15 @@ pub struct Backends {
 struct ToServer {
     server: usize,
     open: AtomicU32,
+    full_until_us: AtomicU64,
     next: OnceLock<Box<ToServer>>,
+}
+
+impl ToServer {
+    fn new(server: usize) -> Self {
+        let (open, full_until_us) = (AtomicU32::new(0), AtomicU64::new(0));
+        Self { server, open, full_until_us, next: OnceLock::new() }
+    }
 }
 
 impl Backends {
@@ -34,6 +42,17 @@ impl Backends {
         found.map_or(0, |to| to.open.load(Ordering::Relaxed))
     }
 
+    /// A server allows no more of them until then (µs), as far as is known.
+    pub fn note_full(&self, server: usize, until_us: u64) {
+        self.of(server).full_until_us.store(until_us, Ordering::Relaxed);
+    }
+
+    /// Whether a server has just said that it allows no more of them.
+    pub fn is_full(&self, server: usize, now_us: u64) -> bool {
+        let mut found = self.all().filter(|to| to.server == server);
+        found.any(|to| to.full_until_us.load(Ordering::Relaxed) > now_us)
+    }
+
     /// Bytes of memory behind it.
     pub fn bytes(&self) -> usize {
         self.all().count() * size_of::<ToServer>()
@@ -44,7 +63,7 @@ impl Backends {
     }
 
     fn of(&self, server: usize) -> &ToServer {
-        let new = || Box::new(ToServer { server, open: AtomicU32::new(0), next: OnceLock::new() });
+        let new = || Box::new(ToServer::new(server));
         let mut to = self.first.get_or_init(new);
         while to.server != server {
             to = to.next.get_or_init(new);

@@ -210,7 +210,9 @@ impl Proxy {
         // what an account calls in one hostgroup may run in another
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.account.name == known.user;
         let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
-        let model = model.filter(|lane| !lane.account.is_full(self.now_us)).map(|lane| lane.id);
+        let model = model
+            .filter(|lane| !lane.account.backends.is_full(lane.server.index, self.now_us))
+            .map(|lane| lane.id);
         let hostgroup = known.hostgroup;
         let topology = self.snapshot.topology.clone();
         let is_well = |server: &&ServerRef| {

@@ -58,7 +58,8 @@ impl Proxy {
             return self.with(End::Client(id), |proxy| proxy.refuse_waiting(id, said));
         }
         if fault.is_account_full() {
-            lane.account.note_full(self.now_us.saturating_add(FULL_PAUSE_US));
+            let until_us = self.now_us.saturating_add(FULL_PAUSE_US);
+            lane.account.backends.note_full(server.index, until_us);
         }
         match lane.lease {
             Lease::Relay(id) => {

@@ -258,12 +258,21 @@ impl Proxy {
             return None;
         }
         let limits = self.snapshot.hostgroups.dial_limits(hostgroup, &self.snapshot.vars);
-        if !server.may_dial(&limits, now_us) || !server.state(now_us).is_serving() {
+        if !server.may_dial_another(&limits, now_us)
+            || !server.state(now_us).is_serving()
+            || self.why_closed(hostgroup).is_some()
+        {
             return None;
         }
         let overtaken = self.pool.waiters(hostgroup).take_while(|id| Some(*id) != fitting);
         let first = overtaken.into_iter().find(|id| self.may_replace(lane, *id))?;
-        let pause_us = self.sessions.get(first)?.waiting()?.pause_us(now_us);
+        let session = self.sessions.get(first)?;
+        // whether there is room where a connection went is the server's to say
+        let is_told = pool::told_full(server, session.account.as_ref()?, now_us).is_some();
+        let pause_us = match is_told {
+            true => OVERTAKEN_US,
+            false => session.waiting()?.pause_us(now_us),
+        };
         (self.pool.no_room_made_us(server, now_us) >= pause_us).then_some(first)
     }
 
@@ -283,7 +292,6 @@ impl Proxy {
             && waiting.dialing.is_none()
             && waiting.paused_until_us <= now_us
             && waiting.avoid != Some(server.index)
-            && !account.is_full(now_us)
             && gets_place()
     }
 
