@@ -12,6 +12,7 @@
 //! * [`command`]: what a client asks; [`execute`]: the parameters of a prepared statement.
 //! * [`result`]: where the reply to a command ends, without decoding or keeping it.
 //! * [`reply`]: the packets of replies, read and written one by one.
+//! * [`redirect`]: where the OK packet of a login sends a client instead.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -34,6 +35,7 @@ pub mod fault;
 pub mod frame;
 pub mod lenenc;
 pub mod reader;
+pub mod redirect;
 pub mod reply;
 pub mod result;
 pub mod status;

@@ -51,6 +51,13 @@ impl ServerKey {
         &self.secret
     }
 
+    /// A mark that only whoever has the key pair sets, in hexadecimal digits; it tells nothing of
+    /// the pair or of its secret.
+    pub fn mark(&self) -> String {
+        let mark = sha256(&[b"mark", &self.secret]);
+        mark.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// The password in a client's packet.
     pub fn decrypt(&self, packet: &[u8], nonce: &[u8; SCRAMBLE_BYTES]) -> Option<Vec<u8>> {
         let mut plain = vec![0; self.key.min_output_size()];
