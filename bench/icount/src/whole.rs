@@ -52,6 +52,7 @@ impl Plan {
         let outside = Outside {
             shared: self.shared.clone(),
             addresses: self.addresses.clone(),
+            look_up: Box::new(|_| {}),
             random: Box::new(|| *b"abcdefghijklmnopqrst"),
             log: Box::new(|_| {}),
         };

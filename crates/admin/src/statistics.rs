@@ -18,6 +18,7 @@ mod global;
 mod memory;
 mod pool;
 mod processlist;
+mod redirects;
 mod rules;
 mod servers;
 mod statements;
@@ -104,6 +105,7 @@ const TABLES: &[LiveTable] = &[
     memory::TABLE,
     pool::TABLE,
     processlist::TABLE,
+    redirects::TABLE,
     rules::TABLE,
     servers::TABLE,
     statements::TABLE,

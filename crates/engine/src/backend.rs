@@ -9,6 +9,7 @@ use wire::connect::{
     Attributes, AuthMore, AuthSwitch, Greeting, HandshakeResponse, PublicKeyRequest, SCRAMBLE_BYTES,
 };
 use wire::frame::{self, Packet};
+use wire::redirect;
 use wire::reply::{ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
@@ -49,6 +50,9 @@ const ALWAYS: Caps = Caps::PROTOCOL_41
 
 const MAX_PACKET: u32 = 1 << 30;
 
+/// The connection attribute that has the mark of the process which was sent elsewhere.
+pub const MARK: &[u8] = b"_tidegate_mark";
+
 enum Stage {
     ExpectGreeting,
     ExpectResult { plugin: Plugin, scramble: [u8; SCRAMBLE_BYTES] },
@@ -74,6 +78,16 @@ impl Keys {
         }
     }
 
+    /// Those of a place that a server sent a connection to: a key that nobody listed could be
+    /// anybody's.
+    #[must_use]
+    pub fn of_elsewhere(self) -> Self {
+        match self {
+            Self::Any => Self::Only(Vec::new()),
+            only => only,
+        }
+    }
+
     fn have(&self, key: KeyHash) -> bool {
         match self {
             Self::Any => true,
@@ -95,6 +109,10 @@ pub struct BackendLogin {
     tracks: bool,
     /// What servers show as the program.
     program: &'static str,
+    /// The name to log in with, where it is not the account's.
+    user: Option<Box<[u8]>>,
+    /// By which this process would know itself.
+    mark: Option<String>,
     caps: Caps,
     thread_id: u32,
     names_last_prepared: bool,
@@ -116,6 +134,8 @@ pub enum LoginStep {
         status: Status,
         /// An execution may name the statement prepared last without knowing its id.
         names_last_prepared: bool,
+        /// The url of the place that the server would rather have the connection at.
+        offered: Option<Box<[u8]>>,
     },
     /// It will not be.
     Failed {
@@ -172,6 +192,8 @@ impl BackendLogin {
             keys: Keys::Only(Vec::new()),
             tracks: true,
             program: "tidegate",
+            user: None,
+            mark: None,
             caps: Caps::NONE,
             thread_id: 0,
             names_last_prepared: false,
@@ -195,6 +217,18 @@ impl BackendLogin {
     #[must_use]
     pub fn trusting(self, keys: Keys) -> Self {
         Self { keys, ..self }
+    }
+
+    /// The same at a place that the server sent it to: with the name to use there, if it is
+    /// another one, and a mark by which this process would know itself.
+    #[must_use]
+    pub fn sent_to(self, user: Option<Box<[u8]>>, mark: String) -> Self {
+        Self { user, mark: Some(mark), ..self }
+    }
+
+    /// Whether what the server says of another place is heard at all.
+    pub fn hears_offers(&self) -> bool {
+        self.tracks
     }
 
     /// Whose login it is.
@@ -261,12 +295,15 @@ impl BackendLogin {
         if caps.contains(Caps::CONNECT_ATTRS) {
             Attributes::push(&mut attributes, b"_client_name", b"tidegate");
             Attributes::push(&mut attributes, b"program_name", self.program.as_bytes());
+            if let Some(mark) = &self.mark {
+                Attributes::push(&mut attributes, MARK, mark.as_bytes());
+            }
         }
         let response = HandshakeResponse {
             caps,
             max_packet: MAX_PACKET,
             collation: self.collation,
-            user: self.account.name.as_bytes(),
+            user: self.user.as_deref().unwrap_or(self.account.name.as_bytes()),
             auth_response: &auth,
             schema: self.schema.as_deref(),
             plugin: Some(plugin.name().as_bytes()),
@@ -393,10 +430,16 @@ impl BackendLogin {
                 thread_id: self.thread_id,
                 status: ok.status,
                 names_last_prepared: self.names_last_prepared,
+                offered: redirect::offered(&ok).map(|url| cut(url).into()),
             },
             Err(_) => failed(LastFault::Protocol),
         }
     }
+}
+
+/// As much of a url as tells whether it is too long.
+fn cut(url: &[u8]) -> &[u8] {
+    url.get(..=redirect::URL_BYTES_MAX).unwrap_or(url)
 }
 
 fn refused(payload: &[u8]) -> LoginStep {

@@ -156,6 +156,11 @@ pub fn bad_handshake(why: &str) -> SqlError {
     error(1043, *b"08S01", format!("Bad handshake: {why}"))
 }
 
+/// MySQL 1045, for a login that is refused whoever it is.
+pub fn access_refused(why: &str) -> SqlError {
+    error(1045, *b"28000", format!("Access denied: {why}"))
+}
+
 /// MySQL 1047, for a command that is not known or not possible here.
 pub fn unknown_command(name: &str) -> SqlError {
     error(1047, *b"08S01", format!("Unknown command: {name}"))

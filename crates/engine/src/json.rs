@@ -37,6 +37,11 @@ pub(crate) fn switch(text: &str, name: &str) -> Result<bool, String> {
     }
 }
 
+/// A switch of a column that holds JSON: off, unless it says `true`.
+pub(crate) fn flag(text: &str, name: &str) -> Result<bool, String> {
+    Ok(member(text, name)?.is_some() && switch(text, name)?)
+}
+
 /// What a column that holds JSON or nothing says by that name.
 pub(crate) fn member(text: &str, name: &str) -> Result<Option<Value>, String> {
     match text {

@@ -6,6 +6,7 @@
 //! A lane that is shared carries several sessions' commands. Those at the front of its queue are
 //! out; those behind are gathered while the server works, and go out together.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::catalog::Part;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::link::LinkState;
+use crate::redirects::Via;
 use crate::stats::Traffic;
 use crate::stmt::OnLane;
 use crate::topology::ServerRef;
@@ -220,6 +222,8 @@ pub struct Lane {
     pub id: LaneId,
     /// Where it goes.
     pub server: ServerRef,
+    /// The place that its server sent it to, where it is not at the server's own address.
+    pub via: Option<Via>,
     /// Whose login it uses.
     pub account: Arc<Account>,
     /// Capability class it was opened for.
@@ -260,7 +264,15 @@ pub struct Lane {
     tracker: ReplyTracker,
 }
 
+/// Where a connection is: the number of its server, and the place that this sent it to.
+pub type Spot = (usize, Option<SocketAddr>);
+
 impl Lane {
+    /// Where it is: two connections of one server are told apart by the server's ids only there.
+    pub fn spot(&self) -> Spot {
+        (self.server.index, self.via.as_ref().map(|via| via.addr))
+    }
+
     /// A lane about to be dialed, in the state that `login` asks for.
     pub fn dialing(
         id: LaneId,
@@ -272,6 +284,7 @@ impl Lane {
         Self {
             id,
             server,
+            via: None,
             account: login.account().clone(),
             class: login.class(),
             caps: Caps::NONE,
@@ -300,6 +313,12 @@ impl Lane {
             cost_us: 0,
             tracker: ReplyTracker::new(ReplyKind::Simple, Caps::NONE),
         }
+    }
+
+    /// The same at the place that its server sent it to, if there is one.
+    #[must_use]
+    pub fn sent_to(self, via: Option<Via>) -> Self {
+        Self { via, ..self }
     }
 
     /// Puts a command in the queue. Its bytes must go out in the same order.

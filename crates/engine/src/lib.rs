@@ -29,6 +29,7 @@ pub mod link;
 pub mod orders;
 pub mod pool;
 pub mod proxy;
+pub mod redirects;
 pub mod report;
 pub mod route;
 pub mod rows;

@@ -3,6 +3,7 @@
 //! This module decides nothing. Adding an order is an architectural change: whoever carries orders
 //! out (`worker`, the simulator) has one arm for each.
 
+use core::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,7 +50,11 @@ pub enum Order {
         lane: LaneId,
         /// Where to.
         server: ServerRef,
+        /// The address of the place that the server sent it to; `None` for its own.
+        at: Option<SocketAddr>,
     },
+    /// Looks up the address of a name; the answer is `Proxy::on_looked_up`.
+    LookUp(Arc<str>),
     /// Stops reading from a socket.
     Pause(End),
     /// Reads again; bytes not taken so far are offered again.
@@ -203,6 +208,7 @@ impl Orders {
             Order::Dial { lane, .. } | Order::Give { lane, .. } => !goes(End::Lane(*lane)),
             Order::Close(_)
             | Order::Want { .. }
+            | Order::LookUp(_)
             | Order::Kill(_)
             | Order::LoginEnded { .. }
             | Order::Report(_) => true,

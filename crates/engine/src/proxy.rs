@@ -16,6 +16,7 @@ use crate::lane::{Lane, Lease};
 use crate::link::{Known, Settings};
 use crate::orders::{End, KillRequest, Order, Orders};
 use crate::pool::PoolShard;
+use crate::redirects::Redirects;
 use crate::report::Quota;
 use crate::route::QueryProcessor;
 pub use crate::session::{Arrival, LoggedIn, Parcel};
@@ -116,6 +117,8 @@ pub struct Proxy {
     /// Its number among the workers, and how many they are.
     pub(crate) number: usize,
     pub(crate) workers: usize,
+    /// Where servers would rather have connections.
+    pub(crate) redirects: Redirects,
     /// Lanes that are being given to other workers.
     pub(crate) parcels: Vec<(LaneId, Parcel)>,
     /// What happened in the whole process, and what of it is this worker's.
@@ -166,6 +169,7 @@ impl Proxy {
             settings_seen: Vec::new(),
             number: 0,
             workers: 1,
+            redirects: Redirects::default(),
             parcels: Vec::new(),
             overall: Default::default(),
             stats: Counters::default(),

@@ -117,6 +117,29 @@ pub enum LogEvent {
         /// The server's error.
         code: u16,
     },
+    /// A server sends its connections to another place, and they go there.
+    SentElsewhere {
+        /// Which server.
+        server: ServerRef,
+        /// The place.
+        to: String,
+    },
+    /// A server sends its connections to a place where they do not go. Told once.
+    OfferRefused {
+        /// Which server.
+        server: ServerRef,
+        /// Why.
+        reason: String,
+    },
+    /// A connection failed at the place that its server sent it to.
+    PlaceFailed {
+        /// Which server.
+        server: ServerRef,
+        /// The place.
+        to: String,
+        /// Why.
+        why: String,
+    },
     /// Failures in one second reached the limit: the server is left out for a while.
     Shunned {
         /// Which server.
@@ -182,6 +205,7 @@ impl LogEvent {
             | Self::Untold { .. }
             | Self::Doubted { .. }
             | Self::ServesAgain { .. }
+            | Self::SentElsewhere { .. }
             | Self::Answers { .. } => Level::Info,
             _ => Level::Warn,
         }
@@ -215,6 +239,24 @@ fn about_code(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
              {hostgroup} run: locks that their code takes are not seen",
             Printable(user)
         ),
+        _ => Ok(()),
+    }
+}
+
+/// Where a server sends its connections, and what comes of it.
+fn about_places(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
+    match event {
+        LogEvent::SentElsewhere { server, to } => {
+            write!(f, "{} sends its connections to {}", placed(server), Printable(to))
+        }
+        LogEvent::OfferRefused { server, reason } => {
+            let reason = Printable(reason);
+            write!(f, "{} sends its connections elsewhere in vain: {reason}", placed(server))
+        }
+        LogEvent::PlaceFailed { server, to, why } => {
+            let (to, why) = (Printable(to), Printable(why));
+            write!(f, "{} sends its connections to {to}, which fails: {why}", placed(server))
+        }
         _ => Ok(()),
     }
 }
@@ -259,6 +301,9 @@ impl fmt::Display for LogEvent {
                 write!(f, "no new connection in hostgroup {hostgroup} can be used: {error}")
             }
             Self::CodeHidden { .. } | Self::CodeUnread { .. } => about_code(f, self),
+            Self::SentElsewhere { .. } | Self::OfferRefused { .. } | Self::PlaceFailed { .. } => {
+                about_places(f, self)
+            }
             Self::Shunned { server, fault, for_ms } => {
                 write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
             }

@@ -20,6 +20,9 @@ pub use backends::Backends;
 
 const TABLE: &str = "mysql_users";
 
+const REDIRECT_NEEDS: &str =
+    "redirect needs fast_forward = 1: where rules decide, no server is a client's for good";
+
 /// What is stored of a password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
@@ -139,6 +142,8 @@ pub struct Account {
     pub max_backend_connections: Option<u32>,
     /// Commands of several sessions on one connection; `None` for what its hostgroups say.
     pub pipeline_depth: Option<u32>,
+    /// Clients that can go there are told which server they would have.
+    pub redirect: bool,
     /// It may read binary logs, as far as servers let it.
     pub replication: bool,
     /// Annotations in its statements are followed.
@@ -200,7 +205,7 @@ impl Account {
             let flags = (*transaction_persistent, *fast_forward, *frontend);
             let limits =
                 (*max_connections, account.max_backend_connections, account.pipeline_depth);
-            let flags = (flags, account.replication, account.annotations);
+            let flags = (flags, account.redirect, account.replication, account.annotations);
             (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
         };
         columns(self) == columns(before)
@@ -346,6 +351,7 @@ fn fault(row: usize, column: &str, reason: impl Into<String>) -> ConfigFault {
 struct Attributes {
     max_backend_connections: Option<u32>,
     pipeline_depth: Option<u32>,
+    redirect: bool,
     replication: bool,
     annotations: bool,
     isolation: Option<&'static str>,
@@ -356,6 +362,7 @@ impl Attributes {
         Ok(Self {
             max_backend_connections: json::number(text, "max_backend_connections", 1_000_000)?,
             pipeline_depth: json::pipeline_depth(text)?,
+            redirect: json::flag(text, "redirect")?,
             replication: json::switch(text, "replication")?,
             annotations: json::switch(text, "annotations")?,
             isolation: isolation(text)?,
@@ -414,6 +421,9 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
     });
     let mut of_attributes = Attributes::default();
     match Attributes::read(&row.attributes) {
+        Ok(read) if read.redirect && row.fast_forward == 0 => {
+            faults.push(fault(index, "attributes", REDIRECT_NEEDS));
+        }
         Ok(read) => of_attributes = read,
         Err(reason) => faults.push(fault(index, "attributes", reason)),
     }
@@ -432,6 +442,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         max_connections,
         max_backend_connections: of_attributes.max_backend_connections,
         pipeline_depth: of_attributes.pipeline_depth,
+        redirect: of_attributes.redirect,
         replication: of_attributes.replication,
         annotations: of_attributes.annotations,
         isolation: of_attributes.isolation,

@@ -111,6 +111,7 @@ mod tests {
             rule_hits: vec![(3, RuleHits { hits: queries, limit_hits: 1 })],
             stmt_counts: Default::default(),
             statements: None,
+            redirects: Vec::new(),
             commands: Some(commands),
             digests: None,
             servers: Vec::new(),

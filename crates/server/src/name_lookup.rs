@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,16 +24,30 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The addresses of a name and a port, or why there is none.
 type Found = Result<Vec<SocketAddr>, String>;
 
-/// Starts the thread that keeps the workers' addresses as the names have them.
-pub(crate) fn follow(publisher: Arc<Publisher>) -> std::io::Result<()> {
+/// Starts the thread that keeps the workers' addresses as the names have them, and looks up what
+/// they have `asked` for.
+pub(crate) fn follow(publisher: Arc<Publisher>, asked: Receiver<Arc<str>>) -> std::io::Result<()> {
     let run = move || {
-        let mut names = Names::default();
+        let (mut names, mut last) = (Names::default(), Instant::now());
         loop {
-            thread::sleep(LOOK);
-            names.look(&publisher, Instant::now());
+            match asked.recv_timeout(LOOK.saturating_sub(last.elapsed())) {
+                Ok(name) => answer(&publisher, &name),
+                Err(RecvTimeoutError::Timeout) => {
+                    last = Instant::now();
+                    names.look(&publisher, last);
+                }
+                // there is no worker any more
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
     };
     thread::Builder::new().name("names".to_owned()).spawn(run).map(drop)
+}
+
+/// Looks up a name for workers.
+fn answer(publisher: &Publisher, name: &Arc<str>) {
+    let found = addresses::look_up(name, 0).unwrap_or_default();
+    publisher.tell_found(name, found.first().map(SocketAddr::ip));
 }
 
 /// What the names were when they were last looked up.

@@ -6,6 +6,7 @@
 //! business.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -130,6 +131,13 @@ impl Publisher {
             listening::post(mailbox, Mail::Addresses(state.addresses.clone()));
         }
         state.plan_checks();
+    }
+
+    /// A name that workers asked for has this address, or none.
+    pub(crate) fn tell_found(&self, name: &Arc<str>, addr: Option<IpAddr>) {
+        for mailbox in &self.lock().workers {
+            listening::post(mailbox, Mail::LookedUp(name.clone(), addr));
+        }
     }
 
     /// The checks that the configuration in force asks for.
@@ -486,6 +494,7 @@ mod tests {
         let outside = Outside {
             shared: Arc::<Shared>::default(),
             addresses: Arc::default(),
+            look_up: Box::new(|_| {}),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
         };

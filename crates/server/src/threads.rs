@@ -5,7 +5,7 @@
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -74,6 +74,9 @@ pub(crate) struct Reach {
     pub(crate) web: Arc<Web>,
 }
 
+/// How many names wait to be looked up for workers.
+const NAMES_MAX: usize = 64;
+
 /// What every worker is made from.
 #[derive(Clone)]
 struct Plan {
@@ -85,6 +88,8 @@ struct Plan {
     listening: Arc<[Addr]>,
     /// Hears of servers that workers have doubts about.
     doubts: Sender<Heard>,
+    /// Takes names that servers send connections to, for their addresses.
+    names: SyncSender<Arc<str>>,
 }
 
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
@@ -102,7 +107,9 @@ pub(crate) fn start(
     let workers = vars.threads as usize;
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let (doubts, heard) = channel();
+    let (names, asked) = sync_channel(NAMES_MAX);
     let plan = Plan {
+        names,
         doubts: doubts.clone(),
         shared: Arc::<Shared>::default(),
         addresses: Arc::new(ServerAddresses::default().with(addresses)),
@@ -125,7 +132,7 @@ pub(crate) fn start(
     let publisher = Arc::new(publisher);
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
-    name_lookup::follow(publisher.clone()).context("cannot start the thread of names")?;
+    name_lookup::follow(publisher.clone(), asked).context("cannot start the thread of names")?;
     let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
     let reporter = Reporter::new(collector.clone(), stats_file);
     let metrics_source =
@@ -215,8 +222,10 @@ fn make(
     let seed = u64::from_le_bytes(seed);
     let mut proxy = Proxy::new(plan.snapshot.clone(), plan.offer.clone(), seed, secret);
     proxy.time_with(clock::ns);
-    let doubts = plan.doubts.clone();
+    let (doubts, names) = (plan.doubts.clone(), plan.names.clone());
     let outside = Outside {
+        // whoever wants to know asks again
+        look_up: Box::new(move |name| drop(names.try_send(name.clone()))),
         shared: plan.shared.clone(),
         addresses: plan.addresses.clone(),
         random: Box::new(|| {

@@ -40,9 +40,14 @@ impl Tally {
 /// So many seeds bring about everything.
 pub const SEEDS_ENOUGH: u64 = 1000;
 
-/// Counters of what must not happen, of what nobody asked to be summed up, and of what clients do
-/// too rarely, or too slowly, to meet a limit.
-const NEVER: [&str; 7] = [
+/// Counters of what must not happen, of what nobody asked to be summed up, of what clients do too
+/// rarely, or too slowly, to meet a limit, and of places that servers here never send anybody to.
+const NEVER: [&str; 12] = [
+    "clients_redirected",
+    "redirects_failed",
+    "redirects_followed",
+    "redirects_offered",
+    "redirects_refused",
     "defects",
     "server_faults",
     "backend_time_us",

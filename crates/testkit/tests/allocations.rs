@@ -84,6 +84,7 @@ impl Street {
         let outside = Outside {
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::new(addresses)),
+            look_up: Box::new(|_| {}),
             random: Box::new(move || dice.bytes20()),
             log: Box::new(|event| panic!("{event}")),
         };

@@ -105,11 +105,16 @@ pub struct Outside {
     pub shared: Arc<Shared>,
     /// Where servers are.
     pub addresses: Arc<ServerAddresses>,
+    /// Has the address of a name looked up, which is told by [`Mail::LookedUp`]; must not block.
+    pub look_up: LookUp,
     /// Gives random bytes.
     pub random: Box<dyn FnMut() -> [u8; 20] + Send>,
     /// Takes what is worth a log line.
     pub log: Box<dyn FnMut(&LogEvent) + Send>,
 }
+
+/// Takes a name whose address somebody wants to know.
+pub type LookUp = Box<dyn FnMut(&Arc<str>) + Send>;
 
 /// Where a listener listens.
 struct Door {

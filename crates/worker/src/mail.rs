@@ -1,5 +1,6 @@
 //! What other threads may ask of a worker.
 
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub enum Mail {
     },
     /// Servers are elsewhere now.
     Addresses(Arc<ServerAddresses>),
+    /// A name has this address, or none.
+    LookedUp(Arc<str>, Option<IpAddr>),
     /// A client of some worker wants a connection killed.
     Kill(KillRequest),
     /// Accept clients here, too.
@@ -130,6 +133,9 @@ impl Worker {
                 let _ = self.take_over(&snapshot).map(tell);
             }
             Mail::Addresses(addresses) => self.outside.addresses = addresses,
+            Mail::LookedUp(name, addr) => {
+                self.mention(|proxy| proxy.on_looked_up(&name, addr));
+            }
             Mail::Kill(request) => {
                 self.mention(|proxy| proxy.on_kill(&request));
             }

@@ -8,7 +8,7 @@ use engine::orders::{End, Order};
 use engine::report::LogEvent;
 use engine::slab::Key;
 use engine::topology::NAME_UNKNOWN;
-use io::{Driver, Edge, Micros, Sock};
+use io::{Addr, Driver, Edge, Micros, Sock};
 
 use crate::{Mail, Worker};
 
@@ -70,10 +70,11 @@ impl Worker {
             return self.send(io, orders, at, end, data);
         }
         match &orders.list[at] {
-            Order::Dial { lane, server } => {
+            Order::Dial { lane, server, at } => {
                 let (lane, server) = (*lane, server.clone());
-                self.dial(io, lane, &server);
+                self.dial(io, lane, &server, at.map(Addr::Tcp).as_ref());
             }
+            Order::LookUp(name) => (self.outside.look_up)(name),
             Order::Pause(end) => self.sock(*end).into_iter().for_each(|sock| io.pause(sock)),
             Order::Resume(end) => self.sock(*end).into_iter().for_each(|sock| io.resume(sock)),
             Order::Redeliver(end) => self.sock(*end).into_iter().for_each(|it| io.redeliver(it)),
@@ -158,8 +159,9 @@ impl Worker {
         io: &mut Edge<D>,
         lane: LaneId,
         server: &engine::topology::Server,
+        at: Option<&Addr>,
     ) {
-        let Some(addr) = self.outside.addresses.find(server) else {
+        let Some(addr) = at.or_else(|| self.outside.addresses.find(server)) else {
             return self.not_dialed(lane, NAME_UNKNOWN.cast_signed());
         };
         match io.connect(addr) {

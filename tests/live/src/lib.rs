@@ -32,7 +32,7 @@ pub use management::management;
 pub use program::{Finished, Program};
 pub use proxy::{Proxy, binary, greeting_of, target_dir};
 pub use raw::{Raw, response};
-pub use scripted::{Said, scripted};
+pub use scripted::{Login, Said, scripted, scripted_login};
 pub use shared::Shared;
 pub use tap::Tap;
 

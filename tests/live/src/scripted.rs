@@ -8,9 +8,11 @@ use std::thread;
 
 use anyhow::Result;
 use wire::command::code;
-use wire::connect::Greeting;
+use wire::connect::{Greeting, HandshakeResponse};
 use wire::frame;
-use wire::reply::{ColumnDef, ErrPacket, OkPacket, write_err, write_ok, write_text_result};
+use wire::reply::{
+    ColumnDef, ErrPacket, OkPacket, SessionChange, write_err, write_ok, write_text_result,
+};
 use wire::{Caps, Status};
 
 /// What a statement comes to.
@@ -24,19 +26,44 @@ pub enum Said {
     Rows(Vec<&'static str>, Vec<Vec<Option<String>>>),
 }
 
+/// What a login comes to.
+#[derive(Clone, Debug)]
+pub enum Login {
+    /// It is let in.
+    In,
+    /// It is let in, and told of a system variable that has this value in its session.
+    Told(&'static str, String),
+    /// It is let in, and told this text.
+    Saying(String),
+    /// It is refused with an error of this number.
+    Refused(u16, &'static str),
+    /// Nothing: the server says no more.
+    Silent,
+}
+
 /// Serves until the process ends; `says` is asked for every statement.
 pub fn scripted(
     at: IpAddr,
     port: u16,
     says: impl Fn(&str) -> Said + Send + Sync + 'static,
 ) -> Result<()> {
+    scripted_login(at, port, |_| Login::In, says)
+}
+
+/// The same, where `logs_in` is asked for every user that logs in.
+pub fn scripted_login(
+    at: IpAddr,
+    port: u16,
+    logs_in: impl Fn(&str) -> Login + Send + Sync + 'static,
+    says: impl Fn(&str) -> Said + Send + Sync + 'static,
+) -> Result<()> {
     let listener = TcpListener::bind(SocketAddr::new(at, port))?;
-    let says: Arc<Says> = Arc::new(says);
+    let script: Arc<(Box<LogsIn>, Box<Says>)> = Arc::new((Box::new(logs_in), Box::new(says)));
     let accepts = move || {
         for stream in listener.incoming().flatten() {
-            let says = says.clone();
+            let script = script.clone();
             // how it ends is the client's to say
-            thread::spawn(move || drop(serve(stream, &*says)));
+            thread::spawn(move || drop(serve(stream, &*script.0, &*script.1)));
         }
     };
     thread::Builder::new().name("scripted".to_owned()).spawn(accepts)?;
@@ -44,8 +71,9 @@ pub fn scripted(
 }
 
 type Says = dyn Fn(&str) -> Said + Send + Sync;
+type LogsIn = dyn Fn(&str) -> Login + Send + Sync;
 
-fn serve(mut stream: TcpStream, says: &Says) -> io::Result<()> {
+fn serve(mut stream: TcpStream, logs_in: &LogsIn, says: &Says) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let greeting = Greeting {
         server_version: b"8.0.39",
@@ -62,9 +90,13 @@ fn serve(mut stream: TcpStream, says: &Says) -> io::Result<()> {
     let (login, seq) = packet(&mut stream)?;
     let wants = login.first_chunk().copied().unwrap_or_default();
     let caps = CAPS.intersect(Caps::from_bytes(wants, [0; 4]));
-    let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
+    let response = HandshakeResponse::parse(&login).map_err(|_| io::ErrorKind::InvalidData)?;
     out.clear();
-    write_ok(&mut out, &mut seq.wrapping_add(1), caps, &ok);
+    if !let_in(&mut out, seq, caps, &logs_in(&String::from_utf8_lossy(response.user))) {
+        stream.write_all(&out)?;
+        return stream.read_to_end(&mut out).map(drop);
+    }
+    let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
     loop {
         stream.write_all(&out)?;
         out.clear();
@@ -96,6 +128,30 @@ fn serve(mut stream: TcpStream, says: &Says) -> io::Result<()> {
     }
 }
 
+/// Ends a login; whether it is let in.
+fn let_in(out: &mut Vec<u8>, seq: u8, caps: Caps, login: &Login) -> bool {
+    let mut ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
+    let mut session_track = Vec::new();
+    match login {
+        Login::In => {}
+        Login::Told(name, value) => {
+            let (name, value) = (name.as_bytes(), value.as_bytes());
+            SessionChange::SystemVariable { name, value }.encode(&mut session_track);
+            ok.session_track = &session_track;
+        }
+        Login::Saying(text) => ok.info = text.as_bytes(),
+        Login::Refused(code, message) => {
+            let (sqlstate, message) = (*b"HY000", message.as_bytes());
+            let said = ErrPacket { code: *code, sqlstate, message };
+            write_err(out, &mut seq.wrapping_add(1), &said);
+            return false;
+        }
+        Login::Silent => return false,
+    }
+    write_ok(out, &mut seq.wrapping_add(1), caps, &ok);
+    true
+}
+
 /// The next packet with its number.
 fn packet(stream: &mut TcpStream) -> io::Result<(Vec<u8>, u8)> {
     let mut header = [0; 4];
@@ -107,4 +163,4 @@ fn packet(stream: &mut TcpStream) -> io::Result<(Vec<u8>, u8)> {
 }
 
 /// What it can do.
-const CAPS: Caps = Caps::OF_OWN_SERVERS;
+const CAPS: Caps = Caps::OF_OWN_SERVERS.union(Caps::SESSION_TRACK);

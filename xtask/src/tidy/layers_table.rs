@@ -129,7 +129,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["orders"],
     &["stats"],
     &["cache", "stmt"],
-    &["backend"],
+    &["backend", "redirects"],
     &["lane"],
     &["pool"],
     &["session", "proxy"],

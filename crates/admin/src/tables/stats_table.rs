@@ -404,6 +404,23 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_redirects",
+        doc: "Where servers send their connections, with mysql-follow_redirects: since is in seconds since 1970, ttl_ms is how long new connections go there yet (0: they do not), user the name that they log in with, if it is another one. followed connections were let in there; failed ones went to the server itself.",
+        columns: &[
+            column("hostgroup", "INT", NOT_NULL, "", ""),
+            column("srv_host", "VARCHAR", NOT_NULL, "", ""),
+            column("srv_port", "INT", NOT_NULL, "", ""),
+            column("sent_to", "VARCHAR", NOT_NULL, "", ""),
+            column("user", "VARCHAR", NOT_NULL, "", ""),
+            column("ttl_ms", "INT", NOT_NULL, "", ""),
+            column("since", "INT", NOT_NULL, "", ""),
+            column("followed", "INT", NOT_NULL, "", ""),
+            column("failed", "INT", NOT_NULL, "", ""),
+            column("last_error", "VARCHAR", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_servers",
         doc: "What keeps servers from being asked: last_fault is why the last connect failed, if none worked since; shunned_ms how long the server is left out for it. still_workers find that it stands still, the first of them for still_ms: it gets nothing new while another server of its hostgroup answers.",
         columns: &[

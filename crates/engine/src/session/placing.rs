@@ -4,10 +4,12 @@
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
 //! - `failed_dial`: a connection that could not be had;
+//! - `elsewhere`: the place that a server sends its connections to;
 //! - `donation`: lanes that other workers get.
 
 pub(crate) mod checkout;
 pub(crate) mod destination;
 pub(crate) mod donation;
+pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;
 pub(crate) mod wait_queue;

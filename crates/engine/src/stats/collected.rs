@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage, ServerShare,
-    Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
+    CommandCounters, Counters, DigestPage, DigestStats, ErrorStats, LaneRow, PoolPage, RedirectRow,
+    ServerShare, Servers, SessionPage, SessionRow, StmtCounts, StmtRows,
 };
 
 /// What is asked for.
@@ -26,6 +26,8 @@ pub struct Parts {
     pub lanes: Option<Walk>,
     /// By prepared text.
     pub statements: bool,
+    /// Where servers would rather have connections.
+    pub redirects: bool,
     /// The parts asked for begin anew, losing nothing in between.
     pub reset: bool,
 }
@@ -37,6 +39,7 @@ impl Parts {
         next_page: false,
         commands: false,
         statements: false,
+        redirects: false,
         servers: false,
         errors: false,
         sessions: None,
@@ -94,6 +97,8 @@ pub struct Share {
     pub servers: Vec<ServerShare>,
     /// Errors of servers, if asked for.
     pub errors: Option<ErrorStats>,
+    /// Where servers would rather have connections, if asked for.
+    pub redirects: Vec<RedirectRow>,
     /// Bytes of memory for statistics by server and of errors, if lanes are asked for.
     pub other_bytes: usize,
     /// Of its sessions, if asked for.
@@ -184,6 +189,8 @@ pub struct Collected {
     pub servers: Servers,
     /// Errors of servers, if asked for.
     pub errors: ErrorStats,
+    /// Where servers would rather have connections, if asked for.
+    pub redirects: Vec<RedirectRow>,
     /// Bytes of the workers' memory for statistics by server and of errors.
     pub other_bytes: usize,
     /// Of all sessions, if asked for.
@@ -219,6 +226,7 @@ impl Default for Collected {
             digests: DigestStats::new(usize::MAX, 0),
             servers: Servers::new(),
             errors: ErrorStats::new(usize::MAX, 0),
+            redirects: Vec::new(),
             other_bytes: 0,
             session_page: SessionPage::default(),
             pool_page: PoolPage::default(),
@@ -262,6 +270,13 @@ impl Collected {
         self.spare_bytes += share.spare_bytes;
         self.other_bytes += share.other_bytes;
         self.merge_counts(&share);
+        let mut share = share;
+        for row in std::mem::take(&mut share.redirects) {
+            match self.redirects.iter_mut().find(|known| known.is_like(&row)) {
+                Some(known) => known.merge(row),
+                None => self.redirects.push(row),
+            }
+        }
         self.merge_pages(worker, share);
     }
 

@@ -124,6 +124,17 @@ counters! {
     pub lanes_failed: u64,
     /// Backend connections that broke while in use.
     pub lanes_lost: u64,
+    /// Times that a server offered another place for its connections, and it was remembered.
+    pub redirects_offered: u64,
+    /// Offers that were not followed: no valid url, the server itself, a second step, or one too
+    /// many.
+    pub redirects_refused: u64,
+    /// Backend connections that were opened at such a place.
+    pub redirects_followed: u64,
+    /// Backend connections that could not be opened there, and went to the server itself.
+    pub redirects_failed: u64,
+    /// Clients that were told the address of a server.
+    pub clients_redirected: u64,
     /// Checkouts served at once by an idle lane.
     pub checkouts_idle: u64,
     /// Checkouts that had to wait for a dial or another session.

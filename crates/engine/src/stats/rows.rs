@@ -125,3 +125,42 @@ pub struct LaneRow {
     /// What it was used for.
     pub traffic: super::Traffic,
 }
+
+/// A row of `stats_tidegate_redirects`: where a server would rather have connections.
+#[derive(Clone, Debug)]
+pub struct RedirectRow {
+    /// The server.
+    pub server: ServerRef,
+    /// The place; what was offered, where that is none.
+    pub to: String,
+    /// The name to log in with there, where it is another one.
+    pub user: Option<String>,
+    /// How long it holds yet; 0 where it is not followed.
+    pub ttl_us: u64,
+    /// When it was offered, in microseconds of the loops' clock.
+    pub since_us: u64,
+    /// Connections that were let in there.
+    pub followed: u64,
+    /// Connections that were not.
+    pub failed: u64,
+    /// Why it was not followed the last time.
+    pub last_error: String,
+}
+
+impl RedirectRow {
+    /// Whether another worker's row is about the same.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.server.index == other.server.index && self.to == other.to && self.user == other.user
+    }
+
+    /// Adds what another worker knows of the same.
+    pub fn merge(&mut self, other: Self) {
+        self.ttl_us = self.ttl_us.max(other.ttl_us);
+        self.since_us = self.since_us.min(other.since_us);
+        self.followed += other.followed;
+        self.failed += other.failed;
+        if self.last_error.is_empty() {
+            self.last_error = other.last_error;
+        }
+    }
+}

@@ -161,6 +161,22 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::AtOnce),
     mysql(
+        "follow_redirects",
+        Kind::Bool,
+        "false",
+        "Whether new connections go where a server's login sends them; whoever answers there is \
+         shown the accounts' logins.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "redirect_ttl_max_ms",
+        int(1000, 86_400_000),
+        "600000",
+        "Longest time that such a place is remembered, and that of one that comes without a time.",
+    )
+    .unit(Unit::Milliseconds)
+    .acts(Effect::AtOnce),
+    mysql(
         "stored_code",
         Kind::Bool,
         "true",

@@ -43,6 +43,8 @@ const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-topology_recording", "ours: decisions there cannot be made again"),
     ("mysql-topology_recording_bytes_max", "ours: see topology_recording"),
     ("mysql-zone", "ours: servers there are in no zones"),
+    ("mysql-follow_redirects", "ours: ProxySQL does not look at what a login's OK tells"),
+    ("mysql-redirect_ttl_max_ms", "ours: see follow_redirects"),
     ("mysql-stored_code", "ours: ProxySQL does not look at definitions"),
     ("mysql-stored_code_refresh_interval_ms", "ours: ProxySQL does not look at definitions"),
     ("mysql-session_debug", "known to debug builds only; the recording is of a release build"),

@@ -140,6 +140,10 @@ vars! {
     handle_warnings: u32 = "mysql-handle_warnings",
     /// Time without a byte in the middle of a command; 0 for any.
     unfinished_command_timeout_ms: u64 = "mysql-unfinished_command_timeout_ms",
+    /// Whether new connections go where a server's login sends them.
+    follow_redirects: bool = "mysql-follow_redirects",
+    /// Longest time that such a place is remembered.
+    redirect_ttl_max_ms: u64 = "mysql-redirect_ttl_max_ms",
     /// Whether sessions end whose account is removed or gets another password.
     kill_sessions_of_changed_users: bool = "mysql-kill_sessions_of_changed_users",
     /// Memory for texts of prepared statements, of all workers together.

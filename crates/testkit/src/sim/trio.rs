@@ -434,6 +434,7 @@ fn outside(
     Outside {
         shared: shared.clone(),
         addresses: addresses.clone(),
+        look_up: Box::new(|_| {}),
         random: Box::new(move || dice.bytes20()),
         log: Box::new(move |event| {
             if let Ok(mut log) = log.lock() {

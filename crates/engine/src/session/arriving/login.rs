@@ -19,6 +19,7 @@ use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::command::variable_texts::VariableTexts;
+use crate::session::placing::elsewhere;
 use crate::session::{LastResults, Phase, Session};
 use crate::users::Account;
 
@@ -157,6 +158,9 @@ impl Proxy {
             Ok(response) => response,
             Err(malformed) => return self.bad_handshake(id, seq, malformed),
         };
+        if self.is_itself(response.attributes) {
+            return self.refuse(id, seq, elsewhere::sent_to_itself());
+        }
         let caps = response.caps.intersect(self.offered());
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.caps = caps;

@@ -40,7 +40,13 @@ impl Proxy {
     }
 
     /// The same with what has changed, for a client that asks to be told.
-    fn send_ok_telling(&mut self, id: SessionId, mut seq: u8, info: &[u8], session_track: &[u8]) {
+    pub(crate) fn send_ok_telling(
+        &mut self,
+        id: SessionId,
+        mut seq: u8,
+        info: &[u8],
+        session_track: &[u8],
+    ) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let status = status_of(session);
         let ok = OkPacket { status, info, session_track, ..OkPacket::default() };

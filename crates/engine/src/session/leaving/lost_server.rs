@@ -77,6 +77,7 @@ impl Proxy {
             return self.fail_dial(lane_id, fault, None, false);
         }
         let (server, lease, error_seq) = (lane.server.clone(), lane.lease, lane.error_seq());
+        let at = lane.spot();
         self.pool.remove_idle(&server, lane_id);
         match lease {
             Lease::Exclusive(id) => {
@@ -105,7 +106,7 @@ impl Proxy {
             }
             Lease::Errand(thread_id) => {
                 self.forget(lane_id);
-                self.errand_over(server.index, thread_id, Errand::Told);
+                self.errand_over(at, thread_id, Errand::Told);
             }
             Lease::Shared => self.lose_shared(lane_id, fault, error_seq),
             Lease::Freed => {

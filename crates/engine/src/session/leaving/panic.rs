@@ -158,11 +158,11 @@ impl Proxy {
             return self.orders.push(Order::Close(End::Lane(id)));
         }
         let Some(lane) = self.lanes.get(id) else { return };
-        let (server, lease) = (lane.server.index, lane.lease);
+        let (at, lease) = (lane.spot(), lane.lease);
         self.orders.push(Order::Close(End::Lane(id)));
         self.forget(id);
         if let Lease::Errand(thread_id) = lease {
-            self.errand_over(server, thread_id, Errand::Told);
+            self.errand_over(at, thread_id, Errand::Told);
         }
     }
 

@@ -263,14 +263,19 @@ impl Proxy {
         self.check_server(id);
         let Some(lane) = self.lanes.get(id) else { return };
         if lane.login.is_some() || matches!(lane.lease, Lease::Dialing(_)) {
+            let due_us = lane.times.born_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
+            if lane.login.is_some() && self.now_us < due_us {
+                // that was for the place it was sent to
+                return self.orders.push(Order::Deadline { end: End::Lane(id), at: due_us });
+            }
             // the statement for new connections may take longer than a login
             if lane.login.is_some() || lane.times.alarm_us <= self.now_us {
                 self.fail_dial(id, LastFault::Timeout, None, true);
             }
         } else if let Lease::Errand(thread_id) = lane.lease {
-            let server = lane.server.index;
+            let at = lane.spot();
             self.close_lane(id);
-            self.errand_over(server, thread_id, Errand::Told);
+            self.errand_over(at, thread_id, Errand::Told);
         } else if matches!(lane.lease, Lease::Upkeep | Lease::Clearing(_)) {
             self.check_upkeep(id);
         } else {

@@ -32,6 +32,10 @@ impl Proxy {
             self.mirrors.adopt(&after.vars);
             self.query_stats.adopt(&after.vars);
         }
+        match after.vars.follow_redirects {
+            true => self.redirects.adopt(&after.topology),
+            false => self.redirects.clear(),
+        }
         if !Arc::ptr_eq(&before.users, &after.users) {
             self.adopt_users();
         }

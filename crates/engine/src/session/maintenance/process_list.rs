@@ -64,6 +64,10 @@ pub(crate) fn share(proxy: &mut Proxy, parts: Parts) -> Share {
             true => errors.take(),
             false => errors.clone(),
         }),
+        redirects: match parts.redirects {
+            true => proxy.redirects.rows(proxy.now_us).collect(),
+            false => Vec::new(),
+        },
         other_bytes,
         session_page: parts.sessions.map(|walk| some_sessions(proxy, walk)).unwrap_or_default(),
         pool_page: parts.lanes.map(|walk| some_lanes(proxy, walk)).unwrap_or_default(),

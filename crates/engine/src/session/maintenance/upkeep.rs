@@ -199,6 +199,7 @@ impl Proxy {
             schema,
             collation: model.collation,
             lease: Lease::Dialing(None),
+            via: None,
         };
         let (vars, hostgroups) = (&self.snapshot.vars, &self.snapshot.hostgroups);
         let limits = hostgroups.dial_limits(server.hostgroup, vars);

@@ -2,6 +2,7 @@
 //!
 //! Which lane fits best is `pool`; what happens on it is `run`.
 
+use core::net::SocketAddr;
 use std::sync::Arc;
 
 use wire::Caps;
@@ -17,6 +18,7 @@ use crate::orders::{End, Order};
 use crate::pool::queue::Before;
 use crate::pool::{self, Checkout, Choice, Need, PoolShard};
 use crate::proxy::Proxy;
+use crate::redirects::Via;
 use crate::report::LogEvent;
 use crate::session::{Job, Phase, Session, Waiting, What};
 use crate::stats::ServerStats;
@@ -328,28 +330,54 @@ impl Proxy {
         let collation =
             collation.and_then(|id| u8::try_from(id).ok()).unwrap_or(UTF8MB4_GENERAL_CI);
         let (class, schema) = (session.class, session.want.schema.clone());
-        Some(self.open_lane(Dial { server, account, class, schema, collation, lease }))
+        let via = None;
+        Some(self.open_lane(Dial { server, account, class, schema, collation, lease, via }))
     }
 
     /// Makes a lane and orders its socket.
     pub(crate) fn open_lane(&mut self, dial: Dial) -> LaneId {
-        let Dial { server, account, class, schema, collation, lease } = dial;
-        let (now_us, secure) = (self.now_us, server.is_local_socket());
-        let login = BackendLogin::new(account, class, schema, collation, secure)
-            .trusting(Keys::of_vars(&self.snapshot.vars));
-        let login = if self.is_told_changes(lease) { login } else { login.untracked() };
+        let now_us = self.now_us;
+        let via = match dial.lease {
+            Lease::Errand(_) => dial.via.clone(),
+            _ => self.place_of(&dial.server, &dial.account),
+        };
+        let login = self.login_for(&dial, via.as_ref());
+        let (server, lease, at) = (dial.server, dial.lease, via.as_ref().map(|via| via.addr));
         let to = server.clone();
-        let id = self.lanes.insert_with(|id| Lane::dialing(id, server, login, lease, now_us));
+        let id = self
+            .lanes
+            .insert_with(|id| Lane::dialing(id, server, login, lease, now_us).sent_to(via));
         if let Some(counters) = self.server_stats.of(to.index) {
             counters.open += 1;
         }
         to.gauge.begin_dial();
         to.group.pace.note(now_us);
         note_used(&self.pool, &mut self.server_stats, &to);
-        self.orders.push(Order::Dial { lane: id, server: to });
-        let at = now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
-        self.orders.push(Order::Deadline { end: End::Lane(id), at });
+        self.order_dial(id, to, at);
         id
+    }
+
+    /// Orders the socket of a lane, and the end of its time.
+    pub(crate) fn order_dial(&mut self, id: LaneId, server: ServerRef, at: Option<SocketAddr>) {
+        self.orders.push(Order::Dial { lane: id, server, at });
+        let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
+        self.orders.push(Order::Deadline { end: End::Lane(id), at });
+    }
+
+    /// The login of a lane that is dialed, at the place that the server sent it to if there is one.
+    pub(crate) fn login_for(&self, dial: &Dial, via: Option<&Via>) -> BackendLogin {
+        let Dial { account, class, schema, collation, lease, .. } = dial;
+        let secure = dial.server.is_local_socket() && via.is_none();
+        let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure);
+        let login = if self.is_told_changes(*lease) { login } else { login.untracked() };
+        let keys = Keys::of_vars(&self.snapshot.vars);
+        match via {
+            None => login.trusting(keys),
+            Some(via) => {
+                let (user, mark) = (via.target.user.clone(), self.offer.key.mark());
+                login.trusting(keys.of_elsewhere()).sent_to(user, mark)
+            }
+        }
     }
 
     /// Whether a lane's server is to tell what changes in its session: a client that has the lane
@@ -526,6 +554,8 @@ pub(crate) struct Dial {
     pub schema: Option<Arc<[u8]>>,
     pub collation: u8,
     pub lease: Lease,
+    /// Where an errand goes; any other lane goes where its server sends it.
+    pub via: Option<Via>,
 }
 
 #[cfg(test)]

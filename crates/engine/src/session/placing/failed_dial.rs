@@ -21,6 +21,9 @@ impl Proxy {
         said: Option<SqlError>,
         open: bool,
     ) {
+        if self.leave_place(lane_id, fault, said.as_ref(), open) {
+            return;
+        }
         let Some(lane) = self.end_lane(lane_id) else { return };
         if open {
             self.orders.push(Order::Close(End::Lane(lane_id)));
@@ -68,7 +71,9 @@ impl Proxy {
             Lease::Dialing(Some(id)) => {
                 self.with(End::Client(id), |proxy| proxy.dial_again(id, &server, fault, said));
             }
-            Lease::Errand(thread_id) => self.errand_over(server.index, thread_id, Errand::Untold),
+            Lease::Errand(thread_id) => {
+                self.errand_over(lane.spot(), thread_id, Errand::Untold);
+            }
             Lease::Dialing(None)
             | Lease::Idle
             | Lease::Exclusive(_)

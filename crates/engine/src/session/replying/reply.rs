@@ -128,8 +128,8 @@ impl Proxy {
         orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
         match step {
             LoginStep::Wait => {}
-            LoginStep::Ready { caps, thread_id, status, names_last_prepared } => {
-                lane.login = None;
+            LoginStep::Ready { caps, thread_id, status, names_last_prepared, offered } => {
+                let hears = lane.login.take().is_some_and(|login| login.hears_offers());
                 lane.caps = caps;
                 lane.greeted.thread_id = thread_id;
                 lane.greeted.names_last_prepared = names_last_prepared;
@@ -141,8 +141,7 @@ impl Proxy {
                     counters.opened += 1;
                     counters.login_us = self.now_us.saturating_sub(lane.times.born_us);
                 }
-                let server = lane.server.clone();
-                self.note_success(server);
+                self.note_place(id, hears, offered.as_deref());
                 self.on_lane_ready(id);
             }
             LoginStep::Failed { fault, said } => {
@@ -152,10 +151,12 @@ impl Proxy {
                     message: String::from_utf8_lossy(&message).into_owned(),
                 });
                 self.fail_dial(id, fault, said, true);
+                return bytes.len();
             }
             LoginStep::KeyRefused(key) => {
                 let said = Some(error::server_key_refused(&key));
                 self.fail_dial(id, LastFault::PublicKey, said, true);
+                return bytes.len();
             }
         }
         packet.len

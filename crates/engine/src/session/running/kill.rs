@@ -9,7 +9,7 @@ use wire::result::ReplyKind;
 
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Lane, Lease, Owner};
+use crate::lane::{Lane, Lease, Owner, Spot};
 use crate::orders::End;
 use crate::pool;
 use crate::proxy::Proxy;
@@ -118,6 +118,7 @@ impl Proxy {
             schema: None,
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             lease: Lease::Errand(lane.greeted.thread_id),
+            via: lane.via.clone(),
         };
         // a kill must get through when the server is full for queries: it needs no permit
         pool::force_permits(&lane.server, &lane.account);
@@ -137,17 +138,16 @@ impl Proxy {
     pub(crate) fn errand_done(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let Lease::Errand(thread_id) = lane.lease else { return };
-        let server = lane.server.index;
+        let at = lane.spot();
         self.close_lane(id);
-        self.errand_over(server, thread_id, Errand::Told);
+        self.errand_over(at, thread_id, Errand::Told);
     }
 
     /// No errand is under way any more for that connection of a server; whoever waited for that
     /// goes on.
-    pub(crate) fn errand_over(&mut self, server: usize, thread_id: u32, errand: Errand) {
+    pub(crate) fn errand_over(&mut self, at: Spot, thread_id: u32, errand: Errand) {
         let is_victim = |lane: &Lane| {
-            (lane.server.index, lane.greeted.thread_id) == (server, thread_id)
-                && lane.marks.kills > 0
+            (lane.spot(), lane.greeted.thread_id) == (at, thread_id) && lane.marks.kills > 0
         };
         let victim = self.lanes.iter().find(|(_, lane)| is_victim(lane)).map(|(id, _)| id);
         let Some(victim) = victim.and_then(|id| self.lanes.get_mut(id)) else { return };

@@ -121,7 +121,8 @@ impl Proxy {
         session.want.autocommit = status.contains(Status::AUTOCOMMIT);
         let seq = session.auth.end_seq;
         self.drop_kept(id);
-        self.send_ok(id, seq, b"");
+        let place = self.told_place(id, lane);
+        self.send_ok_telling(id, seq, b"", &place);
         self.resume_input(id);
     }
 
