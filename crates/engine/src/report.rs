@@ -243,6 +243,25 @@ fn about_code(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
     }
 }
 
+/// Whether a server is given anything to do.
+fn about_standing(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
+    match event {
+        LogEvent::Shunned { server, fault, for_ms } => {
+            write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
+        }
+        LogEvent::ServesAgain { server } => {
+            write!(f, "{} serves again: it was shunned, and lets us in", placed(server))
+        }
+        LogEvent::StandsStill { server, for_ms } => {
+            write!(f, "{} stands still: nothing came of it for {for_ms} ms", placed(server))
+        }
+        LogEvent::Answers { server, after_ms } => {
+            write!(f, "{} answers again after {after_ms} ms", placed(server))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where a server sends its connections, and what comes of it.
 fn about_places(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
     match event {
@@ -304,18 +323,10 @@ impl fmt::Display for LogEvent {
             Self::SentElsewhere { .. } | Self::OfferRefused { .. } | Self::PlaceFailed { .. } => {
                 about_places(f, self)
             }
-            Self::Shunned { server, fault, for_ms } => {
-                write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
-            }
-            Self::ServesAgain { server } => {
-                write!(f, "{} serves again: it was shunned, and lets us in", placed(server))
-            }
-            Self::StandsStill { server, for_ms } => {
-                write!(f, "{} stands still: nothing came of it for {for_ms} ms", placed(server))
-            }
-            Self::Answers { server, after_ms } => {
-                write!(f, "{} answers again after {after_ms} ms", placed(server))
-            }
+            Self::Shunned { .. }
+            | Self::ServesAgain { .. }
+            | Self::StandsStill { .. }
+            | Self::Answers { .. } => about_standing(f, self),
             Self::LaneLost { server, connection, retried } => {
                 let then = if *retried { "retried elsewhere" } else { "not retried" };
                 write!(

@@ -144,14 +144,7 @@ impl Worker {
                     self.add_door(&on);
                 }
             }
-            Mail::Unlisten(on) => {
-                for (at, door) in (0_u32..).zip(&mut self.doors) {
-                    if door.open.as_ref() == Some(&on) {
-                        door.open = None;
-                        io.remove_listener(Listener(at));
-                    }
-                }
-            }
+            Mail::Unlisten(on) => self.unlisten(io, &on),
             Mail::Pause => drop(self.see_through(Proxy::drain)),
             Mail::Resume if !self.draining => self.proxy.stop_draining(),
             Mail::Resume => {}
@@ -175,6 +168,15 @@ impl Worker {
             Mail::FlushConnections { user, tell } => tell(self.flush(user.as_deref())),
             Mail::KillNow { request, tell } => {
                 tell(self.mention(|proxy| proxy.on_kill(&request)).unwrap_or(false));
+            }
+        }
+    }
+
+    fn unlisten<D: Driver>(&mut self, io: &mut Edge<D>, on: &Addr) {
+        for (at, door) in (0_u32..).zip(&mut self.doors) {
+            if door.open.as_ref() == Some(on) {
+                door.open = None;
+                io.remove_listener(Listener(at));
             }
         }
     }

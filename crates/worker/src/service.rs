@@ -282,6 +282,7 @@ mod tests {
         let outside = Outside {
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::default()),
+            look_up: Box::new(|_| {}),
             random: Box::new(|| [1; 20]),
             log: Box::new(|_| {}),
         };

@@ -97,7 +97,8 @@ fn a_place_that_fails_costs_one_more_dial_and_nothing_else() {
     let mut refused = Vec::new();
     let said = ErrPacket { code: 1045, sqlstate: *b"28000", message: b"no" };
     write_err(&mut refused, &mut 2, &said);
-    let ways: [&dyn Fn(&mut Proxy, LaneId); 4] = [
+    type Way<'a> = &'a dyn Fn(&mut Proxy, LaneId);
+    let ways: [Way<'_>; 4] = [
         &|proxy, lane| proxy.on_dialed(lane, Err(111)),
         &|proxy, lane| proxy.on_lane_gone(lane, 0),
         &|proxy, lane| {
