@@ -126,7 +126,12 @@ impl Redirects {
     /// long an offer holds at most.
     pub fn hear(&mut self, login: Login<'_>, url: Option<&[u8]>, ttl_max_us: u64) -> Heard {
         let Some(url) = url else {
-            self.rows.retain(|row| !row.is_of(login.server) || row.from != *login.account);
+            // what is left alone is still left alone should it be offered later
+            let is_kept = |row: &Row| {
+                let is_its = row.is_of(login.server) && row.from == *login.account;
+                !is_its || row.is_paused(login.now_us)
+            };
+            self.rows.retain(is_kept);
             return Heard::Nothing;
         };
         let url = url.get(..=URL_BYTES_MAX).unwrap_or(url);
@@ -373,6 +378,10 @@ impl Row {
     fn is_live(&self, now_us: u64) -> bool {
         self.until_us > now_us
             && !matches!(self.standing, Standing::Failing { .. } | Standing::Refused)
+    }
+
+    fn is_paused(&self, now_us: u64) -> bool {
+        matches!(self.standing, Standing::Failing { until_us } if until_us > now_us)
     }
 
     fn may_follow(&self, now_us: u64) -> bool {

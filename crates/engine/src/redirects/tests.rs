@@ -114,6 +114,8 @@ fn what_failed_is_left_alone_for_a_while_and_shown() {
     assert_eq!(stage.hear(b"mysql://10.0.0.2:3307/?ttl=5"), Heard::Nothing);
     assert_eq!(stage.via(), None, "though it is offered");
     assert_eq!(stage.shown(), [("10.0.0.2:3307".into(), 0, 0, 1, "refused".into())]);
+    assert_eq!(stage.hear_as("app", None), Heard::Nothing);
+    assert_eq!(stage.shown().len(), 1, "though a login tells nothing");
     stage.now_us += PAUSE_US;
     assert_eq!(stage.via(), None, "until it is offered again");
     stage.hear(b"mysql://10.0.0.2:3307/?ttl=5");

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wire::Caps;
 use wire::connect::Attributes;
 use wire::redirect;
+use wire::reply::OkPacket;
 
 use crate::backend::MARK;
 use crate::error::{self, SqlError};
@@ -53,11 +54,34 @@ impl Proxy {
         }
     }
 
+    /// The first answer on a lane tells of changes in its session: some servers tell of another
+    /// place only there.
+    pub(crate) fn hear_late(&mut self, id: LaneId, payload: &[u8]) {
+        if !self.snapshot.vars.follow_redirects {
+            return;
+        }
+        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
+        let Ok(ok) = OkPacket::parse(payload, lane.caps) else { return };
+        let Some(url) = redirect::offered(&ok) else { return };
+        let (server, account) = (lane.server.clone(), lane.account.name.clone());
+        let via = lane.via.clone();
+        let login = Login { server: &server, account: &account, now_us: self.now_us };
+        match via {
+            Some(via) => self.hear_hop(login, &via, url),
+            None => self.hear_offer(login, Some(url)),
+        }
+    }
+
     fn note_followed(&mut self, login: Login<'_>, via: &Via, offered: Option<&[u8]>) {
         self.stats.redirects_followed += 1;
         self.redirects.note_success(login, via);
-        let hop = offered.and_then(|url| self.redirects.hear_hop(login, via, url));
-        if let Some((reason, told)) = hop {
+        if let Some(url) = offered {
+            self.hear_hop(login, via, url);
+        }
+    }
+
+    fn hear_hop(&mut self, login: Login<'_>, via: &Via, url: &[u8]) {
+        if let Some((reason, told)) = self.redirects.hear_hop(login, via, url) {
             self.refuse_offer(login, reason, told);
         }
     }

@@ -216,6 +216,10 @@ impl Proxy {
             Owner::Step(id, step) => self.on_step_part(id, lane_id, step, range, event, bytes),
             Owner::Upkeep(task) => self.on_upkeep_part(lane_id, task, range, event, bytes),
             Owner::Nobody => {
+                if let Event::End(ReplyEnd { track: Some(at), .. }) = &event {
+                    let said = range.start + at.start..range.start + at.end;
+                    self.hear_late(lane_id, slice(bytes, said));
+                }
                 if matches!(event, Event::End(_) | Event::Err { .. }) {
                     self.pop(lane_id, None);
                     self.errand_done(lane_id);
