@@ -96,6 +96,7 @@ struct Row {
     target: Option<Arc<Target>>,
     addr: Option<SocketAddr>,
     standing: Standing,
+    ttl_us: u64,
     since_us: u64,
     until_us: u64,
     followed: u64,
@@ -290,6 +291,7 @@ impl Row {
             target: None,
             addr: None,
             standing: Standing::Refused,
+            ttl_us: ttl_max_us,
             since_us: now_us,
             until_us: now_us.saturating_add(ttl_max_us),
             followed: 0,
@@ -318,6 +320,7 @@ impl Row {
             return;
         }
         let ttl_us = ttl_s.map_or(ttl_max_us, |ttl_s| u64::from(ttl_s) * 1_000_000);
+        self.ttl_us = ttl_us;
         self.until_us = self.since_us.saturating_add(ttl_us.min(ttl_max_us));
         let ip = host.parse::<IpAddr>().ok();
         self.addr = ip.map(|ip| SocketAddr::new(ip, port));
@@ -353,8 +356,8 @@ impl Row {
             _ if !is_over => return Heard::Nothing,
             _ => {}
         }
-        let ttl_us = self.until_us.saturating_sub(self.since_us);
-        (self.since_us, self.until_us) = (now_us, now_us.saturating_add(ttl_us.min(ttl_max_us)));
+        self.since_us = now_us;
+        self.until_us = now_us.saturating_add(self.ttl_us.min(ttl_max_us));
         let is_name = self.target.as_ref().is_some_and(|it| it.host.parse::<IpAddr>().is_err());
         self.standing = match is_name {
             true => Standing::Looking { since_us: now_us },

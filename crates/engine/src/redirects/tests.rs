@@ -120,6 +120,7 @@ fn what_failed_is_left_alone_for_a_while_and_shown() {
     assert_eq!(stage.via(), None, "until it is offered again");
     stage.hear(b"mysql://10.0.0.2:3307/?ttl=5");
     assert!(stage.via().is_some());
+    assert_eq!(stage.shown()[0].1, 5);
 }
 
 #[test]

@@ -120,7 +120,13 @@ rows! {
     /// JSON attributes, or empty.
     attributes: String = text("attributes")
         .default("''").check("JSON_VALID(attributes) OR attributes = ''")
-        .members(&["pipeline_depth", "replication", "annotations", "default-transaction_isolation"]);
+        .members(&[
+            "pipeline_depth",
+            "redirect",
+            "replication",
+            "annotations",
+            "default-transaction_isolation",
+        ]);
     /// Free text.
     comment: String = text("comment").default("''");
 }

@@ -146,3 +146,20 @@ fn a_changed_account_goes_on_counting_and_forgets_what_another_password_taught()
     assert!(clear.successor(&old).is_some());
     assert!(clear.recompile(&[]).unwrap().successor(&old).is_none(), "it was removed");
 }
+
+#[test]
+fn only_accounts_that_no_rule_is_for_send_their_clients_to_the_server() {
+    let read = |attributes: &str, fast_forward| {
+        let attributes = attributes.to_owned();
+        let row =
+            UserRow { username: "app".into(), attributes, fast_forward, ..UserRow::default() };
+        let users = Users::compile(&[row]).map_err(|faults| faults[0].reason.clone())?;
+        Ok::<_, String>(users.find(b"app").expect("there").redirect)
+    };
+    assert_eq!(read("", 1), Ok(false));
+    assert_eq!(read(r#"{"redirect": false}"#, 0), Ok(false));
+    assert_eq!(read(r#"{"redirect": true}"#, 1), Ok(true));
+    assert_eq!(read(r#"{"redirect": true}"#, 0), Err(REDIRECT_NEEDS.to_owned()));
+    let wrong = "redirect is neither true nor false".to_owned();
+    assert_eq!(read(r#"{"redirect": 1}"#, 1), Err(wrong));
+}

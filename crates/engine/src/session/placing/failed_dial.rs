@@ -54,6 +54,8 @@ impl Proxy {
         }
         // a client that leaves meanwhile, or one of a wire of its own, says no more of the server
         match refused {
+            // what happens elsewhere says nothing of the server
+            _ if lane.via.is_some() => {}
             Some(_) => self.note_reached(&server),
             None => self.note_fault(&server, fault, said.as_ref()),
         }

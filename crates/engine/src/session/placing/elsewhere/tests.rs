@@ -139,6 +139,8 @@ fn a_query_is_killed_where_it_runs_and_nowhere_else() {
     proxy.on_dialed(errand, Err(111));
     assert_eq!(dials(&mut proxy), [], "the server itself has other connections by that id");
     assert!(proxy.lanes.get(errand).is_none());
+    let gauge = &proxy.snapshot.topology.servers()[0].gauge;
+    assert_eq!(gauge.last_fault(), LastFault::None, "nor does that say anything of it");
 }
 
 #[test]
