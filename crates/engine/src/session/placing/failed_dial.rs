@@ -34,17 +34,11 @@ impl Proxy {
             Lease::Relay(id) => Some(id),
             _ => None,
         };
-        match &said {
-            Some(said) => {
-                let text = said.message.as_bytes();
-                self.note_server_error(id, (&server, &lane.account), said.code, text);
-            }
-            None => {
-                let error = error::cannot_connect(&server.to_string(), &fault.to_string());
-                let text = error.message.as_bytes();
-                self.note_server_error(id, (&server, &lane.account), error.code, text);
-            }
-        }
+        let error = said
+            .clone()
+            .unwrap_or_else(|| error::cannot_connect(&server.to_string(), &fault.to_string()));
+        let text = error.message.as_bytes();
+        self.note_server_error(id, (&server, &lane.account), error.code, text);
         let refused = said.as_ref().filter(|said| Meaning::of(said.code).is(Meaning::OF_SESSION));
         if refused.is_none() {
             self.stats.lanes_failed += 1;
