@@ -127,14 +127,6 @@ impl Dialect {
         }
     }
 
-    /// It takes nothing more of its source, and applies what it has.
-    pub(crate) const fn stop_receiving(self) -> &'static str {
-        match self {
-            Self::MariaDb => "STOP SLAVE IO_THREAD",
-            Self::MySql => "STOP REPLICA IO_THREAD",
-        }
-    }
-
     /// It takes what its source has, and applies it.
     pub(crate) const fn start(self) -> &'static str {
         match self {

@@ -63,18 +63,6 @@ struct Replica {
     is_fit: bool,
 }
 
-impl Replica {
-    /// Whether it is kept from receiving more meanwhile. One that applies nothing is not: MariaDB
-    /// throws away what it has received when one thread starts while both are stopped
-    /// (`start_slave_threads` in `sql/slave.cc`).
-    fn stops_receiving(&self) -> bool {
-        self.standing
-            .channels
-            .iter()
-            .all(|channel| channel.applies && !matches!(channel.receiver, Receiver::Stopped(_)))
-    }
-}
-
 /// How long a server may take to say how it stands.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -187,7 +175,6 @@ impl Run<'_> {
         };
         if matches!(&done, Err(failed) if failed.may_be_open.is_none()) {
             // as it was: the primary may come back
-            replicas.iter().for_each(|replica| self.go_on(replica));
             self.clients.depose(&order.primary, false);
         }
         self.clients.release();
@@ -226,7 +213,7 @@ impl Run<'_> {
         if self.servers.greets(primary) {
             return Err(format!("{primary} answers"));
         }
-        let (mut cut_off, mut all) = (0, 0);
+        let (mut cut_off, mut all, mut others_say) = (0, 0, Vec::new());
         for (server, standing) in others {
             let channel = standing.as_ref().map(|it| it.channel_from(primary, order.primary_id));
             match channel.map(|channel| channel.map(|channel| &channel.receiver)) {
@@ -235,14 +222,21 @@ impl Run<'_> {
                 }
                 Ok(Some(Receiver::CutOff)) => (cut_off, all) = (cut_off + 1, all + 1),
                 // one that does not answer may be one that receives
-                Ok(Some(Receiver::Stopped(_))) | Err(_) => all += 1,
+                Ok(Some(Receiver::Stopped(why))) | Err(why) => {
+                    all += 1;
+                    others_say.push(format!("{server}: {why}"));
+                }
                 // it never knew
                 Ok(None) => {}
             }
         }
         match cut_off * 2 <= all {
-            true => Err(format!("{cut_off} of {all} replicas say that {primary} is gone")),
             false => Ok(()),
+            true => {
+                let count = format!("{cut_off} of {all} replicas say that {primary} is gone");
+                others_say.insert(0, count);
+                Err(others_say.join("; "))
+            }
         }
     }
 
@@ -296,16 +290,10 @@ impl Run<'_> {
     /// Lets all of them apply what they have; gives the one that has the most. None is opened while
     /// another one has more: that would be lost.
     fn pick(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, String> {
-        for replica in &mut *replicas {
-            if replica.stops_receiving() {
-                self.all(&replica.server, &[replica.standing.dialect.stop_receiving()])?;
-            }
-            let Replica { server, standing, has, applied, .. } = replica;
+        for Replica { server, has, applied, .. } in &mut *replicas {
             let now = Standing::ask(self.servers, server)?;
-            let received = now.channel_from(&order.primary, order.primary_id);
-            let received = received.map(|channel| channel.received.as_str()).unwrap_or_default();
-            *has = standing.dialect.union(&[&now.applied, received]);
-            applied.clone_from(&now.applied);
+            *has = now.has_of(&order.primary, order.primary_id);
+            *applied = now.applied;
         }
         let mut best: Option<&Replica> = self.through(replicas)?;
         let waits_for = if best.is_some() { &[] } else { &*replicas };
@@ -323,22 +311,25 @@ impl Run<'_> {
             }
         }
         let best = best.ok_or("no replica has applied what it has in time")?;
+        let new = best.server.clone();
+        self.lock(&new)?;
+        // it may have come back meanwhile, and others may have more of it
+        let others = self.look_at(&order.others);
+        self.attest(order, &others)?;
         for other in &*replicas {
-            if !self.covers(best.standing.dialect, &best.server, &best.has, &other.has)? {
+            let now = others.iter().find(|(server, _)| *server == other.server);
+            let now = now.and_then(|(_, now)| now.as_ref().ok());
+            let now = now.map(|now| now.has_of(&order.primary, order.primary_id));
+            let theirs = joined(&[&other.has, now.as_deref().unwrap_or_default()]);
+            if !self.covers(best.standing.dialect, &new, &best.has, &theirs)? {
                 return Err(format!(
-                    "{} has received what {} has not, and cannot be the primary: it has to apply \
-                     that, or to be set OFFLINE_SOFT, and then it is lost",
-                    other.server, best.server
+                    "{} has received what {new} has not, and cannot be the primary: it has to \
+                     apply that, or to be set OFFLINE_SOFT, and then it is lost",
+                    other.server
                 ));
             }
         }
-        let new = best.server.clone();
-        self.lock(&new)?;
-        // it may have come back meanwhile
-        match self.servers.greets(&order.primary) {
-            true => Err(format!("{} answers", order.primary)),
-            false => Ok(new),
-        }
+        Ok(new)
     }
 
     /// One that has applied all that any of them has: nobody has to be waited for.
@@ -369,23 +360,16 @@ impl Run<'_> {
         let stopped = self.all(&new, &[dialect.stop()]);
         if let Err(why) = stopped.and_then(|()| self.all(&new, dialect.open())) {
             let is_closed = self.all(&new, dialect.close()).is_ok();
+            if is_closed {
+                // as it was; a step that fails is told
+                let _ = self.all(&new, &[dialect.start()]);
+            }
             return Err(Failed { why, may_be_open: (!is_closed).then_some(new) });
         }
         // a step that fails is told
         let _ = self.all(&new, &[dialect.forget()]);
         self.await_writer(order, &new);
         Ok(new)
-    }
-
-    /// A replica receives again as it did.
-    fn go_on(&mut self, replica: &Replica) {
-        let now = Standing::ask(self.servers, &replica.server);
-        let applies = |now: Standing| now.channels.iter().all(|channel| channel.applies);
-        // one whose applier has stopped meanwhile would throw away what it has received
-        if replica.stops_receiving() && now.is_ok_and(applies) {
-            // a step that fails is told
-            let _ = self.all(&replica.server, &[replica.standing.dialect.start()]);
-        }
     }
 
     /// Waits until a replica has applied all that it received.

@@ -96,6 +96,12 @@ impl Standing {
         self.channels.iter().find(|channel| channel.is_from(server, id))
     }
 
+    /// Which transactions it has, applied or received from that server.
+    pub(crate) fn has_of(&self, server: &Endpoint, id: u64) -> String {
+        let received = self.channel_from(server, id).map(|channel| channel.received.as_str());
+        self.dialect.union(&[&self.applied, received.unwrap_or_default()])
+    }
+
     /// Why it cannot take the place of a primary with that `server_id`, which lives, if so.
     pub(crate) fn unfit(&self, primary: &Endpoint, id: u64) -> Option<String> {
         self.unfit_after(primary, id).or_else(|| {

@@ -452,11 +452,11 @@ fn a_failover_loses_nothing_that_a_replica_has_received() {
         scene.server(primary).sql(&text).expect("written");
     }
     scene.server(primary).kill9().expect("killed");
-    let stopped = format!(
+    let judged = format!(
         "SELECT COUNT(*) FROM stats_tidegate_switchovers \
-         WHERE step = 'STOP SLAVE IO_THREAD' AND srv_port = {held_up}"
+         WHERE step = 'may it be the primary' AND srv_port = {held_up}"
     );
-    eventually("it receives no more", Duration::from_secs(40), || scene.told(&stopped) != ["0"]);
+    eventually("an order is given", Duration::from_secs(40), || scene.told(&judged) != ["0"]);
     scene.server(held_up).sql("UNLOCK TABLES").expect("unlocked");
     eventually("another one is the writer", Duration::from_secs(40), || {
         ![primary, 0].contains(&scene.writer())

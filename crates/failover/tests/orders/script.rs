@@ -12,6 +12,8 @@ use wire::text_result::TextResult;
 pub(crate) struct Script {
     /// What a server answers to statements that begin so, in place of the usual.
     answers: BTreeMap<(i64, &'static str), Result<Vec<&'static str>, &'static str>>,
+    /// What it answers to that once the locks are taken.
+    later: Vec<(i64, &'static str, Vec<&'static str>)>,
     /// What is asked, and of whom, but for questions about how they stand.
     pub(crate) told: Vec<String>,
     pub(crate) in_use: u64,
@@ -100,6 +102,12 @@ impl Script {
         self
     }
 
+    /// What a server says once an order has its lock.
+    pub(crate) fn then(mut self, port: i64, statement: &'static str, row: &[&'static str]) -> Self {
+        self.later.push((port, statement, row.to_vec()));
+        self
+    }
+
     pub(crate) fn fails(mut self, port: i64, statement: &'static str) -> Self {
         self.answers.insert((port, statement), Err("1205 it takes too long"));
         self
@@ -160,6 +168,11 @@ impl Servers for Side<'_> {
         if !asks.iter().any(|ask| statement.starts_with(ask)) {
             let word = if script.held { "" } else { "unheld " };
             script.told.push(format!("{word}{}: {statement}", server.port));
+        }
+        if statement.starts_with("SELECT GET_LOCK") {
+            for (port, statement, row) in std::mem::take(&mut script.later) {
+                script.answers.insert((port, statement), Ok(row));
+            }
         }
         if statement.starts_with("CHANGE MASTER") {
             script.follow.insert(server.port);
