@@ -52,8 +52,8 @@ impl Dialect {
 
     /// Names of the columns in that: the channel, number, host and port of the source, whether the
     /// receiver runs and why not, whether the applier does, how it knows where it is, seconds
-    /// behind, and what it has received.
-    pub(crate) const fn columns(self) -> [&'static str; 11] {
+    /// behind, what it has received, and the source's identifier, which MariaDB has not.
+    pub(crate) const fn columns(self) -> [&'static str; 12] {
         match self {
             Self::MariaDb => [
                 "Connection_name",
@@ -67,6 +67,7 @@ impl Dialect {
                 "Using_Gtid",
                 "Seconds_Behind_Master",
                 "Gtid_IO_Pos",
+                "",
             ],
             Self::MySql => [
                 "Channel_Name",
@@ -80,6 +81,7 @@ impl Dialect {
                 "Auto_Position",
                 "Seconds_Behind_Source",
                 "Retrieved_Gtid_Set",
+                "Source_UUID",
             ],
         }
     }

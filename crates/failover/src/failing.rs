@@ -13,8 +13,8 @@ use keeper::Endpoint;
 use crate::dialect::Dialect;
 use crate::hooks::Occasion;
 use crate::run::{Others, Run};
-use crate::standing::{LOCAL, Receiver};
-use crate::{Clients, Order, Servers, Standing, positions};
+use crate::standing::{Channel, LOCAL, Receiver};
+use crate::{Clients, Former, Order, Servers, Standing, identity, positions};
 
 /// Why no replica is the primary.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,23 +34,6 @@ pub struct Succeeded {
     pub former: Former,
     /// Servers of the cluster that do not follow it.
     pub astray: Vec<Endpoint>,
-}
-
-/// A server that was a primary.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Former {
-    /// Where it is.
-    pub server: Endpoint,
-    /// Its `@@server_id`.
-    pub id: u64,
-}
-
-/// Who the primary is, as its replicas have it: the source of all of them that answer.
-pub fn source_of(servers: &mut dyn Servers, replicas: &[Endpoint]) -> Option<(String, u64)> {
-    let standings = replicas.iter().filter_map(|server| Standing::ask(servers, server).ok());
-    let mut sources = standings.flat_map(|it| it.channels).map(|it| (it.host, it.source));
-    let first = sources.find(|(_, id)| *id != 0)?;
-    sources.all(|other| other == first).then_some(first)
 }
 
 /// A replica of the primary that is gone.
@@ -85,7 +68,7 @@ pub fn fail_over(
     let done = gate.and_then(|()| run.replace(order, &mut replicas));
     let done = done.map(|new| Succeeded {
         astray: run.left_by_failover(order, &replicas, &new),
-        former: Former { server: order.primary.clone(), id: order.primary_id },
+        former: order.primary.clone(),
         new,
     });
     occasion.new = done.as_ref().ok().map(|done| done.new.clone());
@@ -107,33 +90,37 @@ pub fn rejoin(
     clients: &mut dyn Clients,
 ) -> Result<(), String> {
     let mut run = Run { servers, clients };
-    let new = Standing::ask(run.servers, &order.primary)?;
+    let new = Standing::ask(run.servers, &order.primary.server)?;
     let own = Standing::ask(run.servers, server)?;
     if own.dialect != new.dialect {
-        return Err(format!("it is of another kind than {}", order.primary));
+        return Err(format!("it is of another kind than {}", order.primary.server));
     }
     if !own.read_only {
         run.all(server, own.dialect.close())?;
     }
-    let follows = own.channel_from(&order.primary, new.id).map(|channel| &channel.receiver);
+    let standings = [&own].into_iter();
+    let primary = identity::identified(run.servers, &order.primary.server, &new, standings);
+    let follows = own.channel_from(&primary).map(|channel| &channel.receiver);
     match (follows, &*own.channels) {
         // also beside others, as its operator has it
         (Some(Receiver::Runs), _) => {}
-        (Some(Receiver::CutOff), _) => return Err(format!("it cannot reach {}", order.primary)),
+        (Some(Receiver::CutOff), _) => {
+            return Err(format!("it cannot reach {}", order.primary.server));
+        }
         (Some(Receiver::Stopped(why)), _) => return Err(why.clone()),
         (None, []) => run.rejoin_former(order, (server, &own), &new)?,
-        (None, [channel])
-            if former.iter().any(|it| own.channel_from(&it.server, it.id).is_some()) =>
-        {
+        (None, [channel]) if former.iter().any(|it| own.channel_from(it).is_some()) => {
             if !channel.name.is_empty() {
                 return Err(format!("its source has the name {}", channel.name));
             }
             let has = joined(&[&own.applied, &channel.received]);
             run.lacks_nothing(order, (server, &own), &has, &new)?;
-            run.follow((own.dialect, &order.replication), server, &order.primary, None)?;
-            run.receives(server, &order.primary)?;
+            run.follow((own.dialect, &order.replication), server, &order.primary.server, None)?;
+            run.receives(server, &order.primary.server)?;
         }
-        (None, [channel]) => return Err(format!("it replicates from {} already", channel.host)),
+        (None, [channel]) => {
+            return Err(format!("it replicates from {} already", channel.place));
+        }
         (None, channels) => return Err(format!("it has {} sources", channels.len())),
     }
     run.clients.depose(server, false);
@@ -168,14 +155,14 @@ impl Run<'_> {
     /// Opens the one that has the most, or leaves all as they were.
     fn replace(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, Failed> {
         self.clients.hold();
-        self.clients.depose(&order.primary, true);
+        self.clients.depose(&order.primary.server, true);
         let done = match self.pick(order, replicas) {
             Ok(new) => self.open_alone(order, replicas, new),
             Err(why) => Err(failed(why)),
         };
         if matches!(&done, Err(failed) if failed.may_be_open.is_none()) {
             // as it was: the primary may come back
-            self.clients.depose(&order.primary, false);
+            self.clients.depose(&order.primary.server, false);
         }
         self.clients.release();
         done
@@ -203,19 +190,23 @@ impl Run<'_> {
         let left: Vec<_> = left.into_iter().filter(|server| !is_anothers(server)).collect();
         astray.extend(left.into_iter().cloned());
         astray.iter().for_each(|server| self.clients.depose(server, true));
-        astray.push(order.primary.clone());
+        astray.push(order.primary.server.clone());
         astray
     }
 
     /// Whether the primary is gone, as others see it.
     fn attest(&mut self, order: &Order, others: &Others) -> Result<(), String> {
-        let primary = &order.primary;
+        let primary = &order.primary.server;
         if self.servers.greets(primary) {
             return Err(format!("{primary} answers"));
         }
         let (mut cut_off, mut all, mut others_say) = (0, 0, Vec::new());
         for (server, standing) in others {
-            let channel = standing.as_ref().map(|it| it.channel_from(primary, order.primary_id));
+            let unknown = standing.as_ref().ok().and_then(|it| it.may_receive_from(&order.primary));
+            if let Some(Channel { place, .. }) = unknown {
+                return Err(format!("{server} receives from {place}, which may be {primary}"));
+            }
+            let channel = standing.as_ref().map(|it| it.channel_from(&order.primary));
             match channel.map(|channel| channel.map(|channel| &channel.receiver)) {
                 Ok(Some(Receiver::Runs)) => {
                     return Err(format!("{server} still receives from {primary}"));
@@ -246,7 +237,7 @@ impl Run<'_> {
         for (server, standing) in others {
             let outcome = match standing {
                 _ if server.port == 0 => Err(LOCAL.to_owned()),
-                Ok(it) => it.unfit_after(&order.primary, order.primary_id).map_or(Ok(()), Err),
+                Ok(it) => it.unfit_after(&order.primary).map_or(Ok(()), Err),
                 Err(why) => Err(why.clone()),
             };
             let is_fit = outcome.is_ok();
@@ -254,7 +245,7 @@ impl Run<'_> {
                 self.note(server, "may it be the primary", outcome.map(|()| String::new()));
             }
             if let Ok(it) = standing
-                && it.channel_from(&order.primary, order.primary_id).is_some()
+                && it.channel_from(&order.primary).is_some()
                 && replicas.first().is_none_or(|first| first.standing.dialect == it.dialect)
             {
                 let (server, standing) = (server.clone(), it.clone());
@@ -292,7 +283,7 @@ impl Run<'_> {
     fn pick(&mut self, order: &Order, replicas: &mut [Replica]) -> Result<Endpoint, String> {
         for Replica { server, has, applied, .. } in &mut *replicas {
             let now = Standing::ask(self.servers, server)?;
-            *has = now.has_of(&order.primary, order.primary_id);
+            *has = now.has_of(&order.primary);
             *applied = now.applied;
         }
         let mut best: Option<&Replica> = self.through(replicas)?;
@@ -319,7 +310,7 @@ impl Run<'_> {
         for other in &*replicas {
             let now = others.iter().find(|(server, _)| *server == other.server);
             let now = now.and_then(|(_, now)| now.as_ref().ok());
-            let now = now.map(|now| now.has_of(&order.primary, order.primary_id));
+            let now = now.map(|now| now.has_of(&order.primary));
             let theirs = joined(&[&other.has, now.as_deref().unwrap_or_default()]);
             if !self.covers(best.standing.dialect, &new, &best.has, &theirs)? {
                 return Err(format!(
@@ -409,7 +400,9 @@ impl Run<'_> {
         };
         match lacking.is_empty() {
             true => Ok(()),
-            false => Err(format!("it has transactions that {} has not: {lacking}", order.primary)),
+            false => {
+                Err(format!("it has transactions that {} has not: {lacking}", order.primary.server))
+            }
         }
     }
 
@@ -442,7 +435,7 @@ impl Run<'_> {
             return Err(why.to_owned());
         }
         let how = (dialect, &order.replication);
-        self.follow(how, server, &order.primary, Some(&position))?;
-        self.receives(server, &order.primary)
+        self.follow(how, server, &order.primary.server, Some(&position))?;
+        self.receives(server, &order.primary.server)
     }
 }

@@ -31,7 +31,7 @@ impl Run<'_> {
             return Ok(false);
         }
         let done = self.clients.run_program(words, occasion.environment(None));
-        self.note(&occasion.order.primary, BEFORE, done.clone());
+        self.note(&occasion.order.primary.server, BEFORE, done.clone());
         done.map(|_| true).map_err(|why| format!("{BEFORE}: {why}"))
     }
 
@@ -42,7 +42,7 @@ impl Run<'_> {
             return;
         }
         let told = self.clients.run_program(words, occasion.environment(Some(is_done)));
-        self.note(&occasion.order.primary, AFTER, told);
+        self.note(&occasion.order.primary.server, AFTER, told);
     }
 }
 
@@ -53,7 +53,7 @@ impl Occasion<'_> {
         let told = [
             ("TIDEGATE_WRITER_HOSTGROUP", Some(self.order.writer_hostgroup.to_string())),
             ("TIDEGATE_OPERATION", Some(self.operation.to_owned())),
-            ("TIDEGATE_OLD_PRIMARY", Some(self.order.primary.to_string())),
+            ("TIDEGATE_OLD_PRIMARY", Some(self.order.primary.server.to_string())),
             ("TIDEGATE_NEW_PRIMARY", Some(new)),
             ("TIDEGATE_OUTCOME", outcome.map(str::to_owned)),
         ];

@@ -17,6 +17,7 @@
 mod dialect;
 mod failing;
 mod hooks;
+mod identity;
 mod journal;
 mod positions;
 mod run;
@@ -28,8 +29,9 @@ use std::time::Duration;
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
-pub use failing::{Failed, Former, Succeeded, fail_over, rejoin, source_of};
+pub use failing::{Failed, Succeeded, fail_over, rejoin};
 pub use hooks::Hooks;
+pub use identity::{Former, Identity, identify, source_of};
 pub use journal::{Entry, Journal};
 pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
@@ -38,6 +40,9 @@ pub use switchover::{Order, switch_over};
 pub trait Servers {
     /// The answer of one, or why there is none. A server's statements run on one connection.
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String>;
+
+    /// The server that a replica means by the name and the port of its source, as it is called here.
+    fn place(&mut self, replica: &Endpoint, host: &str, port: i64) -> Endpoint;
 
     /// An answer may take so long from now on; connections are made anew.
     fn be_patient(&mut self, limit: Duration);

@@ -3,8 +3,8 @@
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
-use crate::Servers;
 use crate::dialect::Dialect;
+use crate::{Former, Servers};
 
 /// How a server stands in its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub struct Standing {
     pub(crate) written: String,
     /// What its own transactions begin with.
     pub(crate) origin: String,
+    /// `@@server_uuid`; empty with MariaDB.
+    pub(crate) uuid: String,
     /// Its sources.
     pub channels: Vec<Channel>,
 }
@@ -33,10 +35,12 @@ pub struct Standing {
 pub struct Channel {
     /// How its replica names it; empty for the one without a name.
     pub name: String,
-    /// The source's `@@server_id`; 0 where it was never reached.
+    /// The `@@server_id` of the source that was reached last; 0 where none was.
     pub source: u64,
-    /// As its replica calls it.
-    pub host: String,
+    /// Its `@@server_uuid`; empty where it was not reached, or has none.
+    pub(crate) uuid: String,
+    /// Where the source is.
+    pub place: Endpoint,
     /// Whether the replica receives from it.
     pub receiver: Receiver,
     /// The replica applies what it has received.
@@ -78,6 +82,11 @@ impl Standing {
         let number = |at: usize| itself.value(at)?.parse::<u64>().ok();
         let text = |at: usize| itself.value(at).unwrap_or_default().replace('\n', "");
         let sources = servers.ask(server, dialect.sources())?;
+        let uuid = match dialect {
+            Dialect::MariaDb => String::new(),
+            Dialect::MySql => text(6),
+        };
+        let channels = channels(&sources, dialect, |host, port| servers.place(server, host, port));
         Ok(Self {
             dialect,
             read_only: number(0) != Some(0),
@@ -87,31 +96,40 @@ impl Standing {
             applied: text(4),
             written: text(5),
             origin: text(6),
-            channels: channels(&sources, dialect),
+            uuid,
+            channels,
         })
     }
 
     /// The channel by which it replicates from a server.
-    pub(crate) fn channel_from(&self, server: &Endpoint, id: u64) -> Option<&Channel> {
-        self.channels.iter().find(|channel| channel.is_from(server, id))
+    pub(crate) fn channel_from(&self, primary: &Former) -> Option<&Channel> {
+        self.channels.iter().find(|channel| primary.feeds(channel) == Some(true))
+    }
+
+    /// One by which it receives what may come from that server.
+    pub(crate) fn may_receive_from(&self, primary: &Former) -> Option<&Channel> {
+        let may_be = |channel: &&Channel| {
+            channel.receiver == Receiver::Runs && primary.feeds(channel).is_none()
+        };
+        self.channels.iter().find(may_be)
     }
 
     /// Which transactions it has, applied or received from that server.
-    pub(crate) fn has_of(&self, server: &Endpoint, id: u64) -> String {
-        let received = self.channel_from(server, id).map(|channel| channel.received.as_str());
+    pub(crate) fn has_of(&self, primary: &Former) -> String {
+        let received = self.channel_from(primary).map(|channel| channel.received.as_str());
         self.dialect.union(&[&self.applied, received.unwrap_or_default()])
     }
 
-    /// Why it cannot take the place of a primary with that `server_id`, which lives, if so.
-    pub(crate) fn unfit(&self, primary: &Endpoint, id: u64) -> Option<String> {
-        self.unfit_after(primary, id).or_else(|| {
+    /// Why it cannot take the place of a primary that lives, if so.
+    pub(crate) fn unfit(&self, primary: &Former) -> Option<String> {
+        self.unfit_after(primary).or_else(|| {
             let receives = self.channels.iter().all(|channel| channel.receiver == Receiver::Runs);
             (!receives).then(|| "it receives nothing from its source".to_owned())
         })
     }
 
     /// The same of one that does not.
-    pub(crate) fn unfit_after(&self, primary: &Endpoint, id: u64) -> Option<String> {
+    pub(crate) fn unfit_after(&self, primary: &Former) -> Option<String> {
         let said = |text: &str| Some(text.to_owned());
         let [channel] = &*self.channels else {
             return match self.channels.len() {
@@ -119,8 +137,14 @@ impl Standing {
                 number => Some(format!("it has {number} sources")),
             };
         };
-        if !channel.is_from(primary, id) {
-            return Some(format!("its source is {}, another server", channel.host));
+        let place = &channel.place;
+        match primary.feeds(channel) {
+            Some(true) => {}
+            Some(false) => return Some(format!("its source is {place}, another server")),
+            None => {
+                let primary = &primary.server;
+                return Some(format!("its source is {place}, which is not known to be {primary}"));
+            }
         }
         if !channel.name.is_empty() {
             return Some(format!(
@@ -154,26 +178,21 @@ impl Standing {
     }
 }
 
-impl Channel {
-    /// Whether its source is that server. One that has started since the source is gone knows that
-    /// by its name alone.
-    fn is_from(&self, server: &Endpoint, id: u64) -> bool {
-        match self.source {
-            0 => self.host == format!("{}:{}", server.hostname, server.port),
-            source => source == id,
-        }
-    }
-}
-
-fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
+fn channels(
+    answer: &TextResult,
+    dialect: Dialect,
+    mut place: impl FnMut(&str, i64) -> Endpoint,
+) -> Vec<Channel> {
     let at = |name: &str| answer.columns.iter().position(|column| column == name);
     let places = dialect.columns().map(at);
     let is_filter = |name: &String| name.starts_with("Replicate_");
     let filters: Vec<_> =
         answer.columns.iter().enumerate().filter(|(_, name)| is_filter(name)).collect();
-    let channel = |row: &Vec<Option<String>>| {
-        let [name, source, host, port, receives, error, told, applies, by_gtid, behind, received] =
+    let mut channel = |row: &Vec<Option<String>>| {
+        let [name, source, host, port, receives, error, told, applies, rest @ ..] =
             places.map(|place| place.and_then(|place| row.get(place)?.as_deref()));
+        let [by_gtid, behind, received, uuid] = rest;
+        let port = port.and_then(|port| port.parse().ok()).unwrap_or(0);
         let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
         let error = error.and_then(|it| it.parse::<u32>().ok()).unwrap_or(0);
         let receiver = match receives {
@@ -186,7 +205,8 @@ fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
         Channel {
             name: text(name),
             source: source.and_then(|it| it.parse().ok()).unwrap_or(0),
-            host: format!("{}:{}", text(host), text(port)),
+            uuid: text(uuid),
+            place: place(host.unwrap_or_default(), port),
             receiver,
             applies: applies == Some("Yes"),
             received: text(received).replace('\n', ""),
@@ -197,5 +217,5 @@ fn channels(answer: &TextResult, dialect: Dialect) -> Vec<Channel> {
             }),
         }
     };
-    answer.rows.iter().map(channel).collect()
+    answer.rows.iter().map(&mut channel).collect()
 }

@@ -11,17 +11,16 @@ use keeper::Endpoint;
 use crate::hooks::Occasion;
 use crate::run::{Others, Run};
 use crate::standing::LOCAL;
-use crate::{Account, Clients, Former, Hooks, Servers, Standing, Succeeded};
+use crate::{Account, Clients, Former, Hooks, Servers, Standing, Succeeded, identity};
 
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Order {
     /// The hostgroup of writers, for programs.
     pub writer_hostgroup: i64,
-    /// The server that takes writes.
-    pub primary: Endpoint,
-    /// Its `@@server_id`, for a failover, in which it does not tell that itself.
-    pub primary_id: u64,
+    /// The server that takes writes; for a failover, in which it does not tell that itself, with
+    /// that by which others know it.
+    pub primary: Former,
     /// The others of its cluster, the preferred ones first.
     pub others: Vec<Endpoint>,
     /// The one that is to take its place; `None` for the one that is the least behind.
@@ -48,7 +47,7 @@ pub fn switch_over(
         let Cast { new, former, .. } = cast;
         return Ok(Succeeded { new, former, astray: Vec::new() });
     }
-    run.lock(&order.primary)?;
+    run.lock(&order.primary.server)?;
     run.lock(&cast.new)?;
     let occasion = Occasion { order, operation: "switchover", new: Some(cast.new.clone()) };
     let done = run.before(&occasion).and_then(|has_run| {
@@ -82,32 +81,34 @@ const CLOSE_S: u64 = 5;
 impl Run<'_> {
     /// Asks all how they stand, and finds the one that takes the primary's place.
     fn cast(&mut self, order: &Order, target: Option<&Endpoint>) -> Result<Cast, String> {
-        let primary = &order.primary;
+        let primary = &order.primary.server;
         let old = Standing::ask(self.servers, primary)
             .map_err(|why| format!("the primary {primary} does not answer: {why}"))?;
         if old.read_only {
             return Err(format!("{primary} refuses writes itself: it is no primary"));
         }
         if let Some(channel) = old.channels.first() {
-            let host = &channel.host;
-            return Err(format!("{primary} has {host} for a source, which it would lose"));
+            let place = &channel.place;
+            return Err(format!("{primary} has {place} for a source, which it would lose"));
         }
         let others = self.look_at(&order.others);
         self.look_for_events(primary);
-        let new = self.choose((order, target), &old, &others)?;
-        let former = Former { server: primary.clone(), id: old.id };
+        let standings = others.iter().filter_map(|(_, standing)| standing.as_ref().ok());
+        let former = identity::identified(self.servers, primary, &old, standings);
+        let new = self.choose((&former, target), &old, &others)?;
         Ok(Cast { old, former, others, new })
     }
 
     /// Has the others follow the new primary, which has what the old one had at that position;
     /// gives those that do not.
     fn left_by_switchover(&mut self, order: &Order, cast: &Cast, position: &str) -> Vec<Endpoint> {
-        let Cast { old, others, new, .. } = cast;
+        let Cast { old, former, others, new } = cast;
         let stands = Some(position.to_owned());
-        let (mut followers, mut astray) = (vec![(order.primary.clone(), stands)], Vec::new());
+        let (mut followers, mut astray) =
+            (vec![(order.primary.server.clone(), stands)], Vec::new());
         for (server, standing) in others.iter().filter(|(server, _)| server != new) {
             let why = match standing {
-                Ok(it) => match it.channel_from(&order.primary, old.id) {
+                Ok(it) => match it.channel_from(former) {
                     None => continue,
                     Some(channel) if channel.name.is_empty() => {
                         followers.push((server.clone(), None));
@@ -137,7 +138,7 @@ impl Run<'_> {
     /// The server that takes the primary's place. Why another one cannot is a step of its own.
     fn choose(
         &mut self,
-        (order, target): (&Order, Option<&Endpoint>),
+        (former, target): (&Former, Option<&Endpoint>),
         old: &Standing,
         others: &Others,
     ) -> Result<Endpoint, String> {
@@ -145,7 +146,7 @@ impl Run<'_> {
         let mut refused: Vec<(&Endpoint, String)> = Vec::new();
         for (server, standing) in others {
             let told = match standing {
-                Ok(it) => self.judge(order, old, (server, it)).map(|()| it.behind_s()),
+                Ok(it) => self.judge(former, old, (server, it)).map(|()| it.behind_s()),
                 Err(why) => Err(why.clone()),
             };
             match &told {
@@ -171,7 +172,7 @@ impl Run<'_> {
     /// Why a server cannot take the primary's place, if so.
     fn judge(
         &mut self,
-        order: &Order,
+        former: &Former,
         old: &Standing,
         (server, own): (&Endpoint, &Standing),
     ) -> Result<(), String> {
@@ -181,7 +182,7 @@ impl Run<'_> {
         if own.dialect != old.dialect {
             return Err("it is of another kind".to_owned());
         }
-        if let Some(why) = own.unfit(&order.primary, old.id) {
+        if let Some(why) = own.unfit(former) {
             return Err(why);
         }
         match self.errant(server, own, &[&old.written])? {
@@ -193,7 +194,7 @@ impl Run<'_> {
     /// With clients held: the primary is closed, the other one has all that it has, and is opened.
     /// Gives what both have then.
     fn swap(&mut self, order: &Order, old: &Standing, new: &Endpoint) -> Result<String, String> {
-        let primary = &order.primary;
+        let primary = &order.primary.server;
         let left = self.clients.drain(order.limit);
         let drained = match left {
             0 => Ok(String::new()),
@@ -222,7 +223,7 @@ impl Run<'_> {
 
     /// Closes the old one; gives what it has, and the new one has then, too.
     fn close(&mut self, order: &Order, old: &Standing, new: &Endpoint) -> Result<String, String> {
-        let (primary, dialect) = (&order.primary, old.dialect);
+        let (primary, dialect) = (&order.primary.server, old.dialect);
         self.value(primary, &format!("SET SESSION lock_wait_timeout={CLOSE_S}"))?;
         self.all(primary, dialect.close())?;
         let position = self.value(primary, dialect.position())?.unwrap_or_default();

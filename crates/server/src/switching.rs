@@ -14,7 +14,7 @@ use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
 use engine::topology::{Placed, Stand};
-use failover::{Account, Clients, Entry, Hooks, Journal, Order, Step};
+use failover::{Account, Clients, Entry, Former, Hooks, Journal, Order, Step};
 use keeper::Endpoint;
 use web::Launcher;
 use worker::ServerAddresses;
@@ -22,7 +22,7 @@ use worker::ServerAddresses;
 use crate::clock;
 use crate::collector::Collector;
 use crate::publisher::{Holder, Publisher};
-use crate::switching::connections::Connections;
+use crate::switching::connections::{Connections, Names};
 use crate::switching::watch::Watched;
 
 mod connections;
@@ -40,6 +40,8 @@ pub(crate) struct Switching {
     busy: Arc<Mutex<BTreeSet<i64>>>,
     /// What is known of clusters that are not only observed.
     watched: Arc<Mutex<Watched>>,
+    /// What replicas call their sources.
+    names: Names,
     /// No more orders are taken.
     ends: Arc<AtomicBool>,
 }
@@ -51,8 +53,8 @@ impl Switching {
         collector: Arc<Mutex<Collector>>,
         launcher: Launcher,
     ) -> Self {
-        let (journal, busy, watched, ends) = Default::default();
-        Self { publisher, collector, journal, launcher, busy, watched, ends }
+        let (journal, busy, watched, names, ends) = Default::default();
+        Self { publisher, collector, journal, launcher, busy, watched, names, ends }
     }
 
     /// What was done.
@@ -72,8 +74,8 @@ impl Switching {
         let writer = i64::from(hostgroup);
         let row = cluster(&snapshot, writer, dry)?;
         let order = order(&snapshot, row, target, dry)?;
-        if let Some(why) = self.publisher.read_only_fails(&order.primary).filter(|_| !dry) {
-            let primary = &order.primary;
+        if let Some(why) = self.publisher.read_only_fails(&order.primary.server).filter(|_| !dry) {
+            let primary = &order.primary.server;
             return Err(format!(
                 "the check of {primary} fails, so that nobody would see it: {why}"
             ));
@@ -84,7 +86,7 @@ impl Switching {
             if let (Ok(done), false) = (&done, order.dry) {
                 clients.switching.clone().lead_astray(writer, done);
             }
-            clients.conclude(&order.primary, what, done.map(|done| done.new));
+            clients.conclude(&order.primary.server, what, done.map(|done| done.new));
         })
     }
 
@@ -115,7 +117,7 @@ impl Switching {
         }
         let number = lock(&self.journal).begin();
         let limit = order.limit;
-        let mut servers = Connections::new((snapshot, addresses), row, limit);
+        let mut servers = Connections::new((snapshot, addresses), self.names.clone(), row, limit);
         let began = Instant::now();
         let mut clients = Held {
             switching: self.clone(),
@@ -196,8 +198,7 @@ fn order_for(
     Order {
         writer_hostgroup: row.writer_hostgroup,
         hooks: Hooks { before: program(&row.before_program), after: program(&row.after_program) },
-        primary,
-        primary_id: 0,
+        primary: Former::unknown(primary),
         others,
         target: None,
         replication: Account {

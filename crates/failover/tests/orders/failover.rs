@@ -1,14 +1,15 @@
 //! Failovers of scripted servers: what evidence it takes, whom it opens, and what it leaves as it
 //! was.
 
-use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, order};
-use failover::{Failed, Former, Order, Succeeded, fail_over, rejoin};
+use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, known, order};
+use failover::{Failed, Former, Order, Succeeded, fail_over, identify, rejoin};
 use keeper::Endpoint;
 
 /// A primary that cannot be reached.
 const LOST: Source = Source {
     name: "",
     id: "11",
+    host: "db",
     port: "1",
     receives: "Connecting",
     error: "2003",
@@ -42,7 +43,7 @@ fn of_three(script: &mut Script) -> Result<Succeeded, Failed> {
 
 /// That one is the primary, and these do not follow it, as the old one does not.
 fn done(new: i64, astray: &[i64]) -> Succeeded {
-    let former = Former { server: at(PRIMARY), id: 11 };
+    let former = known(PRIMARY, 11);
     let astray = astray.iter().chain([&PRIMARY]).map(|port| at(*port)).collect();
     Succeeded { new: at(new), former, astray }
 }
@@ -155,6 +156,52 @@ fn a_replica_that_does_not_try_or_is_another_one_s_says_nothing_of_the_primary()
     }
 }
 
+/// A number of the last source that was reached, which is another one's now, proves nothing.
+#[test]
+fn a_replica_that_was_given_another_source_is_no_witness_and_not_opened() {
+    for source in [Source { port: "9", ..LOST }, Source { host: "elsewhere", ..LOST }] {
+        let mut script = gone().says(NEAR, "SHOW", &source.row()).says(FAR, "SHOW", &source.row());
+        assert_eq!(refused(&mut script), "0 of 0 replicas say that db:1 is gone");
+    }
+    let source = Source { port: "9", received: "0-11-60", ..LOST };
+    let mut script = gone().says(FAR, "SHOW", &source.row());
+    assert_eq!(new(&mut script), at(NEAR));
+}
+
+#[test]
+fn a_source_with_another_name_is_known_by_where_it_leads() {
+    // an alias
+    let alias = Source { host: "alias", ..LOST };
+    let mut script = gone().says(NEAR, "SHOW", &alias.row());
+    script.alias = "alias";
+    assert_eq!(run(&mut script), Ok(done(FAR, &[])));
+    // a way that is not this one's, seen while the primary lived
+    let [far, near] = [FAR, NEAR].map(|port| (port, Source { port: "7", ..Source::default() }));
+    let replicas = [at(FAR), at(NEAR)];
+    for (holder, is_it) in [("77", true), ("5", false)] {
+        let mut script = Script::default()
+            .says(far.0, "SHOW", &far.1.row())
+            .says(near.0, "SHOW", &near.1.row())
+            .says(PRIMARY, "SELECT GET_LOCK('tidegate_place'", &["1", "77"])
+            .says(7, "SELECT IS_USED_LOCK('tidegate_place')", &[holder]);
+        let primary =
+            script.with(|servers, _| identify(servers, &at(PRIMARY), &replicas)).expect("told");
+        assert_eq!(primary.identity.places, [(at(7), is_it)].into());
+        let order = Order { primary, ..order() };
+        let lost = Source { port: "7", ..LOST }.row();
+        let mut script = gone().says(FAR, "SHOW", &lost).says(NEAR, "SHOW", &lost);
+        let done = script.with(|servers, clients| fail_over(&order, servers, clients));
+        assert_eq!(done.is_ok(), is_it, "{done:?}");
+        // it still receives from there
+        let mut script = gone().says(NEAR, "SHOW", &near.1.row());
+        let done = script.with(|servers, clients| fail_over(&order, servers, clients));
+        assert_eq!(done.is_ok(), !is_it, "{done:?}");
+    }
+    // what nobody has looked at may be the primary
+    let mut script = gone().says(NEAR, "SHOW", &near.1.row());
+    assert_eq!(refused(&mut script), "db:2 receives from db:7, which may be db:1");
+}
+
 #[test]
 fn a_replica_of_another_server_is_not_opened() {
     let elsewhere = Source { id: "99", received: "0-11-60", ..LOST };
@@ -224,8 +271,7 @@ fn a_replica_that_does_not_receive_from_the_new_one_is_astray() {
 
 /// Servers behind a failover: the near one is the primary.
 fn afterwards() -> (Order, [Former; 1]) {
-    let order = Order { primary: at(NEAR), primary_id: 12, ..order() };
-    (order, [Former { server: at(PRIMARY), id: 11 }])
+    (Order { primary: known(NEAR, 12), ..order() }, [known(PRIMARY, 11)])
 }
 
 fn back(script: &mut Script, server: i64) -> Result<(), String> {
@@ -281,8 +327,9 @@ fn an_old_primary_that_is_made_anew_is_left_to_its_operator() {
         assert_eq!(script.rejoined, [0; 0]);
     }
     // what was begun by hand is left to that hand
-    for (id, done) in [("12", Ok(())), ("77", Err("it replicates from db:1 already".to_owned()))] {
-        let source = Source { id, ..Source::default() };
+    let already = Err("it replicates from db:9 already".to_owned());
+    for (id, port, done) in [("12", "2", Ok(())), ("77", "9", already)] {
+        let source = Source { id, port, ..Source::default() };
         let mut script = old("", "", "").says(PRIMARY, "SHOW", &source.row());
         assert_eq!(back(&mut script, PRIMARY), done);
         assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use failover::{Account, Clients, Hooks, Order, Servers, Step};
+use failover::{Account, Clients, Former, Hooks, Identity, Order, Servers, Step};
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
@@ -31,6 +31,8 @@ pub(crate) struct Script {
     follow: BTreeSet<i64>,
     /// The error that those get in place of that.
     pub(crate) refused: &'static str,
+    /// Another name of the servers.
+    pub(crate) alias: &'static str,
     /// Programs that do not end well.
     pub(crate) fails: &'static str,
     /// What is so once the program before has run: the primary's row about itself.
@@ -56,6 +58,7 @@ pub(crate) fn itself(id: &'static str, applied: &'static str) -> [&'static str; 
 pub(crate) struct Source {
     pub(crate) name: &'static str,
     pub(crate) id: &'static str,
+    pub(crate) host: &'static str,
     pub(crate) port: &'static str,
     pub(crate) receives: &'static str,
     pub(crate) error: &'static str,
@@ -71,6 +74,7 @@ impl Default for Source {
         Self {
             name: "",
             id: "11",
+            host: "db",
             port: "1",
             receives: "Yes",
             error: "0",
@@ -85,11 +89,16 @@ impl Default for Source {
 
 impl Source {
     pub(crate) fn row(self) -> Vec<&'static str> {
-        let Self { name, id, port, receives, error, applies, by_gtid, .. } = self;
+        let Self { name, id, host, port, receives, error, applies, by_gtid, .. } = self;
         let told = if error == "0" { "" } else { "why" };
-        let first = vec![name, id, "db", port, receives, error, told, applies, by_gtid];
+        let first = vec![name, id, host, port, receives, error, told, applies, by_gtid];
         [first, vec![self.behind, self.received, self.filter]].concat()
     }
+}
+
+/// A server that others know by that number.
+pub(crate) fn known(port: i64, id: u64) -> Former {
+    Former { server: at(port), identity: Identity { id, ..Identity::default() } }
 }
 
 pub(crate) fn at(port: i64) -> Endpoint {
@@ -165,7 +174,8 @@ impl Servers for Side<'_> {
         ];
         let mut script = self.0.borrow_mut();
         let asks = ["SELECT VERSION", ITSELF, "SHOW", "SELECT SLEEP", "SELECT @@global.event"];
-        if !asks.iter().any(|ask| statement.starts_with(ask)) {
+        let is_look = statement.contains("'tidegate_place'");
+        if !is_look && !asks.iter().any(|ask| statement.starts_with(ask)) {
             let word = if script.held { "" } else { "unheld " };
             script.told.push(format!("{word}{}: {statement}", server.port));
         }
@@ -197,6 +207,11 @@ impl Servers for Side<'_> {
         };
         let columns = COLUMNS.map(str::to_owned).into();
         Ok(TextResult { columns, rows, ..TextResult::default() })
+    }
+
+    fn place(&mut self, _: &Endpoint, host: &str, port: i64) -> Endpoint {
+        let hostname = if host == self.0.borrow().alias { "db" } else { host };
+        Endpoint { hostname: hostname.to_owned(), port }
     }
 
     fn be_patient(&mut self, _: Duration) {}
@@ -272,8 +287,7 @@ pub(crate) fn order() -> Order {
     Order {
         writer_hostgroup: 10,
         hooks: Hooks::default(),
-        primary: at(PRIMARY),
-        primary_id: 11,
+        primary: known(PRIMARY, 11),
         others: vec![at(FAR), at(NEAR)],
         target: None,
         replication: Account { user: "repl".into(), password: "se'cret\\".into() },

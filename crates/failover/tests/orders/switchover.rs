@@ -78,6 +78,7 @@ fn nothing_is_told_where_it_cannot_be_done() {
     let ok = Source::default();
     for (row, why) in [
         (Source { id: "99", ..ok }.row(), "its source is db:1, another server"),
+        (Source { port: "9", ..ok }.row(), "its source is db:9, which is not known to be db:1"),
         (
             Source { name: "c1", ..ok }.row(),
             "its source has the name c1; only one without is known",

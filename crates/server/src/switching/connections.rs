@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use client::{Client, Packets};
@@ -20,10 +21,17 @@ use wire::frame::Packet;
 use wire::text_result::TextResult;
 use worker::ServerAddresses;
 
+use crate::addresses;
+
+/// Addresses of the names that replicas have for their sources, as they were last found: a resolver
+/// may be gone together with a primary.
+pub(super) type Names = Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>;
+
 /// One to each server that was asked something, until the order is over.
 pub(super) struct Connections {
     snapshot: Arc<Snapshot>,
     addresses: Arc<ServerAddresses>,
+    names: Names,
     account: Option<Arc<Account>>,
     /// How long an answer may take.
     patience: Duration,
@@ -38,6 +46,7 @@ impl Connections {
     /// None yet. What servers are asked may take as long as the order.
     pub(super) fn new(
         (snapshot, addresses): (Arc<Snapshot>, Arc<ServerAddresses>),
+        names: Names,
         row: &ReplicationClusterRow,
         limit: Duration,
     ) -> Self {
@@ -49,13 +58,13 @@ impl Connections {
         let users = Users::compile(&[user]).ok();
         let account = users.and_then(|users| users.find(row.username.as_bytes()).cloned());
         let patience = limit + CONNECT;
-        Self { snapshot, addresses, account, patience, open: BTreeMap::new() }
+        Self { snapshot, addresses, names, account, patience, open: BTreeMap::new() }
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account's name or password is no such")?;
-        let stream = stream(addr, self.patience).map_err(|error| error.to_string())?;
+        let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
         let mut packets = Packets::over(stream);
         let is_local = matches!(addr, Addr::Unix(_));
         let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)
@@ -69,14 +78,51 @@ impl Connections {
         Ok(client)
     }
 
-    fn address(&self, server: &Endpoint) -> Option<&Addr> {
-        let mut known = self
-            .snapshot
-            .topology
-            .servers()
-            .iter()
-            .filter(|it| it.hostname == server.hostname && i64::from(it.port) == server.port);
-        known.find_map(|it| self.addresses.find(it))
+    /// Servers that have a row, each with its address.
+    fn known(&self) -> impl Iterator<Item = (Endpoint, &Addr)> {
+        self.snapshot.topology.servers().iter().filter_map(|server| {
+            let (hostname, port) = (server.hostname.clone(), i64::from(server.port));
+            Some((Endpoint { hostname, port }, self.addresses.find(server)?))
+        })
+    }
+
+    /// Where a server is, also one that only replicas name.
+    fn address(&self, server: &Endpoint) -> Option<Addr> {
+        let known = self.known().find(|(known, _)| known == server).map(|(_, addr)| addr.clone());
+        known.or_else(|| {
+            let first = self.look_up(&server.hostname).into_iter().next()?;
+            Some(Addr::Tcp(SocketAddr::new(first, u16::try_from(server.port).ok()?)))
+        })
+    }
+
+    /// The addresses of a name; those of before where it has none any more.
+    fn look_up(&self, host: &str) -> Vec<IpAddr> {
+        if let Ok(ip) = host.parse() {
+            return vec![plain(ip)];
+        }
+        let (found, answer) = mpsc::channel();
+        let name = host.to_owned();
+        // the system's resolver takes as long as it likes
+        let look = move || found.send(addresses::look_up(&name, 0));
+        let asked = thread::Builder::new().name("source name".to_owned()).spawn(look);
+        let found = asked.ok().and_then(|_| answer.recv_timeout(RESOLVE).ok()?.ok());
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Some(found) => {
+                let ips: Vec<_> = found.iter().map(|addr| plain(addr.ip())).collect();
+                names.insert(host.to_owned(), ips.clone());
+                ips
+            }
+            None => names.get(host).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// An address as it is compared: both loopback addresses are one.
+fn plain(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        ip if ip == IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]) => IpAddr::from([127, 0, 0, 1]),
+        ip => ip,
     }
 }
 
@@ -114,13 +160,41 @@ impl Servers for Connections {
         })
     }
 
+    fn place(&mut self, replica: &Endpoint, host: &str, port: i64) -> Endpoint {
+        let named = Endpoint { hostname: host.to_owned(), port };
+        let afar = |addr: &Addr| match addr {
+            Addr::Tcp(addr) if !addr.ip().is_loopback() => Some(addr.ip()),
+            _ => None,
+        };
+        if self.known().any(|(known, addr)| known == named && afar(addr).is_some()) {
+            return named;
+        }
+        // what a replica calls its own host is that one
+        let own = self.address(replica).as_ref().and_then(afar);
+        let mut ips = self.look_up(host);
+        let mut is_own = false;
+        for ip in ips.iter_mut().filter(|ip| ip.is_loopback()) {
+            is_own |= own.is_some();
+            *ip = own.unwrap_or(*ip);
+        }
+        let is_there = |addr: &Addr| {
+            let Addr::Tcp(addr) = addr else { return false };
+            i64::from(addr.port()) == port && ips.contains(&plain(addr.ip()))
+        };
+        let known = self.known().find(|(_, addr)| is_there(addr)).map(|(known, _)| known);
+        known.unwrap_or(match own.filter(|_| is_own) {
+            Some(ip) => Endpoint { hostname: ip.to_string(), port },
+            None => named,
+        })
+    }
+
     fn be_patient(&mut self, limit: Duration) {
         self.patience = limit;
         self.open.clear();
     }
 
     fn greets(&mut self, server: &Endpoint) -> bool {
-        let stream = self.address(server).and_then(|addr| stream(addr, CONNECT).ok());
+        let stream = self.address(server).and_then(|addr| stream(&addr, CONNECT).ok());
         stream.is_some_and(|stream| Packets::over(stream).receive().is_ok())
     }
 }
@@ -150,5 +224,55 @@ fn log_in<S: Read + Write>(
 /// `utf8mb4_general_ci`, which all servers have.
 const COLLATION: u8 = 45;
 
+/// How long a name may take to be looked up.
+const RESOLVE: Duration = Duration::from_secs(1);
+
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use engine::rows::ServerRow;
+    use engine::snapshot::Draft;
+
+    use super::*;
+
+    fn at(hostname: &str, port: i64) -> Endpoint {
+        Endpoint { hostname: hostname.to_owned(), port }
+    }
+
+    fn connections(servers: &[Endpoint]) -> Connections {
+        let row = |server: &Endpoint| {
+            let Endpoint { hostname, port } = server.clone();
+            ServerRow { hostname, port, ..ServerRow::default() }
+        };
+        let draft = Draft { servers: servers.iter().map(row).collect(), ..Draft::default() };
+        let snapshot = Snapshot::compile(&draft).expect("valid");
+        let found = snapshot.topology.servers().iter().map(|it| addresses::resolve(it).ok());
+        let known = Arc::new(ServerAddresses::new(found.collect()));
+        let row = ReplicationClusterRow::default();
+        Connections::new((Arc::new(snapshot), known), Names::default(), &row, CONNECT)
+    }
+
+    #[test]
+    fn a_source_is_known_by_the_address_that_its_name_has() {
+        let rows = [at("127.0.0.1", 3306), at("10.0.0.1", 3306), at("10.0.0.2", 3306)];
+        let mut servers = connections(&rows);
+        let [here, first, second] = rows;
+        for name in ["127.0.0.1", "localhost", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(servers.place(&here, name, 3306), here, "{name}");
+            assert_eq!(servers.place(&here, name, 3307), at(name, 3307));
+            // a replica means its own host
+            assert_eq!(servers.place(&second, name, 3306), second, "{name}");
+            assert_eq!(servers.place(&second, name, 3307), at("10.0.0.2", 3307));
+        }
+        assert_eq!(servers.place(&second, "10.0.0.1", 3306), first);
+        assert_eq!(servers.place(&second, "10.0.0.3", 3306), at("10.0.0.3", 3306));
+        let nowhere = at("no..such..name", 3306);
+        assert_eq!(servers.place(&second, "no..such..name", 3306), nowhere);
+        // what it was when it was last found
+        let ip = "10.0.0.1".parse().expect("an address");
+        servers.names.lock().expect("whole").insert(nowhere.hostname.clone(), vec![ip]);
+        assert_eq!(servers.place(&second, "no..such..name", 3306), first);
+    }
+}

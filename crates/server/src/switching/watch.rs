@@ -10,7 +10,7 @@ use engine::clusters::Pair;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
-use failover::{Clients, Failed, Former, Order, Servers, Standing, Step, Succeeded};
+use failover::{Clients, Failed, Former, Identity, Order, Servers, Step, Succeeded};
 use keeper::Endpoint;
 
 use super::connections::Connections;
@@ -41,6 +41,8 @@ pub(super) struct Cluster {
     not_before: Option<Instant>,
     /// No other server is put in the primary's place before that.
     calm_until: Option<Instant>,
+    /// When the primary is asked for its number again, and which places lead to it.
+    learns_from: Option<Instant>,
     /// A server that may be open: nobody else is opened by us.
     halted: Option<Endpoint>,
 }
@@ -114,38 +116,24 @@ impl Switching {
     fn ask(&self, snapshot: &Snapshot, row: &ReplicationClusterRow, pair: &Pair) {
         let (current, addresses, _) = self.publisher.addresses();
         let replicas: Vec<_> = servers_of(snapshot, pair.reader).collect();
-        let mut servers = Connections::new((current, addresses), row, limit_of(row));
+        let mut servers =
+            Connections::new((current, addresses), self.names.clone(), row, limit_of(row));
         let all: Vec<_> = servers_of(snapshot, pair.writer).chain(replicas.clone()).collect();
         let (writer, this) = (pair.writer, self.clone());
         let ask = move || {
             let known = lock(&this.watched).get(&writer).and_then(|it| it.primary.clone());
-            let told = known.as_ref().and_then(|known| {
-                let id = Standing::ask(&mut servers, &known.server).ok()?.id;
-                Some(Former { server: known.server.clone(), id })
-            });
+            let told = known
+                .as_ref()
+                .and_then(|known| failover::identify(&mut servers, &known.server, &replicas).ok());
+            let is_known = known.as_ref().is_some_and(|known| known.identity.id != 0);
             let found = told.or_else(|| {
-                let (host, id) = failover::source_of(&mut servers, &replicas)?;
-                let server = all.into_iter().find(|server| host == server.to_string())?;
-                let is_it = known.is_none_or(|known| known.server == server);
-                is_it.then_some(Former { server, id })
+                let found = (!is_known).then(|| failover::source_of(&mut servers, &replicas))?;
+                let found = found.filter(|found| all.contains(&found.server))?;
+                known.as_ref().is_none_or(|known| known.server == found.server).then_some(found)
             });
             let mut watched = lock(&this.watched);
             let Some(cluster) = watched.get_mut(&writer) else { return };
-            cluster.asks = false;
-            let why =
-                "the primary has not told its server_id, and its replicas do not say who it is";
-            match found {
-                Some(found) => {
-                    let Former { server, id } = &found;
-                    tracing::info!(hostgroup = writer, %server, id, "watched as the primary");
-                    cluster.primary = Some(found);
-                }
-                None if cluster.told != why => {
-                    cluster.told = why.to_owned();
-                    tracing::warn!(hostgroup = writer, "no failover: {why}");
-                }
-                None => {}
-            }
+            cluster.learn(writer, known, found);
         };
         let spawned = thread::Builder::new().name("failover asks".to_owned()).spawn(ask);
         if spawned.is_err() {
@@ -176,9 +164,8 @@ impl Switching {
                     Err(Failed { may_be_open: Some(new), .. }) => {
                         // should it be open, nobody follows it; should it not, others are needed
                         let others = order.others.iter().filter(|server| *server != new);
-                        let astray = others.chain([&order.primary]).cloned().collect();
-                        let server = order.primary.clone();
-                        let former = Former { server, id: order.primary_id };
+                        let astray = others.chain([&order.primary.server]).cloned().collect();
+                        let former = order.primary.clone();
                         this.lead_astray(writer, &Succeeded { new: new.clone(), former, astray });
                     }
                     Err(_) => {}
@@ -193,7 +180,7 @@ impl Switching {
                 drop(watched);
                 if is_news {
                     let done = done.map(|done| done.new).map_err(|failed| failed.why);
-                    clients.conclude(&order.primary, "failover", done);
+                    clients.conclude(&order.primary.server, "failover", done);
                 }
             });
         if let Err(why) = given {
@@ -242,7 +229,7 @@ impl Switching {
                 };
                 drop(watched);
                 if is_news {
-                    let outcome = done.map(|()| format!("it follows {}", order.primary));
+                    let outcome = done.map(|()| format!("it follows {}", order.primary.server));
                     clients.note(Step { server, what: "rejoin".to_owned(), outcome });
                 }
             });
@@ -269,19 +256,20 @@ impl Cluster {
                 self.halted = None;
                 self.astray.remove(&server);
                 let known = known.as_ref().filter(|known| known.server == server);
-                let primary = known.cloned().unwrap_or(Former { server, id: 0 });
+                let primary = known.cloned().unwrap_or_else(|| Former::unknown(server));
                 self.primary = Some(primary.clone());
                 let is_turn = is_due && is_over(self.rejoins_from);
                 let back = self.next_astray().filter(|_| is_turn).find(|server| answers(server));
                 match back {
-                    _ if primary.id == 0 => Next::Ask,
+                    _ if primary.identity.id == 0 => Next::Ask,
                     Some(server) => Next::Rejoin(primary, server),
+                    None if is_over(self.learns_from) => Next::Ask,
                     None => Next::Nothing,
                 }
             }
             (None, _) if !fails_over => Next::Nothing,
             (None, None) => Next::Ask,
-            (None, Some(primary)) if primary.id == 0 => Next::Ask,
+            (None, Some(primary)) if primary.identity.id == 0 => Next::Ask,
             (None, Some(primary)) => {
                 // its row is among the readers once it has missed checks for `read_only`
                 let mut places = snapshot.placed.iter().filter(|placed| {
@@ -302,6 +290,8 @@ impl Cluster {
             Next::Nothing => Next::Nothing,
             _ if !is_due => Next::Nothing,
             Next::Ask if std::mem::replace(&mut self.asks, true) => Next::Nothing,
+            // a failover does not wait for that
+            Next::Ask if self.primary.as_ref().is_some_and(|it| it.identity.id != 0) => next,
             next => {
                 if let Next::Rejoin(_, server) = &next {
                     self.asked = Some(server.clone());
@@ -309,6 +299,40 @@ impl Cluster {
                 self.not_before = Some(Instant::now() + PAUSE);
                 next
             }
+        }
+    }
+
+    /// Notes who the primary is, and by what others know it.
+    fn learn(&mut self, writer: i64, asked: Option<Former>, found: Option<Former>) {
+        self.asks = false;
+        self.learns_from = Some(Instant::now() + LEARN);
+        if self.primary != asked {
+            // it is another one by now
+            return;
+        }
+        let is_known = asked.as_ref().is_some_and(|asked| asked.identity.id != 0);
+        let why = "the primary has not told its server_id, and its replicas do not say who it is";
+        match found {
+            Some(mut found) => {
+                let Former { server, identity } = &mut found;
+                let Identity { id, places, .. } = identity;
+                match asked.filter(|asked| asked.identity.id == *id) {
+                    // one that nobody receives from now may be received from again
+                    Some(asked) => {
+                        let before = asked.identity.places.into_iter();
+                        before.for_each(|(place, is_it)| _ = places.entry(place).or_insert(is_it));
+                    }
+                    None => {
+                        tracing::info!(hostgroup = writer, %server, id, "watched as the primary");
+                    }
+                }
+                self.primary = Some(found);
+            }
+            None if !is_known && self.told != why => {
+                self.told = why.to_owned();
+                tracing::warn!(hostgroup = writer, "no failover: {why}");
+            }
+            None => {}
         }
     }
 
@@ -343,7 +367,7 @@ fn order_of(
     primary: &Former,
 ) -> Order {
     let order = order_for(row, primary.server.clone(), servers_of(snapshot, pair.reader));
-    Order { primary_id: primary.id, ..order }
+    Order { primary: primary.clone(), ..order }
 }
 
 /// Between two looks.
@@ -351,6 +375,9 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// Between two tries about one cluster.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Between two looks at by what others know the primary.
+const LEARN: Duration = Duration::from_secs(60);
 
 /// How often that is doubled while nothing else comes of them.
 const DOUBLED_MAX: u32 = 3;
