@@ -28,7 +28,8 @@ impl Dialect {
     }
 
     /// One row: read-only, its number, whether it can have replicas, whether it counts
-    /// transactions, which it has replicated, which it has written, and what its own begin with.
+    /// transactions, which it has replicated, which it has written, what its own begin with, and
+    /// with MySQL which are in its log.
     pub(crate) const fn itself(self) -> &'static str {
         match self {
             Self::MariaDb => {
@@ -37,7 +38,8 @@ impl Dialect {
             }
             Self::MySql => {
                 "SELECT @@global.read_only, @@server_id, @@log_bin AND @@log_replica_updates, \
-                 @@gtid_mode='ON', @@global.gtid_executed, @@global.gtid_executed, @@server_uuid"
+                 @@gtid_mode='ON', @@global.gtid_executed, @@global.gtid_executed, @@server_uuid, \
+                 GTID_SUBTRACT(@@global.gtid_executed, @@global.gtid_purged)"
             }
         }
     }

@@ -1,6 +1,4 @@
-//! A failover: the primary is gone, and the replica that has the most takes its place. And what
-//! comes back afterwards: an old primary follows, unless it has what nobody else has, and so does a
-//! replica that could not be told.
+//! A failover: the primary is gone, and the replica that has the most takes its place.
 //!
 //! That the primary is gone is not this side's word alone: more than half of its replicas have to
 //! say that they do not reach it, and none may receive from it. One whose receiver was stopped says
@@ -14,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::hooks::Occasion;
 use crate::run::{Others, Run};
 use crate::standing::{Channel, LOCAL, Receiver};
-use crate::{Clients, Former, Order, Servers, Standing, identity, positions};
+use crate::{Clients, Former, Order, Servers, Standing};
 
 /// Why no replica is the primary.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,55 +78,8 @@ fn failed(why: String) -> Failed {
     Failed { why, may_be_open: None }
 }
 
-/// A server that does not follow the primary is to: a primary of before that has come back, or a
-/// replica of one. An error says why it does not.
-pub fn rejoin(
-    order: &Order,
-    server: &Endpoint,
-    former: &[Former],
-    servers: &mut dyn Servers,
-    clients: &mut dyn Clients,
-) -> Result<(), String> {
-    let mut run = Run { servers, clients };
-    let new = Standing::ask(run.servers, &order.primary.server)?;
-    let own = Standing::ask(run.servers, server)?;
-    if own.dialect != new.dialect {
-        return Err(format!("it is of another kind than {}", order.primary.server));
-    }
-    if !own.read_only {
-        run.all(server, own.dialect.close())?;
-    }
-    let standings = [&own].into_iter();
-    let primary = identity::identified(run.servers, &order.primary.server, &new, standings);
-    let follows = own.channel_from(&primary).map(|channel| &channel.receiver);
-    match (follows, &*own.channels) {
-        // also beside others, as its operator has it
-        (Some(Receiver::Runs), _) => {}
-        (Some(Receiver::CutOff), _) => {
-            return Err(format!("it cannot reach {}", order.primary.server));
-        }
-        (Some(Receiver::Stopped(why)), _) => return Err(why.clone()),
-        (None, []) => run.rejoin_former(order, (server, &own), &new)?,
-        (None, [channel]) if former.iter().any(|it| own.channel_from(it).is_some()) => {
-            if !channel.name.is_empty() {
-                return Err(format!("its source has the name {}", channel.name));
-            }
-            let has = joined(&[&own.applied, &channel.received]);
-            run.lacks_nothing(order, (server, &own), &has, &new)?;
-            run.follow((own.dialect, &order.replication), server, &order.primary.server, None)?;
-            run.receives(server, &order.primary.server)?;
-        }
-        (None, [channel]) => {
-            return Err(format!("it replicates from {} already", channel.place));
-        }
-        (None, channels) => return Err(format!("it has {} sources", channels.len())),
-    }
-    run.clients.depose(server, false);
-    Ok(())
-}
-
 /// Several positions as one, each part as it is.
-fn joined(positions: &[&str]) -> String {
+pub(crate) fn joined(positions: &[&str]) -> String {
     let parts = positions.iter().copied().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(",")
 }
@@ -380,62 +331,5 @@ impl Run<'_> {
             Some("0") => Ok(()),
             _ => Err("it has not applied all that it received in time".to_owned()),
         }
-    }
-
-    /// An error names the transactions that a server has and the new primary has not.
-    fn lacks_nothing(
-        &mut self,
-        order: &Order,
-        (server, own): (&Endpoint, &Standing),
-        has: &str,
-        new: &Standing,
-    ) -> Result<(), String> {
-        let lacking = match own.dialect {
-            Dialect::MariaDb => {
-                positions::lacking(has, &joined(&[&new.written, &new.applied])).join(", ")
-            }
-            Dialect::MySql => {
-                self.value(server, &Dialect::lacking(has, &new.written))?.unwrap_or_default()
-            }
-        };
-        match lacking.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(format!("it has transactions that {} has not: {lacking}", order.primary.server))
-            }
-        }
-    }
-
-    /// A primary of before follows the one that took its place.
-    fn rejoin_former(
-        &mut self,
-        order: &Order,
-        (server, own): (&Endpoint, &Standing),
-        new: &Standing,
-    ) -> Result<(), String> {
-        let dialect = own.dialect;
-        let position = self.value(server, dialect.position())?.unwrap_or_default();
-        self.lacks_nothing(order, (server, own), &own.written, new)?;
-        // one that was made anew, or is being, is its operator's
-        let is_as_it_was = match dialect {
-            Dialect::MariaDb => {
-                let others = joined(&[&new.written, &new.applied]);
-                positions::agree_on(&own.origin, &own.written, &others)
-            }
-            Dialect::MySql => {
-                let lacking = Dialect::lacking(&new.written, &own.written);
-                let lacking = self.value(server, &lacking)?.unwrap_or_default();
-                own.written.contains(&own.origin) && !lacking.contains(&own.origin)
-            }
-        };
-        self.value(server, "SELECT SLEEP(1)")?;
-        let later = self.value(server, dialect.position())?.unwrap_or_default();
-        if !is_as_it_was || later != position {
-            let why = "it is not as it was when it was the primary: have it follow by hand";
-            return Err(why.to_owned());
-        }
-        let how = (dialect, &order.replication);
-        self.follow(how, server, &order.primary.server, Some(&position))?;
-        self.receives(server, &order.primary.server)
     }
 }

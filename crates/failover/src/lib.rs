@@ -20,6 +20,7 @@ mod hooks;
 mod identity;
 mod journal;
 mod positions;
+mod returning;
 mod run;
 mod standing;
 mod switchover;
@@ -29,10 +30,11 @@ use std::time::Duration;
 use keeper::Endpoint;
 use wire::text_result::TextResult;
 
-pub use failing::{Failed, Succeeded, fail_over, rejoin};
+pub use failing::{Failed, Succeeded, fail_over};
 pub use hooks::Hooks;
 pub use identity::{Former, Identity, identify, source_of};
 pub use journal::{Entry, Journal};
+pub use returning::{Left, rejoin};
 pub use standing::{Channel, Receiver, Standing};
 pub use switchover::{Order, switch_over};
 

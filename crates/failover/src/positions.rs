@@ -72,14 +72,20 @@ fn by_origin(positions: &str) -> BTreeMap<(u64, u64), u64> {
     last
 }
 
-/// Whether both know the same last transactions of that server, and there are any.
+/// Whether a log with this `gtid_binlog_state` ends where a server is. That of one that was made of
+/// another one's files goes on behind its position, or is another one's.
+pub(crate) fn ends_at(written: &str, position: &str) -> bool {
+    let logged = by_domain(written);
+    !logged.is_empty() && logged == by_domain(position)
+}
+
+/// Whether both know the same last transactions of that server.
 pub(crate) fn agree_on(origin: &str, own: &str, other: &str) -> bool {
     let of_it = |positions| -> BTreeMap<_, _> {
         let all = by_origin(positions).into_iter();
         all.filter(|((_, server), _)| server.to_string() == origin).collect()
     };
-    let own = of_it(own);
-    !own.is_empty() && own == of_it(other)
+    of_it(own) == of_it(other)
 }
 
 /// What a server with this `gtid_binlog_state` wrote that one with the state `other` has not.
@@ -136,7 +142,16 @@ mod tests {
     fn a_primary_of_before_has_written_what_others_have_of_it() {
         assert!(agree_on("1", "0-1-45,0-2-7", "0-1-45,0-2-52"));
         assert!(!agree_on("1", "0-1-4", "0-1-45"), "it is being made anew");
-        assert!(!agree_on("1", "", "0-1-45") && !agree_on("1", "0-2-7", "0-2-7"));
+        assert!(!agree_on("1", "", "0-1-45"));
+        assert!(agree_on("1", "0-2-7", "0-2-7"), "it has written nothing");
+    }
+
+    #[test]
+    fn a_log_that_is_one_s_own_ends_where_its_server_is() {
+        assert!(ends_at("0-1-45,0-2-7", "0-1-45") && ends_at("0-2-7", "0-2-7"));
+        assert!(!ends_at("0-1-18,0-2-23", "0-1-18"), "of another one's files");
+        assert!(!ends_at("", "0-2-23") && !ends_at("", ""), "of a backup");
+        assert!(!ends_at("0-1-4", "0-1-4,1-2-7"));
     }
 
     #[test]

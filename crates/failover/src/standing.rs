@@ -4,7 +4,7 @@ use keeper::Endpoint;
 use wire::text_result::TextResult;
 
 use crate::dialect::Dialect;
-use crate::{Former, Servers};
+use crate::{Former, Servers, positions};
 
 /// How a server stands in its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct Standing {
     pub(crate) applied: String,
     /// Which transactions it has written to its log.
     pub(crate) written: String,
+    /// With MySQL, which of its transactions are in its log still.
+    logged: String,
     /// What its own transactions begin with.
     pub(crate) origin: String,
     /// `@@server_uuid`; empty with MariaDB.
@@ -96,6 +98,7 @@ impl Standing {
             applied: text(4),
             written: text(5),
             origin: text(6),
+            logged: text(7),
             uuid,
             channels,
         })
@@ -118,6 +121,18 @@ impl Standing {
     pub(crate) fn has_of(&self, primary: &Former) -> String {
         let received = self.channel_from(primary).map(|channel| channel.received.as_str());
         self.dialect.union(&[&self.applied, received.unwrap_or_default()])
+    }
+
+    /// Whether its log has what it has at that position, its own transactions at least: it was
+    /// not loaded with it.
+    pub(crate) fn has_logged(&self, position: &str) -> bool {
+        let Self { written, logged, origin, .. } = self;
+        match self.dialect {
+            Dialect::MariaDb => positions::ends_at(written, position),
+            Dialect::MySql => {
+                !logged.is_empty() && (logged.contains(origin) || !written.contains(origin))
+            }
+        }
     }
 
     /// Why it cannot take the place of a primary that lives, if so.

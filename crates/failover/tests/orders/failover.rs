@@ -2,11 +2,11 @@
 //! was.
 
 use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, known, order};
-use failover::{Failed, Former, Order, Succeeded, fail_over, identify, rejoin};
+use failover::{Failed, Order, Succeeded, fail_over, identify};
 use keeper::Endpoint;
 
 /// A primary that cannot be reached.
-const LOST: Source = Source {
+pub(crate) const LOST: Source = Source {
     name: "",
     id: "11",
     host: "db",
@@ -61,7 +61,7 @@ fn refused(script: &mut Script) -> String {
 }
 
 /// Whether a server was told that, in a statement that begins so.
-fn was_told(script: &Script, told: &str) -> bool {
+pub(crate) fn was_told(script: &Script, told: &str) -> bool {
     script.told.iter().any(|own| own.starts_with(told))
 }
 
@@ -267,87 +267,6 @@ fn a_replica_that_does_not_receive_from_the_new_one_is_astray() {
         (step.what.as_str(), &step.outcome),
         ("receive from db:3", &Err("why (1236)".into()))
     );
-}
-
-/// Servers behind a failover: the near one is the primary.
-fn afterwards() -> (Order, [Former; 1]) {
-    (Order { primary: known(NEAR, 12), ..order() }, [known(PRIMARY, 11)])
-}
-
-fn back(script: &mut Script, server: i64) -> Result<(), String> {
-    let (order, former) = afterwards();
-    let server = at(server);
-    script.with(|servers, clients| rejoin(&order, &server, &former, servers, clients))
-}
-
-fn old(applied: &'static str, written: &'static str, position: &'static str) -> Script {
-    Script::default()
-        .says(NEAR, ITSELF, &["0", "12", "1", "1", "0-11-42", "0-11-42,0-12-50", "12"])
-        .says(NEAR, "SHOW", &[])
-        .says(PRIMARY, ITSELF, &["0", "11", "1", "1", applied, written, "11"])
-        .says(PRIMARY, "SELECT @@global.gtid_current_pos", &[position])
-}
-
-#[test]
-fn an_old_primary_follows_or_is_left_out_with_what_it_has_alone() {
-    let mut script = old("", "0-11-42", "0-11-42");
-    assert_eq!(back(&mut script, PRIMARY), Ok(()));
-    assert_eq!(script.told[0], "unheld 1: SET GLOBAL read_only=1");
-    assert!(was_told(&script, "unheld 1: SET GLOBAL gtid_slave_pos='0-11-42'"));
-    assert!(was_told(&script, "unheld 1: START SLAVE"));
-    assert_eq!(script.rejoined, [PRIMARY]);
-
-    let mut script = old("", "0-11-44", "0-11-44");
-    let why = "it has transactions that db:2 has not: 0-11-44 and before, after 42";
-    assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()));
-    assert_eq!(script.told[0], "unheld 1: SET GLOBAL read_only=1", "nobody writes there either");
-    assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
-    assert_eq!(script.rejoined, [0; 0]);
-
-    // it does not receive: nobody reads there
-    let mut script = old("", "0-11-42", "0-11-42");
-    script.refused = "1236";
-    assert_eq!(back(&mut script, PRIMARY), Err("why (1236)".to_owned()));
-    assert_eq!(script.rejoined, [0; 0]);
-}
-
-#[test]
-fn an_old_primary_that_is_made_anew_is_left_to_its_operator() {
-    for (applied, written, position) in [
-        // of a backup, whose position may be one of before
-        ("0-12-47", "", "0-12-47"),
-        // what it loads is written to its log
-        ("", "0-11-4", "0-11-4"),
-        ("", "", ""),
-    ] {
-        let mut script = old(applied, written, position);
-        let why = "it is not as it was when it was the primary: have it follow by hand";
-        assert_eq!(back(&mut script, PRIMARY), Err(why.to_owned()), "{written}");
-        assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
-        assert_eq!(script.rejoined, [0; 0]);
-    }
-    // what was begun by hand is left to that hand
-    let already = Err("it replicates from db:9 already".to_owned());
-    for (id, port, done) in [("12", "2", Ok(())), ("77", "9", already)] {
-        let source = Source { id, port, ..Source::default() };
-        let mut script = old("", "", "").says(PRIMARY, "SHOW", &source.row());
-        assert_eq!(back(&mut script, PRIMARY), done);
-        assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
-    }
-}
-
-#[test]
-fn a_replica_that_still_has_the_old_source_follows_later() {
-    let mut script = old("", "", "").says(FAR, "SHOW", &LOST.row());
-    assert_eq!(back(&mut script, FAR), Ok(()));
-    assert!(was_told(&script, "unheld 3: CHANGE MASTER"));
-    assert!(!was_told(&script, "unheld 3: SET GLOBAL gtid_slave_pos"));
-    // also where the new one has come to higher numbers since
-    let ahead = Source { received: "0-11-44", ..LOST };
-    let mut script = old("", "", "").says(FAR, "SHOW", &ahead.row());
-    let why = "it has transactions that db:2 has not: 0-11-44 and before, after 42";
-    assert_eq!(back(&mut script, FAR), Err(why.to_owned()));
-    assert!(!script.told.iter().any(|told| told.contains("SLAVE")), "{:?}", script.told);
 }
 
 #[test]

@@ -3,5 +3,6 @@
 
 mod failover;
 mod hooks;
+mod returning;
 mod script;
 mod switchover;

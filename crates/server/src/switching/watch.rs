@@ -10,7 +10,7 @@ use engine::clusters::Pair;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
-use failover::{Clients, Failed, Former, Identity, Order, Servers, Step, Succeeded};
+use failover::{Clients, Failed, Former, Identity, Left, Order, Servers, Step, Succeeded};
 use keeper::Endpoint;
 
 use super::connections::Connections;
@@ -29,8 +29,8 @@ pub(super) struct Cluster {
     asks: bool,
     /// Primaries of before.
     former: Vec<Former>,
-    /// Servers that do not follow the primary, each with what was told of it last.
-    astray: BTreeMap<Endpoint, String>,
+    /// Servers that do not follow the primary, each with why not.
+    astray: BTreeMap<Endpoint, Left>,
     /// The one of them that was asked to last: the others have their turn. None is before that.
     asked: Option<Endpoint>,
     rejoins_from: Option<Instant>,
@@ -192,7 +192,7 @@ impl Switching {
     pub(super) fn lead_astray(&self, writer: i64, done: &Succeeded) {
         let mut watched = lock(&self.watched);
         let cluster = watched.entry(writer).or_default();
-        let astray = done.astray.iter().map(|server| (server.clone(), String::new()));
+        let astray = done.astray.iter().map(|server| (server.clone(), Left::default()));
         cluster.astray.extend(astray);
         cluster.former.retain(|former| former.server != done.former.server);
         cluster.former.push(done.former.clone());
@@ -210,26 +210,29 @@ impl Switching {
         let order = order_of(snapshot, row, pair, primary);
         let (snapshot, addresses, _) = self.publisher.addresses();
         let (writer, server, this) = (row.writer_hostgroup, server.clone(), self.clone());
-        let former = lock(&self.watched).get(&writer).map(|cluster| cluster.former.clone());
-        let former = former.unwrap_or_default();
+        let known = lock(&self.watched).get(&writer).map(|cluster| {
+            (cluster.former.clone(), cluster.astray.get(&server).cloned().unwrap_or_default())
+        });
+        let (former, left) = known.unwrap_or_default();
         let given =
             self.carry_out(row, order, (snapshot, addresses), move |order, servers, clients| {
                 // a failover has not to wait for one that hangs
                 servers.be_patient(REJOIN);
-                let done = failover::rejoin(order, &server, &former, servers, clients);
+                let who = (&server, &left);
+                let done = failover::rejoin(order, who, &former, servers, clients);
                 let mut watched = lock(&this.watched);
                 let Some(cluster) = watched.get_mut(&writer) else { return };
                 if done.is_err() {
                     cluster.rejoins_from = Some(Instant::now() + REJOIN_AGAIN / count(cluster));
                 }
-                let why = done.as_ref().err().cloned().unwrap_or_default();
                 let is_news = match &done {
                     Ok(()) => cluster.astray.remove(&server).is_some(),
-                    Err(_) => cluster.astray.insert(server.clone(), why.clone()) != Some(why),
+                    Err(now) => cluster.leave(&server, now),
                 };
                 drop(watched);
                 if is_news {
                     let outcome = done.map(|()| format!("it follows {}", order.primary.server));
+                    let outcome = outcome.map_err(|left| left.why);
                     clients.note(Step { server, what: "rejoin".to_owned(), outcome });
                 }
             });
@@ -334,6 +337,16 @@ impl Cluster {
             }
             None => {}
         }
+    }
+
+    /// Notes why a server does not follow; whether that is worth telling.
+    fn leave(&mut self, server: &Endpoint, now: &Left) -> bool {
+        let before = self.astray.entry(server.clone()).or_default();
+        let is_news = before.why != now.why;
+        before.why.clone_from(&now.why);
+        // once it was judged it stays its operator's
+        before.judged = now.judged.clone().or(before.judged.take());
+        is_news
     }
 
     /// Servers that do not follow, from the one on whose turn it is.
