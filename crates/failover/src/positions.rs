@@ -101,7 +101,7 @@ pub(crate) fn lacking(own: &str, other: &str) -> Vec<String> {
             *known = number.min(*has).max(*known);
         }
     }
-    let lacks = |[domain, server, number]: [u64; 3]| {
+    let lacks = |((domain, server), number): ((u64, u64), u64)| {
         let known = shared.get(&domain).copied().unwrap_or(0);
         let has = there.get(&(domain, server)).copied().unwrap_or(0).max(known);
         (number > has).then(|| match number - has {
@@ -109,7 +109,7 @@ pub(crate) fn lacking(own: &str, other: &str) -> Vec<String> {
             _ => format!("{domain}-{server}-{number} and before, after {has}"),
         })
     };
-    parsed(own).filter_map(lacks).collect()
+    by_origin(own).into_iter().filter_map(lacks).collect()
 }
 
 #[cfg(test)]
@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(lacking("0-1-47", "0-1-45,0-2-52"), ["0-1-47 and before, after 45"]);
         assert_eq!(lacking("0-1-46,0-3-9", "0-1-45,0-3-9"), ["0-1-46"]);
         assert_eq!(lacking("0-1-45", "0-1-45,0-2-52"), [""; 0]);
+        assert_eq!(lacking("0-1-46,0-1-46", "0-1-45"), ["0-1-46"], "once");
         assert_eq!(lacking("", "0-1-1"), [""; 0]);
         assert_eq!(lacking("0-1-45,0-7-30", "0-1-45,0-2-52"), [""; 0], "before what both know");
         assert_eq!(lacking("0-1-45,0-7-47", "0-1-45,0-2-52"), ["0-7-47 and before, after 45"]);
