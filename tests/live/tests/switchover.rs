@@ -250,7 +250,12 @@ fn programs_run_around_a_switchover_and_one_that_fails_stops_it() {
     let (_proxy, mut console) = opened(&cluster);
     let [first, second] = [0, 1].map(|number| &cluster.servers()[number]);
     let file = cluster.dir().join("told");
-    let script = format!("env | grep ^TIDEGATE_ | sort >> {}; echo $0 ran", file.display());
+    // it takes longer than servers keep an idle connection: locks are held meanwhile
+    for server in [first, second] {
+        server.sql("SET GLOBAL wait_timeout = 2").expect("set");
+    }
+    let told = format!("env | grep ^TIDEGATE_ | sort >> {}", file.display());
+    let script = format!("[ $0 = after ] || sleep 4; {told}; echo $0 ran");
     for name in ["before", "after"] {
         let program = format!(r#"["/bin/sh", "-c", "{script}", "{name}"]"#);
         set_program(&mut console, &format!("{name}_program"), &program);

@@ -73,8 +73,10 @@ impl Connections {
             .trusting(Keys::of_vars(&self.snapshot.vars));
         log_in(&mut packets, login)?;
         let mut client = Client { packets };
-        // literals are read in one way, and what administrators do is no statement of the data
-        client.query("SET SESSION sql_mode=''").map_err(|error| error.to_string())?;
+        // literals are read in one way, and locks last as long as the programs of a cluster
+        client
+            .query("SET SESSION sql_mode='', wait_timeout=3600")
+            .map_err(|error| error.to_string())?;
         Ok(client)
     }
 
