@@ -17,12 +17,9 @@ pub(crate) enum Dialect {
 impl Dialect {
     /// That of a server whose `VERSION()` this is; an error for one that is not known.
     pub(crate) fn of(version: &str) -> Result<Self, String> {
-        let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
-        let mut next = || numbers.next().unwrap_or(0);
-        let number = [next(), next(), next()];
         match version.contains("MariaDB") {
             true => Ok(Self::MariaDb),
-            false if number >= [8, 0, 26] => Ok(Self::MySql),
+            false if numbers(version) >= [8, 0, 26] => Ok(Self::MySql),
             false => Err(format!("it is a MySQL {version}; 8.0.26 is the first that is known")),
         }
     }
@@ -44,6 +41,14 @@ impl Dialect {
         }
     }
 
+    /// One row about its log, in which a server of that version tells what it leaves out there.
+    pub(crate) fn log(self, version: &str) -> &'static str {
+        match self {
+            Self::MySql if numbers(version) >= [8, 2, 0] => "SHOW BINARY LOG STATUS",
+            Self::MariaDb | Self::MySql => "SHOW MASTER STATUS",
+        }
+    }
+
     /// A row for each source that it replicates from.
     pub(crate) const fn sources(self) -> &'static str {
         match self {
@@ -54,8 +59,9 @@ impl Dialect {
 
     /// Names of the columns in that: the channel, number, host and port of the source, whether the
     /// receiver runs and why not, whether the applier does, how it knows where it is, seconds
-    /// behind, what it has received, and the source's identifier, which MariaDB has not.
-    pub(crate) const fn columns(self) -> [&'static str; 12] {
+    /// behind, what it has received, the source's identifier, which MariaDB has not, and by how
+    /// many seconds it is delayed.
+    pub(crate) const fn columns(self) -> [&'static str; 13] {
         match self {
             Self::MariaDb => [
                 "Connection_name",
@@ -70,6 +76,7 @@ impl Dialect {
                 "Seconds_Behind_Master",
                 "Gtid_IO_Pos",
                 "",
+                "SQL_Delay",
             ],
             Self::MySql => [
                 "Channel_Name",
@@ -84,6 +91,7 @@ impl Dialect {
                 "Seconds_Behind_Source",
                 "Retrieved_Gtid_Set",
                 "Source_UUID",
+                "SQL_Delay",
             ],
         }
     }
@@ -194,6 +202,13 @@ impl Dialect {
             ],
         }
     }
+}
+
+/// The first three numbers of a version.
+fn numbers(version: &str) -> [u32; 3] {
+    let mut numbers = version.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    [next(), next(), next()]
 }
 
 /// A text as a literal, on a connection whose `sql_mode` is empty.

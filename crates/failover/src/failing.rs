@@ -188,6 +188,7 @@ impl Run<'_> {
         for (server, standing) in others {
             let outcome = match standing {
                 _ if server.port == 0 => Err(LOCAL.to_owned()),
+                _ if let Some(why) = order.left_out.get(server) => Err(why.clone()),
                 Ok(it) => it.unfit_after(&order.primary).map_or(Ok(()), Err),
                 Err(why) => Err(why.clone()),
             };
@@ -204,6 +205,8 @@ impl Run<'_> {
                 replicas.push(Replica { server, standing, has, applied, is_fit });
             }
         }
+        // of those that have the same, one that is delayed on purpose comes last
+        replicas.sort_by_key(|replica| replica.standing.is_delayed());
         for at in 0..replicas.len() {
             let theirs = replicas.iter().enumerate().filter(|(other, _)| *other != at);
             let theirs: Vec<_> = theirs.map(|(_, it)| has(&it.standing)).collect();

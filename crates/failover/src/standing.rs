@@ -16,6 +16,8 @@ pub struct Standing {
     pub id: u64,
     /// It keeps a binary log, also of what it replicates.
     pub has_log: bool,
+    /// It leaves nothing out of that, or why it is not known to do so.
+    logs_all: Result<(), String>,
     /// It counts transactions.
     pub has_gtid: bool,
     /// Which transactions it has replicated, or with MySQL has at all.
@@ -55,6 +57,8 @@ pub struct Channel {
     pub behind_s: Option<u64>,
     /// It leaves out some of what it receives.
     pub has_filters: bool,
+    /// How many seconds late it applies that on purpose.
+    delay_s: u64,
 }
 
 /// Whether a replica receives from its source.
@@ -84,6 +88,7 @@ impl Standing {
         let number = |at: usize| itself.value(at)?.parse::<u64>().ok();
         let text = |at: usize| itself.value(at).unwrap_or_default().replace('\n', "");
         let sources = servers.ask(server, dialect.sources())?;
+        let log = servers.ask(server, dialect.log(version.value(0).unwrap_or_default()));
         let uuid = match dialect {
             Dialect::MariaDb => String::new(),
             Dialect::MySql => text(6),
@@ -94,6 +99,7 @@ impl Standing {
             read_only: number(0) != Some(0),
             id: number(1).ok_or("it does not say its server_id")?,
             has_log: number(2) == Some(1),
+            logs_all: logs_all(log),
             has_gtid: number(3) == Some(1),
             applied: text(4),
             written: text(5),
@@ -173,6 +179,9 @@ impl Standing {
         if !self.has_log {
             return said("it keeps no binary log of what it replicates");
         }
+        if let Err(why) = &self.logs_all {
+            return said(why);
+        }
         if !(self.has_gtid && channel.by_gtid) {
             return said("it does not replicate by GTID");
         }
@@ -180,6 +189,11 @@ impl Standing {
             true => None,
             false => said("it applies nothing of what it receives"),
         }
+    }
+
+    /// It applies later on purpose.
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.channels.iter().any(|channel| channel.delay_s != 0)
     }
 
     /// Whether it receives from anybody.
@@ -190,6 +204,20 @@ impl Standing {
     /// Seconds behind.
     pub(crate) fn behind_s(&self) -> u64 {
         self.channels.iter().map(|it| it.behind_s.unwrap_or(u64::MAX)).max().unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether a server logs all that is written there, by what it says of its log.
+fn logs_all(log: Result<TextResult, String>) -> Result<(), String> {
+    let log = log.map_err(|why| format!("it does not tell of its binary log: {why}"))?;
+    let row = log.rows.first().into_iter().flatten();
+    let mut filters = log.columns.iter().zip(row).filter(|(name, value)| {
+        ["Binlog_Do_DB", "Binlog_Ignore_DB"].contains(&name.as_str())
+            && value.as_ref().is_some_and(|value| !value.is_empty())
+    });
+    match filters.next() {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("it leaves out some of what it logs ({name})")),
     }
 }
 
@@ -206,7 +234,7 @@ fn channels(
     let mut channel = |row: &Vec<Option<String>>| {
         let [name, source, host, port, receives, error, told, applies, rest @ ..] =
             places.map(|place| place.and_then(|place| row.get(place)?.as_deref()));
-        let [by_gtid, behind, received, uuid] = rest;
+        let [by_gtid, behind, received, uuid, delay] = rest;
         let port = port.and_then(|port| port.parse().ok()).unwrap_or(0);
         let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
         let error = error.and_then(|it| it.parse::<u32>().ok()).unwrap_or(0);
@@ -226,6 +254,7 @@ fn channels(
             applies: applies == Some("Yes"),
             received: text(received).replace('\n', ""),
             by_gtid: by_gtid.is_some_and(|it| it != "No" && it != "0"),
+            delay_s: delay.and_then(|it| it.parse().ok()).unwrap_or(0),
             behind_s: behind.and_then(|it| it.parse().ok()),
             has_filters: filters.iter().any(|(place, _)| {
                 row.get(*place).and_then(Option::as_ref).is_some_and(|filter| !filter.is_empty())

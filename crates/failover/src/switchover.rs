@@ -4,6 +4,7 @@
 //! is opened again and clients go on there. What fails afterwards leaves a replica behind, and is
 //! told.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use keeper::Endpoint;
@@ -23,6 +24,8 @@ pub struct Order {
     pub primary: Former,
     /// The others of its cluster, the preferred ones first.
     pub others: Vec<Endpoint>,
+    /// Those of the others that would get nothing as the primary, and why.
+    pub left_out: BTreeMap<Endpoint, String>,
     /// The one that is to take its place; `None` for the one that is the least behind.
     pub target: Option<Endpoint>,
     /// As whom replicas log in to their source.
@@ -95,7 +98,7 @@ impl Run<'_> {
         self.look_for_events(primary);
         let standings = others.iter().filter_map(|(_, standing)| standing.as_ref().ok());
         let former = identity::identified(self.servers, primary, &old, standings);
-        let new = self.choose((&former, target), &old, &others)?;
+        let new = self.choose((order, &former, target), &old, &others)?;
         Ok(Cast { old, former, others, new })
     }
 
@@ -138,30 +141,31 @@ impl Run<'_> {
     /// The server that takes the primary's place. Why another one cannot is a step of its own.
     fn choose(
         &mut self,
-        (former, target): (&Former, Option<&Endpoint>),
+        (order, former, target): (&Order, &Former, Option<&Endpoint>),
         old: &Standing,
         others: &Others,
     ) -> Result<Endpoint, String> {
-        let mut fit: Vec<(u64, &Endpoint)> = Vec::new();
+        // one that is delayed on purpose comes last
+        let mut fit: Vec<(bool, u64, &Endpoint)> = Vec::new();
         let mut refused: Vec<(&Endpoint, String)> = Vec::new();
         for (server, standing) in others {
             let told = match standing {
-                Ok(it) => self.judge(former, old, (server, it)).map(|()| it.behind_s()),
+                Ok(it) => self.judge((order, former), old, (server, it)).map(|()| it),
                 Err(why) => Err(why.clone()),
             };
             match &told {
-                Ok(behind_s) => fit.push((*behind_s, server)),
+                Ok(it) => fit.push((it.is_delayed(), it.behind_s(), server)),
                 Err(why) => refused.push((server, why.clone())),
             }
-            let told = told.map(|behind_s| format!("{behind_s} s behind"));
+            let told = told.map(|it| format!("{} s behind", it.behind_s()));
             self.note(server, "may it be the primary", told);
         }
         let Some(target) = target else {
-            let least = fit.iter().min_by_key(|(behind_s, _)| *behind_s);
+            let least = fit.iter().min_by_key(|(is_delayed, behind_s, _)| (*is_delayed, *behind_s));
             let none = || "no replica can take its place".to_owned();
-            return least.map(|(_, server)| (*server).clone()).ok_or_else(none);
+            return least.map(|(.., server)| (*server).clone()).ok_or_else(none);
         };
-        if fit.iter().any(|(_, server)| *server == target) {
+        if fit.iter().any(|(.., server)| *server == target) {
             return Ok(target.clone());
         }
         let why = refused.into_iter().find(|(server, _)| *server == target).map(|(_, why)| why);
@@ -172,12 +176,15 @@ impl Run<'_> {
     /// Why a server cannot take the primary's place, if so.
     fn judge(
         &mut self,
-        former: &Former,
+        (order, former): (&Order, &Former),
         old: &Standing,
         (server, own): (&Endpoint, &Standing),
     ) -> Result<(), String> {
         if server.port == 0 {
             return Err(LOCAL.to_owned());
+        }
+        if let Some(why) = order.left_out.get(server) {
+            return Err(why.clone());
         }
         if own.dialect != old.dialect {
             return Err("it is of another kind".to_owned());

@@ -1,7 +1,7 @@
 //! Orders to put another server in a primary's place: those of an administrator, and `watch`'s own.
 //! Each is carried out on a thread of its own while clients wait; a journal tells how far it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -177,18 +177,29 @@ fn order(
     let [primary] = &*writers else {
         return Err(format!("{} servers take its writes, not one", writers.len()));
     };
-    let readers = servers_of(snapshot, pair.reader);
+    let readers = placed_in(snapshot, pair.reader);
     Ok(Order { target, dry, ..order_for(row, primary.clone(), readers) })
 }
 
 /// An order about a cluster with that primary and these readers.
-fn order_for(
+fn order_for<'a>(
     row: &ReplicationClusterRow,
     primary: Endpoint,
-    readers: impl Iterator<Item = Endpoint>,
+    readers: impl Iterator<Item = &'a Placed>,
 ) -> Order {
-    let mut others: Vec<Endpoint> = Vec::new();
-    for server in readers {
+    let mut readers: Vec<&Placed> = readers.collect();
+    // of those that have the same, clients are to find one that serves now
+    readers.sort_by_key(|placed| !placed.stand.serves());
+    let (mut others, mut left_out) = (Vec::new(), BTreeMap::new());
+    for placed in readers {
+        let server = Endpoint::of(&placed.row);
+        // what is only behind, or missed pings, is not so any more as a primary that answers
+        let is_left_out = !matches!(placed.stand, Stand::Silent | Stand::Lagging { .. });
+        if is_left_out && !placed.stand.serves() {
+            let told = placed.stand.told();
+            let why = format!("{told}: it {}, and would get no statements", placed.stand);
+            left_out.insert(server.clone(), why);
+        }
         if server != primary && !others.contains(&server) {
             others.push(server);
         }
@@ -200,6 +211,7 @@ fn order_for(
         hooks: Hooks { before: program(&row.before_program), after: program(&row.after_program) },
         primary: Former::unknown(primary),
         others,
+        left_out,
         target: None,
         replication: Account {
             user: row.replication_username.clone(),

@@ -1,7 +1,7 @@
 //! Failovers of scripted servers: what evidence it takes, whom it opens, and what it leaves as it
 //! was.
 
-use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, known, order};
+use crate::script::{FAR, ITSELF, LOG, NEAR, PRIMARY, Script, Source, at, itself, known, order};
 use failover::{Failed, Order, Succeeded, fail_over, identify};
 use keeper::Endpoint;
 
@@ -18,6 +18,7 @@ pub(crate) const LOST: Source = Source {
     behind: "0",
     received: "0-11-42",
     filter: "",
+    delay: "0",
 };
 
 /// Replicas of a primary that is gone: the far one has more.
@@ -278,6 +279,35 @@ fn nobody_waits_for_others_where_one_has_applied_all() {
     );
     assert_eq!(new(&mut script), at(NEAR));
     assert!(!script.told.iter().any(|told| told.contains("WAIT")), "{:?}", script.told);
+}
+
+/// Two replicas that have the same, the first of them not to be taken.
+#[test]
+fn of_two_that_have_the_same_the_better_one_is_opened() {
+    let same = || {
+        let both = gone().says(FAR, "SHOW", &LOST.row());
+        both.says(FAR, ITSELF, &itself("13", "0-11-42")).says(
+            NEAR,
+            ITSELF,
+            &itself("12", "0-11-42"),
+        )
+    };
+    assert_eq!(new(&mut same()), at(FAR));
+    let delayed = Source { delay: "3600", ..LOST };
+    let mut script = same().says(FAR, "SHOW", &delayed.row());
+    assert_eq!(new(&mut script), at(NEAR));
+    let mut script = same();
+    let left_out = [(at(FAR), "SLOW".to_owned())].into();
+    let slow = Order { left_out, ..order() };
+    let done = script.with(|servers, clients| fail_over(&slow, servers, clients));
+    assert_eq!(done.map(|done| done.new), Ok(at(NEAR)));
+    // what is written there would reach nobody
+    let mut script = same().says(FAR, LOG, &["", "biz"]);
+    assert_eq!(new(&mut script), at(NEAR));
+    let why = Err("it leaves out some of what it logs (Binlog_Ignore_DB)".to_owned());
+    assert!(script.steps.iter().any(|step| step.outcome == why), "{:?}", script.steps);
+    let mut script = same().fails(FAR, LOG);
+    assert_eq!(new(&mut script), at(NEAR));
 }
 
 #[test]

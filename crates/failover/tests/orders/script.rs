@@ -48,6 +48,9 @@ pub(crate) const FAR: i64 = 3;
 /// How a server is asked for itself.
 pub(crate) const ITSELF: &str = "SELECT @@global.read_only";
 
+/// How it is asked for its log.
+pub(crate) const LOG: &str = "SHOW MASTER STATUS";
+
 /// What a replica says of itself that has replicated up to there.
 pub(crate) fn itself(id: &'static str, applied: &'static str) -> [&'static str; 7] {
     ["1", id, "1", "1", applied, applied, id]
@@ -67,6 +70,7 @@ pub(crate) struct Source {
     pub(crate) behind: &'static str,
     pub(crate) received: &'static str,
     pub(crate) filter: &'static str,
+    pub(crate) delay: &'static str,
 }
 
 impl Default for Source {
@@ -83,6 +87,7 @@ impl Default for Source {
             behind: "0",
             received: "0-11-42",
             filter: "",
+            delay: "0",
         }
     }
 }
@@ -92,7 +97,7 @@ impl Source {
         let Self { name, id, host, port, receives, error, applies, by_gtid, .. } = self;
         let told = if error == "0" { "" } else { "why" };
         let first = vec![name, id, host, port, receives, error, told, applies, by_gtid];
-        [first, vec![self.behind, self.received, self.filter]].concat()
+        [first, vec![self.behind, self.received, self.filter, self.delay]].concat()
     }
 }
 
@@ -158,7 +163,7 @@ struct Side<'a>(&'a std::cell::RefCell<Script>);
 
 impl Servers for Side<'_> {
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String> {
-        const COLUMNS: [&str; 12] = [
+        const COLUMNS: [&str; 13] = [
             "Connection_name",
             "Master_Server_Id",
             "Master_Host",
@@ -171,8 +176,15 @@ impl Servers for Side<'_> {
             "Seconds_Behind_Master",
             "Gtid_IO_Pos",
             "Replicate_Do_DB",
+            "SQL_Delay",
         ];
         let mut script = self.0.borrow_mut();
+        if statement == LOG {
+            let row = script.answers.get(&(server.port, LOG)).cloned().unwrap_or(Ok(vec![]))?;
+            let columns = ["Binlog_Do_DB", "Binlog_Ignore_DB"].map(str::to_owned).into();
+            let rows = vec![row.into_iter().map(|value| Some(value.to_owned())).collect()];
+            return Ok(TextResult { columns, rows, ..TextResult::default() });
+        }
         let asks = ["SELECT VERSION", ITSELF, "SHOW", "SELECT SLEEP", "SELECT @@global.event"];
         let is_look = statement.contains("'tidegate_place'");
         if !is_look && !asks.iter().any(|ask| statement.starts_with(ask)) {
@@ -290,6 +302,7 @@ pub(crate) fn order() -> Order {
         primary: known(PRIMARY, 11),
         others: vec![at(FAR), at(NEAR)],
         target: None,
+        left_out: BTreeMap::new(),
         replication: Account { user: "repl".into(), password: "se'cret\\".into() },
         limit: Duration::from_secs(8),
         dry: false,

@@ -1,6 +1,6 @@
 //! Planned switchovers.
 
-use crate::script::{FAR, ITSELF, NEAR, PRIMARY, Script, Source, at, itself, order};
+use crate::script::{FAR, ITSELF, LOG, NEAR, PRIMARY, Script, Source, at, itself, order};
 use failover::{Order, switch_over};
 use keeper::Endpoint;
 
@@ -125,6 +125,23 @@ fn nothing_is_told_where_it_cannot_be_done() {
     let stranger = Order { target: Some(at(7)), ..order() };
     let refused = run(&mut Script::default(), &stranger).expect_err("a stranger");
     assert_eq!(refused, "db:7 cannot take its place: it is no server of this cluster");
+}
+
+#[test]
+fn one_that_is_delayed_or_would_get_nothing_is_not_chosen() {
+    let delayed = Source { delay: "3600", ..Source::default() };
+    let mut script = Script::default().says(NEAR, "SHOW", &delayed.row());
+    assert_eq!(run(&mut script, &order()), Ok(at(FAR)), "though it is behind");
+    let left_out = [(at(NEAR), "SLOW".to_owned())].into();
+    let slow = Order { left_out, ..order() };
+    assert_eq!(run(&mut Script::default(), &slow), Ok(at(FAR)));
+    let to_near = Order { target: Some(at(NEAR)), ..slow };
+    let why = "db:2 cannot take its place: SLOW";
+    assert_eq!(run(&mut Script::default(), &to_near), Err(why.to_owned()));
+    let mut script = Script::default().says(NEAR, LOG, &["shop", ""]);
+    let to_near = Order { target: Some(at(NEAR)), ..order() };
+    let why = "db:2 cannot take its place: it leaves out some of what it logs (Binlog_Do_DB)";
+    assert_eq!(run(&mut script, &to_near), Err(why.to_owned()));
 }
 
 #[test]

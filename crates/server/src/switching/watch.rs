@@ -379,7 +379,7 @@ fn order_of(
     pair: &Pair,
     primary: &Former,
 ) -> Order {
-    let order = order_for(row, primary.server.clone(), servers_of(snapshot, pair.reader));
+    let order = order_for(row, primary.server.clone(), placed_in(snapshot, pair.reader));
     Order { primary: primary.clone(), ..order }
 }
 
