@@ -43,7 +43,7 @@ pub trait Servers {
     /// The answer of one, or why there is none. A server's statements run on one connection.
     fn ask(&mut self, server: &Endpoint, statement: &str) -> Result<TextResult, String>;
 
-    /// The server that a replica means by the name and the port of its source, as it is called here.
+    /// The server that a replica means by the name and port of its source, as it is called here.
     fn place(&mut self, replica: &Endpoint, host: &str, port: i64) -> Endpoint;
 
     /// An answer may take so long from now on; connections are made anew.
