@@ -1,7 +1,7 @@
 //! Where the servers of an Aurora cluster stand. Each of them tells of all: the server that is
 //! asked says which one is written to, who copies it, and how far these are behind.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use engine::clusters::Aurora;
 use engine::rows::ServerRow;
@@ -31,6 +31,8 @@ pub struct AuroraInstance {
     pub writes: bool,
     /// How far it is behind that.
     pub lag_ms: u64,
+    /// How long ago that was so.
+    pub age_us: u64,
 }
 
 impl AuroraAnswer {
@@ -63,11 +65,13 @@ fn endpoint(cluster: &Aurora, server_id: &str) -> Endpoint {
 pub(crate) struct Instance {
     /// Whether it is written to; `None` until that was told.
     writes: Option<bool>,
+    /// When it was last so that it is, by the clock of reports.
+    wrote_at_us: u64,
     /// How far it was behind at the last checks, the latest last.
     lags_ms: VecDeque<u64>,
 }
 
-recorded!(Instance { writes, lags_ms });
+recorded!(Instance { writes, wrote_at_us, lags_ms } or default);
 
 impl Instance {
     fn note_lag(&mut self, told: &AuroraInstance, cluster: &Aurora) {
@@ -128,12 +132,19 @@ impl Keeper {
             return Vec::new();
         }
         let named = answer.by_server(&cluster);
+        if self.is_outdated(writer, &named, *at_us) {
+            return Vec::new();
+        }
         let mut events = Vec::new();
-        let found = named.iter().map(|(server, _)| server.clone()).collect();
+        let mut found: BTreeSet<_> = named.iter().map(|(server, _)| server.clone()).collect();
+        if !named.iter().any(|(_, told)| told.writes) {
+            // one that has just started sees itself alone
+            found.extend(self.found.get(&writer).into_iter().flatten().cloned());
+        }
         if let Some(reason) = self.discover(server, [(writer, found)]) {
             events.extend(self.decide(*at_us, &reason));
         }
-        if let Some(reason) = self.note_roles(&cluster, &named) {
+        if let Some(reason) = self.note_roles(&cluster, &named, *at_us) {
             events.extend(self.decide(*at_us, &reason));
         }
         for (server, told) in named {
@@ -148,18 +159,36 @@ impl Keeper {
         events
     }
 
+    /// Whether another server is known to write since then: one that is cut off has its old view.
+    fn is_outdated(&self, writer: i64, named: &[(Endpoint, &AuroraInstance)], at_us: u64) -> bool {
+        let Some((server, told)) = named.iter().find(|(_, told)| told.writes) else { return false };
+        let so_at_us = at_us.saturating_sub(told.age_us);
+        self.instances.iter().any(|((of, known), instance)| {
+            let is_another = *of == writer && known != server && instance.writes == Some(true);
+            // a clock that was set back proves nothing
+            is_another && (so_at_us + 1..=at_us).contains(&instance.wrote_at_us)
+        })
+    }
+
     /// Who writes and who does not. Where one is said to write, nobody else does, named or not.
     fn note_roles(
         &mut self,
         cluster: &Aurora,
         named: &[(Endpoint, &AuroraInstance)],
+        at_us: u64,
     ) -> Option<Reason> {
-        let writer = named.iter().find(|(_, told)| told.writes).map(|(server, _)| server);
+        let told = named.iter().find(|(_, told)| told.writes);
+        let so_at_us = told.map_or(0, |(_, told)| at_us.saturating_sub(told.age_us));
+        let writer = told.map(|(server, _)| server);
         let mut changed = false;
         for (server, _) in cluster::members(&cluster.hostgroups(), &self.wanted) {
             if writer.is_some() || named.iter().any(|(own, _)| *own == server) {
                 let writes = Some(writer == Some(&server));
                 let instance = self.instances.entry((cluster.writer, server)).or_default();
+                instance.wrote_at_us = match writes {
+                    Some(true) => instance.wrote_at_us.max(so_at_us),
+                    _ => 0,
+                };
                 changed |= std::mem::replace(&mut instance.writes, writes) != writes;
             }
         }

@@ -318,12 +318,14 @@ fn viewed(view: View) -> Seen {
         server_id: SERVERS[at].to_owned(),
         writes: writer == Some(at),
         lag_ms,
+        age_us: 0,
     };
     let instances = match view {
         View::Cluster { writer, lag_ms } => (0..3).map(|at| instance(at, writer, lag_ms)).collect(),
         View::Alone(at) => vec![instance(at, Some(at), 0)],
         View::Hostile => {
-            let hostile = AuroraInstance { server_id: "; x".into(), writes: true, lag_ms: 0 };
+            let hostile =
+                AuroraInstance { server_id: "; x".into(), writes: true, ..instance(0, None, 0) };
             vec![instance(0, None, 500), hostile]
         }
         View::Refused => return Seen::Aurora(10, Err(Failure::Error(1109))),

@@ -59,7 +59,7 @@ recorded!(GaleraAnswer {
     behind,
 });
 recorded!(AuroraAnswer { instances });
-recorded!(AuroraInstance { server_id, writes, lag_ms });
+recorded!(AuroraInstance { server_id, writes, lag_ms, age_us } or default);
 recorded!(Placed { row, stand });
 
 named!(Check { ReadOnly, InnodbReadOnly, SuperReadOnly, Both, Either });

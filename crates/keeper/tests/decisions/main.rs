@@ -124,9 +124,12 @@ fn galera(answer: &str) -> GaleraAnswer {
     }
 }
 
-/// `id[!][/lag]` of each server, `!` for the one that is written to; a word for what is no id.
+/// `id[!][/lag][@age]` of each server, `!` for the one that is written to, the age in seconds; a
+/// word for what is no id.
 fn aurora(answer: &str) -> AuroraAnswer {
     let instance = |text: &str| {
+        let (text, age_s) = text.split_once('@').unwrap_or((text, "0"));
+        let age_us = age_s.parse::<u64>().expect("an age") * 1_000_000;
         let (id, lag_ms) = text.split_once('/').unwrap_or((text, "0"));
         let server_id = match id.trim_end_matches('!') {
             "EMPTY" => String::new(),
@@ -137,7 +140,7 @@ fn aurora(answer: &str) -> AuroraAnswer {
             name => name.to_owned(),
         };
         let lag_ms = lag_ms.parse().expect("a lag");
-        AuroraInstance { server_id, writes: id.ends_with('!'), lag_ms }
+        AuroraInstance { server_id, writes: id.ends_with('!'), lag_ms, age_us }
     };
     let many = || (0..65).map(|at| instance(&format!("b{at}"))).collect();
     let instances = match answer {

@@ -80,7 +80,7 @@ fn replica(answer: &Answer, row: usize) -> Option<(i64, ReplicaStatus)> {
     let kept = |column| text(column).chars().take(TEXT_CHARS).collect::<String>().into_boxed_str();
     // both are told with fractions
     let whole = |column| text(column).split('.').next().and_then(|it| it.parse::<u64>().ok());
-    let age_us = text("age_us").parse().ok().filter(|age_us| *age_us <= AGE_US)?;
+    let age_us: i64 = text("age_us").parse().ok().filter(|age_us| *age_us <= AGE_US)?;
     let writes = text("SESSION_ID") == WRITES;
     let lag_ms = match writes {
         true => 0,
@@ -88,7 +88,12 @@ fn replica(answer: &Answer, row: usize) -> Option<(i64, ReplicaStatus)> {
     };
     let server_id = text("SERVER_ID").to_owned();
     let status = ReplicaStatus {
-        instance: AuroraInstance { server_id, writes, lag_ms },
+        instance: AuroraInstance {
+            server_id,
+            writes,
+            lag_ms,
+            age_us: age_us.max(0).unsigned_abs(),
+        },
         session_id: kept("SESSION_ID"),
         updated: kept("LAST_UPDATE_TIMESTAMP"),
         cpu: whole("CPU").unwrap_or(0),

@@ -140,7 +140,7 @@ fn replicas(rows: &[(&str, &str, &str, &str)]) -> Result<Vec<String>, Unanswered
         rows.iter().map(|row| row.iter().map(Option::as_deref).collect()).collect();
     let rows: Vec<_> = rows.iter().map(Vec::as_slice).collect();
     let told = |it: &ReplicaStatus| {
-        let AuroraInstance { server_id, writes, lag_ms } = &it.instance;
+        let AuroraInstance { server_id, writes, lag_ms, .. } = &it.instance;
         assert_eq!((&*it.updated, it.cpu, it.estimated_lag_ms), ("t", 3, 0));
         format!("{server_id}{} {} {lag_ms}", if *writes { "!" } else { "" }, it.session_id)
     };
