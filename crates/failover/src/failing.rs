@@ -258,23 +258,37 @@ impl Run<'_> {
         let best = best.ok_or("no replica has applied what it has in time")?;
         let new = best.server.clone();
         self.lock(&new)?;
-        // it may have come back meanwhile, and others may have more of it
-        let others = self.look_at(&order.others);
-        self.attest(order, &others)?;
-        for other in &*replicas {
-            let now = others.iter().find(|(server, _)| *server == other.server);
-            let now = now.and_then(|(_, now)| now.as_ref().ok());
-            let now = now.map(|now| now.has_of(&order.primary));
-            let theirs = joined(&[&other.has, now.as_deref().unwrap_or_default()]);
-            if !self.covers(best.standing.dialect, &new, &best.has, &theirs)? {
+        self.confirm(order, replicas, best)?;
+        Ok(new)
+    }
+
+    /// An error where the primary is there again, or another replica has what that one has not.
+    fn confirm(
+        &mut self,
+        order: &Order,
+        replicas: &[Replica],
+        best: &Replica,
+    ) -> Result<(), String> {
+        let (primary, new) = (&order.primary.server, &best.server);
+        // those that did not answer are not waited for
+        for Replica { server, has, .. } in replicas {
+            let now = Standing::ask(self.servers, server)?;
+            let channel = now.channel_from(&order.primary);
+            if channel.is_some_and(|channel| channel.receiver == Receiver::Runs) {
+                return Err(format!("{server} still receives from {primary}"));
+            }
+            let theirs = joined(&[has, &now.has_of(&order.primary)]);
+            if !self.covers(now.dialect, new, &best.has, &theirs)? {
                 return Err(format!(
-                    "{} has received what {new} has not, and cannot be the primary: it has to \
-                     apply that, or to be set OFFLINE_SOFT, and then it is lost",
-                    other.server
+                    "{server} has received what {new} has not, and cannot be the primary: it has \
+                     to apply that, or to be set OFFLINE_SOFT, and then it is lost"
                 ));
             }
         }
-        Ok(new)
+        match self.servers.greets(primary) {
+            true => Err(format!("{primary} answers")),
+            false => Ok(()),
+        }
     }
 
     /// One that has applied all that any of them has: nobody has to be waited for.
