@@ -57,8 +57,8 @@ pub fn rejoin(
     let source = identity::identified(run.servers, primary, &new, standings);
     let follows = own.channel_from(&source).map(|channel| &channel.receiver);
     match (follows, &*own.channels) {
-        // also beside others, as its operator has it
-        (Some(Receiver::Runs), _) => {}
+        // also beside others, as its operator has it; it is no second writer
+        (Some(Receiver::Runs), _) => run.shut(server, &own)?,
         (Some(Receiver::CutOff), _) => return Err(format!("it cannot reach {primary}").into()),
         (Some(Receiver::Stopped(why)), _) => return Err(why.clone().into()),
         (None, _) if left.judged.is_some() => {

@@ -125,6 +125,7 @@ fn a_server_that_was_refused_is_looked_at_and_not_touched() {
     let done = script.with(|servers, clients| rejoin(&order, server, &former, servers, clients));
     assert_eq!(done, Ok(()));
     assert_eq!(script.rejoined, [PRIMARY]);
+    assert!(was_told(&script, CLOSED), "it would be a second writer");
 }
 
 #[test]
