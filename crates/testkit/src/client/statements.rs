@@ -140,10 +140,8 @@ impl Setting<'_> {
             _ if self.drills && dice.percent(50) => answer::PARAMETER_KINDS[0],
             _ => *dice.pick(&answer::PARAMETER_KINDS),
         };
-        // a connection that is held gets nothing but what texts are read by
-        let is_free = self.model.pin == 0 && !self.model.stuck && self.model.transaction == 0;
-        let home = if is_free { handle.home.clone() } else { handle.home.as_read() };
-        let this = executed(&handle.text, &home, kind);
+        // a connection that is held, for whatever reason, gets nothing but what texts are read by
+        let this = executed(&handle.text, &handle.home.as_read(), kind);
         let retypes = handle.kind != Some(kind) || dice.percent(plainly);
         let untyped = if retypes { "" } else { UNTYPED };
         let words = format!("{meta} {this}{untyped} {padding}");
