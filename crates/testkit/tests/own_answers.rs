@@ -158,7 +158,9 @@ fn nothing_is_executed_for_a_statement_whose_prepare_failed() {
         );
         room.hall.send(room.sock, &bytes);
         let told = [(); 2].map(|()| room.hall.error(room.sock));
-        assert!(matches!(told, [Some(1064 | 1148 | 1153), Some(1243)]), "{refused:.99}: {told:?}");
+        // behind one that is too long the session's connection ends
+        let is_right = matches!(told, [Some(1064 | 1148), Some(1243)] | [Some(1153), None]);
+        assert!(is_right, "{refused:.99}: {told:?}");
         assert_eq!(room.counters().lane_executes, executed);
     }
 }
