@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+/// How long a process may run after it was told to stop.
+const SUSPENDED_WITHIN: Duration = Duration::from_secs(5);
+
 /// A running or ended program; dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
@@ -81,6 +84,30 @@ impl Process {
             .args(["-c", "kill -s \"$0\" \"$1\"", name, &self.pid.to_string()])
             .status()?;
         if status.success() { Ok(()) } else { Err(anyhow!("kill -s {name}: {status}")) }
+    }
+
+    /// Stops it from running (SIGSTOP), and waits until none of its threads does.
+    pub fn suspend(&self) -> Result<()> {
+        self.signal("STOP")?;
+        let deadline = Instant::now() + SUSPENDED_WITHIN;
+        while !self.is_suspended()? {
+            if Instant::now() >= deadline {
+                bail!("process {} runs on {SUSPENDED_WITHIN:?} after SIGSTOP", self.pid);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn is_suspended(&self) -> Result<bool> {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.pid))? {
+            // one that ends meanwhile does nothing either
+            let stat = std::fs::read_to_string(thread?.path().join("stat")).unwrap_or_default();
+            if stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('T')) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Waits until it has ended.

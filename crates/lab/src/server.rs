@@ -110,7 +110,7 @@ impl Server {
 
     /// Stops it from running for a while, its sockets left open (SIGSTOP).
     pub fn pause(&self) -> Result<()> {
-        self.running().process.signal("STOP")
+        self.running().process.suspend()
     }
 
     /// Lets it run again after [`Server::pause`].

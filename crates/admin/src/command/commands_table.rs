@@ -208,7 +208,7 @@ pub const COMMANDS: &[CommandRow] = &[
     row(
         "The process",
         "TIDEGATE HOLD HOSTGROUP hostgroup [FOR seconds]",
-        "lets nothing new begin there, for 30 seconds at most if nothing is said: statements wait, open transactions go on",
+        "lets nothing new begin there, for 30 seconds at most if nothing is said: statements wait, open transactions go on, and so do sessions that keep a connection",
         "TIDEGATE HOLD HOSTGROUP 1000 FOR 1",
     ),
     row(
