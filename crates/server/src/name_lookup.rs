@@ -1,13 +1,14 @@
 //! The names of servers, looked up again while the process serves: on an interval, when the
 //! configuration has changed, and after connects that failed.
 //!
-//! The system's resolver may take as long as it likes, so a thread of its own asks it. A server
+//! The system's resolver may take as long as it likes, so threads of their own ask it: one for typed
+//! servers, one for names that servers offer. A server
 //! stays at its address as long as the name has that one, or none can be found.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,21 +25,18 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The addresses of a name and a port, or why there is none.
 type Found = Result<Vec<SocketAddr>, String>;
 
-/// Starts the thread that keeps the workers' addresses as the names have them, and looks up what
-/// they have `asked` for.
+/// Starts the thread that keeps the workers' addresses as the names have them, and another one that
+/// looks up what they have `asked` for: names that servers offer may take long, and keep no
+/// server's own name waiting.
 pub(crate) fn follow(publisher: Arc<Publisher>, asked: Receiver<Arc<str>>) -> std::io::Result<()> {
+    let of_workers = publisher.clone();
+    let answer_all = move || asked.iter().for_each(|name| answer(&of_workers, &name));
+    thread::Builder::new().name("offers".to_owned()).spawn(answer_all)?;
     let run = move || {
-        let (mut names, mut last) = (Names::default(), Instant::now());
+        let mut names = Names::default();
         loop {
-            match asked.recv_timeout(LOOK.saturating_sub(last.elapsed())) {
-                Ok(name) => answer(&publisher, &name),
-                Err(RecvTimeoutError::Timeout) => {
-                    last = Instant::now();
-                    names.look(&publisher, last);
-                }
-                // there is no worker any more
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+            thread::sleep(LOOK);
+            names.look(&publisher, Instant::now());
         }
     };
     thread::Builder::new().name("names".to_owned()).spawn(run).map(drop)
