@@ -1,9 +1,9 @@
 //! The names of servers, looked up again while the process serves: on an interval, when the
 //! configuration has changed, and after connects that failed.
 //!
-//! The system's resolver may take as long as it likes, so threads of their own ask it: one for typed
-//! servers, one for names that servers offer. A server
-//! stays at its address as long as the name has that one, or none can be found.
+//! The system's resolver may take as long as it likes, so threads of their own ask it: one for
+//! typed servers, one for names that servers offer. A server stays at its address as long as the
+//! name has that one, or none can be found.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
