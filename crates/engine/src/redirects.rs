@@ -68,6 +68,9 @@ pub enum Heard {
     },
 }
 
+/// So much is remembered of what a place said.
+const LAST_ERROR_CHARS: usize = 300;
+
 /// How far it is with an offer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
@@ -398,7 +401,7 @@ impl Row {
 
     fn fail(&mut self, why: &str, now_us: u64) {
         self.failed += 1;
-        why.clone_into(&mut self.last_error);
+        self.last_error = why.chars().take(LAST_ERROR_CHARS).collect();
         let until_us = now_us.saturating_add(PAUSE_US);
         self.standing = Standing::Failing { until_us };
         // it is shown for as long as it is left alone

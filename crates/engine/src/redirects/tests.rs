@@ -230,3 +230,12 @@ fn offers_go_with_their_servers() {
     stage.redirects.adopt(&Topology::default());
     assert_eq!(stage.via(), None);
 }
+
+#[test]
+fn of_what_a_place_said_so_much_is_remembered() {
+    let mut stage = Stage::new();
+    stage.hear(FIRST);
+    let long = "ü".repeat(1 << 20);
+    stage.end(|redirects, login, via| redirects.note_failure(login, via, &long));
+    assert_eq!(stage.redirects.rows[0].last_error, "ü".repeat(LAST_ERROR_CHARS));
+}
