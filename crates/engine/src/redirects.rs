@@ -194,16 +194,16 @@ impl Redirects {
     }
 
     /// A connection that went there was let in.
-    pub fn note_success(&mut self, login: Login<'_>, via: &Via) {
-        if let Some(row) = self.row_of(login, via) {
+    pub fn note_success(&mut self, via: &Via) {
+        if let Some(row) = self.row_of(via) {
             row.followed += 1;
             row.standing = Standing::Proven;
         }
     }
 
     /// A connection that went there was not let in, which says nothing of the place.
-    pub fn note_undecided(&mut self, login: Login<'_>, via: &Via) {
-        if let Some(row) = self.row_of(login, via)
+    pub fn note_undecided(&mut self, via: &Via) {
+        if let Some(row) = self.row_of(via)
             && matches!(row.standing, Standing::Trying { .. })
         {
             row.standing = Standing::Untried;
@@ -211,20 +211,20 @@ impl Redirects {
     }
 
     /// A connection that went there failed: nobody goes there for a while.
-    pub fn note_failure(&mut self, login: Login<'_>, via: &Via, why: &str) {
-        if let Some(row) = self.row_of(login, via) {
-            row.fail(why, login.now_us);
+    pub fn note_failure(&mut self, via: &Via, why: &str, now_us: u64) {
+        if let Some(row) = self.row_of(via) {
+            row.fail(why, now_us);
         }
     }
 
     /// The place of an offer offers another one, which nobody follows. The reason, where the same
     /// was not said before; `None` where it offers itself.
-    pub fn hear_hop(&mut self, login: Login<'_>, via: &Via, url: &[u8]) -> Option<(String, bool)> {
+    pub fn hear_hop(&mut self, via: &Via, url: &[u8]) -> Option<(String, bool)> {
         if Redirect::parse(url).is_ok_and(|it| via.target.is(&it.host, it.port)) {
             return None;
         }
         let reason = format!("{} redirects again, and only one step is followed", via.target);
-        let row = self.row_of(login, via);
+        let row = self.row_of(via);
         let told = row.is_some_and(|row| {
             let is_new = row.last_error != reason;
             row.last_error.clone_from(&reason);
@@ -264,11 +264,10 @@ impl Redirects {
         })
     }
 
-    fn row_of(&mut self, login: Login<'_>, via: &Via) -> Option<&mut Row> {
+    /// The very offer that a connection followed, unless it is forgotten.
+    fn row_of(&mut self, via: &Via) -> Option<&mut Row> {
         let is_it = |row: &&mut Row| {
-            row.is_of(login.server)
-                && row.is_for(login.account)
-                && row.target.as_ref().is_some_and(|target| **target == *via.target)
+            row.target.as_ref().is_some_and(|target| Arc::ptr_eq(target, &via.target))
         };
         self.rows.iter_mut().find(is_it)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::snapshot::Draft;
 use io::{Faults, Sock};
 use testkit::raw::Hall;
-use testkit::sim::{Simulator, Weather};
+use testkit::sim::{Limits, Simulator, Weather};
 use wire::auth::native;
 use wire::connect::{Greeting, HandshakeResponse};
 use wire::reply::ErrPacket;
@@ -49,13 +49,12 @@ impl Room {
     }
 
     fn with(workers: usize, max_connections: i64, amend: fn(&mut Draft)) -> Self {
-        let weather = Weather {
-            faults: Faults::none(),
-            workers,
-            max_connections,
-            amend,
-            ..Weather::cutting()
-        };
+        let weather = Weather { workers, max_connections, amend, ..Weather::cutting() };
+        Self::in_weather(weather)
+    }
+
+    fn in_weather(weather: Weather) -> Self {
+        let weather = Weather { faults: Faults::none(), ..weather };
         Self { hall: Hall::in_weather(7, &Simulator::new(), &weather) }
     }
 
@@ -309,4 +308,44 @@ fn a_limited_account_serves_each_of_its_drivers() {
         assert!(room.hall.stage.net.now().0 - began_us < 1_000_000, "it starves");
     }
     assert!(serve(&mut room) > 400, "others were served meanwhile");
+}
+
+#[test]
+fn where_a_server_allows_no_more_clients_each_account_gets_a_turn() {
+    // its row says ten, and what runs there takes long
+    let limits = Limits { seats: Some(2), ..Limits::default() };
+    let weather = Weather { workers: 1, max_connections: 10, limits, ..Weather::cutting() };
+    let mut room = Room::in_weather(weather);
+    let busy = [(); 6].map(|()| room.login("bob", b"banana"));
+    let late = room.login("cat", b"");
+    let begin = text("bob", "BEGIN", "tx=1 op=1 k=plain", "");
+    let commit = text("bob", "COMMIT", "tx=1 op=0 k=end", "");
+    busy.into_iter().for_each(|sock| room.hall.query(sock, &begin));
+    let (mut commits, mut asked) = (0, false);
+    // when each has begun its transaction, or 0
+    let mut begun_us = [0; 6];
+    let began_us = room.hall.stage.net.now().0;
+    while !(asked && room.is_begun(late)) {
+        let now_us = room.hall.stage.net.now().0;
+        assert!(now_us - began_us < 3_000_000, "it starves: {commits}");
+        for (sock, begun_us) in busy.into_iter().zip(&mut begun_us) {
+            if room.is_begun(sock) {
+                if *begun_us == 0 {
+                    *begun_us = now_us;
+                } else {
+                    (commits, *begun_us) = (commits + 1, 0);
+                    room.hall.query(sock, &begin);
+                }
+            } else if *begun_us != 0 && now_us - *begun_us > 150_000 {
+                *begun_us = now_us;
+                room.hall.query(sock, &commit);
+            }
+        }
+        if commits >= 2 && !asked {
+            asked = true;
+            room.hall.query(late, &text("cat", "DELETE", "tx=0 op=0 k=write", "FROM t"));
+        }
+        room.hall.step();
+    }
+    assert!(room.hall.stage.board.borrow().tally["server: full"] > 0, "it said so");
 }

@@ -89,6 +89,18 @@ impl Room {
         self.hall.error(self.sock)
     }
 
+    /// Sends what no server can be had for, and a write behind it in the same moment if `has_more`:
+    /// that runs only if it was not sent ahead.
+    fn is_not_served(&mut self, mut commands: Vec<u8>, has_more: bool) {
+        if has_more {
+            let next = self.text("DELETE FROM u", "write", "0 op=0");
+            commands.extend(command(code::QUERY, next.as_bytes()));
+        }
+        self.hall.send(self.sock, &commands);
+        assert_eq!(self.error(), Some(9001));
+        assert_eq!(self.hall.ends(self.sock), has_more, "the session goes on without it");
+    }
+
     fn is_served(&mut self) -> bool {
         self.send("DELETE FROM t", "write", "0 op=0");
         self.hall.packet(self.sock).is_some_and(|(payload, _)| payload.first() == Some(&0))
@@ -243,13 +255,8 @@ fn what_is_sent_behind_a_statement_that_no_server_was_there_for_does_not_run() {
     };
     for has_more in [true, false] {
         let mut room = Room::with(&Simulator::new(), 7, without_primary);
-        let both =
-            [room.text("BEGIN", "plain", "0 op=0"), room.text("DELETE FROM u", "write", "0 op=0")];
-        let texts = both.iter().take(1 + usize::from(has_more));
-        let commands = texts.flat_map(|text| command(code::QUERY, text.as_bytes()));
-        room.hall.send(room.sock, &commands.collect::<Vec<_>>());
-        assert_eq!(room.error(), Some(9001));
-        assert_eq!(room.hall.ends(room.sock), has_more, "the session goes on without it");
+        let text = room.text("BEGIN", "plain", "0 op=0");
+        room.is_not_served(command(code::QUERY, text.as_bytes()), has_more);
     }
 }
 
@@ -267,15 +274,9 @@ fn what_was_not_received_yet_behind_a_statement_that_is_not_served_does_not_run(
         let mut text = room.text("BEGIN", "plain", "0 op=0");
         let padding = receives * RECEIVED - 5 - text.len() - "/**/".len();
         text.push_str(&format!("/*{}*/", "x".repeat(padding)));
-        let mut commands = command(code::QUERY, text.as_bytes());
+        let commands = command(code::QUERY, text.as_bytes());
         assert_eq!(commands.len(), receives * RECEIVED);
-        if has_more {
-            let next = room.text("DELETE FROM u", "write", "0 op=0");
-            commands.extend(command(code::QUERY, next.as_bytes()));
-        }
-        room.hall.send(room.sock, &commands);
-        assert_eq!(room.error(), Some(9001));
-        assert_eq!(room.hall.ends(room.sock), has_more, "{receives}: it goes on without it");
+        room.is_not_served(commands, has_more);
     }
 }
 
@@ -296,13 +297,7 @@ fn what_is_sent_behind_data_that_no_server_was_there_for_does_not_run() {
         let execution = [&stmt[..], &[0, 1, 0, 0, 0, 0, 1, 0xfe, 0]].concat();
         let mut commands = command(code::STMT_SEND_LONG_DATA, &data);
         commands.extend(command(code::STMT_EXECUTE, &execution));
-        if has_more {
-            let next = room.text("DELETE FROM u", "write", "0 op=0");
-            commands.extend(command(code::QUERY, next.as_bytes()));
-        }
-        room.hall.send(room.sock, &commands);
-        assert_eq!(room.error(), Some(9001));
-        assert_eq!(room.hall.ends(room.sock), has_more, "the session goes on without it");
+        room.is_not_served(commands, has_more);
     }
 }
 

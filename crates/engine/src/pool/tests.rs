@@ -434,3 +434,12 @@ fn an_account_that_one_server_has_enough_of_gets_another_ones_idle_connection() 
     let Checkout::Replace(lane, server) = bench.checkout(None) else { panic!("it goes") };
     assert_eq!((lane, server.index), (unfit, 1));
 }
+
+#[test]
+fn a_server_that_made_room_keeps_no_other_from_it() {
+    let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE"), server(2, 1, 1, "ONLINE")]);
+    let servers = bench.topology.servers().to_vec();
+    bench.pool.note_room_made(&servers[0], 900_000);
+    let since_us = |server: &Server| bench.pool.no_room_made_us(server, 1_000_000);
+    assert_eq!([since_us(&servers[0]), since_us(&servers[1])], [100_000, 1_000_000]);
+}

@@ -45,15 +45,15 @@ impl Stage {
         self.via_as("app").map(|via| format!("{} at {}", via.target, via.addr))
     }
 
-    fn end(&mut self, note: impl FnOnce(&mut Redirects, Login<'_>, &Via)) {
+    fn end(&mut self, note: impl FnOnce(&mut Redirects, &Via)) {
         let target = self.redirects.rows[0].target.clone().expect("a place");
         let via = Via { target, addr: ([10, 0, 0, 2], 3307).into() };
-        let login = Login { server: &self.server, account: &Arc::from("app"), now_us: self.now_us };
-        note(&mut self.redirects, login, &via);
+        note(&mut self.redirects, &via);
     }
 
     fn fail(&mut self) {
-        self.end(|redirects, login, via| redirects.note_failure(login, via, "refused"));
+        let now_us = self.now_us;
+        self.end(|redirects, via| redirects.note_failure(via, "refused", now_us));
     }
 
     fn succeed(&mut self) {
@@ -196,7 +196,7 @@ fn a_place_that_sends_on_is_where_the_way_ends() {
     stage.succeed();
     let mut hops = Vec::new();
     for url in [FIRST, b"mysql://db", b"mysql://db", b"nonsense"] {
-        stage.end(|redirects, login, via| hops.push(redirects.hear_hop(login, via, url)));
+        stage.end(|redirects, via| hops.push(redirects.hear_hop(via, url)));
     }
     let reason = "10.0.0.2:3307 redirects again, and only one step is followed";
     let hop = |told| Some((reason.to_owned(), told));
@@ -236,6 +236,19 @@ fn of_what_a_place_said_so_much_is_remembered() {
     let mut stage = Stage::new();
     stage.hear(FIRST);
     let long = "ü".repeat(1 << 20);
-    stage.end(|redirects, login, via| redirects.note_failure(login, via, &long));
+    stage.end(|redirects, via| redirects.note_failure(via, &long, 1));
     assert_eq!(stage.redirects.rows[0].last_error, "ü".repeat(LAST_ERROR_CHARS));
+}
+
+#[test]
+fn what_fails_is_the_offer_that_was_followed() {
+    let mut stage = Stage::new();
+    stage.hear(FIRST);
+    // the same place for one account, by the name that it has anyway
+    stage.hear_as("app", Some(b"mysql://app@10.0.0.2:3307"));
+    let via = stage.via_as("app").expect("a place");
+    stage.redirects.note_failure(&via, "refused", 1);
+    let failed: Vec<_> =
+        stage.redirects.rows.iter().map(|row| (row.only.is_some(), row.failed)).collect();
+    assert_eq!(failed, [(false, 0), (true, 1)]);
 }

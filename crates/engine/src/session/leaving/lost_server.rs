@@ -143,8 +143,7 @@ impl Proxy {
             && running.lane == lane_id
         {
             let (job, delivered) = (running.job, running.delivered);
-            let has_sent_more = session.input.waits && job.upload.is_none() && job.is_answered();
-            ends |= has_sent_more || is_counted_on(&job, session.want.autocommit);
+            ends |= is_counted_on(&job, session.want.autocommit);
             let after_file = running.file_seq.map(|seq| seq.wrapping_add(1));
             match (delivered, after_file.or(error_seq)) {
                 _ if matches!(running.stage, Stage::Infile(_)) => self.discard_file(id, error),

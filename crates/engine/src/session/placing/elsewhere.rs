@@ -74,14 +74,14 @@ impl Proxy {
 
     fn note_followed(&mut self, login: Login<'_>, via: &Via, offered: Option<&[u8]>) {
         self.stats.redirects_followed += 1;
-        self.redirects.note_success(login, via);
+        self.redirects.note_success(via);
         if let Some(url) = offered {
             self.hear_hop(login, via, url);
         }
     }
 
     fn hear_hop(&mut self, login: Login<'_>, via: &Via, url: &[u8]) {
-        if let Some((reason, told)) = self.redirects.hear_hop(login, via, url) {
+        if let Some((reason, told)) = self.redirects.hear_hop(via, url) {
             self.refuse_offer(login, reason, told);
         }
     }
@@ -132,16 +132,15 @@ impl Proxy {
     ) -> bool {
         let Some(lane) = self.lanes.get(id) else { return false };
         let Some(via) = lane.via.clone() else { return false };
-        let (server, account) = (lane.server.clone(), lane.account.clone());
+        let server = lane.server.clone();
         // what is asked there is about a connection of that place alone
         let goes_on = lane.login.is_some() && !matches!(lane.lease, Lease::Errand(_));
         let why = said.map_or_else(|| fault.to_string(), |said| said.message.clone());
-        let login = Login { server: &server, account: &account.name, now_us: self.now_us };
         if said.is_some_and(|said| Meaning::of(said.code).is(Meaning::OF_SESSION)) {
-            self.redirects.note_undecided(login, &via);
+            self.redirects.note_undecided(&via);
         } else {
             self.stats.redirects_failed += 1;
-            self.redirects.note_failure(login, &via, &why);
+            self.redirects.note_failure(&via, &why, self.now_us);
             let (server, to) = (server.clone(), via.target.to_string());
             self.orders.report(LogEvent::PlaceFailed { server, to, why });
         }

@@ -267,11 +267,13 @@ impl Proxy {
         let overtaken = self.pool.waiters(hostgroup).take_while(|id| Some(*id) != fitting);
         let first = overtaken.into_iter().find(|id| self.may_replace(lane, *id))?;
         let session = self.sessions.get(first)?;
+        let Waiting { since_us, deadline_us, .. } = session.waiting()?;
         // whether there is room where a connection went is the server's to say
-        let is_told = pool::told_full(server, session.account.as_ref()?, now_us).is_some();
-        let pause_us = match is_told {
-            true => OVERTAKEN_US,
-            false => session.waiting()?.pause_us(now_us),
+        let pause_us = match pool::told_full(server, session.account.as_ref()?, now_us) {
+            Some(_) => OVERTAKEN_US,
+            None => {
+                pause_us(now_us.saturating_sub(*since_us), deadline_us.saturating_sub(*since_us))
+            }
         };
         (self.pool.no_room_made_us(server, now_us) >= pause_us).then_some(first)
     }
@@ -353,16 +355,6 @@ impl Proxy {
     }
 }
 
-impl Waiting {
-    /// How much time goes by before another connection makes room for it, in microseconds: none
-    /// once half of its time to wait is over.
-    fn pause_us(&self, now_us: u64) -> u64 {
-        let most_us = self.deadline_us.saturating_sub(self.since_us).max(1);
-        let waited_us = now_us.saturating_sub(self.since_us).saturating_mul(2).min(most_us);
-        OVERTAKEN_US - OVERTAKEN_US * waited_us / most_us
-    }
-}
-
 impl Session {
     /// What it waits for, if it waits for a lane.
     pub(crate) fn waiting(&self) -> Option<&Waiting> {
@@ -370,5 +362,25 @@ impl Session {
             Phase::Waiting(waiting) => Some(waiting),
             _ => None,
         }
+    }
+}
+
+/// How much time goes by before another connection makes room for who has waited for so long, of at
+/// most so much: none once half of that is over.
+fn pause_us(waited_us: u64, most_us: u64) -> u64 {
+    let waited_us = waited_us.saturating_mul(2).min(most_us);
+    OVERTAKEN_US - OVERTAKEN_US * waited_us / most_us.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_waited_for_half_of_its_time_waits_for_no_pause() {
+        const MOST_US: u64 = 10_000_000;
+        let pauses = [0, 1, 2, 4, 5, 10, 11].map(|s| pause_us(s * 1_000_000, MOST_US));
+        assert_eq!(pauses, [100_000, 80_000, 60_000, 20_000, 0, 0, 0]);
+        assert_eq!(pause_us(7, 0), OVERTAKEN_US, "no time at all is none to share");
     }
 }
