@@ -2,26 +2,41 @@
 //! the process they belong to, so that what a killed run left behind is removed by the next one.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
 const RUN_PREFIX: &str = "tglab-";
 const PORTS: std::ops::Range<u16> = 15_000..31_000;
 
-/// A loopback TCP port that nobody listens on just now. It is below those that the system gives
-/// to outgoing connections, so that a server finds it free again when it is restarted.
+/// A loopback TCP port that nobody listens on just now, and that no process of this machine gets
+/// from here again before all others: servers may take it later, in any order. It is below those
+/// that the system gives to outgoing connections, so that a server finds it free again when it is
+/// restarted.
 pub fn free_port() -> Result<u16> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
-    let count = PORTS.end - PORTS.start;
-    let first = u16::try_from((now / 100) % u32::from(count))?;
-    (0..count)
-        .map(|step| PORTS.start + (first + step) % count)
+    free_port_after(&cache_dir()?.join("port"))
+}
+
+/// The next free one after the one in that file, which is there from now on.
+fn free_port_after(path: &Path) -> Result<u16> {
+    let within = || format!("cannot keep a port in {}", path.display());
+    let mut options = fs::File::options();
+    let options = options.create(true).read(true).write(true).truncate(false);
+    let mut file = options.open(path).with_context(within)?;
+    file.lock().with_context(within)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).with_context(within)?;
+    let last = text.trim().parse().ok().filter(|port| PORTS.contains(port));
+    let next = last.map_or(PORTS.start, |last| last + 1);
+    let port = (next..PORTS.end)
+        .chain(PORTS.start..next)
         .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .context("no free loopback port")
+        .context("no free loopback port")?;
+    file.set_len(0).and_then(|()| file.rewind()).with_context(within)?;
+    writeln!(file, "{port}").with_context(within)?;
+    Ok(port)
 }
 
 /// Where templates and unpacked server software are kept between runs.
@@ -165,6 +180,27 @@ mod tests {
         assert!(!dead.exists());
         assert!(alive.exists());
         fs::remove_dir_all(&base).expect("removed");
+    }
+
+    #[test]
+    fn ports_go_round_and_those_in_use_are_left_out() {
+        let file = std::env::temp_dir().join(format!("tglabport-{}", std::process::id()));
+        let next = || free_port_after(&file).expect("a port");
+        let mut seen = vec![next(), next()];
+        seen.push(next());
+        seen.dedup();
+        assert!(seen.len() == 3 && seen.is_sorted(), "{seen:?}");
+        let held = (seen[2] + 1..PORTS.end).find_map(|port| {
+            let listener = TcpListener::bind(("127.0.0.1", port)).ok();
+            listener.map(|listener| (port, listener))
+        });
+        let (held, _listener) = held.expect("a port");
+        assert!(next() > held);
+        for known in ["30999", "65535", "nothing", ""] {
+            fs::write(&file, known).expect("written");
+            assert!((PORTS.start..held).contains(&next()), "{known}");
+        }
+        fs::remove_file(&file).expect("removed");
     }
 
     #[test]

@@ -204,12 +204,22 @@ mod tests {
 
     use super::*;
 
-    fn path(name: &str) -> PathBuf {
-        let name = format!("tidegate-recording-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_file(&path);
-        let _ = fs::remove_file(aside(&path));
-        path
+    /// A file of one test; what has its name, or was put aside, is removed in the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn of(name: &str) -> Self {
+            let name = format!("tidegate-recording-{name}-{}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            for path in [&self.0, &aside(&self.0)] {
+                let _ = fs::remove_file(path);
+            }
+        }
     }
 
     fn keeper() -> Keeper {
@@ -234,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_full_is_put_aside_and_each_is_whole() {
-        let path = path("full");
+        let place = Place::of("full");
+        let path = &place.0;
         let (mut keeper, size) = (keeper(), Size::default());
         size.bytes_max.store(1, Ordering::Relaxed);
         for turn in 0..2 {
@@ -245,22 +256,24 @@ mod tests {
                 tell.send(Entry::Input(Box::new(ping(at_us + turn)), events)).expect("room");
             }
             drop(tell);
-            write_out(&path, &told, &size).expect("written");
-            assert_eq!(read(&path), (keeper.clone(), 31));
+            write_out(path, &told, &size).expect("written");
+            assert_eq!(read(path), (keeper.clone(), 31));
             assert!(size.is_reached.swap(false, Ordering::Relaxed));
         }
-        assert_eq!(read(&aside(&path)).1, 31, "the one of before is there");
+        assert_eq!(read(&aside(path)).1, 31, "the one of before is there");
     }
 
     #[test]
     fn one_that_is_reached_is_told_once_and_the_next_file_begins_with_what_is_known() {
-        let path = path("next");
+        let place = Place::of("next");
+        let path = &place.0;
         let mut keeper = keeper();
         let text = path.to_str().expect("text").to_owned();
         let mut vars = Vars::default();
         vars.topology_recording = text;
         let mut recording = Recording::of(&vars, &keeper);
-        recording.scribe.as_ref().expect("begun").told.is_reached.store(true, Ordering::Relaxed);
+        let told = recording.scribe.as_ref().expect("begun").told.clone();
+        told.is_reached.store(true, Ordering::Relaxed);
         for at_us in 1..4 {
             let events = keeper.take(&ping(at_us));
             recording.note(ping(at_us), &events, &keeper);
@@ -268,11 +281,11 @@ mod tests {
         recording.follow(&Vars::default(), &keeper);
         assert!(recording.scribe.is_none());
         let deadline = Instant::now() + Duration::from_secs(20);
-        while !aside(&path).exists() || read(&path).1 < 4 {
-            assert!(Instant::now() < deadline, "it is not written");
+        while Arc::strong_count(&told) > 1 {
+            assert!(Instant::now() < deadline, "the thread has not ended");
             thread::yield_now();
         }
-        assert_eq!((read(&path), read(&aside(&path)).1), ((keeper, 4), 3));
+        assert_eq!((read(path), read(&aside(path)).1), ((keeper, 4), 3));
     }
 
     #[test]
@@ -288,14 +301,15 @@ mod tests {
 
     #[test]
     fn what_is_no_recording_is_not_overwritten() {
-        let path = path("other");
-        fs::write(&path, "precious\n").expect("written");
-        let why = begin(&path).expect_err("refused").to_string();
+        let place = Place::of("other");
+        let path = &place.0;
+        fs::write(path, "precious\n").expect("written");
+        let why = begin(path).expect_err("refused").to_string();
         assert!(why.ends_with("is no recording"), "{why}");
-        fs::write(&path, keeper::beginning(&keeper())).expect("written");
-        fs::write(aside(&path), "precious\n").expect("written");
-        assert!(begin(&path).is_err());
-        assert_eq!(fs::read(aside(&path)).expect("there"), b"precious\n");
+        fs::write(path, keeper::beginning(&keeper())).expect("written");
+        fs::write(aside(path), "precious\n").expect("written");
+        assert!(begin(path).is_err());
+        assert_eq!(fs::read(aside(path)).expect("there"), b"precious\n");
         assert!(begin(Path::new("/dev/null")).is_err());
     }
 }
