@@ -323,3 +323,40 @@ pub(super) fn differences<'a>(
 fn is_of_charset(name: &[u8]) -> bool {
     Tracked::find(name).is_some_and(|tracked| tracked.of_charset)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, value: &str) -> Option<Arc<Settings>> {
+        let mut settings = Settings::default();
+        assert!(settings.set(name.as_bytes(), Some(value.as_bytes())), "{name}");
+        settings.shared()
+    }
+
+    #[test]
+    fn a_text_is_prepared_again_with_what_it_was_read_by_and_nothing_else() {
+        for (name, then, now, is_read_by) in [
+            ("sql_mode", "'ANSI'", "'STRICT_ALL_TABLES'", true),
+            ("old_mode", "'UTF8_IS_UTF8MB3'", "''", true),
+            ("character_set_client", "'latin1'", "'utf8mb4'", true),
+            ("character_set_collations", "'utf8mb4=uca1400_ai_ci'", "''", true),
+            ("collation_connection", "'latin1_bin'", "'utf8mb4_bin'", true),
+            ("default_collation_for_utf8mb4", "'utf8mb4_bin'", "'utf8mb4_0900_ai_ci'", true),
+            ("explicit_defaults_for_timestamp", "OFF", "ON", true),
+            ("max_join_size", "1", "2", false),
+            ("lock_wait_timeout", "7", "8", false),
+            ("@a", "1", "2", false),
+        ] {
+            let (then, now) = (of(name, then), of(name, now));
+            let settings = Settings::read_as_by(then.as_deref(), now.as_ref());
+            assert_eq!(settings, if is_read_by { then } else { now.clone() }, "{name}");
+            let settings = Settings::read_as_by(None, now.as_ref());
+            assert_eq!(
+                settings,
+                if is_read_by { None } else { now },
+                "{name}: it was not set then"
+            );
+        }
+    }
+}
