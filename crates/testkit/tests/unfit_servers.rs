@@ -1,5 +1,6 @@
 //! Servers that checks are against: what becomes of their connections, and of whoever has them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::ids::HostgroupId;
@@ -8,7 +9,7 @@ use engine::rows::{ReplicationRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::{Placed, Stand};
 use io::{Faults, Sock};
-use testkit::raw::{Hall, tagged};
+use testkit::raw::{Hall, respond, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
 
@@ -122,6 +123,40 @@ fn in_a_held_hostgroup_transactions_end_and_nothing_else_begins() {
         let (answer, _) = room.hall.packet(sock).expect("answered");
         assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
     }
+}
+
+/// Every account has a connection of its own for good.
+fn relayed(draft: &mut Draft) {
+    draft.users.iter_mut().for_each(|row| row.fast_forward = 1);
+}
+
+#[test]
+fn a_client_with_a_connection_for_good_logs_in_when_its_hostgroup_is_held_no_more() {
+    let weather = Weather { faults: Faults::none(), amend: relayed, ..Weather::cutting() };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    let (hold, release) = (BTreeSet::from([HostgroupId(0)]), BTreeSet::new());
+    let follow = |hall: &mut Hall, held| {
+        let next = Snapshot::clone(&hall.stage.snapshot).holding(held);
+        hall.stage.follow_with(Arc::new(next), 1 << 16);
+        hall.wait_ms(5);
+    };
+    follow(&mut hall, hold.clone());
+    let (sock, greeting) = hall.connect();
+    hall.send(sock, &respond(&greeting, Caps::DEPRECATE_EOF));
+    hall.wait_ms(300);
+    assert_eq!(hall.take(sock), [0_u8; 0], "it waits");
+    follow(&mut hall, release);
+    let (answer, _) = hall.packet(sock).expect("answered");
+    assert_eq!(answer.first(), Some(&0), "{}", answer.escape_ascii());
+    // and not for ever
+    follow(&mut hall, hold);
+    let (sock, greeting) = hall.connect();
+    hall.send(sock, &respond(&greeting, Caps::DEPRECATE_EOF));
+    let (answer, _) = hall.packet(sock).expect("answered");
+    let told = String::from_utf8_lossy(&answer[9..]).into_owned();
+    let why = "Max connect timeout reached while reaching hostgroup 0 after 10000ms: \
+               an administrator holds it";
+    assert_eq!(told, why);
 }
 
 /// The same server in another hostgroup, of which the checks have found that.

@@ -29,7 +29,8 @@ pub(crate) struct Tries {
 enum Opening {
     /// To this server.
     At(ServerRef),
-    /// Nowhere at this moment: there are as many, or as many are being opened, as may be.
+    /// Nowhere at this moment: there are as many, or as many are being opened, as may be, or the
+    /// hostgroup is closed.
     Later,
     /// Nowhere.
     Nowhere,
@@ -75,7 +76,7 @@ impl Proxy {
     /// A server to open a new connection to; its permit is taken.
     fn checkout_new(&mut self, id: SessionId, hostgroup: HostgroupId) -> Opening {
         if self.why_closed(hostgroup).is_some() {
-            return Opening::Nowhere;
+            return Opening::Later;
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(Opening::Nowhere) };
         let Some(account) = &session.account else { return Opening::Nowhere };
