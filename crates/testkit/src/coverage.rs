@@ -64,7 +64,10 @@ pub(crate) const END_OF_ALL_SESSIONS: &str = "end of all sessions";
 const GATHERED: &str = "lane shared: gathered";
 
 /// What servers and clients do.
-const HAPPENS: [&str; 96] = [
+const HAPPENS: [&str; 99] = [
+    "a server keeps the writes",
+    "another server takes the writes",
+    "the server that takes the writes is gone",
     "answered by a rule",
     "autocommit",
     "begin",

@@ -108,6 +108,18 @@ impl Mysqlds {
         self.manners = manners;
     }
 
+    /// From now on the server at that place takes writes, and no other does.
+    pub fn give_writes_to(&mut self, place: usize) {
+        let servers = self.servers.iter_mut().enumerate();
+        servers.for_each(|(at, server)| server.writable = at == place);
+    }
+
+    /// The server at that place is gone: of what is on its way to it nothing is heard any more.
+    pub fn lose(&mut self, place: usize) {
+        let of_it = self.conns.values_mut().filter(|conn| conn.server == place);
+        of_it.for_each(|conn| conn.mute = true);
+    }
+
     fn wrong(&self, what: String) {
         self.board.borrow_mut().wrong(what);
     }

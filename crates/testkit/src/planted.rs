@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use engine::snapshot::Snapshot;
 use io::{Addr, Driver, Edge, Failure, Listener, Service, Sock};
 use worker::{Mail, Worker};
 
@@ -53,6 +54,8 @@ pub enum Planted {
     WarningsMixedUp,
     /// What a server tells of a session's warnings gets lost.
     WarningsForgotten,
+    /// A worker is told where servers stand now, and goes on as before.
+    MoveUnnoticed,
 }
 
 /// The worker behind what was planted.
@@ -70,6 +73,8 @@ pub struct Crooked {
     held_back: Option<Mail>,
     /// What a server told of warnings last.
     told: Option<Vec<u8>>,
+    /// The configuration that it was told last.
+    before: Option<Arc<Snapshot>>,
     board: SharedBoard,
     /// Of a million places where the worker may panic.
     panics_per_million: Arc<AtomicU64>,
@@ -85,7 +90,7 @@ impl Crooked {
         panics_per_million: Arc<AtomicU64>,
     ) -> Self {
         let (lanes, clients, prepared, again) = Default::default();
-        let (held_back, told) = (None, None);
+        let (held_back, told, before) = (None, None, None);
         Self {
             worker,
             planted,
@@ -96,6 +101,7 @@ impl Crooked {
             again,
             held_back,
             told,
+            before,
             board,
             panics_per_million,
         }
@@ -256,7 +262,13 @@ impl Service for Crooked {
         self.worker.on_timer(io, key);
     }
 
-    fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mail: Mail) {
+    fn on_mail<D: Driver>(&mut self, io: &mut Edge<D>, mut mail: Mail) {
+        if let Mail::Snapshot { snapshot, .. } = &mut mail {
+            let before = self.before.replace(snapshot.clone());
+            if let Some(before) = before.filter(|_| self.strikes(Planted::MoveUnnoticed, 30)) {
+                *snapshot = before;
+            }
+        }
         let what = match mail {
             Mail::Given { .. } => return self.given(io, mail),
             Mail::Snapshot { .. } => "panic: changed configuration",

@@ -10,7 +10,8 @@
 //! **Promises that are checked.** Every answer is right byte for byte or an error that the faults
 //! of the run allow, in order; each session finds what it set and nothing that another left; each
 //! execution runs the statement that its client prepared, as it prepared it, and no connection has
-//! more statements than it may; no write runs twice; permits equal live lanes of all workers,
+//! more statements than it may; no write runs twice, or
+//! where writes are refused; permits equal live lanes of all workers,
 //! whatever becomes of the configuration; `queries = ok + err + killed`; everybody gets an answer
 //! or a close in bounded virtual time; in the end nothing is left.
 //!
@@ -23,6 +24,7 @@ mod changes;
 mod configurations;
 mod ending;
 mod limits;
+mod moves;
 pub(crate) mod rules;
 mod trio;
 mod weather;

@@ -154,6 +154,12 @@ fn sim_finds_warnings_that_are_mixed_up_or_forgotten() {
 }
 
 #[test]
+fn sim_finds_writes_at_a_server_that_refuses_them() {
+    let failure = found_as(Planted::MoveUnnoticed, "not a writable one");
+    println!("{}", failure.expect("within 3,000 seeds"));
+}
+
+#[test]
 fn sim_repeats_a_seed_exactly() {
     let simulator = Simulator::new();
     for seed in [3, 17, 58] {

@@ -75,6 +75,8 @@ pub(super) struct Model {
     pub(super) must_roll_back: bool,
     /// The proxy may have tied the session to a connection of its choice.
     pub(super) stuck: bool,
+    /// Any server may take the writes, and be read from.
+    pub(super) wanders: bool,
     /// The next statement meets other rules.
     pub(super) flagged: bool,
     pub(super) handles: Vec<Handle>,
@@ -107,6 +109,7 @@ impl Model {
             counts: None,
             must_roll_back: false,
             stuck: false,
+            wanders: false,
             flagged: false,
             handles: Vec::new(),
             cursor: None,
@@ -161,7 +164,9 @@ impl Model {
     pub(super) fn servers(&self, meta: &Meta, reads: bool) -> &'static [&'static str] {
         let bearing = &meta.bearing;
         let tied = bearing.transaction != 0 || bearing.pin != 0 || !self.autocommit;
-        if self.relayed || tied || matches!(meta.shape.kind, Kind::Write | Kind::Returning) {
+        if self.wanders {
+            &ALL
+        } else if self.relayed || tied || matches!(meta.shape.kind, Kind::Write | Kind::Returning) {
             &PRIMARY
         } else if meta.warned != 0 || meta.insert_id.is_some() || self.stuck {
             &ALL
@@ -230,13 +235,14 @@ impl Model {
             Effect::Reset => {
                 let (first, collation) = (self.first_schema.clone(), self.first_collation);
                 let schema = std::mem::take(&mut self.schema);
-                *self = Self::new(self.tag, &self.user, &first, collation, self.caps);
-                self.schema = schema;
+                let fresh = Self::new(self.tag, &self.user, &first, collation, self.caps);
+                *self = Self { schema, wanders: self.wanders, ..fresh };
             }
             Effect::User(user) => {
                 // the schema is the one that was asked for, the collation too
                 let (schema, collation) = (self.first_schema.clone(), self.first_collation);
-                *self = Self::new(self.tag, user, &schema, collation, self.caps);
+                let fresh = Self::new(self.tag, user, &schema, collation, self.caps);
+                *self = Self { wanders: self.wanders, ..fresh };
             }
         }
     }

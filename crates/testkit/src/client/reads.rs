@@ -2,7 +2,7 @@
 
 use wire::Caps;
 
-use super::model::{Effect, Model, PRIMARY};
+use super::model::{Effect, Model};
 use super::plan::{Sending, Setting};
 use crate::answer::{self, CALCULATES, Voice, of_whole};
 use crate::dice::Dice;
@@ -167,7 +167,7 @@ impl Setting<'_> {
             // no more than a hint fits in, and that is passed on
             let status = self.model.after(&expect.effects).status();
             let (caps, binary) = (self.model.caps, false);
-            let hint = PRIMARY.map(|server| {
+            let hint = self.model.servers(&meta, false).iter().map(|server| {
                 let voice = Voice { server, caps, binary, status, changed: true };
                 answer::answer(&meta, &voice)
             });

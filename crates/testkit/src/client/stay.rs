@@ -208,6 +208,7 @@ impl Stay {
                     persona.collation.into(),
                     self.caps,
                 );
+                self.model.wanders = around.habits.wander;
                 if status != self.model.status() {
                     self.wrong(around, &format!("{status:?} after the login"));
                 }

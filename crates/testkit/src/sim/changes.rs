@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::ids::HostgroupId;
 use engine::rows::{HostgroupRow, RuleRow, ServerRow, UserRow};
@@ -11,6 +12,7 @@ use keeper::{Endpoint, Failure, Lag, Report, Seen, Wanted};
 use worker::Mail;
 
 use super::configurations::Configurations;
+use super::moves::Moves;
 use super::{Stage, Trio, Weather, rules};
 use crate::dice::Dice;
 use crate::mysqld::execute::STATEMENTS_MAX;
@@ -38,6 +40,7 @@ pub(super) fn draft(weather: &Weather) -> Draft {
         users: users.collect(),
         rules: if weather.habits.ruled { rules::all() } else { rules::split() },
         variables: variables(weather),
+        replication: weather.habits.wander.then(Moves::pair).into_iter().collect(),
         ..Draft::default()
     };
     (weather.amend)(&mut draft);
@@ -87,8 +90,9 @@ impl Stage {
         self.follow_with(next, backlog_max);
     }
 
-    /// A configuration that follows the one in force is on its way to the workers.
-    pub fn follow_with(&mut self, next: Arc<Snapshot>, backlog_max: usize) {
+    /// A configuration that follows the one in force is on its way to the workers. Gives how many
+    /// have taken it over.
+    pub fn follow_with(&mut self, next: Arc<Snapshot>, backlog_max: usize) -> Arc<AtomicUsize> {
         let addrs = self.server_addrs.iter().cloned();
         let addrs: Vec<_> = addrs.chain([super::trio::nobody()]).collect();
         let addresses = next.topology.servers().iter().map(|server| {
@@ -96,25 +100,30 @@ impl Stage {
             (server.index, addrs.iter().find(is_it).cloned())
         });
         self.addresses = Arc::new(self.addresses.with(addresses));
+        let taken_over = Arc::<AtomicUsize>::default();
         for worker in &self.workers {
+            let taken_over = taken_over.clone();
             let mail = Mail::Snapshot {
                 snapshot: next.clone(),
                 addresses: self.addresses.clone(),
                 backlog_max,
-                tell: Box::new(drop),
+                tell: Box::new(move |_| {
+                    taken_over.fetch_add(1, Ordering::Relaxed);
+                }),
             };
             let posted = worker.mailbox().post(mail);
             assert!(posted.is_ok(), "the mailbox has room");
         }
         self.know(&next);
         self.snapshot = next;
+        taken_over
     }
 }
 
 impl Trio {
     /// Another configuration is on its way to the workers.
     pub(super) fn change(&mut self, weather: &Weather) {
-        let draft = other(weather, &mut self.dice);
+        let draft = other(weather, &self.moves, &mut self.dice);
         let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
         let at_us = self.stage.net.now().0;
         self.keeper.adopt(Wanted::of(&next), at_us);
@@ -126,7 +135,8 @@ impl Trio {
         for server in next.topology.servers() {
             server.gauge.note_ping_us(*self.dice.pick(&[100, 200, 900]));
         }
-        let next = next.holding(held(weather, &mut self.dice));
+        let held = held(weather, &mut self.dice).into_iter().chain(self.moves.held());
+        let next = next.holding(held.collect());
         self.stage.follow_with(Arc::new(next), weather.backlog_max);
         let mut board = self.stage.board.borrow_mut();
         board.count("changed configuration");
@@ -176,9 +186,9 @@ fn held(weather: &Weather, dice: &mut Dice) -> BTreeSet<HostgroupId> {
 }
 
 /// A configuration in which the same clients get the same answers.
-fn other(weather: &Weather, dice: &mut Dice) -> Draft {
+fn other(weather: &Weather, moves: &Moves, dice: &mut Dice) -> Draft {
     let mut draft = draft(weather);
-    draft.servers = servers(weather, dice);
+    draft.servers = servers(weather, moves, dice);
     if dice.percent(50) {
         let rule_id = dice.within(1000..=1003) as i64;
         let match_pattern = Some(format!("nobody_asks_for_{rule_id}"));
@@ -209,7 +219,7 @@ fn other(weather: &Weather, dice: &mut Dice) -> Draft {
     draft
 }
 
-fn servers(weather: &Weather, dice: &mut Dice) -> Vec<ServerRow> {
+fn servers(weather: &Weather, moves: &Moves, dice: &mut Dice) -> Vec<ServerRow> {
     let least = match weather.max_connections {
         1 => 1,
         2..20 => 2,
@@ -222,7 +232,13 @@ fn servers(weather: &Weather, dice: &mut Dice) -> Vec<ServerRow> {
     };
     let mut rows = vec![any(0, 1), any(1, 2), any(1, 3), rules::nobody()];
     // one of the readers stays
-    let at = 1 + dice.index(2);
+    let mut at = 1 + dice.index(2);
+    if weather.habits.wander && moves.needs(&rows[at]) {
+        at = 3 - at;
+    }
+    if weather.habits.wander && moves.needs(&rows[at]) {
+        return rows;
+    }
     match dice.below(if weather.losses { 6 } else { 4 }) {
         0 | 1 => {
             rows.remove(at);

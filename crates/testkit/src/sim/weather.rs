@@ -63,6 +63,7 @@ impl Weather {
             sets: false,
             careless: false,
             rude: false,
+            wander: false,
         };
         Self {
             faults: Faults::cuts(),
@@ -101,19 +102,19 @@ impl Weather {
             sets: Dice::new(seed ^ 0x7365_7473_0000_0000).percent(50),
             careless: false,
             rude: dice.percent(60),
+            wander: false,
         };
         let manners = Manners { late: 15, halting: 10, delay_us: 20_000, ..Manners::default() };
         let limits = Limits::of(seed, false);
         let changes_per_mille = changes(seed, &limits);
-        let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
-        let workers = if many.percent(40) { many.within(2..=3) as usize } else { 1 };
+        habits.wander = changes_per_mille > 0 && wanders(seed);
         let (depth, stall_us, latency_us) = sharing(seed, &mut habits);
         habits.careless = Dice::new(seed ^ 0x6361_7265_6c65_7373).percent(12) && !habits.crowd;
         let calm = Self {
             faults: Faults::none(),
             losses: false,
             blows_per_mille: 0,
-            workers,
+            workers: workers(seed),
             panics_per_million: 0,
             changes_per_mille,
             max_connections: match habits {
@@ -155,6 +156,17 @@ impl Weather {
             },
         }
     }
+}
+
+/// Whether another server takes the writes now and then.
+fn wanders(seed: u64) -> bool {
+    Dice::new(seed ^ 0x7761_6e64_6572_0000).percent(50)
+}
+
+/// How many workers the proxy has.
+fn workers(seed: u64) -> usize {
+    let mut many = Dice::new(seed ^ 0x776f_726b_6572_7300);
+    if many.percent(40) { many.within(2..=3) as usize } else { 1 }
 }
 
 /// How often the configuration changes.
