@@ -175,6 +175,11 @@ impl Clusters {
         self.aurora.iter().find(|cluster| cluster.writer == writer)
     }
 
+    /// Whether a hostgroup is one of an Aurora cluster.
+    pub fn has_aurora(&self, hostgroup: i64) -> bool {
+        self.aurora.iter().any(|cluster| cluster.hostgroups().contains(&hostgroup))
+    }
+
     /// What a hostgroup is for, where servers come and go by themselves; empty elsewhere.
     pub fn role(&self, hostgroup: i64) -> &'static str {
         for pair in &self.pairs {

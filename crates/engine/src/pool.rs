@@ -22,6 +22,7 @@ mod choice;
 mod contents;
 mod credit;
 pub mod health;
+mod lag;
 mod lone;
 mod permits;
 pub mod queue;
@@ -33,6 +34,7 @@ use choice::Speeds;
 use choice::Tried;
 use credit::Credits;
 use health::Health;
+pub use lag::LagLimit;
 use lone::Lone;
 use permits::begins_probe;
 pub use permits::{Full, force_permits, give_permits, scarcity, take_permits, told_full};
@@ -80,6 +82,8 @@ pub struct Need<'a> {
     pub stmt: Option<Wanted<'a>>,
     /// What the server is chosen by; `None` for the weights alone.
     pub choice: Option<&'a Choice<'a>>,
+    /// How far behind the server may be.
+    pub lag: LagLimit,
 }
 
 impl<'a> Need<'a> {
@@ -106,6 +110,7 @@ impl<'a> Need<'a> {
             before: Before::default(),
             stmt: None,
             choice: None,
+            lag: LagLimit::NONE,
         }
     }
 }
@@ -277,7 +282,7 @@ impl PoolShard {
         need: &Need<'_>,
         now_us: u64,
     ) -> Option<&'s ServerRef> {
-        if servers.len() < 2 || need.choice.is_some() {
+        if servers.len() < 2 || need.choice.is_some() || need.lag.is_set() {
             return None;
         }
         let index = self.lone.asks(need.asker, need.hostgroup, now_us)?;

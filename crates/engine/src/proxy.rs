@@ -48,6 +48,8 @@ pub struct Offer {
     pub guesses: Guesses,
     /// What the workers share about prepared statements.
     pub stmts: StmtsOfAll,
+    /// Microseconds since 1970 when the loops' clock was 0.
+    pub epoch_us: u64,
 }
 
 impl Offer {
@@ -62,6 +64,7 @@ impl Offer {
             guesses: Guesses::new(*key.secret()),
             key,
             stmts: StmtsOfAll::default(),
+            epoch_us: 0,
         }
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Job {
     pub upload: Option<Span>,
     /// Time it may run, in microseconds.
     pub timeout_us: u64,
+    /// How far its server may be behind, in microseconds; `u64::MAX` for any.
+    pub lag_max_us: u64,
     /// What its rules said about sharing its connection.
     pub multiplex: Option<Multiplex>,
     /// Commands that a shared connection of its own may carry: what its rules said until it asks
@@ -142,6 +144,7 @@ impl Job {
                 0 => u64::MAX,
                 limit_ms => limit_ms.saturating_mul(1000),
             },
+            lag_max_us: u64::MAX,
             multiplex: route.multiplex,
             depth: route.pipeline_depth,
             fresh: route.create_new_connection,
@@ -182,6 +185,8 @@ pub(crate) struct Waiting {
     pub avoid: Option<usize>,
     /// What the last attempt ended with, when the server said something.
     pub said: Option<SqlError>,
+    /// It says how far behind its server may be, and none could serve it when it came.
+    pub for_lag: bool,
 }
 
 /// How far a command on a lane is.

@@ -10,6 +10,11 @@ use std::ops::{Add, Sub};
 pub struct Micros(pub u64);
 
 impl Micros {
+    /// This moment, by the clock of real drivers.
+    pub fn now() -> Self {
+        crate::sys::fds::monotonic()
+    }
+
     /// A span of whole milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Micros(ms.saturating_mul(1_000))

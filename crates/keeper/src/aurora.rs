@@ -115,6 +115,16 @@ impl Keeper {
         self.instances.get(&key).map(|instance| instance.lag_ms(cluster))
     }
 
+    /// How far a server of an Aurora cluster with that hostgroup counts as behind, in microseconds;
+    /// a replica is at least one behind.
+    pub(crate) fn aurora_lag_us(&self, hostgroup: i64, server: &Endpoint) -> Option<u64> {
+        let mut clusters = self.wanted.clusters.aurora.iter();
+        let cluster = clusters.find(|cluster| cluster.hostgroups().contains(&hostgroup))?;
+        let instance = self.instances.get(&(cluster.writer, server.clone()))?;
+        let is_replica = !instance.writes?;
+        Some((instance.lag_ms(cluster) * 1_000).max(u64::from(is_replica)))
+    }
+
     /// A server told of its cluster, which is the one with that hostgroup of writers.
     pub(crate) fn hear_aurora(
         &mut self,

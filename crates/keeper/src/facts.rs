@@ -133,6 +133,11 @@ pub(crate) struct Lagging {
 }
 
 impl Lagging {
+    /// The last that was heard, in microseconds.
+    pub(crate) fn last_us(&self) -> u64 {
+        self.last_us
+    }
+
     /// How far it is behind, where that is too far.
     pub(crate) fn over_us(&self) -> Option<u64> {
         self.over.then_some(self.last_us)

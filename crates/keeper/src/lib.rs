@@ -79,6 +79,12 @@ impl Keeper {
         self.facts.get(server)?.latency_us()
     }
 
+    /// How far a server is behind in a hostgroup, as it was last heard, in microseconds.
+    pub fn lag_us(&self, hostgroup: i64, server: &Endpoint) -> Option<u64> {
+        let known = self.lags.get(&(hostgroup, server.clone())).map(Lagging::last_us);
+        known.or_else(|| self.aurora_lag_us(hostgroup, server))
+    }
+
     /// Whether a server answers its pings.
     pub fn answers(&self, server: &Endpoint) -> bool {
         self.facts.get(server).is_some_and(|facts| !facts.is_silent())

@@ -173,11 +173,13 @@ impl Publisher {
         let (server, seen) = (checked.server.clone(), checked.seen.take());
         let report = seen.map(|seen| Report { at_us: unix_us(), server, seen });
         let state = &mut *state;
-        let pinged = report.as_ref().filter(|it| matches!(it.seen, Seen::Ping(Ok(_))));
-        let pinged = pinged.map(|report| report.server.clone());
+        let measured = report.as_ref().and_then(Measured::of);
         let events = report.map(|report| state.tell_keeper(KeeperInput::Hear(report)));
-        if let Some(server) = pinged {
-            state.tell_latency(&server);
+        match measured {
+            Some(Measured::Latency(server)) => state.tell_latency(&server),
+            Some(Measured::Lag(server)) => state.tell_lags(|own| is_at(own, &server)),
+            Some(Measured::Lags) => state.tell_lags(|_| true),
+            None => {}
         }
         let keeper = &state.keeper;
         if let (Check::Aurora(writer), Ok(Found::Aurora(replicas))) =
@@ -332,6 +334,32 @@ impl Publisher {
     }
 }
 
+/// What a report says that workers choose servers by.
+enum Measured {
+    /// How long the pings of a server take.
+    Latency(Endpoint),
+    /// How far a server is behind.
+    Lag(Endpoint),
+    /// How far several are.
+    Lags,
+}
+
+impl Measured {
+    fn of(report: &Report) -> Option<Self> {
+        match &report.seen {
+            Seen::Ping(Ok(_)) => Some(Self::Latency(report.server.clone())),
+            Seen::Lag(..) => Some(Self::Lag(report.server.clone())),
+            Seen::Aurora(..) => Some(Self::Lags),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a server is the one that is checked there.
+fn is_at(server: &ServerRef, place: &Endpoint) -> bool {
+    i64::from(server.port) == place.port && server.hostname == place.hostname
+}
+
 /// Between two steps of a change everything is whole, whatever happened to the thread that made it.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
@@ -365,6 +393,8 @@ impl State {
         }
         self.snapshot = snapshot;
         self.addresses = addresses;
+        // what is new to a hostgroup may be known from another one
+        self.tell_lags(|_| true);
         self.plan_checks();
         missing
     }
@@ -372,11 +402,18 @@ impl State {
     /// Workers may choose by how long the pings of a server take.
     fn tell_latency(&self, server: &Endpoint) {
         let Some(ping_us) = self.keeper.latency_us(server) else { return };
-        let is_it = |own: &&ServerRef| {
-            i64::from(own.port) == server.port && own.hostname == server.hostname
-        };
-        let servers = self.snapshot.topology.servers().iter().filter(is_it);
+        let servers = self.snapshot.topology.servers().iter();
+        let servers = servers.filter(|own| is_at(own, server));
         servers.for_each(|server| server.gauge.note_ping_us(ping_us));
+    }
+
+    /// Workers choose by how far these servers are behind, where a query asks for that.
+    fn tell_lags(&self, is_one: impl Fn(&ServerRef) -> bool) {
+        for server in self.snapshot.topology.servers().iter().filter(|server| is_one(server)) {
+            let place = Endpoint { hostname: server.hostname.clone(), port: server.port.into() };
+            let lag_us = self.keeper.lag_us(server.hostgroup.0.into(), &place);
+            server.gauge.note_lag_us(lag_us.unwrap_or(0));
+        }
     }
 
     /// It is known who takes the writes of these hostgroups.

@@ -15,11 +15,13 @@ use engine::link::Known;
 use engine::proxy::Offer;
 use engine::stmt::StmtsOfAll;
 use engine::vars::Vars;
-use io::Addr;
+use io::{Addr, Micros};
 use wire::auth::rsa::ServerKey;
 use wire::connect::Greeting;
 use wire::frame::{Framed, next_packet};
 use wire::{Caps, Status};
+
+use crate::clock;
 
 /// How long a server may take to greet.
 const GREETING_WAIT: Duration = Duration::from_millis(1000);
@@ -68,6 +70,7 @@ pub(crate) fn find(places: impl Iterator<Item = Addr>) -> anyhow::Result<Offer> 
         status: said.first().map_or(Status::AUTOCOMMIT, |first| first.status),
         key,
         stmts: StmtsOfAll::default(),
+        epoch_us: clock::unix_us().saturating_sub(Micros::now().0),
     })
 }
 

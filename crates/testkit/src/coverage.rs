@@ -41,8 +41,12 @@ impl Tally {
 pub const SEEDS_ENOUGH: u64 = 1000;
 
 /// Counters of what must not happen, of what nobody asked to be summed up, of what clients do too
-/// rarely, or too slowly, to meet a limit, and of places that servers here never send anybody to.
-const NEVER: [&str; 12] = [
+/// rarely, or too slowly, to meet a limit, of lags that no query here asks about, and of places
+/// that servers here never send anybody to.
+const NEVER: [&str; 15] = [
+    "lag_limited",
+    "lag_limit_waits",
+    "lag_limit_wait_us",
     "clients_redirected",
     "redirects_failed",
     "redirects_followed",

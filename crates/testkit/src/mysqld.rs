@@ -67,6 +67,8 @@ pub struct Manners {
     pub leaving: u64,
     /// An error that belongs to nothing is sent right behind what the proxy asked for itself.
     pub blurting: u64,
+    /// A kill hits what the proxy asks for itself as well.
+    pub hits_steps: bool,
 }
 
 /// What a command led to.
@@ -114,9 +116,11 @@ impl Mysqlds {
         servers.for_each(|(at, server)| server.writable = at == place);
     }
 
-    /// The server at that place is gone: of what is on its way to it nothing is heard any more.
-    pub fn lose(&mut self, place: usize) {
+    /// These connections of the server at that place are gone: nothing is heard any more of what is
+    /// on its way there.
+    pub fn lose(&mut self, place: usize, is_gone: impl Fn(u32) -> bool) {
         let of_it = self.conns.values_mut().filter(|conn| conn.server == place);
+        let of_it = of_it.filter(|conn| is_gone(conn.thread));
         of_it.for_each(|conn| conn.mute = true);
     }
 
@@ -189,7 +193,7 @@ impl Mysqlds {
         io.send(sock, &[&reply[..sent]]);
         self.next_timer += 1;
         let key = self.next_timer;
-        let killable = sent == 0 && conn.killable;
+        let killable = sent == 0 && (conn.killable || manners.hits_steps);
         conn.busy = Some(Busy { key, reply, sent, dies, killable });
         self.timers.insert(key, sock);
         io.set_timer(key, at);

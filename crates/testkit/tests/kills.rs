@@ -2,8 +2,9 @@
 //! spelling that tells whom it means; all others are refused, and none reaches a server, where the
 //! same numbers are other connections.
 
-use io::Sock;
-use testkit::raw::{Hall, respond};
+use io::{Faults, Sock};
+use testkit::mysqld::Manners;
+use testkit::raw::{Hall, respond, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::connect::Greeting;
 use wire::reply::ErrPacket;
@@ -15,6 +16,7 @@ const NOT_SUPPORTED: u16 = 1235;
 const NOT_PREPARED: u16 = 1295;
 const UNKNOWN_THREAD: u16 = 1094;
 const UNKNOWN_QUERY: u16 = 1957;
+const LOST: u16 = 1158;
 
 struct Room {
     hall: Hall,
@@ -277,4 +279,44 @@ fn a_blank_of_the_client_s_character_set_hides_no_kill() {
     let prepared = room.command(command::code::STMT_PREPARE, &hidden);
     assert_eq!(code(&prepared), NOT_PREPARED);
     assert!(room.lives(stranger));
+}
+
+/// The command behind it runs all the same, in a state that is not its session's.
+#[test]
+fn a_kill_that_hits_a_step_in_front_of_a_command_interrupts_a_read_and_loses_a_write() {
+    const SLOW: Manners = Manners {
+        late: 100,
+        delay_us: 10_000_000,
+        halting: 0,
+        dying: 0,
+        leaving: 0,
+        blurting: 0,
+        hits_steps: true,
+    };
+    let weather = Weather { faults: Faults::none(), ..Weather::cutting() };
+    let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+    let own = |text: &str| text.replace("ac=1", "ac=0");
+    let read = own(&tagged("SELECT", "rows", "0 op=0", "v FROM t"));
+    let write = own(&tagged("DELETE", "write", "0 op=0", "FROM t"));
+    for (text, expected) in [(&read, INTERRUPTED), (&write, LOST)] {
+        let ((killer, _), (victim, id)) = (enter(&mut hall), enter(&mut hall));
+        // a connection is there, in which each statement commits by itself
+        let plain = tagged("DELETE", "write", "0 op=0", "FROM t");
+        assert_eq!(code(&hall.ask(victim, &plain)), 0);
+        assert_eq!(code(&hall.ask(victim, "SET autocommit=0")), 0);
+        hall.stage.servers.service_mut().behave(SLOW);
+        hall.query(victim, text);
+        hall.wait_ms(5);
+        hall.stage.servers.service_mut().behave(Manners { late: 0, ..SLOW });
+        assert_eq!(code(&hall.ask(killer, &format!("KILL QUERY {id}"))), 0);
+        assert_eq!(hall.error(victim), Some(expected), "{text}");
+        if expected == LOST {
+            assert!(hall.ends(victim), "what would come behind counts on it");
+            continue;
+        }
+        assert_eq!(hall.ask(victim, &read).first(), Some(&1), "one column");
+    }
+    let log = hall.stage.log.lock().expect("nobody panics with the log in hand");
+    let broken: Vec<_> = log.iter().map(ToString::to_string).collect();
+    assert!(!broken.iter().any(|line| line.contains("internal error")), "{broken:?}");
 }

@@ -137,10 +137,17 @@ impl PoolShard {
             false => 0,
         };
         let health = &self.health;
-        let serves = |server: &Server| {
+        let may_serve = |server: &Server| {
             let stands_still =
                 latest_still_us > 0 && health.still_since_us(server.index) < latest_still_us;
-            !stands_still && server.state(now_us).is_serving()
+            !stands_still && need.lag.admits(server) && server.state(now_us).is_serving()
+        };
+        let least_us = match need.lag.is_set() {
+            true => need.lag.least_us(servers.iter().filter(|server| may_serve(server))),
+            false => 0,
+        };
+        let serves = |server: &Server| {
+            may_serve(server) && (least_us == 0 || server.gauge.lag_us() >= least_us)
         };
         let untried = servers.iter().enumerate();
         let untried = untried

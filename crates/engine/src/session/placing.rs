@@ -1,6 +1,7 @@
 //! From a command to the lane that it runs on.
 //!
 //! - `destination`: which hostgroup, or the lane that the session is tied to;
+//! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
 //! - `failed_dial`: a connection that could not be had;
@@ -12,4 +13,5 @@ pub(crate) mod destination;
 pub(crate) mod donation;
 pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;
+pub(crate) mod lag;
 pub(crate) mod wait_queue;

@@ -166,6 +166,12 @@ counters! {
     pub dials_delayed: u64,
     /// Times that servers were left out for the time that their pings take.
     pub checkouts_quick: u64,
+    /// Queries that said how far their server may be behind.
+    pub lag_limited: u64,
+    /// Of those, such as had to wait for a server that could serve them.
+    pub lag_limit_waits: u64,
+    /// For how long they did, in microseconds.
+    pub lag_limit_wait_us: u64,
     /// Sessions that were pinned to a lane for something other than a transaction.
     pub pins: u64,
     /// ERR packets made by the proxy.

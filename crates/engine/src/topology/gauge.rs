@@ -193,6 +193,8 @@ pub struct Gauge {
     probes: AtomicU32,
     /// What its last pings took; 0 while that is not known.
     ping_us: AtomicU64,
+    /// How far it is behind its primary; 0 where it is not, or nobody knows.
+    lag_us: AtomicU64,
 }
 
 impl Gauge {
@@ -204,6 +206,16 @@ impl Gauge {
     /// Its pings take so long, in microseconds.
     pub fn note_ping_us(&self, ping_us: u64) {
         self.ping_us.store(ping_us, Ordering::Relaxed);
+    }
+
+    /// How far it is behind its primary, in microseconds; 0 where it is not, or nobody knows.
+    pub fn lag_us(&self) -> u64 {
+        self.lag_us.load(Ordering::Relaxed)
+    }
+
+    /// It is so far behind its primary, in microseconds.
+    pub fn note_lag_us(&self, lag_us: u64) {
+        self.lag_us.store(lag_us, Ordering::Relaxed);
     }
 
     /// Takes a permit for one more backend connection, if there is one left.

@@ -167,8 +167,10 @@ pub(super) const ROWS: &[Variable] = &[
         "aurora_max_lag_ms_only_read_from_replicas",
         int(0, 100),
         "2",
-        "Replicas within the lag limit that keep such reads off the writer; 0 never does.",
-    ),
+        "Servers within the lag that a query asks for (`max_lag_ms`) from which on it is kept off \
+         Aurora's writer; 0 never does.",
+    )
+    .acts(Effect::AtOnce),
     mysql(
         "evaluate_replication_lag_on_servers_load",
         int(0, 1),

@@ -281,6 +281,8 @@ vars! {
     monitor_wait_timeout: bool = "mysql-monitor_wait_timeout",
     /// Whether a server that becomes a writer stays a reader.
     monitor_writer_is_also_reader: bool = "mysql-monitor_writer_is_also_reader",
+    /// Replicas within a query's lag limit from which on it is kept off Aurora's writer; 0 never.
+    aurora_replicas_min: u32 = "mysql-aurora_max_lag_ms_only_read_from_replicas",
     /// Whether lagging servers stay left out when servers are loaded anew: 1.
     evaluate_lag_on_load: u32 = "mysql-evaluate_replication_lag_on_servers_load",
     /// Statement run on each new connection; empty for none.

@@ -188,7 +188,9 @@ impl Stay {
             }
             Step::Welcome(status) => {
                 let losses = around.board.borrow().losses;
-                if persona.impostor || (persona.lost && !losses) {
+                // where a server cannot be asked in time, the first query will tell
+                let is_unchecked = losses || around.habits.wander;
+                if persona.impostor || (persona.lost && !is_unchecked) {
                     self.wrong(
                         around,
                         &format!("the login of {persona:?} should have been refused"),

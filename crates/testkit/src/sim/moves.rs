@@ -32,6 +32,8 @@ pub(super) struct Moves {
     /// The place of the one that does.
     primary: usize,
     under_way: Option<Move>,
+    /// When the next one may begin, behind one that came to nothing: clients had to wait.
+    not_before: Micros,
 }
 
 struct Move {
@@ -82,7 +84,7 @@ impl Trio {
     pub(super) fn go_on_moving(&mut self, losses: bool) {
         let now = self.stage.net.now();
         let Some(Move { to, stage, until, taken_over }) = self.moves.under_way.take() else {
-            if self.dice.below(1000) < MOVES_PER_MILLE {
+            if now > self.moves.not_before && self.dice.below(1000) < MOVES_PER_MILLE {
                 self.begin_move(losses);
             }
             return;
@@ -101,10 +103,16 @@ impl Trio {
             }
             Stage::Holding | Stage::Draining if is_late => {
                 self.follow_placed(BTreeSet::new());
+                self.moves.not_before = Micros(now.0 + 3 * HELD.0);
                 self.count("a server keeps the writes");
             }
             Stage::Draining if !self.is_in_use() => {
-                self.stage.servers.service_mut().give_writes_to(to);
+                // of a client that left in the middle of a command, its connection is gone already
+                let lanes = self.stage.proxies().flat_map(|proxy| proxy.lanes());
+                let known: BTreeSet<_> = lanes.map(|(_, lane)| lane.greeted.thread_id).collect();
+                let servers = self.stage.servers.service_mut();
+                servers.lose(self.moves.primary, |thread| !known.contains(&thread));
+                servers.give_writes_to(to);
                 self.tell_read_only(to);
                 self.place(to);
             }
@@ -129,7 +137,7 @@ impl Trio {
             self.stage.net.kill(&gone);
             self.stage.net.start(&self.stage.server_addrs[to].clone());
             let servers = self.stage.servers.service_mut();
-            servers.lose(self.moves.primary);
+            servers.lose(self.moves.primary, |_| true);
             servers.give_writes_to(to);
             self.count("the server that takes the writes is gone");
             self.tell_read_only(to);
@@ -179,10 +187,13 @@ impl Trio {
         self.stage.follow_with(Arc::new(next), self.backlog_max)
     }
 
-    /// Whether a connection to a server that takes writes is in use.
+    /// Whether a connection to a server that takes writes is in use, or on its way to another
+    /// worker.
     fn is_in_use(&self) -> bool {
+        let primary = &self.stage.server_addrs[self.moves.primary];
         let mut lanes = self.stage.proxies().flat_map(|proxy| proxy.lanes());
-        lanes.any(|(_, lane)| lane.server.hostgroup == WRITERS && !lane.is_idle())
+        self.stage.net.between_loops(primary) > 0
+            || lanes.any(|(_, lane)| lane.server.hostgroup == WRITERS && !lane.is_idle())
     }
 
     fn count(&self, what: &'static str) {

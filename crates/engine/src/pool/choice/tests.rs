@@ -2,6 +2,7 @@ use sql::CommandClass;
 
 use super::*;
 use crate::link::{Charset, LinkState};
+use crate::pool::LagLimit;
 use crate::rows::{HostgroupRow, ServerRow, UserRow};
 use crate::snapshot::Draft;
 use crate::users::Users;
@@ -38,12 +39,13 @@ struct Chooser {
     snapshot: Snapshot,
     pool: PoolShard,
     traffic: ServerStats,
+    lag: LagLimit,
 }
 
 impl Chooser {
     fn new(snapshot: Snapshot) -> Self {
         let pool = PoolShard::new(&snapshot.topology, 7);
-        Self { snapshot, pool, traffic: ServerStats::default() }
+        Self { snapshot, pool, traffic: ServerStats::default(), lag: LagLimit::NONE }
     }
 
     /// As many connections of each server are in use.
@@ -82,6 +84,7 @@ impl Chooser {
         let need = Need {
             choice: choice.as_ref(),
             avoid,
+            lag: self.lag,
             ..Need::of(HOSTGROUP, account, Caps::NONE, &want)
         };
         let servers = self.snapshot.topology.hostgroup(HOSTGROUP);
@@ -193,4 +196,31 @@ fn servers_with_slow_pings_are_left_out_where_there_are_enough() {
     assert_eq!(of("3"), ([3, 3, 0], 6, 1), "one whose pings are not known: all count");
     assert_eq!(of("4"), ([2, 2, 2], 0, 1));
     assert_eq!(of("0"), ([2, 2, 2], 0, 1));
+}
+
+#[test]
+fn servers_that_are_further_behind_than_asked_for_get_nothing() {
+    let settings = [r#"{"balance": "weight"}"#, r#"{"balance": "least_outstanding"}"#];
+    for settings in settings {
+        let mut chooser = Chooser::new(snapshot(&[1, 1, 1], settings, &[]));
+        for (server, lag_us) in chooser.snapshot.topology.servers().iter().zip([0, 500, 900]) {
+            server.gauge.note_lag_us(lag_us);
+        }
+        let mut chosen = |lag: LagLimit| {
+            chooser.lag = lag;
+            let mut chosen: Vec<_> = chooser.chosen(9, NOW_US).chars().collect();
+            chosen.sort_unstable();
+            chosen.dedup();
+            chosen.into_iter().collect::<String>()
+        };
+        assert_eq!(chosen(LagLimit::NONE), "abc");
+        assert_eq!(chosen(LagLimit::of(900)), "abc");
+        assert_eq!(chosen(LagLimit::of(899)), "ab");
+        assert_eq!(chosen(LagLimit::of(0)), "a");
+        let sparing = |most_us, replicas_min| LagLimit::of(most_us).sparing_primary(replicas_min);
+        assert_eq!(chosen(sparing(899, 2)), "b", "two are enough");
+        assert_eq!(chosen(sparing(899, 3)), "ab", "two are not");
+        assert_eq!(chosen(sparing(0, 1)), "a", "nobody else is near enough");
+        assert_eq!(chosen(sparing(u64::MAX, 1)), "abc", "nothing was asked for");
+    }
 }

@@ -115,7 +115,7 @@ impl Proxy {
             judged,
             // what is a name to the server counts as a value in the digest
             sharing: Self::sharing_of(is_shareable, route),
-            ..Job::routed(what, ReplyKind::Result, route)
+            ..self.job_of(what, ReplyKind::Result, route)
         };
         match raw {
             Some(raw) => self.keep(id, raw),
@@ -292,6 +292,7 @@ impl Proxy {
             |held: &Held| self.lanes.get(held.lane).is_some_and(|lane| lane.marks.traced);
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         placing.fresh |= self.is_held_back(session, placing.destination);
+        placing.fresh |= self.holds_laggard(session, &job);
         let place = place(session, &placing);
         if let Some(error) = self.conflict(id, (&job, &placing), place) {
             return self.fail_job(id, &job, &error);

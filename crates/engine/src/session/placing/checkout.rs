@@ -69,7 +69,9 @@ impl Proxy {
                 self.take(id, lane, job);
             }
             Checkout::Wait | Checkout::Refuse
-                if !self.snapshot.holds_back(job.hostgroup) && self.serves_itself(id, &job) => {}
+                if job.lag_max_us == u64::MAX
+                    && !self.snapshot.holds_back(job.hostgroup)
+                    && self.serves_itself(id, &job) => {}
             Checkout::Wait if self.gives_up_early(id, &job) => {
                 self.fail_job(id, &job, &error::no_server(job.hostgroup, ""));
             }
@@ -80,14 +82,22 @@ impl Proxy {
             found => {
                 let limited = matches!(found, Checkout::Wait) && self.is_limited(id, job.hostgroup);
                 self.stats.checkouts_limited += u64::from(limited);
-                self.begin_wait(id, job, avoid, again);
+                let for_lag = job.lag_max_us < u64::MAX && matches!(found, Checkout::Wait);
+                self.stats.lag_limit_waits += u64::from(for_lag);
+                self.begin_wait(id, job, avoid, (again, for_lag));
                 self.pursue(id, found);
             }
         }
     }
 
     /// A session stands in line with its command.
-    fn begin_wait(&mut self, id: SessionId, job: Job, avoid: Option<usize>, again: bool) {
+    fn begin_wait(
+        &mut self,
+        id: SessionId,
+        job: Job,
+        avoid: Option<usize>,
+        (again, for_lag): (bool, bool),
+    ) {
         let wait_us = self.patience_us(id, job.what);
         let ticket = self.pool.enqueue(job.hostgroup, self.line_of(id, &job), id, again);
         self.stats.checkouts_waited += 1;
@@ -105,6 +115,7 @@ impl Proxy {
                 paused_until_us: 0,
                 avoid,
                 said: None,
+                for_lag,
             });
         }
         self.post_wait(job.hostgroup);
@@ -161,6 +172,7 @@ impl Proxy {
         let queue = self.pool.queue(hostgroup);
         let before = queue.map_or(Before::default(), |queue| queue.sharers_before(own));
         let choice = Choice::of(&self.snapshot, hostgroup, &self.server_stats);
+        let lag = self.lag_limit(job);
         let need = Need {
             asker,
             avoid,
@@ -173,6 +185,7 @@ impl Proxy {
             limits,
             backends_max,
             choice: choice.as_ref(),
+            lag,
             ..any
         };
         let found = self.pool.checkout(&need, &self.snapshot.topology, &self.lanes, self.now_us);
@@ -422,10 +435,14 @@ impl Proxy {
     /// Takes a session out of its wait; what it waited to run is returned.
     pub(crate) fn stop_waiting(&mut self, id: SessionId) -> Option<Job> {
         let session = self.sessions.get_mut(id)?;
-        let Phase::Waiting(Waiting { job, ticket, dialing, .. }) = session.phase else {
+        let Phase::Waiting(Waiting { job, ticket, dialing, since_us, for_lag, .. }) = session.phase
+        else {
             return None;
         };
         session.phase = Phase::Idle;
+        if for_lag {
+            self.stats.lag_limit_wait_us += self.now_us.saturating_sub(since_us);
+        }
         self.note_served(id);
         let hostgroup = job.hostgroup;
         let was_first = self.pool.forget_waiter(hostgroup, ticket);
@@ -508,6 +525,10 @@ impl Proxy {
         let Some(job) = self.stop_waiting(id) else { return };
         self.stats.connect_timeouts += 1;
         let mut why = self.explain_servers(id, job.hostgroup);
+        let servers = self.snapshot.topology.hostgroup(job.hostgroup);
+        if let Some(lag) = self.lag_limit(&job).explain(servers) {
+            why = format!("{why}; {lag}");
+        }
         if let Some(said) = said {
             why = format!("{why} (last answer: {said})");
         }

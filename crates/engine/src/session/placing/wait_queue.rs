@@ -106,6 +106,9 @@ impl Proxy {
         if !server.state(self.now_us).is_serving() || self.why_closed(job.hostgroup).is_some() {
             return Room::Later;
         }
+        if !self.lag_limit(job).admits(server) {
+            return Room::Never;
+        }
         let any = Need::of(job.hostgroup, account, session.class, &session.want);
         let (untraced, stmt) = (session.reads_unset_variable(job), session.wanted_by(job));
         let need = Need { untraced, stmt, ..any };
@@ -244,6 +247,9 @@ impl Proxy {
         let (Some(waiting), Some(account)) = (session.waiting(), &session.account) else {
             return false;
         };
+        if !self.lag_limit(&waiting.job).admits(&lane.server) {
+            return false;
+        }
         let untraced = session.reads_unset_variable(&waiting.job);
         let any = Need::of(lane.server.hostgroup, account, session.class, &session.want);
         pool::fits(lane, &Need { fresh: waiting.job.fresh, untraced, ..any }).is_some()
@@ -294,6 +300,7 @@ impl Proxy {
             && waiting.dialing.is_none()
             && waiting.paused_until_us <= now_us
             && waiting.avoid != Some(server.index)
+            && self.lag_limit(&waiting.job).admits(server)
             && gets_place()
     }
 

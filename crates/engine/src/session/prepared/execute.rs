@@ -83,7 +83,7 @@ impl Proxy {
             upload,
             sharing: Self::sharing_of(shareable, &route),
             judged,
-            ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
+            ..self.job_of(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.keep(id, raw);

@@ -12,7 +12,7 @@ use crate::lane::{Held, Lease, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::server_error::TOO_MANY_STATEMENTS;
+use crate::server_error::{INTERRUPTED, TOO_MANY_STATEMENTS};
 use crate::session::{Job, Phase, Running, Stage, What};
 
 /// A lane that is kept for these may know better what the last statement came to, and is not told
@@ -273,6 +273,8 @@ impl Proxy {
             if let (Err(error), Step::Prepare(_)) = (&result, step) {
                 // the execution behind it fails for it, and its client is told this instead
                 running.step_error = Some(Box::new(error.clone()));
+            } else if matches!(&result, Err(error) if error.code == INTERRUPTED) {
+                self.step_interrupted(id, lane_id);
             } else if let Err(error) = result {
                 // the command behind it is on its way already: nothing it answers can be trusted
                 self.break_session(id, &format!("aligning a connection failed: {error}"));
@@ -302,6 +304,32 @@ impl Proxy {
             }
             Some(error) => self.fail_aligned(id, &job, &error),
         }
+    }
+
+    /// A kill has hit a step whose command is on its way behind it: that runs in a state which is
+    /// not the session's. A read is told to have been interrupted itself, and what it answers goes
+    /// with the connection; what else was done nobody knows.
+    #[cold]
+    fn step_interrupted(&mut self, id: SessionId, lane_id: LaneId) {
+        let Some(running) = self.running(id) else { return self.impossible(()) };
+        let (job, delivered) = (running.job, running.delivered);
+        let error = Self::said_of_killed(running, INTERRUPTED);
+        let error = error.unwrap_or_else(error::query_interrupted);
+        let is_clean = |held: Held| held.why.without(Holds::WARNINGS).is_empty();
+        let loses_nothing =
+            job.repeatable && !delivered && self.held_on(id, lane_id).is_some_and(is_clean);
+        let server = self.lanes.get(lane_id).map_or(String::new(), |it| it.server.to_string());
+        self.drop_lane(lane_id);
+        if !loses_nothing {
+            let lost = error::lost_connection(&server, "a kill came before the command");
+            return self.lane_lost_under(id, lane_id, &lost, None);
+        }
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.held.retain(|held| held.lane != lane_id);
+            session.forget_lane(lane_id);
+        }
+        self.hear_without(id, lane_id);
+        self.fail_job(id, &job, &error);
     }
 
     /// A step failed, so the command was never sent: its client gets the step's error.
