@@ -55,16 +55,16 @@ fn told(admin: &mut Conn, query: &str) -> String {
 fn a_scheduler_reads_servers_with_their_connections_and_takes_one_out() {
     let proxy = start();
     let mut admin = log_in(&proxy, "admin", "main");
-    let nodes = " select b.*, c.ConnUsed from stats_mysql_connection_pool c \
-                 left JOIN runtime_mysql_servers b ON  c.hostgroup=b.hostgroup_id \
-                 and c.srv_host=b.hostname and c.srv_port = b.port \
-                 where hostgroup_id in (10,11,9010,9011)  order by hostgroup,srv_host desc;";
+    let servers = " select b.*, c.ConnUsed from stats_mysql_connection_pool c \
+                   left JOIN runtime_mysql_servers b ON  c.hostgroup=b.hostgroup_id \
+                   and c.srv_host=b.hostname and c.srv_port = b.port \
+                   where hostgroup_id in (10,11,9010,9011)  order by hostgroup,srv_host desc;";
     let names = "hostgroup_id|hostname|port|gtid_port|status|weight|compression|max_connections|\
                  max_replication_lag|use_ssl|max_latency_ms|comment|ConnUsed";
     let before = "10|127.0.0.1|1|0|ONLINE|1000|0|1000|0|0|0||0\n\
                   11|127.0.0.1|1|0|OFFLINE_SOFT|1|0|1000|0|0|0|reader|0\n\
                   9010|127.0.0.1|2|0|ONLINE|1|0|1000|0|0|0||0";
-    assert_eq!(told(&mut admin, nodes), format!("{names}\n{before}"));
+    assert_eq!(told(&mut admin, servers), format!("{names}\n{before}"));
     let out = " UPDATE mysql_servers SET status='OFFLINE_SOFT' WHERE hostgroup_id=10 \
                AND hostname='127.0.0.1' AND port=1";
     admin.query_drop(out).expect("it is SQL");
@@ -72,7 +72,7 @@ fn a_scheduler_reads_servers_with_their_connections_and_takes_one_out() {
     admin.query_drop("LOAD mysql servers to RUN ").expect("a command");
     let after = before.replace("|ONLINE|1000|", "|OFFLINE_SOFT|1000|");
     let after = after.rsplit_once('\n').expect("lines").0;
-    assert_eq!(told(&mut admin, nodes), format!("{names}\n{after}"));
+    assert_eq!(told(&mut admin, servers), format!("{names}\n{after}"));
     let back = " UPDATE mysql_servers SET status='ONLINE' WHERE hostgroup_id=10";
     admin.query_drop(back).expect("it is SQL");
     admin.query_drop("LOAD mysql servers to RUN ").expect("a command");
