@@ -274,3 +274,34 @@ EXEC: INSERT INTO t (a) VALUES (1)
 SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'
 COMMIT
 SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'
+# characteristics_that_outlast_their_transaction
+SET autocommit = 0
+START TRANSACTION READ ONLY
+SELECT a FROM t
+SET autocommit = 1
+INSERT INTO t (a) VALUES (1)
+INSERT INTO t (a) VALUES (1)
+# characteristics_of_one_transaction_that_autocommit_ends
+SET autocommit = 0
+SET TRANSACTION READ ONLY
+SELECT COUNT(*) FROM t
+SET @@autocommit = on
+INSERT INTO t (a) VALUES (2)
+COMMIT
+INSERT INTO t (a) VALUES (2)
+# characteristics_of_a_chain
+SET autocommit = 0
+START TRANSACTION READ ONLY
+SELECT COUNT(*) FROM t
+COMMIT AND CHAIN
+SET autocommit = 1
+INSERT INTO t (a) VALUES (3)
+# isolation_that_outlasts_its_transaction
+SET autocommit = 0
+SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED
+SELECT COUNT(*) FROM t
+SET autocommit = 1
+BEGIN
+SELECT COUNT(*) FROM t
+SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()
+COMMIT

@@ -79,6 +79,10 @@ impl Holds {
     /// elsewhere: most such tables run nothing.
     pub const NEW_TABLE: Self = Self(1 << 26);
 
+    /// The transaction has characteristics of its own, which may outlast it: they are the next
+    /// one's unless a `COMMIT` or `ROLLBACK` ends it.
+    pub const CHARACTERISTICS: Self = Self(1 << 27);
+
     /// Every reason.
     pub const ALL: Self = Self(u32::MAX);
 
@@ -137,7 +141,8 @@ impl Holds {
             | Self::NEXT_TRANSACTION.0
             | Self::ROW_COUNT.0
             | Self::STATE_CHANGE.0
-            | Self::NEW_TABLE.0,
+            | Self::NEW_TABLE.0
+            | Self::CHARACTERISTICS.0,
     );
 
     /// Both sets together.
@@ -203,7 +208,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 27] = [
+const NAMES: [(Holds, &str); 28] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -231,6 +236,7 @@ const NAMES: [(Holds, &str); 27] = [
     (Holds::UNTOLD_TRANSACTION, "untold_transaction"),
     (Holds::CONNECTION_ID, "connection_id"),
     (Holds::NEW_TABLE, "new_table"),
+    (Holds::CHARACTERISTICS, "transaction_characteristics"),
 ];
 
 /// The reasons that a text gives once it has been executed, by what its statements may do; those of

@@ -359,9 +359,17 @@ fn a_distributed_transaction_keeps_a_connection_until_it_is_ended() {
 fn characteristics_of_the_next_transaction_are_its_own_when_it_begins() {
     keeps(&[&[
         ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "next_transaction"),
-        ("BEGIN", "transaction"),
-        ("SELECT v FROM t FOR UPDATE", "transaction"),
+        ("BEGIN", "transaction, transaction_characteristics"),
+        ("SELECT v FROM t FOR UPDATE", "transaction, transaction_characteristics"),
         ("COMMIT", ""),
+    ]]);
+    // the servers here tell of transactions that a BEGIN opens
+    keeps(&[&[
+        ("START TRANSACTION READ ONLY", "transaction_characteristics"),
+        ("SELECT v FROM t FOR UPDATE", "next_transaction"),
+        ("SET @@autocommit = 1", "next_transaction"),
+        ("COMMIT", ""),
+        ("START TRANSACTION", ""),
     ]]);
 }
 

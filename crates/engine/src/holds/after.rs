@@ -100,11 +100,31 @@ fn with_transaction(mut why: Holds, ended: &Ended) -> Holds {
     let is_open = in_transaction || untold || (!told && (was_open || (failed && may_begin)));
     why.set(Holds::UNTOLD_TRANSACTION, untold);
     why.set(Holds::TRANSACTION, is_open);
-    // a transaction that the server tells of has taken it; one that is only presumed may never have
-    // begun, and then it is still to come
-    if told && (in_transaction || effects.intersects(Effects::TRANSACTION_END)) {
-        why.set(Holds::NEXT_TRANSACTION, false);
+    if told {
+        why = with_characteristics(why, effects, in_transaction);
     }
+    why
+}
+
+/// The same with those about characteristics of a transaction. One that the server tells of has
+/// taken them; one that is only presumed may never have begun, and then they are still to come.
+/// Servers forget them at a `COMMIT` or `ROLLBACK` alone, and keep them for the next transaction
+/// where this one ends otherwise: by `SET autocommit`, or a deadlock.
+fn with_characteristics(mut why: Holds, effects: Effects, in_transaction: bool) -> Holds {
+    /// What may have come behind it.
+    const MORE: Effects = Effects::MULTI_STATEMENT
+        .union(Effects::CALLS_PROCEDURE)
+        .union(Effects::TEXT_EXECUTE)
+        .union(Effects::UNCLEAR);
+    const EITHER: Holds = Holds::NEXT_TRANSACTION.union(Holds::CHARACTERISTICS);
+    if !why.intersects(EITHER) {
+        return why;
+    }
+    let ends = effects.intersects(Effects::TRANSACTION_END) && !effects.intersects(MORE);
+    let are_forgotten = ends && !why.intersects(Holds::TRANSACTION);
+    why = why.without(EITHER);
+    why.set(Holds::CHARACTERISTICS, in_transaction);
+    why.set(Holds::NEXT_TRANSACTION, !in_transaction && !are_forgotten);
     why
 }
 

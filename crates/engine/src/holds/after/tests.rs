@@ -59,7 +59,10 @@ fn what_may_have_been_done_is_kept_for_however_it_ended() {
 
 #[test]
 fn no_command_takes_away_what_is_not_known_to_have_ended() {
-    let told = Holds::TRANSACTION.union(Holds::NEXT_TRANSACTION).union(Holds::WARNINGS);
+    let told = Holds::TRANSACTION
+        .union(Holds::NEXT_TRANSACTION)
+        .union(Holds::CHARACTERISTICS)
+        .union(Holds::WARNINGS);
     for effect in effects() {
         for (how, (hold, name)) in
             ENDINGS.iter().flat_map(|how| Holds::all().map(move |hold| (*how, hold)))
@@ -113,6 +116,7 @@ fn a_transaction_lasts_until_the_server_or_the_text_ends_it() {
 fn what_is_said_of_the_next_transaction_waits_for_one_that_begins() {
     const NEXT: Holds = Holds::NEXT_TRANSACTION;
     const PRESUMED: Holds = NEXT.union(Holds::TRANSACTION);
+    const TAKEN: Holds = Holds::TRANSACTION.union(Holds::CHARACTERISTICS);
     let (none, end, begin) = (Effects::NONE, Effects::TRANSACTION_END, Effects::TRANSACTION_START);
     // before, effects, how, autocommit, the server's flag: after
     let table = [
@@ -124,8 +128,17 @@ fn what_is_said_of_the_next_transaction_waits_for_one_that_begins() {
         (PRESUMED, end, How::Failed, false, false, PRESUMED),
         (PRESUMED, end, How::Done, false, false, Holds::NONE),
         (NEXT, none, How::Done, true, false, NEXT),
-        (NEXT, none, How::Done, false, true, Holds::TRANSACTION),
-        (NEXT, begin, How::Done, true, true, Holds::TRANSACTION),
+        (NEXT, none, How::Done, false, true, TAKEN),
+        (NEXT, begin, How::Done, true, true, TAKEN),
+        // it has ended by `SET autocommit`, or a deadlock before
+        (TAKEN, none, How::Done, true, false, NEXT),
+        (TAKEN, none, How::Failed, true, false, TAKEN),
+        (TAKEN, none, How::Done, true, true, TAKEN),
+        (TAKEN, end, How::Done, true, false, Holds::NONE),
+        (TAKEN, end, How::Failed, true, false, TAKEN),
+        (TAKEN, end | begin, How::Done, true, true, TAKEN),
+        // another statement may have come behind it
+        (TAKEN, end | Effects::MULTI_STATEMENT, How::Done, true, false, NEXT),
     ];
     for (before, effects, how, autocommit, in_transaction, expected) in table {
         let ended = Ended { autocommit, in_transaction, warned: false, ..ended(how, effects) };

@@ -514,6 +514,9 @@ fn reasons_of(facts: &Facts, text: &[u8]) -> Holds {
     if may_set && names_insert_id(text) {
         holds.set(Holds::LAST_INSERT_ID, true);
     }
+    if facts.effects.intersects(Effects::TRANSACTION_START) && names(text, b"read") {
+        holds.set(Holds::CHARACTERISTICS, true);
+    }
     // the server tells of a change in any case, not of what a function or trigger did
     let is_harmless = || facts.access == Access::Reads && sql::only_computes(text);
     if facts.effects.intersects(Effects::SET_STATEMENT) && !is_harmless() {
@@ -524,8 +527,12 @@ fn reasons_of(facts: &Facts, text: &[u8]) -> Holds {
 
 /// Whether a `SET` may give the last insert id a value.
 fn names_insert_id(text: &[u8]) -> bool {
-    let has = |name: &[u8]| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
-    has(b"last_insert_id") || has(b"identity")
+    names(text, b"last_insert_id") || names(text, b"identity")
+}
+
+/// Whether a text has a word in it, in letters of either case.
+fn names(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// Asks what the statement before came to, or for the connection's id.
