@@ -62,6 +62,8 @@ pub struct Held {
     pub why: Holds,
     /// Those reasons that only code gives which nobody has read yet.
     pub presumed: Holds,
+    /// More than reads ran in the transaction that is open there.
+    pub changed: bool,
 }
 
 /// A command of the proxy's own that moves a lane to a session's state.

@@ -260,7 +260,13 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
     let held: Vec<_> = (0..2)
         .map(|index| {
             let lane = bench.idle_lane(index, "test", Caps::NONE);
-            Held { hostgroup: READERS, lane, why: Holds::WARNINGS, presumed: Holds::NONE }
+            Held {
+                hostgroup: READERS,
+                lane,
+                why: Holds::WARNINGS,
+                presumed: Holds::NONE,
+                changed: false,
+            }
         })
         .collect();
     let mut first = 0_u32;

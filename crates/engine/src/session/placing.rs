@@ -1,6 +1,7 @@
 //! From a command to the lane that it runs on.
 //!
 //! - `destination`: which hostgroup, or the lane that the session is tied to;
+//! - `transactions`: which of several transactions is meant;
 //! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
@@ -14,4 +15,5 @@ pub(crate) mod donation;
 pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;
 pub(crate) mod lag;
+pub(crate) mod transactions;
 pub(crate) mod wait_queue;

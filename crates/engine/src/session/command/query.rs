@@ -293,7 +293,10 @@ impl Proxy {
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         placing.fresh |= self.is_held_back(session, placing.destination);
         placing.fresh |= self.holds_laggard(session, &job);
-        let place = place(session, &placing);
+        let place = match self.place_of_end(id, &job, place(session, &placing)) {
+            Ok(place) => place,
+            Err(error) => return self.fail_job(id, &job, &error),
+        };
         if let Some(error) = self.conflict(id, (&job, &placing), place) {
             return self.fail_job(id, &job, &error);
         }

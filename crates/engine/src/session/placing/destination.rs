@@ -259,7 +259,7 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     }
     // a statement about the transaction is meant for where that is
     let is_about_it = placing.conduct.effects.intersects(ABOUT_TRANSACTION);
-    if let Some(held) = session.held_for(Holds::TRANSACTION)
+    if let Some(held) = session.transaction()
         && (account.transaction_persistent || is_about_it)
     {
         return Place::Lane(held.lane);

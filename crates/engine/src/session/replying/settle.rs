@@ -106,6 +106,8 @@ impl Proxy {
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
             (held.why, held.presumed) = (why, presumed);
+            held.changed =
+                why.intersects(Holds::TRANSACTION) && (held_before.changed || !job.repeatable);
         }
         session.end_ties();
         self.follow_code(id, job, came, presumed);

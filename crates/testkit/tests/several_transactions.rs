@@ -1,0 +1,134 @@
+//! What ends transactions of a session that has several: without `transaction_persistent`, on the
+//! connections that rules sent its statements to.
+
+use engine::lane::Lease;
+use engine::rows::{RuleRow, ServerRow};
+use engine::snapshot::Draft;
+use io::{Faults, Sock};
+use testkit::raw::{Hall, tagged};
+use testkit::sim::{Simulator, Weather};
+use wire::Caps;
+use wire::reply::ErrPacket;
+
+/// Reads go to one hostgroup, what begins with `INSERT` to another one, and the rest to a third.
+/// All three have the same server.
+fn apart(draft: &mut Draft) {
+    let first = draft.servers.first().expect("a server").clone();
+    let server = |hostgroup_id| ServerRow { hostgroup_id, ..first.clone() };
+    draft.servers = [0, 1, 2].map(server).into();
+    let rule = |(rule_id, word, to): (i64, &str, i64)| RuleRow {
+        rule_id,
+        active: 1,
+        match_digest: Some(format!("^{word}")),
+        destination_hostgroup: Some(to),
+        apply: 1,
+        ..RuleRow::default()
+    };
+    draft.rules = [(1, "SELECT", 1), (2, "INSERT", 2)].map(rule).into();
+    draft.users.iter_mut().for_each(|user| user.transaction_persistent = 0);
+}
+
+struct Room {
+    hall: Hall,
+    sock: Sock,
+}
+
+impl Room {
+    /// A session without autocommit.
+    fn open() -> Self {
+        let weather = Weather { faults: Faults::none(), amend: apart, ..Weather::cutting() };
+        let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
+        // servers are found by their names from now on
+        let snapshot = hall.stage.snapshot.clone();
+        hall.stage.follow_with(snapshot, 1 << 16);
+        let sock = hall.login(Caps::DEPRECATE_EOF);
+        let mut room = Self { hall, sock };
+        room.ok("SET autocommit=0");
+        room
+    }
+
+    fn ok(&mut self, text: &str) {
+        let answer = self.hall.ask(self.sock, text);
+        assert_eq!(answer.first(), Some(&0), "{text}: {}", answer.escape_ascii());
+    }
+
+    /// Reads in a transaction with that number, which begins with it.
+    fn read(&mut self, transaction: u32) {
+        let text = own("SELECT", "rows", &format!("{transaction} op=1"), "v FROM t");
+        self.hall.query(self.sock, &text);
+        self.hall.result(self.sock);
+    }
+
+    /// Changes something, likewise.
+    fn change(&mut self, verb: &str, transaction: u32) {
+        self.ok(&own(verb, "write", &format!("{transaction} op=1"), "t"));
+    }
+
+    /// Whether the session keeps no connection, and no server found fault.
+    fn has_ended(&mut self) {
+        self.hall.wait_ms(5);
+        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+        let kept = lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count();
+        assert_eq!(kept, 0);
+        assert_eq!(self.hall.stage.board.borrow().trouble, [""; 0]);
+    }
+}
+
+/// A statement of a session without autocommit.
+fn own(verb: &str, kind: &str, transaction: &str, rest: &str) -> String {
+    tagged(verb, kind, transaction, rest).replace("ac=1", "ac=0")
+}
+
+#[test]
+fn what_was_changed_is_committed_and_rolled_back_whatever_was_read_elsewhere() {
+    let reads_first: fn(&mut Room) = |room| {
+        room.read(1);
+        room.change("DELETE", 2);
+    };
+    let changes_first: fn(&mut Room) = |room| {
+        room.change("DELETE", 2);
+        room.read(1);
+    };
+    for begin in [reads_first, changes_first] {
+        for verb in ["COMMIT", "ROLLBACK"] {
+            let mut room = Room::open();
+            begin(&mut room);
+            room.ok(&own(verb, "end", "2 op=0", ""));
+            room.has_ended();
+        }
+        let mut room = Room::open();
+        begin(&mut room);
+        room.ok("SET autocommit=1");
+        room.has_ended();
+        // no other connection has a transaction open in which this would be found
+        room.ok(&tagged("DELETE", "write", "0 op=0", "t"));
+        room.has_ended();
+    }
+}
+
+#[test]
+fn where_all_have_only_read_one_of_them_is_told() {
+    let mut room = Room::open();
+    room.read(1);
+    room.ok(&own("COMMIT", "end", "1 op=0", ""));
+    room.has_ended();
+}
+
+#[test]
+fn changes_in_two_hostgroups_are_rolled_back_together_and_never_committed_one_by_one() {
+    let mut room = Room::open();
+    room.change("DELETE", 1);
+    room.change("INSERT", 2);
+    room.read(3);
+    for text in ["COMMIT", "SET autocommit=1"] {
+        let answer = room.hall.ask(room.sock, text);
+        let error = ErrPacket::parse(&answer).expect("an error");
+        let said = String::from_utf8_lossy(error.message).into_owned();
+        let why = "Got error during COMMIT: data was changed in the hostgroups 0 and 2, whose \
+                   transactions cannot be committed as one (transaction_persistent = 0); ROLLBACK \
+                   ends them";
+        assert_eq!((error.code, said.as_str()), (1180, why), "{text}");
+    }
+    room.ok(&own("ROLLBACK", "end", "1 op=0", ""));
+    room.has_ended();
+}
