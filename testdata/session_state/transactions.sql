@@ -303,5 +303,5 @@ SELECT COUNT(*) FROM t
 SET autocommit = 1
 BEGIN
 SELECT COUNT(*) FROM t
-SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()
+SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'READ UNCOMMITTED'
 COMMIT
