@@ -296,12 +296,3 @@ SELECT COUNT(*) FROM t
 COMMIT AND CHAIN
 SET autocommit = 1
 INSERT INTO t (a) VALUES (3)
-# isolation_that_outlasts_its_transaction
-SET autocommit = 0
-SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED
-SELECT COUNT(*) FROM t
-SET autocommit = 1
-BEGIN
-SELECT COUNT(*) FROM t
-SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'READ UNCOMMITTED'
-COMMIT

@@ -42,12 +42,16 @@ impl Framework {
     }
 }
 
+/// What a framework keeps connections for that names a transaction's isolation in front of it.
+const OF_CHARACTERISTICS: [&str; 3] =
+    ["next_transaction", "transaction", "transaction_characteristics"];
+
 /// The ways of one follow each other.
 const FRAMEWORKS: [Framework; 11] = [
     Framework::new(["sqlalchemy", "", "python"], &["transaction"]),
     Framework::new(["django", "", "python"], &["last_insert_id", "transaction"]),
-    Framework::new(["sequelize", "", "node"], &["next_transaction", "transaction"]),
-    Framework::new(["go", "", "go"], &["next_transaction", "transaction"]),
+    Framework::new(["sequelize", "", "node"], &OF_CHARACTERISTICS),
+    Framework::new(["go", "", "go"], &OF_CHARACTERISTICS),
     Framework::new(["hibernate", "", "java"], &["transaction"]),
     Framework::new(["laravel", "native", "php"], &["transaction"]),
     Framework::new(["laravel", "emulated", "php"], &["transaction"]),
