@@ -63,7 +63,6 @@ pub const ERRORS: &[ErrorRow] = &[
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
-    row(1180, "HY000", "a `COMMIT` would have to end transactions with changes in two hostgroups"),
     row(1210, "HY000", "data was sent for a parameter that a prepared statement does not have"),
     row(1226, "42000", "the account has as many clients as its `max_connections`"),
     row(1227, "42000", "a replication command of an account whose attributes forbid it"),
@@ -254,21 +253,6 @@ pub fn too_long_statements() -> SqlError {
         "Can't create more statements: their texts are as long as \
          mysql-prepared_texts_memory_bytes_max allows"
             .into(),
-    )
-}
-
-/// MySQL 1180: a `COMMIT` that would have to end several transactions.
-pub fn several_transactions(hostgroups: &[HostgroupId]) -> SqlError {
-    let hostgroups: Vec<_> = hostgroups.iter().map(|hostgroup| hostgroup.0.to_string()).collect();
-    let hostgroups = hostgroups.join(" and ");
-    error(
-        1180,
-        *b"HY000",
-        format!(
-            "Got error during COMMIT: data was changed in the hostgroups {hostgroups}, whose \
-             transactions cannot be committed as one (transaction_persistent = 0); ROLLBACK ends \
-             them"
-        ),
     )
 }
 

@@ -62,7 +62,7 @@ pub struct Held {
     pub why: Holds,
     /// Those reasons that only code gives which nobody has read yet.
     pub presumed: Holds,
-    /// More than reads ran in the transaction that is open there.
+    /// Data was changed in the transaction that is open there, or it has a savepoint.
     pub changed: bool,
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct Job {
     pub hostgroup: HostgroupId,
     /// Running it twice does no harm.
     pub repeatable: bool,
+    /// It changes data, or may do so.
+    pub changes: bool,
     /// What the text may do.
     pub effects: Effects,
     /// Reasons to hold the lane if it succeeds.
@@ -133,6 +135,7 @@ impl Job {
             reply,
             hostgroup: HostgroupId::default(),
             repeatable: false,
+            changes: false,
             effects: Effects::NONE,
             holds: Holds::NONE,
             retries_left: route.retries,

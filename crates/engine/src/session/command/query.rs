@@ -293,10 +293,7 @@ impl Proxy {
         placing.fresh |= session.held.iter().any(is_traced) && session.reads_unset_variable(&job);
         placing.fresh |= self.is_held_back(session, placing.destination);
         placing.fresh |= self.holds_laggard(session, &job);
-        let place = match self.place_of_end(id, &job, place(session, &placing)) {
-            Ok(place) => place,
-            Err(error) => return self.fail_job(id, &job, &error),
-        };
+        let place = place(session, &placing);
         if let Some(error) = self.conflict(id, (&job, &placing), place) {
             return self.fail_job(id, &job, &error);
         }
@@ -304,6 +301,8 @@ impl Proxy {
             Place::Lane(lane) => Some(lane),
             Place::Hostgroup(_) => None,
         };
+        job.changes = placing.conduct.changes();
+        self.end_elsewhere(id, &job, stays);
         self.release_until_next(id, stays, &job);
         match place {
             Place::Lane(lane) => {

@@ -12,6 +12,7 @@ use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
 use crate::session::command::query::MAY_READ_INSERT_ID;
+use crate::session::placing::transactions;
 use crate::session::prepared::handles::Routed;
 use crate::session::replying::query_end;
 use crate::session::{Job, Session, What};
@@ -139,11 +140,15 @@ impl Proxy {
         place: Place,
     ) -> Option<SqlError> {
         let Place::Lane(lane) = place else { return None };
-        if !placing.conduct.changes() || self.snapshot.vars.set_query_lock_on_hostgroup == 0 {
+        if !placing.conduct.changes() {
             return None;
         }
         let session = self.sessions.get(id)?;
-        let held = session.held_for(Holds::PINNING).filter(|held| held.lane == lane)?;
+        let locks = self.snapshot.vars.set_query_lock_on_hostgroup != 0;
+        let held = match session.held_for(Holds::PINNING).filter(|held| held.lane == lane) {
+            Some(held) => Some(held).filter(|_| locks),
+            None => session.parted_transaction().filter(|held| held.lane == lane),
+        }?;
         if session.drops_its_own(job) {
             return None;
         }
@@ -234,9 +239,6 @@ fn query_of_execution<'a>(session: &'a Session, text: &'a Text) -> Query<'a> {
     }
 }
 
-/// What ends a transaction, or a part of it.
-const ABOUT_TRANSACTION: Effects = Effects::TRANSACTION_END.union(Effects::SAVEPOINT);
-
 /// Decides where a statement of a session goes.
 pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
@@ -257,10 +259,8 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
             return Place::Lane(held.lane);
         }
     }
-    // a statement about the transaction is meant for where that is
-    let is_about_it = placing.conduct.effects.intersects(ABOUT_TRANSACTION);
     if let Some(held) = session.transaction()
-        && (account.transaction_persistent || is_about_it)
+        && (account.transaction_persistent || transactions::is_part(held, &placing.conduct))
     {
         return Place::Lane(held.lane);
     }

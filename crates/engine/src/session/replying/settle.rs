@@ -14,6 +14,7 @@ use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::lane::{Held, Lane};
 use crate::proxy::Proxy;
 use crate::rules::Multiplex;
+use crate::session::placing::transactions;
 use crate::session::replying::reply::{Outcome, is_prepare};
 use crate::session::{Job, Running, Session, What};
 use crate::snapshot::Snapshot;
@@ -106,8 +107,8 @@ impl Proxy {
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
             (held.why, held.presumed) = (why, presumed);
-            held.changed =
-                why.intersects(Holds::TRANSACTION) && (held_before.changed || !job.repeatable);
+            held.changed = why.intersects(Holds::TRANSACTION)
+                && transactions::has_changed(held_before.changed, job, how);
         }
         session.end_ties();
         self.follow_code(id, job, came, presumed);
