@@ -303,3 +303,22 @@ SELECT @b := 1
 EXEC: SET time_zone = '+02:00'
 EXEC: SELECT LENGTH('ä'), @@character_set_client
 SELECT @@time_zone, @@character_set_client, LENGTH('ä')
+# function_with_characteristics_of_the_next_transaction
+CREATE FUNCTION f() RETURNS INT NOT DETERMINISTIC NO SQL BEGIN SET TRANSACTION READ ONLY; RETURN 1; END
+SELECT f()
+INSERT INTO t (a) VALUES (1)
+COMMIT
+INSERT INTO t (a) VALUES (1)
+# function_with_characteristics_of_the_session
+CREATE FUNCTION f() RETURNS INT NOT DETERMINISTIC NO SQL BEGIN SET SESSION TRANSACTION READ ONLY; RETURN 1; END
+EXEC: SELECT f()
+INSERT INTO t (a) VALUES (1)
+COMMIT
+INSERT INTO t (a) VALUES (1)
+# view_with_characteristics_of_the_next_transaction
+CREATE FUNCTION f() RETURNS INT NOT DETERMINISTIC NO SQL BEGIN SET @@transaction_read_only = 1; RETURN 1; END
+CREATE VIEW v AS SELECT f() AS a
+SELECT a FROM v
+INSERT INTO t (a) VALUES (1)
+ROLLBACK
+INSERT INTO t (a) VALUES (1)

@@ -76,7 +76,11 @@ impl<'a> Body<'a> {
             *statement = Statement::default();
             return Effects::NONE;
         }
-        if std::mem::take(&mut statement.target) {
+        let is_target = std::mem::take(&mut statement.target);
+        if statement.set.is_some() && is_of_transactions(at.bytes, is_target, next) {
+            return Effects::STORED_CODE | Effects::CHANGES_SESSION;
+        }
+        if is_target {
             return self.set(at, next);
         }
         let is_name = matches!(at.kind, TokenKind::Word | TokenKind::Quoted);
@@ -197,6 +201,19 @@ impl<'a> Body<'a> {
     }
 }
 
+/// Whether a word of a `SET` says how transactions are to be, of which servers do not tell that it
+/// has changed: `TRANSACTION`, alone or behind `SESSION`, or a variable.
+fn is_of_transactions(word: &[u8], is_target: bool, next: &Reader<'_>) -> bool {
+    const VARIABLES: [&[u8]; 4] =
+        [b"transaction_isolation", b"tx_isolation", b"transaction_read_only", b"tx_read_only"];
+    let name = word.strip_prefix(b"@@").unwrap_or(word);
+    let is_any = |names: &[&[u8]]| names.iter().any(|other| name.eq_ignore_ascii_case(other));
+    let is_scope = || is_any(&[b"session", b"local"]);
+    let is_alone = || is_any(&[b"transaction"]) && next.kind() == Some(TokenKind::Word);
+    let is_behind = || is_scope() && next.bytes().eq_ignore_ascii_case(b"transaction");
+    is_any(&VARIABLES) || is_target && (is_alone() || is_behind())
+}
+
 /// What lasts beyond the code that does it, also where that fails.
 const STAYS: Effects = Effects::SETS_USER_VARIABLE
     .union(Effects::TEMPORARY_TABLE)
@@ -266,6 +283,27 @@ mod tests {
             ("BEGIN SET sql_mode = ''; RETURN 1; END", &["STORED_CODE"]),
             ("BEGIN SET SESSION time_zone = '+01:00'; END", &["STORED_CODE"]),
             ("BEGIN SET @@time_zone = '+01:00'; END", &["SYSTEM_VARIABLE", "STORED_CODE"]),
+            ("BEGIN SET TRANSACTION READ ONLY; END", &["CHANGES_SESSION", "STORED_CODE"]),
+            (
+                "BEGIN SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; END",
+                &["CHANGES_SESSION", "STORED_CODE"],
+            ),
+            ("SET NEW.transaction = 1, NEW.a = transaction", &[]),
+            ("BEGIN SET LOCAL tx_read_only = 1; END", &["CHANGES_SESSION", "STORED_CODE"]),
+            (
+                "BEGIN SET @@session.transaction_isolation = 'SERIALIZABLE'; END",
+                &["SYSTEM_VARIABLE", "CHANGES_SESSION", "STORED_CODE"],
+            ),
+            (
+                "BEGIN SET @a = 1, @@tx_isolation = 'SERIALIZABLE'; END",
+                &[
+                    "USER_VARIABLE",
+                    "SYSTEM_VARIABLE",
+                    "CHANGES_SESSION",
+                    "SETS_USER_VARIABLE",
+                    "STORED_CODE",
+                ],
+            ),
             ("IF a THEN INSERT INTO ev VALUES (1); END IF", &["WRITES"]),
             ("BEGIN UPDATE t SET a = 1, b = 2; END", &["WRITES"]),
             (
