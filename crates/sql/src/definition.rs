@@ -250,6 +250,25 @@ mod tests {
     }
 
     #[test]
+    fn how_transactions_are_to_be_is_the_session_s_of_which_no_server_tells() {
+        const SAYS: Effects = Effects::CHANGES_SESSION.union(Effects::STORED_CODE);
+        let table = [
+            ("BEGIN SET TRANSACTION READ ONLY; END", SAYS),
+            ("BEGIN SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; END", SAYS),
+            ("BEGIN SET LOCAL tx_read_only = 1; END", SAYS),
+            (
+                "BEGIN SET @@session.transaction_isolation = 'SERIALIZABLE'; END",
+                SAYS | Effects::SYSTEM_VARIABLE,
+            ),
+            ("SET NEW.a = 1, @@tx_isolation = 'SERIALIZABLE'", SAYS | Effects::SYSTEM_VARIABLE),
+            ("SET NEW.transaction = 1, NEW.a = transaction", Effects::NONE),
+        ];
+        for (text, expected) in table {
+            assert_eq!(definition(text.as_bytes(), Modes::default()), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_body_does_what_all_its_statements_do() {
         let table: &[(&str, &[&str])] = &[
             ("RETURN a + 1", &[]),
@@ -283,27 +302,6 @@ mod tests {
             ("BEGIN SET sql_mode = ''; RETURN 1; END", &["STORED_CODE"]),
             ("BEGIN SET SESSION time_zone = '+01:00'; END", &["STORED_CODE"]),
             ("BEGIN SET @@time_zone = '+01:00'; END", &["SYSTEM_VARIABLE", "STORED_CODE"]),
-            ("BEGIN SET TRANSACTION READ ONLY; END", &["CHANGES_SESSION", "STORED_CODE"]),
-            (
-                "BEGIN SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; END",
-                &["CHANGES_SESSION", "STORED_CODE"],
-            ),
-            ("SET NEW.transaction = 1, NEW.a = transaction", &[]),
-            ("BEGIN SET LOCAL tx_read_only = 1; END", &["CHANGES_SESSION", "STORED_CODE"]),
-            (
-                "BEGIN SET @@session.transaction_isolation = 'SERIALIZABLE'; END",
-                &["SYSTEM_VARIABLE", "CHANGES_SESSION", "STORED_CODE"],
-            ),
-            (
-                "BEGIN SET @a = 1, @@tx_isolation = 'SERIALIZABLE'; END",
-                &[
-                    "USER_VARIABLE",
-                    "SYSTEM_VARIABLE",
-                    "CHANGES_SESSION",
-                    "SETS_USER_VARIABLE",
-                    "STORED_CODE",
-                ],
-            ),
             ("IF a THEN INSERT INTO ev VALUES (1); END IF", &["WRITES"]),
             ("BEGIN UPDATE t SET a = 1, b = 2; END", &["WRITES"]),
             (

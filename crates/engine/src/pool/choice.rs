@@ -137,17 +137,15 @@ impl PoolShard {
             false => 0,
         };
         let health = &self.health;
-        let may_serve = |server: &Server| {
+        let stands = |server: &Server| {
             let stands_still =
                 latest_still_us > 0 && health.still_since_us(server.index) < latest_still_us;
-            !stands_still && need.lag.admits(server) && server.state(now_us).is_serving()
+            !stands_still && server.state(now_us).is_serving()
         };
-        let least_us = match need.lag.is_set() {
-            true => need.lag.least_us(servers.iter().filter(|server| may_serve(server))),
-            false => 0,
-        };
-        let serves = |server: &Server| {
-            may_serve(server) && (least_us == 0 || server.gauge.lag_us() >= least_us)
+        let near = need.lag.near(servers.iter().filter(|server| stands(server)));
+        let serves = |server: &Server| match &near {
+            None => stands(server),
+            Some(near) => near.contains(&server.gauge.lag_us()) && stands(server),
         };
         let untried = servers.iter().enumerate();
         let untried = untried

@@ -3,6 +3,8 @@
 //! What is known of a server's lag is its gauge's; a server of which nothing is known counts as one
 //! that is not behind.
 
+use std::ops::RangeInclusive;
+
 use crate::topology::{Server, ServerRef};
 
 /// What a command asks of its server's lag.
@@ -41,13 +43,25 @@ impl LagLimit {
         !self.is_set() || server.gauge.lag_us() <= self.most_us
     }
 
-    /// Of these servers, which it admits, how far behind one has to be at least.
-    pub(super) fn least_us<'s>(self, admitted: impl Iterator<Item = &'s ServerRef> + Clone) -> u64 {
-        let is_spared = self.is_set()
-            && self.replicas_min > 0
-            && admitted.clone().count() >= self.replicas_min
-            && admitted.clone().any(|server| server.gauge.lag_us() > 0);
-        u64::from(is_spared)
+    /// How far behind one of these servers may be, in microseconds, where that matters.
+    #[inline]
+    pub(super) fn near<'s>(
+        self,
+        servers: impl Iterator<Item = &'s ServerRef>,
+    ) -> Option<RangeInclusive<u64>> {
+        let lags_us = servers.map(|server| server.gauge.lag_us());
+        self.is_set().then(|| u64::from(self.spares_primary(lags_us))..=self.most_us)
+    }
+
+    /// Whether a primary, which is not behind at all, is left out among servers that are so far
+    /// behind.
+    fn spares_primary(self, lags_us: impl Iterator<Item = u64>) -> bool {
+        let (mut admitted, mut replicas) = (0, 0);
+        for lag_us in lags_us.filter(|lag_us| *lag_us <= self.most_us) {
+            admitted += 1;
+            replicas += usize::from(lag_us > 0);
+        }
+        self.replicas_min > 0 && admitted >= self.replicas_min && replicas > 0
     }
 
     /// Which servers are further behind, for whoever has to explain an error.

@@ -115,7 +115,8 @@ impl Proxy {
             judged,
             // what is a name to the server counts as a value in the digest
             sharing: Self::sharing_of(is_shareable, route),
-            ..self.job_of(what, ReplyKind::Result, route)
+            lag_max_us: self.lag_max_us(route),
+            ..Job::routed(what, ReplyKind::Result, route)
         };
         match raw {
             Some(raw) => self.keep(id, raw),
@@ -302,7 +303,9 @@ impl Proxy {
             Place::Hostgroup(_) => None,
         };
         job.changes = placing.conduct.changes();
-        self.end_elsewhere(id, &job, stays);
+        if session.held.len() > usize::from(stays.is_some()) {
+            self.end_elsewhere(id, &job, stays);
+        }
         self.release_until_next(id, stays, &job);
         match place {
             Place::Lane(lane) => {

@@ -1,27 +1,24 @@
 //! Queries that say how far behind its primary their server may be, or how new its data is to be.
 
-use wire::result::ReplyKind;
-
 use crate::ids::HostgroupId;
 use crate::lane::Held;
 use crate::pool::LagLimit;
 use crate::proxy::Proxy;
 use crate::route::Route;
-use crate::session::{Job, Session, What};
+use crate::session::{Job, Session};
 
 impl Proxy {
-    /// A command that goes as its route says, to a server that is as near as that says.
+    /// How far behind its server may be by a route, in microseconds; `u64::MAX` for any number.
     #[inline]
-    pub(crate) fn job_of(&mut self, what: What, reply: ReplyKind, route: &Route) -> Job {
-        let mut job = Job::routed(what, reply, route);
-        if route.max_lag_ms.is_some() || route.min_epoch_ms.is_some() {
-            job.lag_max_us = self.lag_max_us(route);
+    pub(crate) fn lag_max_us(&mut self, route: &Route) -> u64 {
+        match route.max_lag_ms.is_some() || route.min_epoch_ms.is_some() {
+            true => self.lag_max_told(route),
+            false => u64::MAX,
         }
-        job
     }
 
     #[cold]
-    fn lag_max_us(&mut self, route: &Route) -> u64 {
+    fn lag_max_told(&mut self, route: &Route) -> u64 {
         self.stats.lag_limited += 1;
         let unix_us = self.offer.epoch_us.saturating_add(self.now_us);
         let most_us = route.max_lag_ms.map(|most_ms| u64::from(most_ms) * 1_000);

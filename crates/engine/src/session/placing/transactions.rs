@@ -18,14 +18,7 @@ use crate::session::{Job, Session, What};
 impl Proxy {
     /// Ends the transactions that have only read, and that a command about to run on another
     /// connection ends.
-    #[inline]
     pub(crate) fn end_elsewhere(&mut self, id: SessionId, job: &Job, stays: Option<LaneId>) {
-        if self.sessions.get(id).is_some_and(|session| session.transaction().is_some()) {
-            self.end_reads(id, job, stays);
-        }
-    }
-
-    fn end_reads(&mut self, id: SessionId, job: &Job, stays: Option<LaneId>) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let is_over = |held: &&Held| {
             held.why.intersects(Holds::TRANSACTION)

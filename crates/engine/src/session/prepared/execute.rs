@@ -83,7 +83,8 @@ impl Proxy {
             upload,
             sharing: Self::sharing_of(shareable, &route),
             judged,
-            ..self.job_of(What::Execute(stmt), ReplyKind::Execute, &route)
+            lag_max_us: self.lag_max_us(&route),
+            ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.keep(id, raw);
