@@ -108,8 +108,7 @@ impl Proxy {
             repeatable,
             effects: facts.effects,
             holds: without_ignored(holds, route),
-            needs_insert_id: facts.effects.intersects(MAY_READ_INSERT_ID)
-                || holds.intersects(Holds::LAST_INSERT_ID),
+            needs_insert_id: needs_insert_id(facts.effects, holds),
             insert_id,
             upload,
             judged,
@@ -555,6 +554,11 @@ impl Session {
             && self.held_for(Holds::CONNECTION_ID.union(Holds::GET_LOCK)).is_none()
             && !names_tables()
     }
+}
+
+/// Whether a command runs right only where the session's last insert id is set.
+pub(crate) fn needs_insert_id(effects: Effects, holds: Holds) -> bool {
+    effects.intersects(MAY_READ_INSERT_ID) || holds.intersects(Holds::LAST_INSERT_ID)
 }
 
 /// May read the last insert id, in sight or not, or leave it as it was.

@@ -13,7 +13,7 @@ use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
-use crate::session::command::query::{MAY_GIVE_INSERT_ID, MAY_READ_INSERT_ID, without_ignored};
+use crate::session::command::query::{MAY_GIVE_INSERT_ID, needs_insert_id, without_ignored};
 use crate::session::placing::destination::Placing;
 use crate::session::prepared::handles::Handle;
 use crate::session::replying::ties::ENDING;
@@ -77,8 +77,7 @@ impl Proxy {
             repeatable: execution.repeatable && reach.is_empty(),
             effects,
             holds,
-            needs_insert_id: effects.intersects(MAY_READ_INSERT_ID)
-                || holds.intersects(Holds::LAST_INSERT_ID),
+            needs_insert_id: needs_insert_id(effects, holds),
             insert_id,
             upload,
             sharing: Self::sharing_of(shareable, &route),
