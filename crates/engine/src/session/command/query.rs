@@ -17,7 +17,7 @@ use crate::link::assign::{OF_THE_PROXY, assigned};
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::rules::Multiplex;
-use crate::session::placing::destination::{Place, Placing, place};
+use crate::session::placing::destination::{Place, Placing, needs_insert_id, place};
 use crate::session::replying::ties;
 use crate::session::running::run::KNOW_BETTER;
 use crate::session::{Job, Session, What};
@@ -555,19 +555,6 @@ impl Session {
             && !names_tables()
     }
 }
-
-/// Whether a command runs right only where the session's last insert id is set.
-pub(crate) fn needs_insert_id(effects: Effects, holds: Holds) -> bool {
-    effects.intersects(MAY_READ_INSERT_ID) || holds.intersects(Holds::LAST_INSERT_ID)
-}
-
-/// May read the last insert id, in sight or not, or leave it as it was.
-pub(crate) const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
-    .union(Effects::SETS_LAST_INSERT_ID)
-    .union(Effects::CALLS_PROCEDURE)
-    .union(Effects::UNCLEAR)
-    .union(Effects::TEXT_PREPARE)
-    .union(Effects::TEXT_EXECUTE);
 
 /// An OK may tell an id that is not the last insert id.
 pub(crate) const MAY_GIVE_INSERT_ID: Effects =

@@ -11,7 +11,6 @@ use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
 use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
-use crate::session::command::query::MAY_READ_INSERT_ID;
 use crate::session::placing::transactions;
 use crate::session::prepared::handles::Routed;
 use crate::session::replying::query_end;
@@ -273,3 +272,16 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
         None => Place::Hostgroup(hostgroup),
     }
 }
+
+/// Whether a command runs right only where the session's last insert id is set.
+pub(crate) fn needs_insert_id(effects: Effects, holds: Holds) -> bool {
+    effects.intersects(MAY_READ_INSERT_ID) || holds.intersects(Holds::LAST_INSERT_ID)
+}
+
+/// May read the last insert id, in sight or not, or leave it as it was.
+const MAY_READ_INSERT_ID: Effects = Effects::READS_LAST_INSERT_ID
+    .union(Effects::SETS_LAST_INSERT_ID)
+    .union(Effects::CALLS_PROCEDURE)
+    .union(Effects::UNCLEAR)
+    .union(Effects::TEXT_PREPARE)
+    .union(Effects::TEXT_EXECUTE);
