@@ -269,11 +269,11 @@ EXEC: INSERT INTO t (a) VALUES (1)
 SET autocommit = 0
 COMMIT
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
-SET TRANSACTION ISOLATION LEVEL SERIALIZABLE
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ
 EXEC: INSERT INTO t (a) VALUES (1)
-SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'
+SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'
 COMMIT
-SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'SERIALIZABLE'
+SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'
 # characteristics_that_outlast_their_transaction
 SET autocommit = 0
 START TRANSACTION READ ONLY
