@@ -4,6 +4,7 @@
 //! them. Servers are `topology`'s.
 
 mod balance;
+mod several_writers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::topology::DialLimits;
 use crate::vars::Vars;
 
 pub use balance::{Balance, Policy, Zones};
+pub use several_writers::SeveralWriters;
 
 const TABLE: &str = "mysql_hostgroup_attributes";
 
@@ -42,6 +44,8 @@ pub struct Attributes {
     pub servers_defaults: ServersDefaults,
     /// How its servers share its commands.
     pub balance: Balance,
+    /// Which of several servers is its writer that all say they take writes.
+    pub several_writers: SeveralWriters,
 }
 
 /// What rows of servers have that were found and not typed; `None` for the column's default.
@@ -126,6 +130,13 @@ impl Hostgroups {
         own.unwrap_or(vars.handle_warnings) == 1
     }
 
+    /// Which of several servers is the writer of a hostgroup that all say they take writes; `None`
+    /// where all of them are.
+    pub fn several_writers(&self, writer: i64) -> Option<SeveralWriters> {
+        let own = self.find(HostgroupId(u32::try_from(writer).ok()?))?.several_writers;
+        (own != SeveralWriters::All).then_some(own)
+    }
+
     /// Whether connections to the servers of a hostgroup are opened ahead of need.
     pub fn connection_warming(&self, hostgroup: HostgroupId, vars: &Vars) -> bool {
         self.find(hostgroup).map_or(vars.connection_warming, |own| own.connection_warming)
@@ -162,6 +173,7 @@ fn attributes(
     let pipeline_depth = json::pipeline_depth(&row.hostgroup_settings);
     let handle_warnings = json::number(&row.hostgroup_settings, "handle_warnings", 1);
     let balance = Balance::of(&row.hostgroup_settings);
+    let several_writers = SeveralWriters::of(&row.hostgroup_settings);
     let servers_defaults = ServersDefaults::of(&row.servers_defaults);
     let attributes = Attributes {
         online_max: usize::try_from(online_max).unwrap_or(usize::MAX),
@@ -174,9 +186,12 @@ fn attributes(
         handle_warnings: handle_warnings.as_ref().ok().copied().flatten(),
         servers_defaults: servers_defaults.as_ref().copied().unwrap_or_default(),
         balance: balance.as_ref().cloned().unwrap_or_default(),
+        several_writers: several_writers.as_ref().copied().unwrap_or_default(),
     };
     // what is no JSON at all is said once
-    if let Some(reason) = pipeline_depth.err().or(handle_warnings.err()).or(balance.err()) {
+    let faults =
+        [pipeline_depth.err(), handle_warnings.err(), balance.err(), several_writers.err()];
+    if let Some(reason) = faults.into_iter().flatten().next() {
         fault("hostgroup_settings", reason);
     }
     if let Some(reason) = servers_defaults.err() {

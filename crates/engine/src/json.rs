@@ -50,6 +50,20 @@ pub(crate) fn member(text: &str, name: &str) -> Result<Option<Value>, String> {
     }
 }
 
+/// One of several words of a column that holds JSON; `None` where it says nothing of that.
+pub(crate) fn word<T: Copy>(
+    text: &str,
+    name: &str,
+    words: &[(&str, T)],
+) -> Result<Option<T>, String> {
+    let Some(value) = member(text, name)? else { return Ok(None) };
+    let found = words.iter().find(|(word, _)| value.as_str() == Some(word));
+    found.map(|(_, meant)| Some(*meant)).ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        format!("{name} is none of {}", words.join(", "))
+    })
+}
+
 /// The whole number that a value is.
 pub(crate) fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())

@@ -3,7 +3,9 @@
 
 use keeper::Endpoint;
 
-use crate::{Account, positions};
+use keeper::positions;
+
+use crate::Account;
 
 /// What a server understands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +166,7 @@ impl Dialect {
     }
 
     /// Asks a server which transactions others have that it has not: it knows `own`, they `theirs`.
-    /// MariaDB is asked nothing: see [`crate::positions`].
+    /// MariaDB is asked nothing: see [`positions`].
     pub(crate) fn lacking(theirs: &str, own: &str) -> String {
         format!("SELECT GTID_SUBTRACT({}, {})", quote(theirs), quote(own))
     }

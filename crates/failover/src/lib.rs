@@ -19,7 +19,6 @@ mod failing;
 mod hooks;
 mod identity;
 mod journal;
-mod positions;
 mod returning;
 mod run;
 mod standing;

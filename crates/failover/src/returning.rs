@@ -4,13 +4,13 @@
 //! A server that is not as it was when it was the primary is its operator's, who makes it anew: it
 //! is neither closed nor told anything.
 
-use keeper::Endpoint;
+use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::failing::joined;
 use crate::run::Run;
 use crate::standing::Receiver;
-use crate::{Clients, Former, Order, Servers, Standing, identity, positions};
+use crate::{Clients, Former, Order, Servers, Standing, identity};
 
 /// Why a server does not follow the primary.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -1,10 +1,10 @@
 //! What every order does with servers: asks them, tells them, and notes what came of it.
 
-use keeper::Endpoint;
+use keeper::{Endpoint, positions};
 
 use crate::dialect::Dialect;
 use crate::standing::Receiver;
-use crate::{Account, Clients, Order, Servers, Standing, Step, positions};
+use crate::{Account, Clients, Order, Servers, Standing, Step};
 
 /// An order that is being carried out.
 pub(crate) struct Run<'a> {

@@ -1,10 +1,10 @@
 //! What a server says of itself, and whether it can take a primary's place.
 
-use keeper::Endpoint;
+use keeper::{Endpoint, positions};
 use wire::text_result::TextResult;
 
 use crate::dialect::Dialect;
-use crate::{Former, Servers, positions};
+use crate::{Former, Servers};
 
 /// How a server stands in its cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]

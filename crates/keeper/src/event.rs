@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::topology::Placed;
 
+use crate::contest::Because;
 use crate::report::Endpoint;
 
 /// Something that changed.
@@ -86,6 +87,15 @@ pub enum Reason {
     },
     /// It copies no server any more, so that it is behind none.
     NoReplica,
+    /// Which servers say that they take writes has changed, or which of them does.
+    SeveralWriters {
+        /// How many say so.
+        count: u32,
+        /// Which one does.
+        writer: Option<Endpoint>,
+        /// Why that one, or none.
+        because: Because,
+    },
     /// Another server was put in its place.
     Deposed,
     /// It follows the server that was put in its place.
@@ -177,6 +187,9 @@ impl std::fmt::Display for Reason {
                 write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
             }
             Self::NoReplica => f.write_str("it is no replica"),
+            Self::SeveralWriters { count, writer, because } => {
+                write_writers(f, *count, writer.as_ref(), *because)
+            }
             Self::Deposed => f.write_str("it does not follow the new primary"),
             Self::Rejoined => f.write_str("it is left out no longer"),
             Self::AuroraWriter { writer } => write!(f, "its cluster's writer is {writer}"),
@@ -203,6 +216,29 @@ impl std::fmt::Display for Reason {
             }
         }
     }
+}
+
+fn write_writers(
+    f: &mut std::fmt::Formatter<'_>,
+    count: u32,
+    writer: Option<&Endpoint>,
+    because: Because,
+) -> std::fmt::Result {
+    if let Some(writer) = writer {
+        let why = match because {
+            Because::Alone => return write!(f, "{writer} alone answers read_only=0"),
+            Because::Newest => "has the newest GTIDs",
+            Because::Typed => "has the same GTIDs, and is the first",
+            _ => "stays the writer",
+        };
+        return write!(f, "{count} servers answer read_only=0: {writer} {why}");
+    }
+    let why = match because {
+        Because::Forbidden => "none is written to",
+        Because::Diverged => "none has all GTIDs of the others",
+        _ => "which has the newest GTIDs is not known",
+    };
+    write!(f, "{count} servers answer read_only=0: {why}")
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::clusters::Check;
 
+use crate::contest::Sample;
 use crate::event::Reason;
 use crate::recording::recorded;
 use crate::report::{Failure, Lag};
@@ -25,6 +26,7 @@ pub(crate) struct Facts {
     /// What the last pings took that were answered, in microseconds, the latest last.
     took_us: Vec<u64>,
     read_only: BTreeMap<Check, ReadOnly>,
+    samples: Vec<Sample>,
 }
 
 /// What the questions of a kind came to.
@@ -36,7 +38,7 @@ struct ReadOnly {
     missed: u32,
 }
 
-recorded!(Facts { missed, silent, took_us, read_only });
+recorded!(Facts { missed, silent, took_us, read_only, samples } or default);
 recorded!(ReadOnly { is, missed });
 recorded!(Lagging { last_us, count, over });
 
@@ -49,6 +51,22 @@ impl Facts {
     pub(crate) fn latency_us(&self) -> Option<u64> {
         let sum: u64 = self.took_us.iter().sum();
         sum.checked_div(self.took_us.len() as u64)
+    }
+
+    /// The GTIDs that it told last, and the time before.
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    pub(crate) fn note_gtids(&mut self, outcome: Result<Sample, &Failure>) {
+        match outcome {
+            Ok(sample) => {
+                self.samples.drain(..self.samples.len().saturating_sub(1));
+                self.samples.push(sample);
+            }
+            Err(Failure::Error(_)) => self.samples.clear(),
+            Err(Failure::NoAnswer | Failure::OwnDelay) => {}
+        }
     }
 
     /// Whether it refuses writes, as far as that is known.

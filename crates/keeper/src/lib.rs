@@ -18,9 +18,12 @@
 
 mod aurora;
 mod cluster;
+mod contest;
 mod event;
 mod facts;
+mod gtid_sets;
 mod placement;
+pub mod positions;
 mod recording;
 mod report;
 mod wanted;
@@ -35,11 +38,13 @@ use aurora::Instance;
 pub use aurora::{AuroraAnswer, AuroraInstance};
 use cluster::Member;
 pub use cluster::{GaleraAnswer, GroupAnswer};
+pub use contest::Because;
+use contest::{Contest, Sample};
 pub use event::{Event, Reason};
 use facts::{Facts, Lagging};
 use placement::Role;
 pub use recording::{KeeperInput, Replay, Replayed, beginning, is_recording, line};
-pub use report::{Endpoint, Failure, Lag, Report, Seen};
+pub use report::{Endpoint, Failure, GtidAnswer, Lag, Report, Seen};
 pub use wanted::{Limits, Wanted};
 
 /// What is wanted of all servers, what was seen of them, and what follows.
@@ -58,6 +63,8 @@ pub struct Keeper {
     typed: usize,
     /// Servers that were primaries and were replaced: left out, and no writers whatever they say.
     deposed: BTreeSet<Endpoint>,
+    /// Who is the writer, by the hostgroups of writers that are to have one only.
+    contests: BTreeMap<i64, Contest>,
     /// Servers that no row names and others named, by the hostgroup of their cluster's writers.
     found: BTreeMap<i64, BTreeSet<Endpoint>>,
 }
@@ -141,6 +148,9 @@ impl Keeper {
             // who stops the checks wants servers to stay where they are
             self.facts.clear();
         }
+        let several_writers = &self.wanted.several_writers;
+        self.contests.retain(|writer, _| enabled && several_writers.contains_key(writer));
+        self.settle();
         self.judge_all();
         self.decide(at_us, &Reason::Configured)
     }
@@ -157,7 +167,8 @@ impl Keeper {
         }
         let reason = if is_deposed { Reason::Deposed } else { Reason::Rejoined };
         self.facts.entry(server.clone()).or_default().count_as_read_only();
-        self.judge(server);
+        self.settle();
+        self.judge_all();
         self.decide(at_us, &reason)
     }
 
@@ -182,6 +193,11 @@ impl Keeper {
                 reason.or_else(|| self.note_latency(server))
             }
             Seen::ReadOnly(check, outcome) => facts.note_read_only(*check, outcome, limits),
+            Seen::Gtids(outcome) => {
+                let sample = outcome.as_ref().map(|answer| Sample::of(answer, report.at_us));
+                facts.note_gtids(sample);
+                None
+            }
             Seen::Lag(hostgroup, outcome) => self.note_lag(*hostgroup, server, outcome),
             Seen::Group(outcome) => {
                 self.note_member(Kind::Group, server, |member, cluster, limits| {
@@ -196,9 +212,13 @@ impl Keeper {
             // errors say nothing of where servers stand
             Seen::Aurora(..) | Seen::Rds(_) => None,
         };
+        let settled = self.settle();
         if let Some(reason) = reason {
             self.judge(server);
             events.extend(self.decide(report.at_us, &reason));
+        }
+        for settled in settled {
+            events.extend(self.follow(&settled, report));
         }
         events
     }
@@ -327,6 +347,7 @@ impl Keeper {
             let told = facts.read_only(pair.check);
             let told = if self.deposed.contains(server) { Some(true) } else { told };
             let Some(read_only) = told else { continue };
+            let read_only = read_only || self.is_outdone(pair, server);
             let key = (pair.writer, server.clone());
             let role = self.roles.get(&key).copied().unwrap_or_default();
             if let Some(role) = role.after(read_only, &self.wanted, pair, server) {

@@ -70,6 +70,8 @@ pub enum Seen {
     Ping(Result<u64, Failure>),
     /// Whether the server refuses writes, by the variables that were asked for.
     ReadOnly(Check, Result<bool, Failure>),
+    /// The GTIDs that it has.
+    Gtids(Result<GtidAnswer, Failure>),
     /// How far the server is behind, as seen for one hostgroup or for all that it is in.
     Lag(Option<i64>, Result<Lag, Failure>),
     /// What a member of Group Replication said of itself.
@@ -97,6 +99,7 @@ impl Seen {
         match self {
             Self::Ping(outcome) => outcome.as_ref().err(),
             Self::ReadOnly(_, outcome) => outcome.as_ref().err(),
+            Self::Gtids(outcome) => outcome.as_ref().err(),
             Self::Lag(_, outcome) => outcome.as_ref().err(),
             Self::Group(outcome) => outcome.as_ref().err(),
             Self::Galera(outcome) => outcome.as_ref().err(),
@@ -104,6 +107,15 @@ impl Seen {
             Self::Rds(outcome) => outcome.as_ref().err(),
         }
     }
+}
+
+/// The GTIDs of a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GtidAnswer {
+    /// MySQL's `gtid_executed`; MariaDB's `gtid_binlog_state` and `gtid_slave_pos`, by a comma.
+    pub gtids: String,
+    /// How many microseconds the answer took.
+    pub took_us: u64,
 }
 
 /// How far a server is behind the one that it copies.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::clusters::{Aurora, Cluster, Clusters, Kind, Pair};
+use engine::hostgroups::SeveralWriters;
 use engine::ids::HostgroupId;
 use engine::rows::ServerRow;
 use engine::snapshot::Snapshot;
@@ -21,6 +22,9 @@ pub struct Wanted {
     pub limits: Limits,
     /// What a row has, by hostgroup, of a server that nobody typed: `servers_defaults`.
     pub defaults: BTreeMap<i64, ServerRow>,
+    /// Which of several servers is the writer that all say they take writes, by the hostgroup of
+    /// writers, where not all are: `several_writers`.
+    pub several_writers: BTreeMap<i64, SeveralWriters>,
 }
 
 /// How much it takes to change a decision.
@@ -98,6 +102,7 @@ impl Wanted {
             clusters: Clusters::clone(&snapshot.clusters),
             limits: Limits::of(&snapshot.vars),
             defaults: defaults(snapshot),
+            several_writers: several_writers(snapshot),
         }
     }
 
@@ -170,6 +175,12 @@ fn defaults(snapshot: &Snapshot) -> BTreeMap<i64, ServerRow> {
     let readers = pairs.iter().map(|pair| pair.reader);
     let readers = readers.chain(members.iter().map(|cluster| cluster.reader));
     readers.chain(aurora.iter().map(|cluster| cluster.reader)).filter_map(row).collect()
+}
+
+fn several_writers(snapshot: &Snapshot) -> BTreeMap<i64, SeveralWriters> {
+    let policy =
+        |pair: &Pair| Some((pair.writer, snapshot.hostgroups.several_writers(pair.writer)?));
+    snapshot.clusters.pairs.iter().filter_map(policy).collect()
 }
 
 /// Whether a row is to do no work at all.

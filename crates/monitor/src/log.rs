@@ -88,7 +88,7 @@ impl Entry {
 }
 
 /// Kinds of checks that have a log.
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 /// Servers of Aurora of which it is kept how they answered.
 const AURORA_MAX: usize = 1_000;
@@ -110,6 +110,7 @@ fn place(check: Check) -> usize {
         Check::Galera => 5,
         Check::Aurora(_) => 6,
         Check::Rds => 7,
+        Check::Gtids => 8,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::backend::Keys;
 use engine::clusters::{self, Clusters, Kind};
+use engine::hostgroups::SeveralWriters;
 use engine::rows::UserRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Server, Stand};
@@ -24,6 +25,8 @@ pub enum Check {
     Ping,
     /// Whether it refuses writes, by the variables that are asked for.
     ReadOnly(clusters::Check),
+    /// Which GTIDs it has.
+    Gtids,
     /// How far it is behind, for one hostgroup or for all that it is in.
     Lag(Option<i64>),
     /// How it stands in its group.
@@ -49,6 +52,7 @@ impl std::fmt::Display for Check {
             Self::Connect => "connect",
             Self::Ping => "ping",
             Self::ReadOnly(_) => "read_only",
+            Self::Gtids => "GTIDs",
             Self::Lag(_) => "replication lag",
             Self::Group => "group replication",
             Self::Galera => "galera",
@@ -121,7 +125,7 @@ impl Plan {
         let (every_ms, limit_ms) = match check {
             Check::Connect => (vars.monitor_connect_interval_ms, vars.monitor_connect_timeout_ms),
             Check::Ping => (vars.monitor_ping_interval_ms, vars.monitor_ping_timeout_ms),
-            Check::ReadOnly(_) => {
+            Check::ReadOnly(_) | Check::Gtids => {
                 (vars.monitor_read_only_interval_ms, vars.monitor_read_only_timeout_ms)
             }
             Check::Lag(_) => {
@@ -206,6 +210,9 @@ fn checks_of(snapshot: &Snapshot, placed: &Placed) -> Vec<Check> {
         if [pair.writer, pair.reader].contains(&row.hostgroup_id) {
             checks.push(Check::ReadOnly(pair.check));
             checks.extend((snapshot.vars.monitor_rds_interval > 0).then_some(Check::Rds));
+            let by_gtids = snapshot.hostgroups.several_writers(pair.writer)
+                == Some(SeveralWriters::NewestGtid);
+            checks.extend(by_gtids.then_some(Check::Gtids));
         }
     }
     for cluster in &snapshot.clusters.members {

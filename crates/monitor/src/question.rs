@@ -3,7 +3,7 @@
 mod aws;
 
 use engine::vars::Vars;
-use keeper::{AuroraAnswer, Endpoint, Failure, GaleraAnswer, GroupAnswer, Lag, Seen};
+use keeper::{AuroraAnswer, Endpoint, Failure, GaleraAnswer, GroupAnswer, GtidAnswer, Lag, Seen};
 
 use crate::answer::{Answer, Unanswered};
 use crate::plan::Check;
@@ -65,6 +65,16 @@ pub(crate) fn statements(check: Check, dialect: Dialect, vars: &Vars) -> Vec<Str
     match check {
         Check::Connect | Check::Ping => Vec::new(),
         Check::ReadOnly(check) => vec![check.query().to_owned()],
+        Check::Gtids => vec![
+            match dialect {
+                Dialect::MariaDb => {
+                    "SELECT CONCAT_WS(',',NULLIF(@@global.gtid_binlog_state,''),\
+                     NULLIF(@@global.gtid_slave_pos,'')) gtids"
+                }
+                _ => "SELECT @@global.gtid_executed gtids",
+            }
+            .to_owned(),
+        ],
         Check::Lag(_) if !vars.monitor_heartbeat.is_empty() => {
             vec![heartbeat(&vars.monitor_heartbeat)]
         }
@@ -127,6 +137,7 @@ pub(crate) fn failed(check: Check, failure: Failure) -> Seen {
     match check {
         Check::Connect | Check::Ping => Seen::Ping(Err(failure)),
         Check::ReadOnly(check) => Seen::ReadOnly(check, Err(failure)),
+        Check::Gtids => Seen::Gtids(Err(failure)),
         Check::Lag(hostgroup) => Seen::Lag(hostgroup, Err(failure)),
         Check::Group => Seen::Group(Err(failure)),
         Check::Galera => Seen::Galera(Err(failure)),
@@ -148,6 +159,10 @@ pub(crate) fn read(
         Check::ReadOnly(by) => {
             let is = read_only(first?)?;
             (Seen::ReadOnly(by, Ok(is)), Found::ReadOnly(Some(is)))
+        }
+        Check::Gtids => {
+            let gtids = first?.value(0, "gtids").ok_or(Unanswered::Malformed)?.to_owned();
+            (Seen::Gtids(Ok(GtidAnswer { gtids, took_us })), Found::Answer)
         }
         Check::Lag(hostgroup) => {
             let lag = lag(first?, vars)?;

@@ -48,11 +48,22 @@ pub fn full() -> bool {
 
 /// Servers for a test, or a loud line and `None` where their software cannot be had.
 pub fn cluster(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster> {
+    start(what, LabOptions { replicas, flavour, ..LabOptions::default() })
+}
+
+/// The same with two replicas and more words for each server.
+pub fn cluster_with(what: &str, flavour: Flavour, words: &[&str]) -> Option<Cluster> {
+    let extra_args = words.iter().map(|word| (*word).to_owned()).collect();
+    start(what, LabOptions { replicas: 2, flavour, extra_args, ..LabOptions::default() })
+}
+
+fn start(what: &str, options: LabOptions) -> Option<Cluster> {
+    let flavour = options.flavour;
     if let Err(why) = flavour.find(true) {
         skip(what, &format!("{} cannot be had: {why:#}", flavour.name()));
         return None;
     }
-    let options = LabOptions { replicas, flavour, may_fetch: true, ..Default::default() };
+    let options = LabOptions { may_fetch: true, ..options };
     Some(Cluster::start(options).expect("the servers start"))
 }
 

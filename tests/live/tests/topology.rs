@@ -48,13 +48,16 @@ impl Scene {
     }
 
     fn open_with(what: &str, flavour: Flavour, read_only_ms: u32) -> Option<Self> {
-        let cluster = live::cluster(what, flavour, 2)?;
+        Some(Self::before(live::cluster(what, flavour, 2)?, read_only_ms))
+    }
+
+    fn before(cluster: Cluster, read_only_ms: u32) -> Self {
         let configuration = |interfaces: String| configuration(&cluster, &interfaces, read_only_ms);
         let proxy = Proxy::start(configuration).expect("tidegate starts");
         let admin = admin(&proxy);
         let mut scene = Self { cluster, proxy, admin };
         scene.await_writer(0);
-        Some(scene)
+        scene
     }
 
     fn port(&self, server: usize) -> u16 {
@@ -212,6 +215,77 @@ fn mariadb_servers_change_places() {
 #[test]
 fn mysql_servers_change_places() {
     servers_that_change_places(Flavour::MySql);
+}
+
+/// A second server takes writes: where one writer is wanted its GTIDs decide.
+fn two_servers_that_take_writes(flavour: Flavour) {
+    let Some(cluster) = live::cluster_with("two writers", flavour, &["--log-bin=binlog"]) else {
+        return;
+    };
+    let mut scene = Scene::before(cluster, 300);
+    let reason = "SELECT reason FROM stats_tidegate_topology_events ORDER BY id DESC LIMIT 1";
+    let want = |scene: &mut Scene, policy: &str| {
+        let settings = format!(r#"{{"several_writers": "{policy}"}}"#);
+        for sql in [
+            "DELETE FROM mysql_hostgroup_attributes".to_owned(),
+            format!(
+                "INSERT INTO mysql_hostgroup_attributes (hostgroup_id, hostgroup_settings) \
+                 VALUES (10, '{settings}')"
+            ),
+            "LOAD MYSQL SERVERS TO RUNTIME".to_owned(),
+        ] {
+            scene.admin.query_drop(&sql).expect(&sql);
+        }
+    };
+    let checks = "SELECT Variable_Value FROM stats_mysql_global \
+                  WHERE Variable_Name = 'gtid_checks_ok'";
+    let count = |scene: &mut Scene| scene.ask(checks)[0].parse::<u64>().expect("a number");
+    want(&mut scene, "newest_gtid");
+    // all have been asked then, and it is known whose turn it was
+    eventually("they are asked", Duration::from_secs(10), || count(&mut scene) > 6);
+    scene.cluster.primary().sql("CREATE TABLE test.before (a INT)").expect("written");
+    scene.cluster.wait_replicated().expect("replicated");
+    scene.set_read_only(1, false);
+    let [first, second] = [0, 1].map(|server| format!("127.0.0.1:{}", scene.port(server)));
+    let stays = format!("2 servers answer read_only=0: {first} stays the writer");
+    eventually("it is told", Duration::from_secs(10), || scene.ask(reason) == [&*stays]);
+    scene.await_writer(0);
+    assert_eq!(scene.writer(), scene.port(0));
+
+    // what the first one writes the second one has a moment later, and never more
+    let until = count(&mut scene) + 30;
+    let mut conn = client::connect(client::options(scene.proxy.port));
+    for row in 0.. {
+        conn.query_drop(format!("INSERT INTO test.before VALUES ({row})")).expect("written");
+        if count(&mut scene) > until {
+            break;
+        }
+    }
+    assert_eq!(scene.ask(reason), [stays], "{}", scene.proxy.log());
+
+    scene.cluster.wait_replicated().expect("replicated");
+    scene.cluster.servers()[1].sql("CREATE TABLE test.more (a INT)").expect("written");
+    scene.await_writer(1);
+    let has = format!("2 servers answer read_only=0: {second} has the newest GTIDs");
+    assert_eq!(scene.ask(reason), [has]);
+    assert_eq!(scene.writer(), scene.port(1));
+
+    want(&mut scene, "none");
+    let writers = "SELECT count(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10";
+    assert_eq!(scene.ask(writers), ["0"], "{}", scene.proxy.log());
+    scene.set_read_only(0, true);
+    scene.await_writer(1);
+    assert!(scene.ask(reason)[0].ends_with(" alone answers read_only=0"));
+}
+
+#[test]
+fn of_two_servers_of_mariadb_that_take_writes_the_newest_is_the_writer() {
+    two_servers_that_take_writes(Flavour::MariaDb);
+}
+
+#[test]
+fn of_two_servers_of_mysql_that_take_writes_the_newest_is_the_writer() {
+    two_servers_that_take_writes(Flavour::MySql);
 }
 
 /// A replica stands still, and another no longer applies what it is sent; reads notice neither.

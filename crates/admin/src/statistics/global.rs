@@ -116,7 +116,7 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
 
 /// What checks of servers came to.
 fn checks(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
-    const NAMES: [(&str, &str, Check); 8] = [
+    const NAMES: [(&str, &str, Check); 9] = [
         ("MySQL_Monitor_connect_check_OK", "MySQL_Monitor_connect_check_ERR", Check::Connect),
         ("MySQL_Monitor_ping_check_OK", "MySQL_Monitor_ping_check_ERR", Check::Ping),
         (
@@ -132,6 +132,7 @@ fn checks(seen: &Seen<'_>) -> Vec<(&'static str, u64)> {
         ("group_replication_checks_ok", "group_replication_checks_failed", Check::Group),
         ("galera_checks_ok", "galera_checks_failed", Check::Galera),
         ("aurora_checks_ok", "aurora_checks_failed", Check::Aurora(0)),
+        ("gtid_checks_ok", "gtid_checks_failed", Check::Gtids),
         ("rds_topology_checks_ok", "rds_topology_checks_failed", Check::Rds),
     ];
     let checks = &seen.checks;

@@ -183,6 +183,8 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "galera_checks_ok",
         "group_replication_checks_failed",
         "group_replication_checks_ok",
+        "gtid_checks_failed",
+        "gtid_checks_ok",
         "logins_held_up",
         "long_commands_refused",
         "mirrored",

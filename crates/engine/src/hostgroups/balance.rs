@@ -80,17 +80,7 @@ impl Zones {
 impl Balance {
     /// What `hostgroup_settings` says of it.
     pub(super) fn of(settings: &str) -> Result<Self, String> {
-        let policy = match json::member(settings, "balance")? {
-            None => Policy::default(),
-            Some(value) => {
-                let named = |(name, _): &&(&str, _)| value.as_str() == Some(name);
-                let found = Policy::ALL.iter().find(named).map(|(_, policy)| *policy);
-                found.ok_or_else(|| {
-                    let names = Policy::ALL.map(|(name, _)| name).join(", ");
-                    format!("balance is none of {names}")
-                })?
-            }
-        };
+        let policy = json::word(settings, "balance", &Policy::ALL)?.unwrap_or_default();
         let zones = json::member(settings, "zones")?.map(Zones::read).transpose()?;
         let near_min = json::number(settings, "zone_min_servers", 1_000)?.unwrap_or(1);
         let near_min = usize::try_from(near_min).unwrap_or(usize::MAX);

@@ -1,6 +1,7 @@
 //! How what a keeper knows and is told is written, type by type.
 
 use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::hostgroups::SeveralWriters;
 use engine::rows::{Cell, Column, Row, ServerRow};
 use engine::topology::{Placed, Stand};
 use serde_json::Value;
@@ -9,12 +10,13 @@ use super::value::{Recorded, member, named, object, recorded, variant, wanted};
 use crate::Keeper;
 use crate::aurora::{AuroraAnswer, AuroraInstance};
 use crate::cluster::{GaleraAnswer, GroupAnswer, Verdict};
+use crate::contest::Because;
 use crate::placement::Role;
-use crate::report::{Endpoint, Failure, Lag, Seen};
+use crate::report::{Endpoint, Failure, GtidAnswer, Lag, Seen};
 use crate::wanted::{Limits, Wanted};
 
 recorded!(Endpoint { hostname, port });
-recorded!(Wanted { servers, clusters, limits, defaults } or default);
+recorded!(Wanted { servers, clusters, limits, defaults, several_writers } or default);
 recorded!(Clusters { pairs, members, aurora } or default);
 recorded!(Aurora {
     writer,
@@ -47,6 +49,7 @@ recorded!(Limits {
     finds_rds,
     galera_failures,
 } or default);
+recorded!(GtidAnswer { gtids, took_us });
 recorded!(GroupAnswer { is_viable, read_only, behind, members });
 recorded!(GaleraAnswer {
     is_primary,
@@ -63,6 +66,8 @@ recorded!(AuroraInstance { server_id, writes, lag_ms, age_us } or default);
 recorded!(Placed { row, stand });
 
 named!(Check { ReadOnly, InnodbReadOnly, SuperReadOnly, Both, Either });
+named!(SeveralWriters { All, NewestGtid, None });
+named!(Because { Alone, Before, Newest, Typed, Diverged, Unknown, Forbidden });
 named!(Kind { Group, Galera });
 named!(AlsoRead { Nobody, Writers, Backups });
 named!(Verdict { Offline, Leaving, Reader, Writer });
@@ -72,6 +77,7 @@ impl Recorded for Seen {
         match self {
             Self::Ping(outcome) => object([("ping", outcome.write())]),
             Self::ReadOnly(check, outcome) => object([("read_only", write_pair(check, outcome))]),
+            Self::Gtids(outcome) => object([("gtids", outcome.write())]),
             Self::Lag(hostgroup, outcome) => object([("lag", write_pair(hostgroup, outcome))]),
             Self::Group(outcome) => object([("group", outcome.write())]),
             Self::Galera(outcome) => object([("galera", outcome.write())]),
@@ -85,6 +91,7 @@ impl Recorded for Seen {
         match name {
             "ping" => Recorded::read(value).map(Self::Ping),
             "read_only" => <(_, _)>::read(value).map(|(check, out)| Self::ReadOnly(check, out)),
+            "gtids" => Recorded::read(value).map(Self::Gtids),
             "lag" => <(_, _)>::read(value).map(|(hostgroup, out)| Self::Lag(hostgroup, out)),
             "group" => Recorded::read(value).map(Self::Group),
             "galera" => Recorded::read(value).map(Self::Galera),
@@ -261,6 +268,7 @@ impl Recorded for Keeper {
             decided,
             typed,
             deposed,
+            contests,
             found,
         } = self;
         object([
@@ -273,6 +281,7 @@ impl Recorded for Keeper {
             ("decided", decided.write()),
             ("typed", typed.write()),
             ("deposed", deposed.write()),
+            ("contests", contests.write()),
             ("found", found.write()),
         ])
     }
@@ -290,6 +299,8 @@ impl Recorded for Keeper {
             decided: member(value, "decided")?,
             typed: member(value, "typed")?,
             deposed: member(value, "deposed")?,
+            // a version before had none
+            contests: member::<Option<_>>(value, "contests")?.unwrap_or_default(),
             found: member(value, "found")?,
         })
     }

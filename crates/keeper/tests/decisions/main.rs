@@ -1,12 +1,15 @@
 //! What servers come to, case by case.
 
+use std::collections::BTreeMap;
+
 use engine::clusters::{AlsoRead, Aurora, Check, Cluster, Clusters, Kind, Pair};
+use engine::hostgroups::SeveralWriters;
 use engine::rows::{AuroraRow, GroupReplicationRow, HostgroupRow, ServerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::topology::Placed;
 use keeper::{
-    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, Keeper,
-    KeeperInput, Lag, Report, Seen, Wanted,
+    AuroraAnswer, AuroraInstance, Endpoint, Event, Failure, GaleraAnswer, GroupAnswer, GtidAnswer,
+    Keeper, KeeperInput, Lag, Report, Seen, Wanted,
 };
 
 mod recordings;
@@ -151,6 +154,12 @@ fn aurora(answer: &str) -> AuroraAnswer {
     AuroraAnswer { instances }
 }
 
+/// `gtids[@steps that the answer took]`.
+fn gtids(answer: &str) -> GtidAnswer {
+    let (gtids, took_us) = answer.split_once('@').unwrap_or((answer, "0"));
+    GtidAnswer { gtids: gtids.to_owned(), took_us: took_us.parse().expect("a number") }
+}
+
 /// The servers that one of RDS names.
 fn rds(answer: &str) -> Vec<Endpoint> {
     let server = |name: &str| Endpoint { hostname: name.replace('_', " "), port: 3306 };
@@ -170,6 +179,7 @@ fn seen(kind: Has, check: &str) -> Seen {
         Has::Members(Kind::Galera) => Seen::Galera(outcome(check, galera)),
         Has::Aurora => Seen::Aurora(10, outcome(check, aurora)),
         Has::Pair if check.starts_with("rds") => Seen::Rds(outcome(&check[3..], rds)),
+        Has::Pair if check.starts_with("gtid") => Seen::Gtids(outcome(&check[4..], gtids)),
         Has::Pair => {
             let rest = check.strip_prefix("ro").expect("a check");
             Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"))
@@ -290,6 +300,12 @@ impl Play {
             ("latency", _) => limits.latency_ms = number().into(),
             ("lags", _) => limits.lag_count = number(),
             ("rds", _) => limits.finds_rds = value == "1",
+            ("several", _) => {
+                let policy = SeveralWriters::ALL.iter().find(|(name, _)| *name == value);
+                let (_, policy) = policy.expect("a policy");
+                self.wanted.several_writers = BTreeMap::from([(PAIR.writer, *policy)]);
+                self.wanted.several_writers.retain(|_, policy| *policy != SeveralWriters::All);
+            }
             ("enabled", _) => limits.enabled = value == "1",
             ("check", _) => {
                 self.wanted.clusters.pairs = vec![Pair { check: Check::SuperReadOnly, ..PAIR }]

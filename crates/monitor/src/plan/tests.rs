@@ -1,6 +1,6 @@
 //! Which checks there are, and how often.
 
-use engine::rows::{AuroraRow, ReplicationRow, ServerRow};
+use engine::rows::{AuroraRow, HostgroupRow, ReplicationRow, ServerRow};
 use engine::snapshot::Draft;
 
 use super::*;
@@ -36,6 +36,28 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
         format!("{} {:?}", server.hostname, target.checks)
     };
     plan.targets.iter().map(tell).collect()
+}
+
+#[test]
+fn gtids_are_asked_for_where_they_decide() {
+    let rows = [(10, "a", "ONLINE", 0), (20, "b", "ONLINE", 0), (30, "d", "ONLINE", 0)];
+    let of = |settings: &str| {
+        let hostgroup_settings = settings.to_owned();
+        let row = HostgroupRow { hostgroup_id: 10, hostgroup_settings, ..HostgroupRow::default() };
+        let draft = Draft { hostgroups: vec![row], ..draft(&rows, &[]) };
+        told(&Snapshot::compile(&draft).expect("valid"))
+    };
+    assert_eq!(
+        of(r#"{"several_writers": "newest_gtid"}"#),
+        [
+            "a {Connect, Ping, ReadOnly(ReadOnly), Gtids}",
+            "b {Connect, Ping, ReadOnly(ReadOnly), Gtids}",
+            "d {Connect, Ping}",
+        ]
+    );
+    let without = told(&snapshot(&rows, &[]));
+    assert_eq!(of(r#"{"several_writers": "none"}"#), without);
+    assert_eq!(of(r#"{"several_writers": "all"}"#), without);
 }
 
 #[test]

@@ -40,6 +40,26 @@ fn read_only_is_off_where_it_says_so_and_on_for_everything_else() {
 }
 
 #[test]
+fn gtids_are_what_a_server_says_they_are() {
+    let asked = |dialect| statements(Check::Gtids, dialect, &vars());
+    assert_eq!(asked(Dialect::Replica), ["SELECT @@global.gtid_executed gtids"]);
+    assert_eq!(asked(Dialect::Old), asked(Dialect::Replica));
+    assert_eq!(
+        asked(Dialect::MariaDb),
+        ["SELECT CONCAT_WS(',',NULLIF(@@global.gtid_binlog_state,''),\
+          NULLIF(@@global.gtid_slave_pos,'')) gtids"]
+    );
+    let said = |columns: &[&str], value| {
+        let answer = Answer::of(columns, &[&[value]]);
+        read(Check::Gtids, &[answer], 7, &vars()).map(|(seen, _)| seen)
+    };
+    let told = Ok(GtidAnswer { gtids: "0-1-7".to_owned(), took_us: 7 });
+    assert_eq!(said(&["gtids"], Some("0-1-7")), Ok(Seen::Gtids(told)));
+    assert_eq!(said(&["gtids"], None), Err(Unanswered::Malformed));
+    assert_eq!(said(&["a"], Some("0-1-7")), Err(Unanswered::Malformed));
+}
+
+#[test]
 fn the_channel_that_is_furthest_behind_counts() {
     let of = |rows: &[&[Option<&str>]]| {
         lag(&Answer::of(&["Channel_Name", "Seconds_Behind_Source"], rows), &vars())

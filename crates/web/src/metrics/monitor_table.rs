@@ -58,6 +58,10 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
     ),
     checks(
+        "tidegate_gtid_checks_total",
+        &[(&[("status", "ok")], "gtid_checks_ok"), (&[("status", "err")], "gtid_checks_failed")],
+    ),
+    checks(
         "tidegate_rds_topology_checks_total",
         &[
             (&[("status", "ok")], "rds_topology_checks_ok"),

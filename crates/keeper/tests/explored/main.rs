@@ -1,5 +1,7 @@
 //! Every way that six reports about three servers can follow each other, and what must hold then.
 
+mod contests;
+
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};

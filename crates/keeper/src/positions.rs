@@ -23,7 +23,7 @@ fn parsed(position: &str) -> impl Iterator<Item = [u64; 3]> + '_ {
 }
 
 /// A position with each domain once.
-pub(crate) fn merged(position: &str) -> String {
+pub fn merged(position: &str) -> String {
     let mut last: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
     for [domain, server, number] in parsed(position) {
         let known = last.entry(domain).or_insert([domain, server, number]);
@@ -37,7 +37,7 @@ pub(crate) fn merged(position: &str) -> String {
 }
 
 /// Whether a server at `own` has all that one at `other` has.
-pub(crate) fn covers(own: &str, other: &str) -> bool {
+pub fn covers(own: &str, other: &str) -> bool {
     let own = by_domain(own);
     by_domain(other).iter().all(|(domain, number)| own.get(domain) >= Some(number))
 }
@@ -46,11 +46,7 @@ pub(crate) fn covers(own: &str, other: &str) -> bool {
 /// is its `gtid_binlog_state`, `applied` its `gtid_slave_pos`. One that was a primary has old ones
 /// of its own, which are no more than what it has replicated since; `source`, where it is known, is
 /// the state of a server that has to have them all.
-pub(crate) fn errant(
-    origin: &str,
-    (written, applied): (&str, &str),
-    source: Option<&str>,
-) -> Vec<String> {
+pub fn errant(origin: &str, (written, applied): (&str, &str), source: Option<&str>) -> Vec<String> {
     let applied = by_domain(applied);
     let sources = source.map(by_origin).unwrap_or_default();
     let is_errant = |[domain, server, number]: &[u64; 3]| {
@@ -74,13 +70,13 @@ fn by_origin(positions: &str) -> BTreeMap<(u64, u64), u64> {
 
 /// Whether a log with this `gtid_binlog_state` ends where a server is. That of one that was made of
 /// another one's files goes on behind its position, or is another one's.
-pub(crate) fn ends_at(written: &str, position: &str) -> bool {
+pub fn ends_at(written: &str, position: &str) -> bool {
     let logged = by_domain(written);
     !logged.is_empty() && logged == by_domain(position)
 }
 
 /// Whether both know the same last transactions of that server.
-pub(crate) fn agree_on(origin: &str, own: &str, other: &str) -> bool {
+pub fn agree_on(origin: &str, own: &str, other: &str) -> bool {
     let of_it = |positions| -> BTreeMap<_, _> {
         let all = by_origin(positions).into_iter();
         all.filter(|((_, server), _)| server.to_string() == origin).collect()
@@ -92,7 +88,7 @@ pub(crate) fn agree_on(origin: &str, own: &str, other: &str) -> bool {
 ///
 /// Numbers grow along what both have: whatever is below one that both know is theirs, also where
 /// the other one was built since and does not know who wrote it.
-pub(crate) fn lacking(own: &str, other: &str) -> Vec<String> {
+pub fn lacking(own: &str, other: &str) -> Vec<String> {
     let there = by_origin(other);
     let mut shared: BTreeMap<u64, u64> = BTreeMap::new();
     for [domain, server, number] in parsed(own) {

@@ -1,0 +1,267 @@
+//! Which server is the writer where several of a pair of hostgroups say that they take writes.
+//!
+//! Decides by their GTIDs, and by who was the writer before. Two servers are never asked at the
+//! same moment: what one has that was asked later may be the other one's since. So a server proves
+//! to have more only by an answer that was there before the other one was asked. That may be its
+//! last but one, where both are asked in the same turn.
+
+use std::collections::BTreeSet;
+
+use engine::clusters::Pair;
+use engine::hostgroups::SeveralWriters;
+
+use crate::event::{Event, Reason};
+use crate::gtid_sets::GtidSet;
+use crate::recording::recorded;
+use crate::report::{Endpoint, GtidAnswer, Report};
+use crate::{Keeper, wanted};
+
+/// A server that says it takes writes.
+pub(crate) struct Claim<'a> {
+    pub(crate) server: &'a Endpoint,
+    /// What it has, the latest last.
+    pub(crate) samples: &'a [Sample],
+    /// It is typed in the hostgroup of writers.
+    pub(crate) is_typed: bool,
+}
+
+/// The GTIDs of a server, as they were told.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Sample {
+    pub(crate) gtids: String,
+    /// When they were asked for, and when they were there.
+    pub(crate) asked_us: u64,
+    pub(crate) at_us: u64,
+}
+
+recorded!(Sample { gtids, asked_us, at_us } or default);
+
+impl Sample {
+    pub(crate) fn of(answer: &GtidAnswer, at_us: u64) -> Self {
+        let asked_us = at_us.saturating_sub(answer.took_us);
+        Self { gtids: answer.gtids.clone(), asked_us, at_us }
+    }
+}
+
+/// Which servers of a pair say that they take writes, and which of them does.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Contest {
+    pub(crate) claims: BTreeSet<Endpoint>,
+    pub(crate) writer: Option<Endpoint>,
+    pub(crate) because: Because,
+}
+
+recorded!(Contest { claims, writer, because } or default);
+
+/// Why a server is the writer, or none is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Because {
+    /// No other one says that it takes writes.
+    #[default]
+    Alone,
+    /// It was the writer before, and no other one has all that it has and more.
+    Before,
+    /// It has all that the others have, and more.
+    Newest,
+    /// It has all that the others have, and is typed as the writer or comes first.
+    Typed,
+    /// None has all that the others have.
+    Diverged,
+    /// It is not known of each what it has.
+    Unknown,
+    /// Several are not to be.
+    Forbidden,
+}
+
+impl Contest {
+    /// Whether a server that says it takes writes is none to be written to.
+    pub(crate) fn is_outdone(&self, server: &Endpoint) -> bool {
+        self.writer.as_ref() != Some(server)
+            && (self.claims.len() > 1 || self.writer.is_some() && !self.claims.contains(server))
+    }
+
+    /// What becomes of it with these claims. `is_settled`: each server of the pair has been asked.
+    pub(crate) fn after(
+        &self,
+        claims: &[Claim<'_>],
+        policy: SeveralWriters,
+        is_settled: bool,
+    ) -> Self {
+        // who answers first is no more the writer than who has not been asked yet
+        let is_sure = is_settled || self.writer.is_some();
+        let (writer, because) = match claims {
+            // whoever was the writer is one again when it answers
+            [] => return Self { claims: BTreeSet::new(), ..self.clone() },
+            [one] => (is_sure.then(|| one.server.clone()), Because::Alone),
+            _ if policy == SeveralWriters::NewestGtid && is_sure => self.judged(claims),
+            _ if policy == SeveralWriters::NewestGtid => (None, Because::Unknown),
+            _ => (None, Because::Forbidden),
+        };
+        let claims: BTreeSet<_> = claims.iter().map(|claim| claim.server.clone()).collect();
+        // whoever has won stays with the reason it won by
+        let is_as_before = writer == self.writer && claims == self.claims && writer.is_some();
+        let because = if is_as_before { self.because } else { because };
+        Self { claims, writer, because }
+    }
+
+    fn judged(&self, claims: &[Claim<'_>]) -> (Option<Endpoint>, Because) {
+        let before = claims.iter().find(|claim| self.writer.as_ref() == Some(claim.server));
+        let (server, because) = match (Known::of(claims), before) {
+            (Some(known), _) => match (newest(&known), before) {
+                (Some(newest), Some(before)) if newest.server == before.server => {
+                    (Some(before.server), Because::Before)
+                }
+                (Some(newest), _) => (Some(newest.server), Because::Newest),
+                (None, Some(before)) => (Some(before.server), Because::Before),
+                (None, None) => first(&known),
+            },
+            (None, Some(before)) => (Some(before.server), Because::Before),
+            (None, None) => (None, Because::Unknown),
+        };
+        (server.cloned(), because)
+    }
+}
+
+/// A claim whose GTIDs are known.
+struct Known<'a> {
+    server: &'a Endpoint,
+    has: GtidSet,
+    /// When that was asked for.
+    asked_us: u64,
+    /// What it had, and when that was known.
+    had: Vec<(u64, GtidSet)>,
+    is_typed: bool,
+}
+
+impl<'a> Known<'a> {
+    /// All of them; `None` where those of any are not known.
+    fn of(claims: &[Claim<'a>]) -> Option<Vec<Self>> {
+        let known = |claim: &Claim<'a>| {
+            let last = claim.samples.last()?;
+            let read = |sample: &Sample| Some((sample.at_us, GtidSet::parse(&sample.gtids)?));
+            Some(Self {
+                server: claim.server,
+                has: GtidSet::parse(&last.gtids)?,
+                asked_us: last.asked_us,
+                had: claim.samples.iter().filter_map(read).collect(),
+                is_typed: claim.is_typed,
+            })
+        };
+        claims.iter().map(known).collect()
+    }
+
+    /// Whether it certainly has all that another one has, and more.
+    fn is_ahead_of(&self, other: &Self) -> bool {
+        self.had.iter().any(|(at_us, had)| {
+            *at_us <= other.asked_us && had.covers(&other.has) && !other.has.covers(had)
+        })
+    }
+
+    fn covers_all(&self, of: &[Self]) -> bool {
+        of.iter().all(|other| self.has.covers(&other.has))
+    }
+}
+
+/// Who certainly has all that the others have, and more.
+fn newest<'a, 'b>(claims: &'b [Known<'a>]) -> Option<&'b Known<'a>> {
+    claims.iter().find(|one| {
+        let mut others = claims.iter().filter(|other| other.server != one.server);
+        others.all(|other| one.is_ahead_of(other))
+    })
+}
+
+/// Who is the writer where nobody was, and nobody certainly has more: what is typed decides among
+/// servers that have the same as far as is known.
+fn first<'a>(claims: &[Known<'a>]) -> (Option<&'a Endpoint>, Because) {
+    let mut leading = claims.iter().filter(|claim| claim.covers_all(claims)).peekable();
+    if leading.peek().is_none() {
+        return (None, Because::Diverged);
+    }
+    let mut typed = claims.iter().filter(|claim| claim.is_typed);
+    let found = match (typed.next(), typed.next()) {
+        (Some(only), None) => leading.find(|claim| claim.server == only.server),
+        _ => leading.next(),
+    };
+    match found {
+        Some(found) => (Some(found.server), Because::Typed),
+        None => (None, Because::Unknown),
+    }
+}
+
+/// A contest that has changed.
+pub(crate) struct Settled {
+    pair: Pair,
+    reason: Reason,
+    /// Servers that take writes and are none to be written to, or were.
+    told: Vec<Endpoint>,
+}
+
+impl Keeper {
+    /// Whether a server of a pair takes writes, and is none to be written to.
+    pub(crate) fn is_outdone(&self, pair: &Pair, server: &Endpoint) -> bool {
+        self.contests.get(&pair.writer).is_some_and(|contest| contest.is_outdone(server))
+    }
+
+    /// Says anew which servers are the writers; gives what has changed.
+    pub(crate) fn settle(&mut self) -> Vec<Settled> {
+        let mut settled = Vec::new();
+        for (writer, policy) in self.wanted.several_writers.clone() {
+            let Some(pair) = self.wanted.pair_of(writer).copied() else { continue };
+            let before = self.contests.get(&writer).cloned().unwrap_or_default();
+            let contest = before.after(&self.claims(&pair), policy, self.knows_pair(writer));
+            if contest == before {
+                continue;
+            }
+            let outdone = contest.claims.iter().filter(|it| contest.is_outdone(it));
+            let gone = before.claims.difference(&contest.claims).filter(|it| before.is_outdone(it));
+            let told = outdone.chain(gone).cloned().collect();
+            let reason = Reason::SeveralWriters {
+                count: u32::try_from(contest.claims.len()).unwrap_or(u32::MAX),
+                writer: contest.writer.clone(),
+                because: contest.because,
+            };
+            self.contests.insert(writer, contest);
+            settled.push(Settled { pair, reason, told });
+        }
+        settled
+    }
+
+    /// Has servers be where a contest puts them. One that stays where it was is told, too.
+    pub(crate) fn follow(&mut self, settled: &Settled, report: &Report) -> Vec<Event> {
+        self.judge_all();
+        let mut events = self.decide(report.at_us, &settled.reason);
+        for server in &settled.told {
+            let is_told = events.iter().any(|event| event.server == *server);
+            let pair = [settled.pair.writer, settled.pair.reader];
+            let mut rows = self.decided.iter();
+            let placed = rows
+                .find(|it| pair.contains(&it.row.hostgroup_id) && wanted::is_of(&it.row, server));
+            if let Some(placed) = placed.filter(|_| !is_told) {
+                let status = Some(placed.told().to_owned());
+                events.push(Event {
+                    at_us: report.at_us,
+                    hostgroup: placed.row.hostgroup_id,
+                    server: server.clone(),
+                    from: status.clone(),
+                    to: status,
+                    reason: settled.reason.clone(),
+                });
+            }
+        }
+        events
+    }
+
+    /// The servers of a pair that say they take writes and answer.
+    fn claims(&self, pair: &Pair) -> Vec<Claim<'_>> {
+        let claim = |server| {
+            let facts = self.facts.get(server)?;
+            let is_writer = facts.read_only(pair.check) == Some(false);
+            let is_typed = self.wanted.live_row(pair.writer, server).is_some();
+            let is_of_pair = is_typed || self.wanted.live_row(pair.reader, server).is_some();
+            let is_left_out = facts.is_silent() || self.deposed.contains(server);
+            let is_one = is_writer && is_of_pair && !is_left_out;
+            is_one.then(|| Claim { server, samples: facts.samples(), is_typed })
+        };
+        self.known.iter().filter_map(claim).collect()
+    }
+}
