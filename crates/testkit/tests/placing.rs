@@ -157,6 +157,23 @@ fn what_asks_about_a_read_and_writes_runs_where_writes_do() {
 }
 
 #[test]
+fn what_asks_about_a_read_and_begins_or_locks_runs_where_writes_do() {
+    let simulator = Simulator::new();
+    for (asks, then) in [
+        ("SHOW WARNINGS; BEGIN", "DELETE FROM t"),
+        ("SELECT FOUND_ROWS(); BEGIN", "DELETE FROM t"),
+        ("SELECT FOUND_ROWS(), GET_LOCK('a', 0)", "SELECT IS_USED_LOCK('a')"),
+    ] {
+        let mut room = Room::open(&simulator, |_| ());
+        match asks.starts_with("SHOW") {
+            true => room.fail(),
+            false => assert_eq!(room.run("SELECT SQL_CALC_FOUND_ROWS v FROM t"), Reader),
+        }
+        assert_eq!([asks, then].map(|text| room.run(text)), [Primary; 2], "{asks}");
+    }
+}
+
+#[test]
 fn what_asks_about_a_read_that_lost_its_connection_and_writes_runs_where_writes_do() {
     let mut room = Room::open(&Simulator::new(), |draft| {
         draft.servers.retain(|row| row.hostname != "10.0.0.3");

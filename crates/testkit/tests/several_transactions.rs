@@ -39,15 +39,19 @@ struct Room {
 impl Room {
     /// A session without autocommit.
     fn open() -> Self {
+        let mut room = Self::with_autocommit();
+        room.ok("SET autocommit=0");
+        room
+    }
+
+    fn with_autocommit() -> Self {
         let weather = Weather { faults: Faults::none(), amend: apart, ..Weather::cutting() };
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         // servers are found by their names from now on
         let snapshot = hall.stage.snapshot.clone();
         hall.stage.follow_with(snapshot, 1 << 16);
-        let sock = hall.login(Caps::DEPRECATE_EOF);
-        let mut room = Self { hall, sock };
-        room.ok("SET autocommit=0");
-        room
+        let sock = hall.login(Caps::DEPRECATE_EOF.union(Caps::MULTI_STATEMENTS));
+        Self { hall, sock }
     }
 
     fn ok(&mut self, text: &str) {
@@ -57,8 +61,13 @@ impl Room {
 
     /// Reads in a transaction with that number, which begins with it.
     fn read(&mut self, transaction: u32) {
+        self.read_as(transaction, "", "");
+    }
+
+    /// The same with another value of what the server is told to do.
+    fn read_as(&mut self, transaction: u32, told: &str, other: &str) {
         let text = own("SELECT", "rows", &format!("{transaction} op=1"), "v FROM t");
-        self.hall.query(self.sock, &text);
+        self.hall.query(self.sock, &text.replace(told, other));
         self.hall.result(self.sock);
     }
 
@@ -132,4 +141,52 @@ fn data_is_changed_in_one_transaction_at_most() {
         room.ok(&own(verb, "end", "2 op=0", ""));
         room.has_ended();
     }
+}
+
+#[test]
+fn the_end_of_a_transaction_is_where_it_was_changed_whatever_it_asks_besides() {
+    for verb in ["COMMIT", "ROLLBACK"] {
+        let mut room = Room::open();
+        room.change("DELETE", 2);
+        room.read_as(1, "wa=0", "wa=1");
+        room.ok(&own("SHOW", "end", "2 op=0", &format!("WARNINGS; {verb}")));
+        room.has_ended();
+    }
+}
+
+#[test]
+fn a_connection_that_stays_loses_its_transaction_with_the_session_s() {
+    for verb in ["COMMIT", "ROLLBACK"] {
+        let mut room = Room::open();
+        room.change("DELETE", 2);
+        // it changes its server's session, so that what follows goes there
+        room.read_as(1, "pop=0", "pop=1");
+        room.ok(&own(verb, "end", "2 op=0", ""));
+        room.read(3);
+        assert_eq!(room.hall.stage.board.borrow().trouble, [""; 0]);
+    }
+}
+
+#[test]
+fn where_a_session_is_tied_to_what_has_only_read_it_changes_nothing() {
+    let mut room = Room::open();
+    room.change("DELETE", 2);
+    room.read_as(1, "pop=0", "pop=1");
+    let answer = room.hall.ask(room.sock, &own("DELETE", "write", "2 op=0", "t"));
+    let error = ErrPacket::parse(&answer).expect("an error");
+    assert_eq!(error.code, 9006, "{}", error.message.escape_ascii());
+    room.ok(&own("COMMIT", "end", "2 op=0", ""));
+    assert_eq!(room.hall.stage.board.borrow().trouble, [""; 0]);
+}
+
+#[test]
+fn what_changes_data_behind_a_begin_is_part_of_its_transaction() {
+    let mut room = Room::with_autocommit();
+    room.ok(&tagged("BEGIN", "plain", "2 op=1", ""));
+    let answer = room.hall.ask(room.sock, &tagged("INSERT", "write", "0 op=0", "t"));
+    let error = ErrPacket::parse(&answer).expect("an error");
+    assert_eq!(error.code, 9006, "{}", error.message.escape_ascii());
+    room.ok(&tagged("DELETE", "write", "2 op=0", "t"));
+    room.ok(&tagged("ROLLBACK", "end", "2 op=0", ""));
+    room.has_ended();
 }

@@ -51,6 +51,16 @@ impl Conduct {
         self.changes() && self.begins != Access::Changes
     }
 
+    /// Whether it may run where the statement in front of it did: it changes no data, and nothing
+    /// follows from it that belongs where writes go.
+    pub fn may_follow(&self) -> bool {
+        const LEADS: Effects = Effects::TRANSACTION_START
+            .union(Effects::TRANSACTION_END)
+            .union(Effects::USER_LOCK)
+            .union(Effects::LOCKING_READ);
+        !self.changes() && self.access <= self.begins && !self.effects.intersects(LEADS)
+    }
+
     /// Whether it goes where writes go, because the session's next ones must be able to follow it
     /// on its lane, or some are part of it. `opens` tells that a transaction begins with whatever
     /// reads a table. A read goes there wherever rules send it, for they know it by its beginning;
@@ -110,6 +120,30 @@ impl std::fmt::Display for Why {
 mod tests {
     use super::*;
     use crate::holds;
+
+    #[test]
+    fn what_leads_elsewhere_does_not_follow_what_was_in_front_of_it() {
+        for (text, may) in [
+            ("SHOW WARNINGS", true),
+            ("SELECT FOUND_ROWS()", true),
+            ("SELECT FOUND_ROWS() INTO @a", true),
+            ("SET @a = FOUND_ROWS()", true),
+            ("SELECT FOUND_ROWS(); SELECT 1", true),
+            ("SHOW WARNINGS; COMMIT", false),
+            ("SHOW WARNINGS; BEGIN", false),
+            ("COMMIT; SHOW WARNINGS", false),
+            ("BEGIN; SHOW WARNINGS", false),
+            ("SHOW ERRORS; SET autocommit = 1", false),
+            ("SHOW WARNINGS; DELETE FROM t", false),
+            ("DELETE FROM t WHERE v = FOUND_ROWS()", false),
+            ("SELECT FOUND_ROWS(), GET_LOCK('a', 1)", false),
+            ("SELECT FOUND_ROWS(), v FROM t FOR UPDATE", false),
+        ] {
+            let facts = sql::facts(text.as_bytes());
+            let conduct = Conduct::of_text(&facts, holds::of_text(&facts));
+            assert_eq!(conduct.may_follow(), may, "{text}");
+        }
+    }
 
     #[test]
     fn a_read_and_what_no_rule_names_goes_where_its_writes_can_follow() {

@@ -194,6 +194,10 @@ impl Conn {
             }
             return Reaction::Reply(self.plain_ok(&[]));
         }
+        if text == b"ROLLBACK WORK AND NO CHAIN NO RELEASE" {
+            self.transaction = None;
+            return Reaction::Reply(self.plain_ok(&[]));
+        }
         if text == b"SELECT LAST_INSERT_ID() LIMIT 1" {
             board.count("server: tells the last insert id");
             return Reaction::Reply(answer::number(self.insert_id, &self.voice(false)));

@@ -308,10 +308,11 @@ impl Proxy {
         self.release_until_next(id, stays, &job);
         match place {
             Place::Lane(lane) => {
-                if let Some(session) = self.sessions.get(id)
-                    && let Some(held) = session.held.iter().find(|held| held.lane == lane)
+                if let Some(session) = self.sessions.get_mut(id)
+                    && let Some(held) = session.held.iter_mut().find(|held| held.lane == lane)
                 {
                     job.hostgroup = held.hostgroup;
+                    job.rolls_back = std::mem::take(&mut held.over);
                     self.stats.pinned_queries += u64::from(held.why.intersects(Holds::PINNING));
                 }
                 self.run(id, lane, job);

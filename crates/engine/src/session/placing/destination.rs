@@ -8,6 +8,7 @@ use sql::{Digester, Effects};
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
+use crate::lane::Held;
 use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
@@ -143,14 +144,18 @@ impl Proxy {
             return None;
         }
         let session = self.sessions.get(id)?;
-        let locks = self.snapshot.vars.set_query_lock_on_hostgroup != 0;
-        let held = match session.held_for(Holds::PINNING).filter(|held| held.lane == lane) {
-            Some(held) => Some(held).filter(|_| locks),
-            None => session.parted_transaction().filter(|held| held.lane == lane),
-        }?;
         if session.drops_its_own(job) {
             return None;
         }
+        let locks = self.snapshot.vars.set_query_lock_on_hostgroup != 0;
+        let transaction = session.parted_transaction();
+        let held = match session.held_for(Holds::PINNING).filter(|held| held.lane == lane) {
+            Some(pinned) => match transaction.filter(|held| held.lane != lane) {
+                Some(held) => return Some(locked(held, pinned.hostgroup)),
+                None => Some(pinned).filter(|_| locks),
+            },
+            None => transaction.filter(|held| held.lane == lane),
+        }?;
         let account = session.account.as_ref()?;
         let wanted = placing.destination.unwrap_or(account.default_hostgroup);
         let server = &self.lanes.get(lane)?.server;
@@ -160,8 +165,7 @@ impl Proxy {
         {
             return None;
         }
-        let why: Vec<_> = held.why.names().collect();
-        Some(error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", ")))
+        Some(locked(held, wanted))
     }
 
     fn routed(&mut self, id: SessionId, route: &Route, digest: Vec<u8>) {
@@ -238,9 +242,20 @@ fn query_of_execution<'a>(session: &'a Session, text: &'a Text) -> Query<'a> {
     }
 }
 
+/// What a statement for another hostgroup is told than that of a connection that has to run it.
+fn locked(held: &Held, wanted: HostgroupId) -> SqlError {
+    let why: Vec<_> = held.why.names().collect();
+    error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", "))
+}
+
 /// Decides where a statement of a session goes.
 pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
+    if placing.conduct.effects.intersects(transactions::ENDS)
+        && let Some(held) = session.parted_transaction()
+    {
+        return Place::Lane(held.lane);
+    }
     if let Some(held) = session.held_for(Holds::PINNING) {
         return Place::Lane(held.lane);
     }
@@ -250,16 +265,16 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
         (MAY_READ_INSERT_ID, Holds::LAST_INSERT_ID),
     ];
     for (effect, hold) in about_the_last {
-        // what changes data does so where it is meant to
         if placing.conduct.effects.intersects(effect)
-            && !placing.conduct.changes()
+            && placing.conduct.may_follow()
             && let Some(held) = session.held_for(hold)
         {
             return Place::Lane(held.lane);
         }
     }
     if let Some(held) = session.transaction()
-        && (account.transaction_persistent || transactions::is_part(held, &placing.conduct))
+        && (account.transaction_persistent
+            || transactions::is_part(session, held, &placing.conduct))
     {
         return Place::Lane(held.lane);
     }

@@ -21,10 +21,7 @@ impl Proxy {
     pub(crate) fn end_elsewhere(&mut self, id: SessionId, job: &Job, stays: Option<LaneId>) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let is_over = |held: &&Held| {
-            held.why.intersects(Holds::TRANSACTION)
-                && !held.changed
-                && !held.why.intersects(OUTLASTS)
-                && Some(held.lane) != stays
+            held.why.intersects(Holds::TRANSACTION) && !held.changed && Some(held.lane) != stays
         };
         let over: Vec<Held> = session.held.iter().filter(is_over).copied().collect();
         if over.is_empty() || !ends_transactions(session, job) {
@@ -32,6 +29,11 @@ impl Proxy {
         }
         for held in over {
             let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+            if held.why.intersects(OUTLASTS) {
+                let its = |other: &&mut Held| other.lane == held.lane;
+                session.held.iter_mut().filter(its).for_each(|held| held.over = true);
+                continue;
+            }
             session.held.retain(|other| other.lane != held.lane);
             session.forget_lane(held.lane);
             session.forget_calls(held.lane);
@@ -42,13 +44,17 @@ impl Proxy {
     }
 }
 
+/// Ends what a transaction has read, whatever `completion_type` is.
+pub(crate) const END_READ: &[u8] = b"ROLLBACK WORK AND NO CHAIN NO RELEASE";
+
 /// What a session keeps on a connection whether its transaction ends or not.
 const OUTLASTS: Holds = Holds::PINNING.union(Holds::CURSOR).union(Holds::LONG_DATA);
 
 impl Session {
     /// The connection with its transaction: of several, the one in which data was changed.
     pub(crate) fn transaction(&self) -> Option<&Held> {
-        let mut open = self.held.iter().filter(|held| held.why.intersects(Holds::TRANSACTION));
+        let is_open = |held: &&Held| held.why.intersects(Holds::TRANSACTION) && !held.over;
+        let mut open = self.held.iter().filter(is_open);
         let first = open.next()?;
         Some(if first.changed { first } else { open.find(|held| held.changed).unwrap_or(first) })
     }
@@ -56,15 +62,21 @@ impl Session {
     /// The same where rules may send other statements elsewhere.
     pub(crate) fn parted_transaction(&self) -> Option<&Held> {
         let is_parted = self.account.as_ref().is_some_and(|a| !a.transaction_persistent);
-        self.transaction().filter(|held| is_parted && held.changed)
+        self.transaction().filter(|held| is_parted && self.is_its_own(held))
+    }
+
+    /// Whether a transaction is the session's, and not one that only reads: data was changed there,
+    /// or it was begun by a statement, since no other one begins with autocommit on.
+    fn is_its_own(&self, transaction: &Held) -> bool {
+        transaction.changed || self.want.autocommit
     }
 }
 
 /// Whether a statement belongs to the session's transaction, wherever rules send it.
-pub(crate) fn is_part(transaction: &Held, conduct: &Conduct) -> bool {
-    if transaction.changed {
+pub(crate) fn is_part(session: &Session, transaction: &Held, conduct: &Conduct) -> bool {
+    if session.is_its_own(transaction) {
         conduct.access != Access::Reads
-            || conduct.effects.intersects(ENDS)
+            || conduct.effects.intersects(ENDS.union(Effects::LOCKING_READ))
             || conduct.why_with_writes().is_some()
     } else {
         conduct.effects.intersects(Effects::TRANSACTION_END) && !conduct.changes()
@@ -78,7 +90,8 @@ pub(crate) fn has_changed(before: bool, job: &Job, how: How) -> bool {
     (before && !begins_anew) || (does && how != How::Refused)
 }
 
-const ENDS: Effects =
+/// What ends a transaction, and what begins one, which ends the one before.
+pub(crate) const ENDS: Effects =
     Effects::TRANSACTION_END.union(Effects::TRANSACTION_START).union(Effects::IMPLICIT_COMMIT);
 
 /// Whether a command ends transactions, wherever they are.

@@ -120,10 +120,10 @@ impl Proxy {
         session.last.recall = Some(Box::new(Recall::Read(read)));
     }
 
-    /// A statement about the one before goes where that one went, unless it changes data.
+    /// A statement about the one before goes where that one went, if it may.
     pub(crate) fn with_its_read(&self, id: SessionId, placing: &mut Placing) {
         if placing.conduct.effects.intersects(Effects::SHOW_WARNINGS)
-            && !placing.conduct.changes()
+            && placing.conduct.may_follow()
             && let Some(session) = self.sessions.get(id)
             && let Some(recall) = &session.last.recall
         {
