@@ -297,7 +297,7 @@ impl Caller {
 }
 
 /// For what a connection is kept on which a function ran that nobody has read.
-const PRESUMED: &str = "user_variable, temporary_table, get_lock, sequence, connection_id";
+const PRESUMED: &str = "user_variable, temporary_table, get_lock, set, sequence, connection_id";
 
 #[test]
 fn what_code_was_presumed_to_do_is_forgotten_once_it_has_been_read() {
@@ -448,6 +448,11 @@ fn a_base_table_that_a_session_makes_changes_and_drops_keeps_no_connection() {
     let mut caller = Caller::open(50);
     caller.ask("SELECT v FROM t", "rows");
     caller.hall.wait_ms(2_000);
+    // what is asked for waits for a while after a reading: there is none in between
+    let readings = caller.readings();
+    caller.ask("CREATE TABLE other (v INT)", "plain");
+    assert!(caller.hall.until(|hall| hall.counters().stored_code_readings >= readings + 2));
+    let readings = caller.readings();
     for _ in 0..3 {
         for (text, read) in [
             ("CREATE TABLE bare (v INT)", "SELECT v FROM bare"),
@@ -458,6 +463,7 @@ fn a_base_table_that_a_session_makes_changes_and_drops_keeps_no_connection() {
         }
         caller.ask("DROP TABLE bare", "plain");
     }
+    assert_eq!(caller.readings(), readings);
 }
 
 #[test]

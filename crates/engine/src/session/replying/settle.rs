@@ -245,7 +245,7 @@ fn mark(lane: &mut Lane, job: &Job, how: How) {
         (lane.marks.traced, lane.marks.unsure) = (true, true);
     }
     // code that nobody has read may have left anything, and so may the end of a long text
-    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
+    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD | Effects::UNREAD_TABLE)
         || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
 }
 

@@ -1,5 +1,7 @@
 //! What stored code does on real servers, and what sessions keep connections for that call it.
 
+mod characteristics;
+
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -485,42 +487,6 @@ fn a_lock_is_one_sessions_under_whatever_name_it_is_taken() {
             assert_eq!(number(&mut second, "SELECT GET_LOCK('n', 0)"), Some(0), "{text}");
             assert_eq!(number(&mut first, "SELECT RELEASE_LOCK('n')"), Some(1), "{text}");
         }
-    }
-}
-
-#[test]
-fn how_transactions_are_to_be_is_one_sessions_where_a_function_says_it() {
-    let table = [
-        (&MARIADB, "SET TRANSACTION READ ONLY"),
-        (&MARIADB, "SET SESSION TRANSACTION READ ONLY"),
-        (&MARIADB, "SET @@tx_read_only = 1"),
-        (&MYSQL, "SET SESSION TRANSACTION READ ONLY"),
-        (&MYSQL, "SET SESSION transaction_read_only = 1"),
-    ];
-    for (servers, set) in table {
-        let Some(cluster) = servers.cluster() else { continue };
-        for statement in [
-            "CREATE TABLE IF NOT EXISTS test.written (a INT)",
-            "DROP FUNCTION IF EXISTS test.reads_only",
-            &format!(
-                "CREATE FUNCTION test.reads_only() RETURNS INT DETERMINISTIC NO SQL \
-                 BEGIN {set}; RETURN 1; END"
-            ),
-        ] {
-            cluster.primary().sql(statement).expect(statement);
-        }
-        let proxy = proxy_with(&cluster, 2);
-        let [mut first, mut second] = after_a_reading(&proxy);
-        assert_eq!(number(&mut first, "SELECT test.reads_only()"), Some(1), "{set}");
-        for _ in 0..4 {
-            second.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
-        }
-        // MySQL's first statement behind it still writes
-        _ = first.query_drop("UPDATE test.written SET a = 2");
-        assert_eq!(code(&mut first, "INSERT INTO test.written VALUES (1)"), 1792, "{set}");
-        drop(first);
-        let mut third = client::connect(client::options(proxy.port));
-        third.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
     }
 }
 

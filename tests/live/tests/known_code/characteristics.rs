@@ -1,0 +1,88 @@
+//! Functions and views that say how transactions are to be.
+
+use std::time::Duration;
+
+use live::client;
+use mysql::prelude::Queryable;
+
+use super::{MARIADB, MYSQL, after_a_reading, code, number, proxy_with};
+
+#[test]
+fn how_transactions_are_to_be_is_one_sessions_where_a_function_says_it() {
+    let table = [
+        (&MARIADB, "SET TRANSACTION READ ONLY"),
+        (&MARIADB, "SET SESSION TRANSACTION READ ONLY"),
+        (&MARIADB, "SET @@tx_read_only = 1"),
+        (&MYSQL, "SET SESSION TRANSACTION READ ONLY"),
+        (&MYSQL, "SET SESSION transaction_read_only = 1"),
+    ];
+    for (servers, set) in table {
+        let Some(cluster) = servers.cluster() else { continue };
+        for statement in [
+            "CREATE TABLE IF NOT EXISTS test.written (a INT)",
+            "DROP FUNCTION IF EXISTS test.reads_only",
+            &format!(
+                "CREATE FUNCTION test.reads_only() RETURNS INT DETERMINISTIC NO SQL \
+                 BEGIN {set}; RETURN 1; END"
+            ),
+        ] {
+            cluster.primary().sql(statement).expect(statement);
+        }
+        let proxy = proxy_with(&cluster, 2);
+        let [mut first, mut second] = after_a_reading(&proxy);
+        assert_eq!(number(&mut first, "SELECT test.reads_only()"), Some(1), "{set}");
+        for _ in 0..4 {
+            second.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
+        }
+        // MySQL's first statement behind it still writes
+        _ = first.query_drop("UPDATE test.written SET a = 2");
+        assert_eq!(code(&mut first, "INSERT INTO test.written VALUES (1)"), 1792, "{set}");
+        drop(first);
+        let mut third = client::connect(client::options(proxy.port));
+        third.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
+    }
+}
+
+#[test]
+fn how_transactions_are_to_be_is_one_sessions_where_nobody_has_read_the_function_yet() {
+    for (servers, set) in
+        [(&MARIADB, "SET TRANSACTION READ ONLY"), (&MYSQL, "SET SESSION TRANSACTION READ ONLY")]
+    {
+        let Some(cluster) = servers.cluster() else { continue };
+        let function = |name| {
+            format!(
+                "CREATE FUNCTION test.{name}() RETURNS INT DETERMINISTIC NO SQL \
+                 BEGIN {set}; RETURN 1; END"
+            )
+        };
+        for statement in [
+            "CREATE TABLE IF NOT EXISTS test.written (a INT)",
+            "DROP FUNCTION IF EXISTS test.reads_now",
+            "DROP FUNCTION IF EXISTS test.reads_then",
+            &function("reads_now"),
+            "CREATE OR REPLACE VIEW test.read_now AS SELECT test.reads_now() AS a",
+        ] {
+            cluster.primary().sql(statement).expect(statement);
+        }
+        // a view that is the first thing that this process hears of
+        let proxy = proxy_with(&cluster, 1);
+        let [mut first, mut second] =
+            [(); 2].map(|()| client::connect(client::options(proxy.port)));
+        assert_eq!(number(&mut first, "SELECT a FROM test.read_now"), Some(1), "{set}");
+        second.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
+
+        // a function that has just been made
+        let proxy = proxy_with(&cluster, 2);
+        let [mut first, mut second, mut defines] = after_a_reading(&proxy);
+        defines.query_drop(function("reads_then")).expect(set);
+        drop(defines);
+        assert_eq!(number(&mut first, "SELECT test.reads_then()"), Some(1), "{set}");
+        let before = proxy.counter("stored_code_readings").expect("counted");
+        live::eventually("it is read", Duration::from_secs(5), || {
+            proxy.counter("stored_code_readings").expect("counted") > before
+        });
+        for _ in 0..4 {
+            second.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
+        }
+    }
+}
