@@ -38,8 +38,7 @@ recorded!(Sample { gtids, asked_us, at_us } or default);
 
 impl Sample {
     pub(crate) fn of(answer: &GtidAnswer, at_us: u64) -> Self {
-        let asked_us = at_us.saturating_sub(answer.took_us);
-        Self { gtids: answer.gtids.clone(), asked_us, at_us }
+        Self { gtids: answer.gtids.clone(), asked_us: answer.asked_us, at_us }
     }
 }
 
@@ -126,10 +125,10 @@ impl Contest {
 struct Known<'a> {
     server: &'a Endpoint,
     has: GtidSet,
-    /// When that was asked for.
-    asked_us: u64,
-    /// What it had, and when that was known.
-    had: Vec<(u64, GtidSet)>,
+    /// How that was told.
+    last: &'a Sample,
+    /// What it had.
+    had: Vec<(&'a Sample, GtidSet)>,
     is_typed: bool,
 }
 
@@ -138,11 +137,11 @@ impl<'a> Known<'a> {
     fn of(claims: &[Claim<'a>]) -> Option<Vec<Self>> {
         let known = |claim: &Claim<'a>| {
             let last = claim.samples.last()?;
-            let read = |sample: &Sample| Some((sample.at_us, GtidSet::parse(&sample.gtids)?));
+            let read = |sample: &'a Sample| Some((sample, GtidSet::parse(&sample.gtids)?));
             Some(Self {
                 server: claim.server,
                 has: GtidSet::parse(&last.gtids)?,
-                asked_us: last.asked_us,
+                last,
                 had: claim.samples.iter().filter_map(read).collect(),
                 is_typed: claim.is_typed,
             })
@@ -152,8 +151,9 @@ impl<'a> Known<'a> {
 
     /// Whether it certainly has all that another one has, and more.
     fn is_ahead_of(&self, other: &Self) -> bool {
-        self.had.iter().any(|(at_us, had)| {
-            *at_us <= other.asked_us && had.covers(&other.has) && !other.has.covers(had)
+        self.had.iter().any(|(told, had)| {
+            let was_first = told.at_us <= other.last.asked_us;
+            was_first && had.covers(&other.has) && !other.has.covers(had)
         })
     }
 
@@ -258,7 +258,7 @@ impl Keeper {
             let is_writer = facts.read_only(pair.check) == Some(false);
             let is_typed = self.wanted.live_row(pair.writer, server).is_some();
             let is_of_pair = is_typed || self.wanted.live_row(pair.reader, server).is_some();
-            let is_left_out = facts.is_silent() || self.deposed.contains(server);
+            let is_left_out = !facts.is_heard(pair.check) || self.deposed.contains(server);
             let is_one = is_writer && is_of_pair && !is_left_out;
             is_one.then(|| Claim { server, samples: facts.samples(), is_typed })
         };

@@ -36,10 +36,12 @@ struct ReadOnly {
     is: Option<bool>,
     /// Questions without an answer, one behind the other.
     missed: u32,
+    /// The server was silent since.
+    is_old: bool,
 }
 
 recorded!(Facts { missed, silent, took_us, read_only, samples } or default);
-recorded!(ReadOnly { is, missed });
+recorded!(ReadOnly { is, missed, is_old } or default);
 recorded!(Lagging { last_us, count, over });
 
 impl Facts {
@@ -79,6 +81,11 @@ impl Facts {
         self.read_only.contains_key(&check)
     }
 
+    /// Whether what it said of that is no older than its last silence.
+    pub(crate) fn is_heard(&self, check: Check) -> bool {
+        !self.silent && self.read_only.get(&check).is_some_and(|known| !known.is_old)
+    }
+
     /// What it said of that before holds no more: it refuses writes, until it says otherwise.
     pub(crate) fn count_as_read_only(&mut self) {
         self.read_only.values_mut().for_each(|known| known.is = Some(true));
@@ -104,7 +111,10 @@ impl Facts {
         let was_silent = self.silent;
         self.silent = self.missed >= limits.ping_failures || was_silent && self.missed > 0;
         match (was_silent, self.silent) {
-            (false, true) => Some(Reason::PingsMissed { count: self.missed }),
+            (false, true) => {
+                self.read_only.values_mut().for_each(|known| known.is_old = true);
+                Some(Reason::PingsMissed { count: self.missed })
+            }
             (true, false) => Some(Reason::PingAnswered),
             _ => None,
         }
@@ -131,7 +141,7 @@ impl Facts {
                 (true, Reason::ReadOnlyMissed { count: known.missed })
             }
             Ok(is) => {
-                known.missed = 0;
+                (known.missed, known.is_old) = (0, false);
                 (*is, Reason::ReadOnly { is: *is })
             }
         };

@@ -149,7 +149,10 @@ impl Keeper {
             self.facts.clear();
         }
         let several_writers = &self.wanted.several_writers;
-        self.contests.retain(|writer, _| enabled && several_writers.contains_key(writer));
+        self.contests.retain(|writer, _| {
+            let pair = self.wanted.pair_of(*writer);
+            enabled && several_writers.contains_key(writer) && pair == before.pair_of(*writer)
+        });
         self.settle();
         self.judge_all();
         self.decide(at_us, &Reason::Configured)

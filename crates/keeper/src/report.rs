@@ -114,8 +114,8 @@ impl Seen {
 pub struct GtidAnswer {
     /// MySQL's `gtid_executed`; MariaDB's `gtid_binlog_state` and `gtid_slave_pos`, by a comma.
     pub gtids: String,
-    /// How many microseconds the answer took.
-    pub took_us: u64,
+    /// When they were asked for, in microseconds, or before.
+    pub asked_us: u64,
 }
 
 /// How far a server is behind the one that it copies.

@@ -146,11 +146,11 @@ pub(crate) fn failed(check: Check, failure: Failure) -> Seen {
     }
 }
 
-/// What the answers of a check say, which took so long; or why they say nothing.
+/// What the answers of a check say, which began then and took so long; or why they say nothing.
 pub(crate) fn read(
     check: Check,
     answers: &[Answer],
-    took_us: u64,
+    (began_unix_us, took_us): (u64, u64),
     vars: &Vars,
 ) -> Result<(Seen, Found), Unanswered> {
     let first = answers.first().ok_or(Unanswered::Malformed);
@@ -162,7 +162,7 @@ pub(crate) fn read(
         }
         Check::Gtids => {
             let gtids = first?.value(0, "gtids").ok_or(Unanswered::Malformed)?.to_owned();
-            (Seen::Gtids(Ok(GtidAnswer { gtids, took_us })), Found::Answer)
+            (Seen::Gtids(Ok(GtidAnswer { gtids, asked_us: began_unix_us })), Found::Answer)
         }
         Check::Lag(hostgroup) => {
             let lag = lag(first?, vars)?;

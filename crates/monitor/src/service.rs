@@ -256,7 +256,8 @@ impl Monitor {
         let outcome = match outcome {
             Ok(_) if late_us > LATE_US => Err(Unmet::own_delay(late_us)),
             Ok(answers) => {
-                let read = question::read(check, &answers, took_us, &self.plan.vars);
+                let times = (run.began_unix_us, took_us);
+                let read = question::read(check, &answers, times, &self.plan.vars);
                 // what does not say that it takes writes is no writer
                 let failure = matches!(check, Check::ReadOnly(_)).then_some(Failure::NoAnswer);
                 let text = "the answer is not understood".to_owned();

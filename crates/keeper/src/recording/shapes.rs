@@ -49,7 +49,7 @@ recorded!(Limits {
     finds_rds,
     galera_failures,
 } or default);
-recorded!(GtidAnswer { gtids, took_us });
+recorded!(GtidAnswer { gtids, asked_us });
 recorded!(GroupAnswer { is_viable, read_only, behind, members });
 recorded!(GaleraAnswer {
     is_primary,

@@ -155,9 +155,10 @@ fn aurora(answer: &str) -> AuroraAnswer {
 }
 
 /// `gtids[@steps that the answer took]`.
-fn gtids(answer: &str) -> GtidAnswer {
+fn gtids(answer: &str, at_us: u64) -> GtidAnswer {
     let (gtids, took_us) = answer.split_once('@').unwrap_or((answer, "0"));
-    GtidAnswer { gtids: gtids.to_owned(), took_us: took_us.parse().expect("a number") }
+    let took_us: u64 = took_us.parse().expect("a number");
+    GtidAnswer { gtids: gtids.to_owned(), asked_us: at_us - took_us }
 }
 
 /// The servers that one of RDS names.
@@ -166,7 +167,7 @@ fn rds(answer: &str) -> Vec<Endpoint> {
     answer.split('+').map(server).collect()
 }
 
-fn seen(kind: Has, check: &str) -> Seen {
+fn seen(kind: Has, check: &str, at_us: u64) -> Seen {
     if let Some(rest) = check.strip_prefix("ping") {
         return Seen::Ping(outcome(rest, |took_us| took_us.parse().expect("a time")));
     }
@@ -179,7 +180,9 @@ fn seen(kind: Has, check: &str) -> Seen {
         Has::Members(Kind::Galera) => Seen::Galera(outcome(check, galera)),
         Has::Aurora => Seen::Aurora(10, outcome(check, aurora)),
         Has::Pair if check.starts_with("rds") => Seen::Rds(outcome(&check[3..], rds)),
-        Has::Pair if check.starts_with("gtid") => Seen::Gtids(outcome(&check[4..], gtids)),
+        Has::Pair if check.starts_with("gtid") => {
+            Seen::Gtids(outcome(&check[4..], |answer| gtids(answer, at_us)))
+        }
         Has::Pair => {
             let rest = check.strip_prefix("ro").expect("a check");
             Seen::ReadOnly(Check::ReadOnly, outcome(rest, |answer| answer == "1"))
@@ -257,7 +260,7 @@ impl Play {
                 let (at_us, is_deposed) = (self.at_us, check == "deposed");
                 return self.tell(KeeperInput::Depose { at_us, server, is_deposed });
             }
-            let seen = seen(self.kind, check);
+            let seen = seen(self.kind, check, self.at_us);
             return self.tell(KeeperInput::Hear(Report { at_us: self.at_us, server, seen }));
         }
         let (name, value) = step.split_once('=').expect("a limit");

@@ -51,9 +51,9 @@ fn gtids_are_what_a_server_says_they_are() {
     );
     let said = |columns: &[&str], value| {
         let answer = Answer::of(columns, &[&[value]]);
-        read(Check::Gtids, &[answer], 7, &vars()).map(|(seen, _)| seen)
+        read(Check::Gtids, &[answer], (7, 1), &vars()).map(|(seen, _)| seen)
     };
-    let told = Ok(GtidAnswer { gtids: "0-1-7".to_owned(), took_us: 7 });
+    let told = Ok(GtidAnswer { gtids: "0-1-7".to_owned(), asked_us: 7 });
     assert_eq!(said(&["gtids"], Some("0-1-7")), Ok(Seen::Gtids(told)));
     assert_eq!(said(&["gtids"], None), Err(Unanswered::Malformed));
     assert_eq!(said(&["a"], Some("0-1-7")), Err(Unanswered::Malformed));
