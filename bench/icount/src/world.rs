@@ -103,9 +103,6 @@ impl World {
     /// Prepares a statement; executes it with one number, and returns the command
     /// that does so again.
     pub fn prepare(&mut self, session: SessionId, text: &[u8]) -> Vec<u8> {
-        // until what tables run has been read, each statement with one has its connection reset
-        let read = packets::query(b"SELECT c FROM sbtest1 WHERE id=1");
-        self.exchange(session, &read, &packets::result(1));
         let mut payload = vec![0x16];
         payload.extend_from_slice(text);
         self.exchange(session, &packets::packet(&payload), &packets::prepared());

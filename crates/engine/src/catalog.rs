@@ -111,8 +111,6 @@ pub struct Known {
     is_again: bool,
     /// How long one that is asked for waits after it.
     pause_us: u64,
-    /// The first reading is to come: tables may run anything until it has ended.
-    awaits_first: bool,
     /// How many in a row took too long.
     late: u32,
     /// The operator was told of what is hidden.
@@ -166,9 +164,6 @@ const OF_UNKNOWN_TABLE: Effects = Effects::READS_LAST_INSERT_ID.union(Effects::U
 /// The same of one that was not there when a reading told of all.
 const OF_NEW_TABLE: Effects = OF_UNKNOWN_TABLE.union(Effects::NEW_TABLE).union(Effects::PRESUMED);
 
-/// The same of any before the first reading.
-const OF_UNREAD_TABLE: Effects = OF_UNKNOWN_TABLE.union(Effects::UNREAD_TABLE);
-
 /// A reading that is asked for waits for so many times what the last one took, and at least for so
 /// many microseconds.
 const PAUSE: (u64, u64) = (4, 50_000);
@@ -201,7 +196,6 @@ impl Known {
             read_us: 0,
             is_again: false,
             pause_us: 0,
-            awaits_first: false,
             late: 0,
             is_told: false,
             is_told_unread: false,
@@ -290,7 +284,6 @@ impl Known {
                 {
                     OF_NEW_TABLE
                 }
-                Role::Table if self.awaits_first => OF_UNREAD_TABLE,
                 Role::Table => OF_UNKNOWN_TABLE,
                 Role::Other if found.is_some() => OF_UNKNOWN_TABLE,
                 Role::Procedure | Role::Other => continue,
@@ -442,11 +435,6 @@ impl Known {
         since_us >= interval_us || (wanted && since_us >= self.pause_us)
     }
 
-    /// It is read from time to time: unless there was a reading, one is to come.
-    pub fn is_read_at_all(&mut self) {
-        self.awaits_first = self.read_us == 0;
-    }
-
     /// Somebody waits for a reading that begins from now on.
     pub fn want(&mut self) {
         self.wanted = true;
@@ -487,7 +475,6 @@ impl Known {
     pub fn finish(&mut self, finished: Finished, definitions: &Definitions, epoch: u64) {
         let took_us = finished.now_us.saturating_sub(finished.began_us);
         self.read_us = finished.now_us.max(1);
-        self.awaits_first = false;
         self.pause_us = match finished.catalog {
             // what is missed again and again may wait
             Ok(_) if self.is_again => self.pause_us.saturating_mul(2).min(MISSED_PAUSE_US),

@@ -64,9 +64,6 @@ pub struct Held {
     pub presumed: Holds,
     /// Data was changed in the transaction that is open there, or it has a savepoint.
     pub changed: bool,
-    /// The transaction that is open there has only read, and ended with the session's: it is rolled
-    /// back before anything else runs there.
-    pub over: bool,
 }
 
 /// A command of the proxy's own that moves a lane to a session's state.
@@ -82,8 +79,7 @@ pub enum Step {
     InsertId,
     /// `COM_STMT_PREPARE` of a statement that is executed next.
     Prepare(StmtKey),
-    /// A read once more, for the warnings it leaves behind, or something to take others' away, or
-    /// what a transaction has read.
+    /// A read once more, for the warnings it leaves behind, or something to take others' away.
     Again,
     /// What is left of the last statement, so that the lane can be somebody else's.
     Diagnostics,

@@ -100,8 +100,6 @@ pub(crate) struct Job {
     /// The session's last insert id is set in front of it: it asks for that, or for warnings,
     /// which the `SET` clears of what others left.
     pub needs_insert_id: bool,
-    /// What is open on its lane is rolled back in front of it.
-    pub rolls_back: bool,
     /// What the session's last insert id is afterwards.
     pub insert_id: InsertId,
     /// The rest of a command that is longer than what is kept.
@@ -143,7 +141,6 @@ impl Job {
             retries_left: route.retries,
             mends_left: MENDS_MAX,
             needs_insert_id: false,
-            rolls_back: false,
             insert_id: InsertId::Told,
             upload: None,
             timeout_us: match route.timeout_ms {

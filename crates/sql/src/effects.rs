@@ -92,9 +92,6 @@ impl Effects {
     /// A table is read or changed that was not there when all were read: it may be a view, or have
     /// triggers.
     pub const NEW_TABLE: Self = Self(1 << 47);
-    /// A table is read or changed before any reading has told what it runs: the connection is reset
-    /// before another session gets it.
-    pub const UNREAD_TABLE: Self = Self(1 << 49);
     /// A part of the text was not read: more may be left than the other effects say.
     pub const UNREAD: Self = Self(1 << 46);
     /// The text is kept as stored code, all that it names included: nothing of it runs.
@@ -204,7 +201,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 42] = [
+const NAMES: [(&str, Effects); 41] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -240,7 +237,6 @@ const NAMES: [(&str, Effects); 42] = [
     ("STORED_CODE", Effects::STORED_CODE),
     ("UNKNOWN_CODE", Effects::UNKNOWN_CODE),
     ("UNREAD", Effects::UNREAD),
-    ("UNREAD_TABLE", Effects::UNREAD_TABLE),
     ("PRESUMED", Effects::PRESUMED),
     ("NEW_TABLE", Effects::NEW_TABLE),
     ("KEEPS_CODE", Effects::KEEPS_CODE),

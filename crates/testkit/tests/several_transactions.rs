@@ -8,6 +8,7 @@ use io::{Faults, Sock};
 use testkit::raw::{Hall, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
+use wire::command::{self, code};
 use wire::reply::ErrPacket;
 
 /// Reads go to one hostgroup, what begins with `INSERT` to another one, and the rest to a third.
@@ -76,12 +77,39 @@ impl Room {
         self.ok(&own(verb, "write", &format!("{transaction} op=1"), "t"));
     }
 
+    /// Connections that are kept.
+    fn kept(&self) -> usize {
+        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+        lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count()
+    }
+
+    /// It is meant for another server than that of the session's transaction.
+    fn is_refused(&mut self, text: &str) {
+        let answer = self.hall.ask(self.sock, text);
+        let error = ErrPacket::parse(&answer).expect("an error");
+        assert_eq!(error.code, 9006, "{text}: {}", error.message.escape_ascii());
+    }
+
+    /// Prepares a statement with one parameter, which says what its executions do.
+    fn prepare(&mut self, verb: &str) -> Vec<u8> {
+        let text = own(verb, "prepare", "0 op=0", "FROM t WHERE v = ?");
+        self.send(code::STMT_PREPARE, text.as_bytes());
+        let answer = self.hall.packet(self.sock).expect("prepared").0;
+        let told = answer[5] + answer[7];
+        (0..told).for_each(|_| drop(self.hall.packet(self.sock)));
+        answer[1..5].to_vec()
+    }
+
+    fn send(&mut self, code: u8, body: &[u8]) {
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code, body);
+        self.hall.send(self.sock, &bytes);
+    }
+
     /// Whether the session keeps no connection, and no server found fault.
     fn has_ended(&mut self) {
         self.hall.wait_ms(5);
-        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
-        let kept = lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count();
-        assert_eq!(kept, 0);
+        assert_eq!(self.kept(), 0);
         assert_eq!(self.hall.stage.board.borrow().trouble, [""; 0]);
     }
 }
@@ -172,9 +200,7 @@ fn where_a_session_is_tied_to_what_has_only_read_it_changes_nothing() {
     let mut room = Room::open();
     room.change("DELETE", 2);
     room.read_as(1, "pop=0", "pop=1");
-    let answer = room.hall.ask(room.sock, &own("DELETE", "write", "2 op=0", "t"));
-    let error = ErrPacket::parse(&answer).expect("an error");
-    assert_eq!(error.code, 9006, "{}", error.message.escape_ascii());
+    room.is_refused(&own("DELETE", "write", "2 op=0", "t"));
     room.ok(&own("COMMIT", "end", "2 op=0", ""));
     assert_eq!(room.hall.stage.board.borrow().trouble, [""; 0]);
 }
@@ -183,10 +209,48 @@ fn where_a_session_is_tied_to_what_has_only_read_it_changes_nothing() {
 fn what_changes_data_behind_a_begin_is_part_of_its_transaction() {
     let mut room = Room::with_autocommit();
     room.ok(&tagged("BEGIN", "plain", "2 op=1", ""));
-    let answer = room.hall.ask(room.sock, &tagged("INSERT", "write", "0 op=0", "t"));
-    let error = ErrPacket::parse(&answer).expect("an error");
-    assert_eq!(error.code, 9006, "{}", error.message.escape_ascii());
+    room.is_refused(&tagged("INSERT", "write", "0 op=0", "t"));
     room.ok(&tagged("DELETE", "write", "2 op=0", "t"));
     room.ok(&tagged("ROLLBACK", "end", "2 op=0", ""));
     room.has_ended();
+}
+
+#[test]
+fn what_is_executed_with_data_that_was_sent_ahead_changes_the_transaction() {
+    for verb in ["COMMIT", "ROLLBACK"] {
+        let mut room = Room::open();
+        room.read(1);
+        let stmt = room.prepare("DELETE");
+        let words = own("", "write", "2 op=1", "");
+        let data = [&stmt[..], &[0, 0], words.trim_matches([' ', '/', '*']).as_bytes()].concat();
+        room.send(code::STMT_SEND_LONG_DATA, &data);
+        room.send(code::STMT_EXECUTE, &[&stmt[..], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat());
+        assert_eq!(room.hall.packet(room.sock).expect("answered").0.first(), Some(&0));
+        room.ok(&own(verb, "end", "2 op=0", ""));
+        room.has_ended();
+    }
+}
+
+#[test]
+fn tables_that_were_not_locked_commit_nothing_when_they_are_unlocked() {
+    let mut room = Room::open();
+    room.change("DELETE", 2);
+    room.ok(&own("UNLOCK", "plain", "2 op=0", "TABLES"));
+    room.is_refused(&own("INSERT", "write", "3 op=0", "t"));
+    room.ok(&own("COMMIT", "end", "2 op=0", ""));
+    room.has_ended();
+}
+
+#[test]
+fn autocommit_is_switched_on_where_data_was_changed() {
+    let mut room = Room::open();
+    room.change("DELETE", 2);
+    room.read_as(1, "pop=0", "pop=1");
+    room.ok("SET autocommit=1");
+    assert_eq!(room.kept(), 1, "that which changed its server's session");
+    // its transaction is over as well
+    let text = tagged("SELECT", "rows", "0 op=0", "v FROM t").replace("pop=0", "pop=1");
+    room.hall.query(room.sock, &text);
+    room.hall.result(room.sock);
+    assert_eq!(room.hall.stage.board.borrow().trouble, [""; 0]);
 }

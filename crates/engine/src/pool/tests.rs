@@ -266,7 +266,6 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
                 why: Holds::WARNINGS,
                 presumed: Holds::NONE,
                 changed: false,
-                over: false,
             }
         })
         .collect();

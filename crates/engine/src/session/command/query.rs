@@ -27,8 +27,9 @@ enum SetPlan {
     /// Its outcome is certain: nothing needs to be sent, and it is answered.
     Answered,
     /// It is sent, and replayed elsewhere once the server has accepted it.
-    /// With the reasons to keep the lane, and whether it may run again should it be lost.
-    Replayed(Holds, bool),
+    /// With the reasons to keep the lane, whether it may run again should it be lost, and what
+    /// ends with it.
+    Replayed((Holds, bool, Effects)),
     /// It is sent, and holds the lane.
     Sent,
 }
@@ -89,11 +90,11 @@ impl Proxy {
         facts.effects |= reach;
         let mut holds = holds_of(&facts, text);
         let mut what = What::Plain;
-        let mut repeatable = sql::is_repeatable(&facts);
+        let (mut repeatable, mut ends) = (sql::is_repeatable(&facts), Effects::NONE);
         if facts.verb == Verb::Set && upload.is_none() {
             match self.track_set(id, text, &facts) {
                 SetPlan::Answered => return,
-                SetPlan::Replayed(left, again) => (holds, repeatable) = (left, again),
+                SetPlan::Replayed(plan) => (holds, repeatable, ends) = plan,
                 SetPlan::Sent => {}
             }
             what = What::Set;
@@ -125,7 +126,7 @@ impl Proxy {
             None => self.copy_of(id, text, &facts, route),
             Some(_) => None,
         };
-        let conduct = Conduct::of_text(&facts, job.holds).reaching(reach);
+        let conduct = Conduct::of_text(&facts, job.holds).reaching(reach | ends);
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.begin_after(id, route.delay_ms, job, &placing);
         self.mirror(copy);
@@ -308,11 +309,10 @@ impl Proxy {
         self.release_until_next(id, stays, &job);
         match place {
             Place::Lane(lane) => {
-                if let Some(session) = self.sessions.get_mut(id)
-                    && let Some(held) = session.held.iter_mut().find(|held| held.lane == lane)
+                if let Some(session) = self.sessions.get(id)
+                    && let Some(held) = session.held.iter().find(|held| held.lane == lane)
                 {
                     job.hostgroup = held.hostgroup;
-                    job.rolls_back = std::mem::take(&mut held.over);
                     self.stats.pinned_queries += u64::from(held.why.intersects(Holds::PINNING));
                 }
                 self.run(id, lane, job);
@@ -421,7 +421,9 @@ impl Proxy {
         holds.set(Holds::NEXT_TRANSACTION, assigned.next_transaction);
         // a global one may be made of what it was
         let repeatable = !set.assignments.contains(&Assignment::Global);
-        SetPlan::Replayed(holds, repeatable)
+        let commits = set.assignments.contains(&Assignment::Autocommit(true));
+        let ends = if commits { Effects::IMPLICIT_COMMIT } else { Effects::NONE };
+        SetPlan::Replayed((holds, repeatable, ends))
     }
 
     /// What the kept command, a `SET` that its server has accepted, makes of the session.

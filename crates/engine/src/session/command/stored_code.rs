@@ -196,9 +196,6 @@ impl Proxy {
         let is_own =
             |table: &[u8]| session.is_some_and(|(session, what)| session.has_made(table, what));
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
-        if self.snapshot.vars.stored_code_refresh_interval_ms > 0 {
-            known.is_read_at_all();
-        }
         let Reached { known, presumed, is_sure } = known.reach(&asked, definitions, is_own);
         if !is_sure {
             self.ask_survey(id);

@@ -5,10 +5,9 @@
 
 use sql::{Digester, Effects};
 
-use crate::error::{self, SqlError};
+use crate::error::SqlError;
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, HostgroupId, LaneId, SessionId};
-use crate::lane::Held;
 use crate::link::LinkState;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Query, QueryProcessor, Route};
@@ -147,14 +146,13 @@ impl Proxy {
         if session.drops_its_own(job) {
             return None;
         }
+        if let Some(error) = session.parted_from(lane) {
+            return Some(error);
+        }
         let locks = self.snapshot.vars.set_query_lock_on_hostgroup != 0;
-        let transaction = session.parted_transaction();
         let held = match session.held_for(Holds::PINNING).filter(|held| held.lane == lane) {
-            Some(pinned) => match transaction.filter(|held| held.lane != lane) {
-                Some(held) => return Some(locked(held, pinned.hostgroup)),
-                None => Some(pinned).filter(|_| locks),
-            },
-            None => transaction.filter(|held| held.lane == lane),
+            Some(pinned) => Some(pinned).filter(|_| locks),
+            None => session.parted_transaction(),
         }?;
         let account = session.account.as_ref()?;
         let wanted = placing.destination.unwrap_or(account.default_hostgroup);
@@ -165,7 +163,7 @@ impl Proxy {
         {
             return None;
         }
-        Some(locked(held, wanted))
+        Some(transactions::locked(held, wanted))
     }
 
     fn routed(&mut self, id: SessionId, route: &Route, digest: Vec<u8>) {
@@ -242,17 +240,11 @@ fn query_of_execution<'a>(session: &'a Session, text: &'a Text) -> Query<'a> {
     }
 }
 
-/// What a statement for another hostgroup is told than that of a connection that has to run it.
-fn locked(held: &Held, wanted: HostgroupId) -> SqlError {
-    let why: Vec<_> = held.why.names().collect();
-    error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", "))
-}
-
 /// Decides where a statement of a session goes.
 pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
     if placing.conduct.effects.intersects(transactions::ENDS)
-        && let Some(held) = session.parted_transaction()
+        && let Some(held) = session.transaction_to_end()
     {
         return Place::Lane(held.lane);
     }

@@ -5,35 +5,50 @@
 //! is part of it, or is refused, and so is whatever else is no plain read. The others have only
 //! read, and end with that one.
 
-use sql::{Access, Assignment, Effects};
+use sql::{Access, Effects};
+use wire::command;
+use wire::result::ReplyKind;
 
+use crate::error::{self, SqlError};
 use crate::holds::{Holds, How};
-use crate::ids::{LaneId, SessionId};
-use crate::lane::Held;
+use crate::ids::{HostgroupId, LaneId, SessionId};
+use crate::lane::{Held, Owner};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Conduct;
-use crate::session::replying::ties;
-use crate::session::{Job, Session, What};
+use crate::session::{Job, Session};
 
 impl Proxy {
     /// Ends the transactions that have only read, and that a command about to run on another
     /// connection ends.
     pub(crate) fn end_elsewhere(&mut self, id: SessionId, job: &Job, stays: Option<LaneId>) {
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let is_over = |held: &&Held| {
-            held.why.intersects(Holds::TRANSACTION) && !held.changed && Some(held.lane) != stays
-        };
-        let over: Vec<Held> = session.held.iter().filter(is_over).copied().collect();
-        if over.is_empty() || !ends_transactions(session, job) {
-            return;
+        if job.effects.intersects(ENDS) {
+            self.end_reads(id, stays);
         }
-        for held in over {
-            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-            if held.why.intersects(OUTLASTS) {
-                let its = |other: &&mut Held| other.lane == held.lane;
-                session.held.iter_mut().filter(its).for_each(|held| held.over = true);
+    }
+
+    /// Ends the transactions that have only read on other connections than this one. What a session
+    /// keeps for something else stays, and rolls back what was read.
+    pub(crate) fn end_reads(&mut self, id: SessionId, stays: Option<LaneId>) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let mut free = Vec::new();
+        for held in &mut session.held {
+            let is_over = held.why.intersects(Holds::TRANSACTION) && !held.changed;
+            if !is_over || Some(held.lane) == stays {
                 continue;
             }
+            if !held.why.intersects(OUTLASTS) {
+                free.push(*held);
+                continue;
+            }
+            held.why = held.why.without(OF_TRANSACTION);
+            if let Some(lane) = self.lanes.get_mut(held.lane) {
+                lane.enqueue(Owner::Nobody, ReplyKind::Result);
+            }
+            self.orders.send(End::Lane(held.lane), |out| command::write_query(out, END_READ));
+        }
+        for held in free {
+            let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
             session.held.retain(|other| other.lane != held.lane);
             session.forget_lane(held.lane);
             session.forget_calls(held.lane);
@@ -45,18 +60,27 @@ impl Proxy {
 }
 
 /// Ends what a transaction has read, whatever `completion_type` is.
-pub(crate) const END_READ: &[u8] = b"ROLLBACK WORK AND NO CHAIN NO RELEASE";
+const END_READ: &[u8] = b"ROLLBACK WORK AND NO CHAIN NO RELEASE";
 
 /// What a session keeps on a connection whether its transaction ends or not.
 const OUTLASTS: Holds = Holds::PINNING.union(Holds::CURSOR).union(Holds::LONG_DATA);
 
+/// What ends with a rollback.
+const OF_TRANSACTION: Holds =
+    Holds::TRANSACTION.union(Holds::UNTOLD_TRANSACTION).union(Holds::CHARACTERISTICS);
+
 impl Session {
     /// The connection with its transaction: of several, the one in which data was changed.
     pub(crate) fn transaction(&self) -> Option<&Held> {
-        let is_open = |held: &&Held| held.why.intersects(Holds::TRANSACTION) && !held.over;
-        let mut open = self.held.iter().filter(is_open);
+        let mut open = self.held.iter().filter(|held| held.why.intersects(Holds::TRANSACTION));
         let first = open.next()?;
         Some(if first.changed { first } else { open.find(|held| held.changed).unwrap_or(first) })
+    }
+
+    /// The same as what its end is about: that of a session which may have several, or one with
+    /// changes that is left of such a time.
+    pub(crate) fn transaction_to_end(&self) -> Option<&Held> {
+        self.parted_transaction().or_else(|| self.transaction().filter(|held| held.changed))
     }
 
     /// The same where rules may send other statements elsewhere.
@@ -65,11 +89,24 @@ impl Session {
         self.transaction().filter(|held| is_parted && self.is_its_own(held))
     }
 
+    /// Why data is not changed on a lane that the session keeps: its transaction is on another one.
+    pub(crate) fn parted_from(&self, lane: LaneId) -> Option<SqlError> {
+        let transaction = self.parted_transaction().filter(|held| held.lane != lane)?;
+        let there = self.held.iter().find(|held| held.lane == lane)?;
+        Some(locked(transaction, there.hostgroup))
+    }
+
     /// Whether a transaction is the session's, and not one that only reads: data was changed there,
     /// or it was begun by a statement, since no other one begins with autocommit on.
     fn is_its_own(&self, transaction: &Held) -> bool {
         transaction.changed || self.want.autocommit
     }
+}
+
+/// What a statement for another hostgroup is told than that of a connection that has to run it.
+pub(crate) fn locked(held: &Held, wanted: HostgroupId) -> SqlError {
+    let why: Vec<_> = held.why.names().collect();
+    error::locked_on_hostgroup(held.hostgroup, wanted, &why.join(", "))
 }
 
 /// Whether a statement belongs to the session's transaction, wherever rules send it.
@@ -85,7 +122,8 @@ pub(crate) fn is_part(session: &Session, transaction: &Held, conduct: &Conduct) 
 
 /// Whether a transaction that is open after a command has what must not be lost.
 pub(crate) fn has_changed(before: bool, job: &Job, how: How) -> bool {
-    let begins_anew = how == How::Done && job.effects.intersects(ENDS);
+    const ANEW: Effects = Effects::TRANSACTION_END.union(Effects::TRANSACTION_START);
+    let begins_anew = how == How::Done && job.effects.intersects(ANEW);
     let does = job.changes || job.effects.intersects(Effects::SAVEPOINT);
     (before && !begins_anew) || (does && how != How::Refused)
 }
@@ -93,15 +131,3 @@ pub(crate) fn has_changed(before: bool, job: &Job, how: How) -> bool {
 /// What ends a transaction, and what begins one, which ends the one before.
 pub(crate) const ENDS: Effects =
     Effects::TRANSACTION_END.union(Effects::TRANSACTION_START).union(Effects::IMPLICIT_COMMIT);
-
-/// Whether a command ends transactions, wherever they are.
-fn ends_transactions(session: &Session, job: &Job) -> bool {
-    if job.effects.intersects(ENDS) {
-        return true;
-    }
-    let (text, modes) = ties::text_of(session, job);
-    let is_autocommit = |assignment: &Assignment<'_>| *assignment == Assignment::Autocommit(true);
-    job.what == What::Set
-        && sql::parse_set_in(text, modes)
-            .is_some_and(|set| set.assignments.iter().any(is_autocommit))
-}

@@ -89,8 +89,20 @@ impl Proxy {
         self.keep(id, raw);
         match tied {
             None => self.begin_after(id, route.delay_ms, job, &placing),
-            Some(lane) => self.run_tied(id, lane, job),
+            Some(lane) => self.execute_tied(id, lane, job, &conduct),
         }
+    }
+
+    /// Executes a statement on the lane that has its data, or that alone can have it.
+    #[cold]
+    fn execute_tied(&mut self, id: SessionId, lane: LaneId, mut job: Job, conduct: &Conduct) {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        job.changes = conduct.changes();
+        if let Some(error) = session.parted_from(lane).filter(|_| job.changes) {
+            return self.fail_job(id, &job, &error);
+        }
+        self.end_elsewhere(id, &job, Some(lane));
+        self.run_tied(id, lane, job);
     }
 
     /// Serves the execution of a `KILL`, of what runs texts that are refused, and of a `SET` whose

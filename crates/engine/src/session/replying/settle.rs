@@ -71,9 +71,11 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let done = matches!(outcome, Outcome::Done(_));
+        let was_off = !session.want.autocommit;
         if done && !is_prepare(job) {
             session.follow_autocommit(lane);
         }
+        let is_on_now = was_off && session.want.autocommit;
         let Some(at) = session.held.iter().position(|held| held.lane == lane_id) else { return };
         let Some(held_before) = session.held.get(at).copied() else { return };
         let before = held_before.why;
@@ -114,6 +116,9 @@ impl Proxy {
         self.follow_code(id, job, came, presumed);
         self.settle_prepared(id, lane_id, job, outcome);
         self.note_transaction(id);
+        if is_on_now {
+            self.end_reads(id, Some(lane_id));
+        }
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
@@ -245,7 +250,7 @@ fn mark(lane: &mut Lane, job: &Job, how: How) {
         (lane.marks.traced, lane.marks.unsure) = (true, true);
     }
     // code that nobody has read may have left anything, and so may the end of a long text
-    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD | Effects::UNREAD_TABLE)
+    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
         || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
 }
 

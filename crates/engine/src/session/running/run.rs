@@ -13,7 +13,6 @@ use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::server_error::{INTERRUPTED, TOO_MANY_STATEMENTS};
-use crate::session::placing::transactions::END_READ;
 use crate::session::{Job, Phase, Running, Stage, What};
 
 /// A lane that is kept for these may know better what the last statement came to, and is not told
@@ -128,11 +127,6 @@ impl Proxy {
 
     /// Sends the command, with what cannot fail in front of it.
     pub(crate) fn send_command(&mut self, id: SessionId, lane_id: LaneId, job: &Job, plan: &Plan) {
-        if job.rolls_back {
-            self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
-                command::write_query(out, END_READ);
-            });
-        }
         if let Some(text) = plan.autocommit {
             self.send_step(id, lane_id, Step::Autocommit, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
