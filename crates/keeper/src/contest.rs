@@ -105,17 +105,14 @@ impl Contest {
 
     fn judged(&self, claims: &[Claim<'_>]) -> (Option<Endpoint>, Because) {
         let before = claims.iter().find(|claim| self.writer.as_ref() == Some(claim.server));
-        let (server, because) = match (Known::of(claims), before) {
-            (Some(known), _) => match (newest(&known), before) {
-                (Some(newest), Some(before)) if newest.server == before.server => {
-                    (Some(before.server), Because::Before)
-                }
-                (Some(newest), _) => (Some(newest.server), Because::Newest),
-                (None, Some(before)) => (Some(before.server), Because::Before),
-                (None, None) => first(&known),
-            },
-            (None, Some(before)) => (Some(before.server), Because::Before),
-            (None, None) => (None, Because::Unknown),
+        let known = Known::of(claims);
+        let newest = known.as_deref().and_then(newest).map(|it| it.server);
+        let (server, because) = match (newest, before.map(|it| it.server)) {
+            (newest, Some(before)) if newest.is_none_or(|it| it == before) => {
+                (Some(before), Because::Before)
+            }
+            (Some(newest), _) => (Some(newest), Because::Newest),
+            (None, _) => known.as_deref().map_or((None, Because::Unknown), first),
         };
         (server.cloned(), because)
     }
@@ -124,11 +121,10 @@ impl Contest {
 /// A claim whose GTIDs are known.
 struct Known<'a> {
     server: &'a Endpoint,
-    has: GtidSet,
-    /// How that was told.
-    last: &'a Sample,
-    /// What it had.
-    had: Vec<(&'a Sample, GtidSet)>,
+    /// What it has, and how that was told.
+    last: (&'a Sample, GtidSet),
+    /// The same of the time before.
+    before: Option<(&'a Sample, GtidSet)>,
     is_typed: bool,
 }
 
@@ -136,13 +132,12 @@ impl<'a> Known<'a> {
     /// All of them; `None` where those of any are not known.
     fn of(claims: &[Claim<'a>]) -> Option<Vec<Self>> {
         let known = |claim: &Claim<'a>| {
-            let last = claim.samples.last()?;
             let read = |sample: &'a Sample| Some((sample, GtidSet::parse(&sample.gtids)?));
+            let (last, others) = claim.samples.split_last()?;
             Some(Self {
                 server: claim.server,
-                has: GtidSet::parse(&last.gtids)?,
-                last,
-                had: claim.samples.iter().filter_map(read).collect(),
+                last: read(last)?,
+                before: others.last().and_then(read),
                 is_typed: claim.is_typed,
             })
         };
@@ -151,14 +146,15 @@ impl<'a> Known<'a> {
 
     /// Whether it certainly has all that another one has, and more.
     fn is_ahead_of(&self, other: &Self) -> bool {
-        self.had.iter().any(|(told, had)| {
-            let was_first = told.at_us <= other.last.asked_us;
-            was_first && had.covers(&other.has) && !other.has.covers(had)
-        })
+        let (asked, has) = &other.last;
+        [Some(&self.last), self.before.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|(told, own)| told.at_us <= asked.asked_us && own.covers(has) && !has.covers(own))
     }
 
     fn covers_all(&self, of: &[Self]) -> bool {
-        of.iter().all(|other| self.has.covers(&other.has))
+        of.iter().all(|other| self.last.1.covers(&other.last.1))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What servers have, as they tell it, and which has all that another one has.
 //!
 //! MySQL tells intervals of numbers by origin (`gtid_executed`; "GTID Format and Storage" of its
-//! manual), MariaDB the last number of each domain and server (see [`crate::positions`]).
+//! manual), MariaDB the last number of each domain and server (see [`crate::positions`]). When that
+//! was told, and what follows, is `contest`'s.
 
 use std::collections::BTreeMap;
 

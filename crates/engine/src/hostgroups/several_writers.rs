@@ -1,5 +1,5 @@
 //! Which of several servers is the writer that all say they take writes, as `hostgroup_settings`
-//! of a writer hostgroup says it.
+//! of a writer hostgroup says it. Which server that is, is the keeper's to decide.
 
 use crate::json;
 

@@ -59,7 +59,8 @@ impl Proxy {
     }
 }
 
-/// Ends what a transaction has read, whatever `completion_type` is.
+/// Ends what a transaction has read, whatever `completion_type` is. In other words than behind a
+/// reading of stored code, where no session's transaction may be open.
 const END_READ: &[u8] = b"ROLLBACK WORK AND NO CHAIN NO RELEASE";
 
 /// What a session keeps on a connection whether its transaction ends or not.
