@@ -11,9 +11,10 @@ use engine::clusters::Pair;
 use engine::hostgroups::SeveralWriters;
 
 use crate::event::{Event, Reason};
+use crate::facts::Facts;
 use crate::gtid_sets::GtidSet;
 use crate::recording::recorded;
-use crate::report::{Endpoint, GtidAnswer, Report};
+use crate::report::{Endpoint, GtidAnswer};
 use crate::{Keeper, wanted};
 
 /// A server that says it takes writes.
@@ -79,15 +80,13 @@ impl Contest {
             && (self.claims.len() > 1 || self.writer.is_some() && !self.claims.contains(server))
     }
 
-    /// What becomes of it with these claims. `is_settled`: each server of the pair has been asked.
+    /// What becomes of it with these claims. `is_sure`: no other server may have been the writer.
     pub(crate) fn after(
         &self,
         claims: &[Claim<'_>],
         policy: SeveralWriters,
-        is_settled: bool,
+        is_sure: bool,
     ) -> Self {
-        // who answers first is no more the writer than who has not been asked yet
-        let is_sure = is_settled || self.writer.is_some();
         let (writer, because) = match claims {
             // whoever was the writer is one again when it answers
             [] => return Self { claims: BTreeSet::new(), ..self.clone() },
@@ -204,7 +203,9 @@ impl Keeper {
         for (writer, policy) in self.wanted.several_writers.clone() {
             let Some(pair) = self.wanted.pair_of(writer).copied() else { continue };
             let before = self.contests.get(&writer).cloned().unwrap_or_default();
-            let contest = before.after(&self.claims(&pair), policy, self.knows_pair(writer));
+            // who answers first is no more the writer than who has not been asked yet
+            let is_sure = before.writer.is_some() || self.knows_pair(writer);
+            let contest = before.after(&self.claims(&pair), policy, is_sure);
             if contest == before {
                 continue;
             }
@@ -223,9 +224,9 @@ impl Keeper {
     }
 
     /// Has servers be where a contest puts them. One that stays where it was is told, too.
-    pub(crate) fn follow(&mut self, settled: &Settled, report: &Report) -> Vec<Event> {
+    pub(crate) fn follow(&mut self, settled: &Settled, at_us: u64) -> Vec<Event> {
         self.judge_all();
-        let mut events = self.decide(report.at_us, &settled.reason);
+        let mut events = self.decide(at_us, &settled.reason);
         for server in &settled.told {
             let is_told = events.iter().any(|event| event.server == *server);
             let pair = [settled.pair.writer, settled.pair.reader];
@@ -235,7 +236,7 @@ impl Keeper {
             if let Some(placed) = placed.filter(|_| !is_told) {
                 let status = Some(placed.told().to_owned());
                 events.push(Event {
-                    at_us: report.at_us,
+                    at_us,
                     hostgroup: placed.row.hostgroup_id,
                     server: server.clone(),
                     from: status.clone(),
@@ -249,15 +250,18 @@ impl Keeper {
 
     /// The servers of a pair that say they take writes and answer.
     fn claims(&self, pair: &Pair) -> Vec<Claim<'_>> {
-        let claim = |server| {
-            let facts = self.facts.get(server)?;
-            let is_writer = facts.read_only(pair.check) == Some(false);
-            let is_typed = self.wanted.live_row(pair.writer, server).is_some();
-            let is_of_pair = is_typed || self.wanted.live_row(pair.reader, server).is_some();
-            let is_left_out = !facts.is_heard(pair.check) || self.deposed.contains(server);
-            let is_one = is_writer && is_of_pair && !is_left_out;
-            is_one.then(|| Claim { server, samples: facts.samples(), is_typed })
-        };
-        self.known.iter().filter_map(claim).collect()
+        let all = self.facts.iter();
+        all.filter_map(|(server, facts)| self.claim(pair, server, facts)).collect()
+    }
+
+    fn claim<'a>(&self, pair: &Pair, server: &'a Endpoint, facts: &'a Facts) -> Option<Claim<'a>> {
+        let says_so = facts.read_only(pair.check) == Some(false) && facts.is_heard(pair.check);
+        // few say so, and rows are looked through
+        if !says_so || self.deposed.contains(server) {
+            return None;
+        }
+        let is_typed = self.wanted.live_row(pair.writer, server).is_some();
+        let is_of_pair = is_typed || self.wanted.live_row(pair.reader, server).is_some();
+        is_of_pair.then(|| Claim { server, samples: facts.samples(), is_typed })
     }
 }

@@ -153,9 +153,12 @@ impl Keeper {
             let pair = self.wanted.pair_of(*writer);
             enabled && several_writers.contains_key(writer) && pair == before.pair_of(*writer)
         });
-        self.settle();
         self.judge_all();
-        self.decide(at_us, &Reason::Configured)
+        let mut events = self.decide(at_us, &Reason::Configured);
+        for settled in self.settle() {
+            events.extend(self.follow(&settled, at_us));
+        }
+        events
     }
 
     /// A server was replaced as the primary: it is left out from now on, or with `false` no longer,
@@ -170,9 +173,13 @@ impl Keeper {
         }
         let reason = if is_deposed { Reason::Deposed } else { Reason::Rejoined };
         self.facts.entry(server.clone()).or_default().count_as_read_only();
-        self.settle();
-        self.judge_all();
-        self.decide(at_us, &reason)
+        let settled = self.settle();
+        self.judge(server);
+        let mut events = self.decide(at_us, &reason);
+        for settled in settled {
+            events.extend(self.follow(&settled, at_us));
+        }
+        events
     }
 
     /// Something was seen of a server. Gives what changes by it.
@@ -221,7 +228,7 @@ impl Keeper {
             events.extend(self.decide(report.at_us, &reason));
         }
         for settled in settled {
-            events.extend(self.follow(&settled, report));
+            events.extend(self.follow(&settled, report.at_us));
         }
         events
     }
