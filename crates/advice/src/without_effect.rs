@@ -42,10 +42,18 @@ fn members(rows: &dyn TableRows) -> Vec<ConfigFault> {
     for at in 0..rows.count() {
         for (column, value) in table.columns.iter().zip(rows.cells(at)) {
             let (Some(known), Cell::Text(text)) = (column.members, value) else { continue };
-            let Ok(Value::Object(members)) = serde_json::from_str(&text) else { continue };
-            let others = members.keys().filter(|name| !known.contains(&name.as_str()));
-            let told = |name: &String| format!("`{name}` is {WITHOUT_EFFECT}");
-            found.extend(others.map(told).map(|reason| fault(table, at, column, reason)));
+            let mut tell = |what| {
+                found.push(fault(table, at, column, format!("{what} is {WITHOUT_EFFECT}")));
+            };
+            match serde_json::from_str(&text) {
+                Ok(Value::Object(members)) => {
+                    let others = members.keys().filter(|name| !known.contains(&name.as_str()));
+                    others.for_each(|name| tell(format!("`{name}`")));
+                }
+                Ok(_) => tell("JSON that is no object".to_owned()),
+                // an empty text, as what is no JSON is refused
+                Err(_) => {}
+            }
         }
     }
     found
@@ -141,13 +149,28 @@ mod tests {
             ["mysql_users row 1 column attributes: `spiffe_id` is accepted, but without \
                  effect in this version"]
         );
-        let hostgroup_settings =
-            r#"{"handle_warnings": 1, "monitor_slave_lag_when_null": 0}"#.to_owned();
-        let hostgroups = vec![HostgroupRow { hostgroup_settings, ..HostgroupRow::default() }];
+        let settings = [
+            r#"{"handle_warnings": 1, "monitor_slave_lag_when_null": 0}"#,
+            r#"["several_writers", "none"]"#,
+            r#"{"several_writers": "none", "balance": "weight", "zones": {}}"#,
+        ];
+        let hostgroups = settings.map(|text| HostgroupRow {
+            hostgroup_settings: text.to_owned(),
+            ..HostgroupRow::default()
+        });
+        let place = "column hostgroup_settings";
+        let idle = "accepted, but without effect in this version";
         assert_eq!(
-            told(Draft { hostgroups, ..Draft::default() }),
-            ["mysql_hostgroup_attributes row 1 column hostgroup_settings: \
-              `monitor_slave_lag_when_null` is accepted, but without effect in this version"]
+            told(Draft { hostgroups: hostgroups.into(), ..Draft::default() }),
+            [
+                format!(
+                    "mysql_hostgroup_attributes row 1 {place}: `monitor_slave_lag_when_null` is \
+                     {idle}"
+                ),
+                format!(
+                    "mysql_hostgroup_attributes row 2 {place}: JSON that is no object is {idle}"
+                ),
+            ]
         );
     }
 }

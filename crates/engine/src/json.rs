@@ -3,6 +3,8 @@
 use serde_json::Value;
 use serde_json::error::Category;
 
+use crate::rows;
+
 /// Reads a whole text; the error says where it is wrong.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| {
@@ -42,8 +44,9 @@ pub(crate) fn flag(text: &str, name: &str) -> Result<bool, String> {
     Ok(member(text, name)?.is_some() && switch(text, name)?)
 }
 
-/// What a column that holds JSON or nothing says by that name.
+/// What a column that holds JSON or nothing says by that name, which its row of the registry lists.
 pub(crate) fn member(text: &str, name: &str) -> Result<Option<Value>, String> {
+    debug_assert!(is_listed(name), "{name} is told to be without effect");
     match text {
         "" => Ok(None),
         text => Ok(parse(text)?.get_mut(name).map(Value::take)),
@@ -64,6 +67,11 @@ pub(crate) fn word<T: Copy>(
     })
 }
 
+fn is_listed(name: &str) -> bool {
+    let mut columns = rows::TABLES.iter().flat_map(|table| table.columns);
+    columns.any(|column| column.members.is_some_and(|listed| listed.contains(&name)))
+}
+
 /// The whole number that a value is.
 pub(crate) fn whole(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
@@ -75,9 +83,9 @@ mod tests {
 
     #[test]
     fn of_members_with_one_name_the_last_counts() {
-        let text = r#" {"a" : [1, -0.5e+3, "x\"\u0041\n", null, {}], "a":3} "#;
-        assert_eq!(number(text, "a", 3), Ok(Some(3)));
-        assert_eq!(number(text, "b", 3), Ok(None));
+        let text = r#" {"zones" : [1, -0.5e+3, "x\"\u0041\n", null, {}], "zones":3} "#;
+        assert_eq!(number(text, "zones", 3), Ok(Some(3)));
+        assert_eq!(number(text, "weight", 3), Ok(None));
     }
 
     #[test]

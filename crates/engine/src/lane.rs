@@ -62,8 +62,9 @@ pub struct Held {
     pub why: Holds,
     /// Those reasons that only code gives which nobody has read yet.
     pub presumed: Holds,
-    /// Data was changed in the transaction that is open there, or it has a savepoint.
-    pub changed: bool,
+    /// The transaction that is open there was begun by a statement, data was changed in it, or it
+    /// has a savepoint.
+    pub own: bool,
 }
 
 /// A command of the proxy's own that moves a lane to a session's state.

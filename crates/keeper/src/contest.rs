@@ -188,7 +188,7 @@ pub(crate) struct Settled {
     pair: Pair,
     reason: Reason,
     /// Servers that take writes and are none to be written to, or were.
-    told: Vec<Endpoint>,
+    told: BTreeSet<Endpoint>,
 }
 
 impl Keeper {
@@ -209,9 +209,10 @@ impl Keeper {
             if contest == before {
                 continue;
             }
-            let outdone = contest.claims.iter().filter(|it| contest.is_outdone(it));
-            let gone = before.claims.difference(&contest.claims).filter(|it| before.is_outdone(it));
-            let told = outdone.chain(gone).cloned().collect();
+            let outdone = |of: &Contest| {
+                of.claims.iter().filter(|it| of.is_outdone(it)).cloned().collect::<BTreeSet<_>>()
+            };
+            let told = &outdone(&before) | &outdone(&contest);
             let reason = Reason::SeveralWriters {
                 count: u32::try_from(contest.claims.len()).unwrap_or(u32::MAX),
                 writer: contest.writer.clone(),
@@ -227,17 +228,17 @@ impl Keeper {
     pub(crate) fn follow(&mut self, settled: &Settled, at_us: u64) -> Vec<Event> {
         self.judge_all();
         let mut events = self.decide(at_us, &settled.reason);
-        for server in &settled.told {
-            let is_told = events.iter().any(|event| event.server == *server);
-            let pair = [settled.pair.writer, settled.pair.reader];
-            let mut rows = self.decided.iter();
-            let placed = rows
-                .find(|it| pair.contains(&it.row.hostgroup_id) && wanted::is_of(&it.row, server));
-            if let Some(placed) = placed.filter(|_| !is_told) {
+        let pair = [settled.pair.writer, settled.pair.reader];
+        for placed in self.decided.iter().filter(|it| pair.contains(&it.row.hostgroup_id)) {
+            let hostgroup = placed.row.hostgroup_id;
+            let Some(server) = settled.told.iter().find(|it| wanted::is_of(&placed.row, it)) else {
+                continue;
+            };
+            if events.iter().all(|it| it.server != *server || it.hostgroup != hostgroup) {
                 let status = Some(placed.told().to_owned());
                 events.push(Event {
                     at_us,
-                    hostgroup: placed.row.hostgroup_id,
+                    hostgroup,
                     server: server.clone(),
                     from: status.clone(),
                     to: status,

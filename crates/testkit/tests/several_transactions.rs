@@ -11,7 +11,7 @@ use wire::Caps;
 use wire::command::{self, code};
 use wire::reply::ErrPacket;
 
-/// Reads go to one hostgroup, what begins with `INSERT` to another one, and the rest to a third.
+/// Reads and `SHOW` go to one hostgroup, `INSERT` to another one, and the rest to a third.
 /// The first two have the same server.
 fn apart(draft: &mut Draft) {
     let first = draft.servers.first().expect("a server").clone();
@@ -23,12 +23,12 @@ fn apart(draft: &mut Draft) {
     let rule = |(rule_id, word, to): (i64, &str, i64)| RuleRow {
         rule_id,
         active: 1,
-        match_digest: Some(format!("^{word}")),
+        match_digest: Some(format!("^({word})")),
         destination_hostgroup: Some(to),
         apply: 1,
         ..RuleRow::default()
     };
-    draft.rules = [(1, "SELECT", 1), (2, "INSERT", 2)].map(rule).into();
+    draft.rules = [(1, "SELECT|SHOW", 1), (2, "INSERT", 2)].map(rule).into();
     draft.users.iter_mut().for_each(|user| user.transaction_persistent = 0);
 }
 
@@ -183,6 +183,24 @@ fn the_end_of_a_transaction_is_where_it_was_changed_whatever_it_asks_besides() {
 }
 
 #[test]
+fn what_a_read_warned_of_is_over_with_a_statement_elsewhere() {
+    for (changes, rows) in [(false, 2), (true, 0)] {
+        let mut room = Room::open();
+        room.read(1);
+        room.read_as(1, "wa=0", "wa=1");
+        if changes {
+            room.change("DELETE", 2);
+        }
+        for _ in 0..2 {
+            room.hall.query(room.sock, "SHOW WARNINGS");
+            let answer = room.hall.result(room.sock);
+            let told = answer.windows(5).filter(|part| *part == b"s1 q1").count();
+            assert_eq!(told, rows, "{}", answer.escape_ascii());
+        }
+    }
+}
+
+#[test]
 fn a_connection_that_stays_loses_its_transaction_with_the_session_s() {
     for verb in ["COMMIT", "ROLLBACK"] {
         let mut room = Room::open();
@@ -207,12 +225,14 @@ fn where_a_session_is_tied_to_what_has_only_read_it_changes_nothing() {
 
 #[test]
 fn what_changes_data_behind_a_begin_is_part_of_its_transaction() {
-    let mut room = Room::with_autocommit();
-    room.ok(&tagged("BEGIN", "plain", "2 op=1", ""));
-    room.is_refused(&tagged("INSERT", "write", "0 op=0", "t"));
-    room.ok(&tagged("DELETE", "write", "2 op=0", "t"));
-    room.ok(&tagged("ROLLBACK", "end", "2 op=0", ""));
-    room.has_ended();
+    let with: fn(&str, &str, &str, &str) -> String = tagged;
+    for (mut room, say) in [(Room::with_autocommit(), with), (Room::open(), own)] {
+        room.ok(&say("BEGIN", "plain", "2 op=1", ""));
+        room.is_refused(&say("INSERT", "write", "0 op=0", "t"));
+        room.ok(&say("DELETE", "write", "2 op=0", "t"));
+        room.ok(&say("ROLLBACK", "end", "2 op=0", ""));
+        room.has_ended();
+    }
 }
 
 #[test]
@@ -229,6 +249,19 @@ fn what_is_executed_with_data_that_was_sent_ahead_changes_the_transaction() {
         room.ok(&own(verb, "end", "2 op=0", ""));
         room.has_ended();
     }
+}
+
+#[test]
+fn a_session_that_is_to_have_one_transaction_ends_what_it_only_read() {
+    let mut room = Room::open();
+    room.read(1);
+    let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
+    draft.users.iter_mut().for_each(|user| user.transaction_persistent = 1);
+    room.hall.stage.reconfigure(&draft, 1 << 16);
+    room.hall.wait_ms(5);
+    room.change("DELETE", 2);
+    room.ok(&own("COMMIT", "end", "2 op=0", ""));
+    room.has_ended();
 }
 
 #[test]

@@ -116,9 +116,9 @@ pub(super) const CRATES: &[Row] = &[
 /// own; those of one group do not know each other.
 pub(super) const ENGINE: &[&[&str]] = &[
     &["slab"],
-    &["ids", "limits", "config_fault", "json", "document", "link", "holds", "server_error"],
+    &["ids", "limits", "config_fault", "document", "link", "holds", "server_error"],
     &["rows"],
-    &["catalog"],
+    &["json", "catalog"],
     &["vars"],
     &["verdict", "error", "guesses"],
     &["users", "topology", "rules"],

@@ -265,7 +265,7 @@ fn of_the_server_picked_by_weight_the_session_s_own_lane_serves() {
                 lane,
                 why: Holds::WARNINGS,
                 presumed: Holds::NONE,
-                changed: false,
+                own: false,
             }
         })
         .collect();

@@ -79,7 +79,10 @@ rows! {
     /// JSON settings, or empty.
     hostgroup_settings: String = text("hostgroup_settings")
         .default("''").check("JSON_VALID(hostgroup_settings) OR hostgroup_settings = ''")
-        .members(&["pipeline_depth", "handle_warnings"]);
+        .members(&[
+            "pipeline_depth", "handle_warnings", "balance", "zones", "zone_min_servers",
+            "several_writers",
+        ]);
     /// JSON defaults of servers that are found, or empty.
     servers_defaults: String = text("servers_defaults")
         .default("''").check("JSON_VALID(servers_defaults) OR servers_defaults = ''")
@@ -122,6 +125,7 @@ rows! {
         .default("''").check("JSON_VALID(attributes) OR attributes = ''")
         .members(&[
             "pipeline_depth",
+            "max_backend_connections",
             "redirect",
             "replication",
             "annotations",

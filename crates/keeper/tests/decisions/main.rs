@@ -346,22 +346,40 @@ fn servers_come_to_what_each_case_says() {
 #[test]
 fn each_change_is_told_with_where_and_from_what_to_what() {
     let mut play = Play::new(Has::Pair, "10:a 20:b");
-    let told = |events: &[Event]| -> Vec<String> {
-        let status = |status: &Option<String>| status.clone().unwrap_or("-".into());
-        let tell = |event: &Event| {
-            let (from, to) = (status(&event.from), status(&event.to));
-            format!("{} {} {from} {to} {}", event.hostgroup, event.server, event.reason)
-        };
-        events.iter().map(tell).collect()
-    };
     let why = "it answered read_only=1";
     let moved = [format!("20 a:3306 - ONLINE {why}"), format!("10 a:3306 ONLINE - {why}")];
-    assert_eq!(told(&play.step("a ro1")), moved);
-    assert_eq!(told(&play.step("a ro1")), [""; 0]);
+    assert_eq!(events_told(&play.step("a ro1")), moved);
+    assert_eq!(events_told(&play.step("a ro1")), [""; 0]);
     play.step("b ping?");
     play.step("b ping?");
     let silent = ["20 b:3306 ONLINE SHUNNED it missed 3 pings"];
-    assert_eq!(told(&play.step("b ping?")), silent);
+    assert_eq!(events_told(&play.step("b ping?")), silent);
+}
+
+#[test]
+fn each_row_of_a_server_tells_who_has_become_the_writer() {
+    let mut play = Play::new(Has::Pair, "10:a 20:b");
+    for step in ["several=newest_gtid", "a ro0", "b ro1", "b ro0", "b gtid=0-1-6"] {
+        play.step(step);
+    }
+    let why = "2 servers answer read_only=0: b:3306 has the newest GTIDs";
+    let rows = [
+        "10 b:3306 - ONLINE",
+        "20 a:3306 - ONLINE",
+        "10 a:3306 ONLINE -",
+        "20 b:3306 ONLINE ONLINE",
+    ];
+    assert_eq!(events_told(&play.step("a gtid=0-1-5")), rows.map(|row| format!("{row} {why}")));
+}
+
+/// Events as hostgroup, server, status before and after, and why.
+fn events_told(events: &[Event]) -> Vec<String> {
+    let status = |status: &Option<String>| status.clone().unwrap_or("-".into());
+    let tell = |event: &Event| {
+        let (from, to) = (status(&event.from), status(&event.to));
+        format!("{} {} {from} {to} {}", event.hostgroup, event.server, event.reason)
+    };
+    events.iter().map(tell).collect()
 }
 
 #[test]

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use crate::holds::Holds;
-use crate::ids::LaneId;
+use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
-use crate::session::{Phase, Session};
+use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::topology::{LastFault, Status, Topology};
 use crate::users::Users;
@@ -64,10 +64,7 @@ impl Proxy {
         let mut over = Vec::new();
         for (id, session) in self.sessions.iter() {
             // there the end of the command sees to it
-            let runs_on = match &session.phase {
-                Phase::Running(running) => Some(running.lane),
-                _ => None,
-            };
+            let runs_on = session.runs_on();
             let held = session.held.iter().filter(|held| runs_on != Some(held.lane));
             over.extend(held.filter(|held| is_over(held)).map(|held| (id, held.lane)));
         }
@@ -88,6 +85,13 @@ impl Proxy {
     /// logged in with a password of before, or for an account that is no more, serves nobody else.
     fn adopt_users(&mut self) {
         let users = self.snapshot.users.clone();
+        self.with_each(
+            self.united_by(&users),
+            |(id, _)| End::Client(id),
+            |proxy, (id, stays)| {
+                proxy.end_reads(id, stays);
+            },
+        );
         // another account of that name may not use them
         self.schemas_seen.clear();
         let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
@@ -113,6 +117,19 @@ impl Proxy {
                 *account = next.clone();
             }
         }
+    }
+
+    /// Sessions whose transactions are one from now on, which ends those that have only read; with
+    /// the lane that a command runs on.
+    fn united_by(&self, users: &Users) -> Vec<(SessionId, Option<LaneId>)> {
+        let is_united = |session: &Session| {
+            let account = session.account.as_deref().filter(|it| !it.transaction_persistent);
+            let next = account.and_then(|account| users.successor(account));
+            // with autocommit, none only reads
+            !session.want.autocommit && next.is_some_and(|next| next.transaction_persistent)
+        };
+        let united = self.sessions.iter().filter(|(_, session)| is_united(session));
+        united.map(|(id, session)| (id, session.runs_on())).collect()
     }
 
     /// The account that a connection was logged in with is not to be used any more. The connection

@@ -428,7 +428,7 @@ impl Proxy {
             lane.traffic.checkouts += 1;
         }
         let (hostgroup, why, presumed) = (job.hostgroup, Holds::NONE, Holds::NONE);
-        session.held.push(Held { hostgroup, lane, why, presumed, changed: false });
+        session.held.push(Held { hostgroup, lane, why, presumed, own: false });
         self.run(id, lane, job);
     }
 

@@ -33,7 +33,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let mut free = Vec::new();
         for held in &mut session.held {
-            let is_over = held.why.intersects(Holds::TRANSACTION) && !held.changed;
+            let is_over = held.why.intersects(Holds::TRANSACTION) && !held.own;
             if !is_over || Some(held.lane) == stays {
                 continue;
             }
@@ -71,17 +71,17 @@ const OF_TRANSACTION: Holds =
     Holds::TRANSACTION.union(Holds::UNTOLD_TRANSACTION).union(Holds::CHARACTERISTICS);
 
 impl Session {
-    /// The connection with its transaction: of several, the one in which data was changed.
+    /// The connection with its transaction: of several, that which is its own.
     pub(crate) fn transaction(&self) -> Option<&Held> {
         let mut open = self.held.iter().filter(|held| held.why.intersects(Holds::TRANSACTION));
         let first = open.next()?;
-        Some(if first.changed { first } else { open.find(|held| held.changed).unwrap_or(first) })
+        Some(if first.own { first } else { open.find(|held| held.own).unwrap_or(first) })
     }
 
-    /// The same as what its end is about: that of a session which may have several, or one with
-    /// changes that is left of such a time.
+    /// The same as what its end is about: that of a session which may have several, or its
+    /// own that is left of such a time.
     pub(crate) fn transaction_to_end(&self) -> Option<&Held> {
-        self.parted_transaction().or_else(|| self.transaction().filter(|held| held.changed))
+        self.parted_transaction().or_else(|| self.transaction().filter(|held| held.own))
     }
 
     /// The same where rules may send other statements elsewhere.
@@ -97,10 +97,10 @@ impl Session {
         Some(locked(transaction, there.hostgroup))
     }
 
-    /// Whether a transaction is the session's, and not one that only reads: data was changed there,
-    /// or it was begun by a statement, since no other one begins with autocommit on.
+    /// Whether a transaction is the session's, and not one that only reads. With autocommit on,
+    /// only a statement begins one.
     fn is_its_own(&self, transaction: &Held) -> bool {
-        transaction.changed || self.want.autocommit
+        transaction.own || self.want.autocommit
     }
 }
 
@@ -121,12 +121,12 @@ pub(crate) fn is_part(session: &Session, transaction: &Held, conduct: &Conduct) 
     }
 }
 
-/// Whether a transaction that is open after a command has what must not be lost.
-pub(crate) fn has_changed(before: bool, job: &Job, how: How) -> bool {
-    const ANEW: Effects = Effects::TRANSACTION_END.union(Effects::TRANSACTION_START);
-    let begins_anew = how == How::Done && job.effects.intersects(ANEW);
-    let does = job.changes || job.effects.intersects(Effects::SAVEPOINT);
-    (before && !begins_anew) || (does && how != How::Refused)
+/// Whether a transaction that is open after a command is the session's own.
+pub(crate) fn is_own_after(before: bool, job: &Job, how: How) -> bool {
+    const MAKES_OWN: Effects = Effects::SAVEPOINT.union(Effects::TRANSACTION_START);
+    let ended = how == How::Done && job.effects.intersects(Effects::TRANSACTION_END);
+    let does = job.changes || job.effects.intersects(MAKES_OWN);
+    (before && !ended) || (does && how != How::Refused)
 }
 
 /// What ends a transaction, and what begins one, which ends the one before.

@@ -92,13 +92,18 @@ impl Proxy {
             if asks && stays == Some(held.lane) {
                 continue;
             }
+            let warned = held.why.intersects(Holds::WARNINGS);
             held.why.set(ended, false);
             if stays != Some(held.lane) {
-                free.push(held.lane);
+                free.push((held.lane, warned));
             }
         }
-        for lane in free {
-            self.let_go(id, lane);
+        for (lane_id, warned) in free {
+            if warned && let Some(lane) = self.lanes.get_mut(lane_id) {
+                // where the lane stays, its session's next statement ran elsewhere
+                lane.marks.warned_by = Some(SessionId::NOBODY);
+            }
+            self.let_go(id, lane_id);
         }
     }
 
@@ -134,14 +139,15 @@ impl Proxy {
         }
     }
 
-    /// Takes away what another session's statement left on a lane, for its server of MariaDB does
-    /// so only with a statement that has a table.
+    /// Takes away what another statement left on a lane than the session's last one. MariaDB does
+    /// so only with a statement that has a table, MySQL with all but those that ask.
     #[cold]
-    pub(crate) fn clear_warnings(&mut self, id: SessionId, lane_id: LaneId) {
+    pub(crate) fn clear_warnings(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         const CLEARS: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) AS t)";
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let is_others = lane.marks.warned_by.take_if(|by| *by != id).is_some();
-        if is_others && lane.greeted.names_last_prepared {
+        let asks = job.effects.intersects(Effects::SHOW_WARNINGS);
+        if is_others && (asks || lane.greeted.names_last_prepared) {
             self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
                 command::write_query(out, CLEARS);
             });

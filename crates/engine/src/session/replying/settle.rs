@@ -109,8 +109,8 @@ impl Proxy {
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
             (held.why, held.presumed) = (why, presumed);
-            held.changed = why.intersects(Holds::TRANSACTION)
-                && transactions::has_changed(held_before.changed, job, how);
+            held.own = why.intersects(Holds::TRANSACTION)
+                && transactions::is_own_after(held_before.own, job, how);
         }
         session.end_ties();
         self.follow_code(id, job, came, presumed);

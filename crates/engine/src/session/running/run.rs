@@ -143,7 +143,7 @@ impl Proxy {
             });
         }
         if self.lanes.get(lane_id).is_some_and(|lane| lane.marks.warned_by.is_some()) {
-            self.clear_warnings(id, lane_id);
+            self.clear_warnings(id, lane_id, job);
         }
         self.read_again(id, lane_id, job);
         self.patch_statement(id, lane_id, job);
