@@ -127,7 +127,7 @@ impl Trio {
         let next = self.stage.configurations.compile(&draft, Some(&self.stage.snapshot));
         let at_us = self.stage.net.now().0;
         self.keeper.adopt(Wanted::of(&next), at_us);
-        for report in reports(weather, &draft, at_us, &mut self.dice) {
+        for report in reports(weather, (&draft, &self.moves), at_us, &mut self.dice) {
             self.keeper.hear(&report);
         }
         let decided = self.keeper.decided();
@@ -146,7 +146,12 @@ impl Trio {
 
 /// What checks come to: where nothing is to be lost, they are against one of two readers at most,
 /// and so that what was begun there may end.
-fn reports(weather: &Weather, draft: &Draft, at_us: u64, dice: &mut Dice) -> Vec<Report> {
+fn reports(
+    weather: &Weather,
+    (draft, moves): (&Draft, &Moves),
+    at_us: u64,
+    dice: &mut Dice,
+) -> Vec<Report> {
     const SLOW: Seen = Seen::Ping(Ok(SLOW_US));
     const LAGGING: Seen = Seen::Lag(None, Ok(Lag::Micros(LAG_US)));
     const SILENT: Seen = Seen::Ping(Err(Failure::NoAnswer));
@@ -156,10 +161,11 @@ fn reports(weather: &Weather, draft: &Draft, at_us: u64, dice: &mut Dice) -> Vec
         reports.extend(std::iter::repeat_n(Report { at_us, server, seen }, TIMES));
     };
     for row in &draft.servers {
-        hear(row, &Seen::Ping(Ok(1)));
-        hear(row, &Seen::Lag(None, Ok(Lag::Micros(0))));
+        FIT.iter().for_each(|seen| hear(row, seen));
     }
-    let serves = |row: &&ServerRow| row.hostgroup_id == 1 && row.status == "ONLINE";
+    let wanders = |row: &ServerRow| weather.habits.wander && moves.needs(row);
+    let serves =
+        |row: &&ServerRow| row.hostgroup_id == 1 && row.status == "ONLINE" && !wanders(row);
     let readers: Vec<_> = draft.servers.iter().filter(serves).collect();
     if readers.len() > 1 && dice.percent(40) {
         hear(readers[dice.index(readers.len())], dice.pick(&[SLOW, LAGGING]));
@@ -170,8 +176,11 @@ fn reports(weather: &Weather, draft: &Draft, at_us: u64, dice: &mut Dice) -> Vec
     reports
 }
 
+/// What checks of a server come to that nothing speaks against.
+pub(super) const FIT: [Seen; 2] = [Seen::Ping(Ok(1)), Seen::Lag(None, Ok(Lag::Micros(0)))];
+
 /// How often each is seen: as often as it takes.
-const TIMES: usize = 3;
+pub(super) const TIMES: usize = 3;
 
 /// How long the pings of a server may take, and how far behind a reader may be; and more.
 const LATENCY_MS: i64 = 7;

@@ -16,6 +16,7 @@ use io::Micros;
 use keeper::{Endpoint, Failure, Report, Seen};
 
 use super::Trio;
+use super::changes::{FIT, TIMES};
 
 /// Of a thousand steps, how many begin a move where none is under way.
 const MOVES_PER_MILLE: u64 = 10;
@@ -169,11 +170,13 @@ impl Trio {
                 true if self.dice.percent(50) => Err(Failure::NoAnswer),
                 _ => Ok(at != primary),
             };
-            let times = if outcome.is_err() { 3 } else { 1 };
-            let seen = Seen::ReadOnly(Check::ReadOnly, outcome);
-            for _ in 0..times {
-                let report = Report { at_us, server: server.clone(), seen: seen.clone() };
-                self.keeper.hear(&report);
+            let times = if outcome.is_err() { TIMES } else { 1 };
+            let told = [(Seen::ReadOnly(Check::ReadOnly, outcome), times)];
+            // none takes the writes that is slow or lags
+            let fit = FIT.into_iter().map(|seen| (seen, TIMES)).filter(|_| at == primary);
+            for (seen, times) in told.into_iter().chain(fit) {
+                let report = Report { at_us, server: server.clone(), seen };
+                (0..times).for_each(|_| drop(self.keeper.hear(&report)));
             }
         }
     }
@@ -187,13 +190,17 @@ impl Trio {
         self.stage.follow_with(Arc::new(next), self.backlog_max)
     }
 
-    /// Whether a connection to a server that takes writes is in use, or on its way to another
-    /// worker.
+    /// Whether a connection to a server that takes writes is in use, on its way to another worker,
+    /// or not known by the number that the server gave it.
     fn is_in_use(&self) -> bool {
         let primary = &self.stage.server_addrs[self.moves.primary];
+        let name = primary.to_string();
         let mut lanes = self.stage.proxies().flat_map(|proxy| proxy.lanes());
         self.stage.net.between_loops(primary) > 0
-            || lanes.any(|(_, lane)| lane.server.hostgroup == WRITERS && !lane.is_idle())
+            || lanes.any(|(_, lane)| match lane.server.hostgroup == WRITERS {
+                true => !lane.is_idle(),
+                false => lane.greeted.thread_id == 0 && lane.server.to_string() == name,
+            })
     }
 
     fn count(&self, what: &'static str) {
