@@ -394,6 +394,8 @@ pub struct Session {
     pub(crate) variable_texts: command::variable_texts::VariableTexts,
     /// It has set whether it is told of any change, and is told what the server tells.
     pub(crate) told_any_change: bool,
+    /// It may have several transactions though its account no longer has it so.
+    pub(crate) stays_parted: bool,
     pub(crate) input: Input,
     pub(crate) timing: maintenance::deadline::Timing,
     pub(crate) auth: arriving::login::Auth,
@@ -435,6 +437,7 @@ impl Session {
             calls: Vec::new(),
             variable_texts: command::variable_texts::VariableTexts::default(),
             told_any_change: false,
+            stays_parted: false,
             input: Input {
                 waits: false,
                 paused_for: None,
@@ -471,6 +474,14 @@ impl Session {
     /// Whether it has a transaction open anywhere.
     pub(crate) fn in_transaction(&self) -> bool {
         self.held_for(Holds::TRANSACTION).is_some()
+    }
+
+    /// Whether its server would say so.
+    pub(crate) fn tells_transaction(&self) -> bool {
+        let mut held = self.held.iter().map(|held| held.why);
+        held.any(|why| {
+            why.intersects(Holds::TRANSACTION) && !why.intersects(Holds::UNTOLD_TRANSACTION)
+        })
     }
 
     /// Every reason for which it holds lanes.

@@ -131,11 +131,12 @@ impl Server {
     }
 
     /// What becomes of a server that is not in its hostgroup any more: what runs on it may end,
-    /// unless another hostgroup has the same server and gives up its connections.
+    /// unless another hostgroup has the same server and gives up its connections to that server.
     pub fn removed(&self, topology: &Topology) -> Self {
         let is_same = |it: &&ServerRef| it.hostname == self.hostname && it.port == self.port;
         let mut same = topology.servers().iter().filter(is_same).map(|server| server.stand);
-        let stand = same.find(|stand| stand.ends_commands()).unwrap_or(self.stand);
+        let gives_up = |stand: &Stand| stand.ends_commands() && *stand != Stand::Outdone;
+        let stand = same.find(gives_up).unwrap_or(self.stand);
         Self { status: Status::OfflineSoft, stand, ..self.clone() }
     }
 

@@ -91,6 +91,8 @@ pub enum Reason {
     SeveralWriters {
         /// How many say so.
         count: u32,
+        /// How many are typed as writers and have not said what they are.
+        unheard: u32,
         /// Which one does.
         writer: Option<Endpoint>,
         /// Why that one, or none.
@@ -187,8 +189,8 @@ impl std::fmt::Display for Reason {
                 write!(f, "its pings take {} ms, no more than {limit_ms} ms", latency_us / 1_000)
             }
             Self::NoReplica => f.write_str("it is no replica"),
-            Self::SeveralWriters { count, writer, because } => {
-                write_writers(f, *count, writer.as_ref(), *because)
+            Self::SeveralWriters { count, unheard, writer, because } => {
+                write_writers(f, (*count, *unheard), writer.as_ref(), *because)
             }
             Self::Deposed => f.write_str("it does not follow the new primary"),
             Self::Rejoined => f.write_str("it is left out no longer"),
@@ -220,25 +222,32 @@ impl std::fmt::Display for Reason {
 
 fn write_writers(
     f: &mut std::fmt::Formatter<'_>,
-    count: u32,
+    (count, unheard): (u32, u32),
     writer: Option<&Endpoint>,
     because: Because,
 ) -> std::fmt::Result {
+    let answer = if count == 1 { "server answers" } else { "servers answer" };
+    let unheard = match unheard {
+        0 => String::new(),
+        unheard => format!(", {unheard} did not answer"),
+    };
+    let claims = format!("{count} {answer} read_only=0{unheard}");
     if let Some(writer) = writer {
         let why = match because {
             Because::Alone => return write!(f, "{writer} alone answers read_only=0"),
             Because::Newest => "has the newest GTIDs",
-            Because::Typed => "has the same GTIDs, and is the first",
+            Because::Typed => "has the same GTIDs, and is the writer that is configured",
+            Because::First => "has the same GTIDs, and is the first",
             _ => "stays the writer",
         };
-        return write!(f, "{count} servers answer read_only=0: {writer} {why}");
+        return write!(f, "{claims}: {writer} {why}");
     }
     let why = match because {
         Because::Forbidden => "none is written to",
         Because::Diverged => "none has all GTIDs of the others",
         _ => "which has the newest GTIDs is not known",
     };
-    write!(f, "{count} servers answer read_only=0: {why}")
+    write!(f, "{claims}: {why}")
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -15,7 +15,7 @@ const PINGS: usize = 3;
 
 /// Errors for which the monitor's account is to blame: access denied, an account that is locked, a
 /// password that expired, a privilege that is missing.
-pub(crate) const OF_THE_ACCOUNT: [u16; 8] = [1044, 1045, 1142, 1143, 1227, 1820, 1862, 3118];
+pub(crate) const OF_THE_ACCOUNT: [u16; 9] = [1044, 1045, 1142, 1143, 1227, 1820, 1862, 3118, 4151];
 
 /// What is known of a server.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -103,7 +103,7 @@ impl Keeper {
         let Some(pair) = self.wanted.pair_of(writer) else { return true };
         let is_asked = |row: &&ServerRow| {
             let is_of_pair = [pair.writer, pair.reader].contains(&row.hostgroup_id);
-            is_of_pair && !row.status.to_ascii_uppercase().starts_with("OFFLINE")
+            is_of_pair && wanted::is_in_use(row)
         };
         let has_answered = |row: &ServerRow| {
             let facts = self.facts.get(&Endpoint::of(row));
@@ -156,7 +156,7 @@ impl Keeper {
         self.judge_all();
         let mut events = self.decide(at_us, &Reason::Configured);
         for settled in self.settle() {
-            events.extend(self.follow(&settled, at_us));
+            events.extend(self.follow(&settled, None, at_us));
         }
         events
     }
@@ -177,7 +177,7 @@ impl Keeper {
         self.judge(server);
         let mut events = self.decide(at_us, &reason);
         for settled in settled {
-            events.extend(self.follow(&settled, at_us));
+            events.extend(self.follow(&settled, None, at_us));
         }
         events
     }
@@ -223,12 +223,17 @@ impl Keeper {
             Seen::Aurora(..) | Seen::Rds(_) => None,
         };
         let settled = self.settle();
-        if let Some(reason) = reason {
-            self.judge(server);
-            events.extend(self.decide(report.at_us, &reason));
-        }
-        for settled in settled {
-            events.extend(self.follow(&settled, report.at_us));
+        match reason {
+            Some(reason) if settled.is_empty() => {
+                self.judge(server);
+                events.extend(self.decide(report.at_us, &reason));
+            }
+            reason => {
+                for settled in settled {
+                    let own = reason.clone().map(|reason| (server, reason));
+                    events.extend(self.follow(&settled, own, report.at_us));
+                }
+            }
         }
         events
     }
@@ -405,6 +410,15 @@ impl Keeper {
             let known = |server: &Endpoint| self.instances.get(&(cluster.writer, server.clone()));
             places.extend(aurora::places(cluster, &self.wanted, known));
         }
+        for row in self.outdone_rows() {
+            let is_it = |place: &Placed| {
+                place.row.hostgroup_id == row.hostgroup_id
+                    && Endpoint::of(&place.row) == Endpoint::of(&row)
+            };
+            if !places.iter().any(is_it) {
+                places.push(Placed { row, stand: Stand::Well });
+            }
+        }
         places
     }
 
@@ -417,6 +431,10 @@ impl Keeper {
         }
         if self.facts.get(&server).is_some_and(Facts::is_silent) {
             return Some(Stand::Silent);
+        }
+        let pair = self.wanted.pair_of(row.hostgroup_id).filter(|_| wanted::is_in_use(row));
+        if pair.is_some_and(|pair| self.is_outdone(pair, &server)) {
+            return Some(Stand::Outdone);
         }
         let latency_us = self.latency_us(&server).unwrap_or(0);
         if let Some(lag_us) = self.lags.get(&(row.hostgroup_id, server)).and_then(Lagging::over_us)

@@ -85,7 +85,12 @@ pub(crate) fn rows(wanted: &Wanted, roles: &BTreeMap<(i64, Endpoint), Role>) -> 
 }
 
 /// The row of a server in the one hostgroup of a pair, made of its row in the other.
-fn copy(wanted: &Wanted, pair: &Pair, server: &Endpoint, hostgroup: i64) -> Option<ServerRow> {
+pub(crate) fn copy(
+    wanted: &Wanted,
+    pair: &Pair,
+    server: &Endpoint,
+    hostgroup: i64,
+) -> Option<ServerRow> {
     let other = if hostgroup == pair.writer { pair.reader } else { pair.writer };
     let from = wanted.live_row(other, server).or_else(|| wanted.live_row(hostgroup, server))?;
     Some(copied(from, hostgroup))

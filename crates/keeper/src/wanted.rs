@@ -188,6 +188,11 @@ pub(crate) fn is_offline_hard(row: &ServerRow) -> bool {
     row.status.eq_ignore_ascii_case("OFFLINE_HARD")
 }
 
+/// Whether a row is to do work.
+pub(crate) fn is_in_use(row: &ServerRow) -> bool {
+    !row.status.to_ascii_uppercase().starts_with("OFFLINE")
+}
+
 /// Whether a row is one of that server.
 pub(crate) fn is_of(row: &ServerRow, server: &Endpoint) -> bool {
     row.port == server.port && row.hostname == server.hostname

@@ -121,6 +121,15 @@ fn the_end_of_a_transaction_needs_a_server_only_where_there_is_one() {
 }
 
 #[test]
+fn a_transaction_that_no_server_tells_of_is_not_told() {
+    let mut room = Room::open(&Simulator::new());
+    room.command(b"\x03SET autocommit=0");
+    let text = room.text("SAVEPOINT a", "plain", "0 op=0").replace("ac=1", "ac=0");
+    assert_eq!(room.hall.ask(room.sock, &text).first(), Some(&0));
+    assert_eq!(room.command(&[code::PING]), [0; 7], "no flags");
+}
+
+#[test]
 fn a_text_that_was_prepared_before_is_answered_as_then_unless_the_connection_may_differ() {
     let mut room = Room::open(&Simulator::new());
     let text = room.text("DELETE FROM t WHERE v = ? RETURNING v", "prepare", "0 op=0");

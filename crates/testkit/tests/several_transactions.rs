@@ -4,7 +4,7 @@
 use engine::lane::Lease;
 use engine::rows::{RuleRow, ServerRow};
 use engine::snapshot::Draft;
-use io::{Faults, Sock};
+use io::{Faults, Micros, Sock};
 use testkit::raw::{Hall, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
@@ -77,12 +77,6 @@ impl Room {
         self.ok(&own(verb, "write", &format!("{transaction} op=1"), "t"));
     }
 
-    /// Connections that are kept.
-    fn kept(&self) -> usize {
-        let lanes = self.hall.stage.proxies().flat_map(|proxy| proxy.lanes());
-        lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count()
-    }
-
     /// It is meant for another server than that of the session's transaction.
     fn is_refused(&mut self, text: &str) {
         let answer = self.hall.ask(self.sock, text);
@@ -109,9 +103,15 @@ impl Room {
     /// Whether the session keeps no connection, and no server found fault.
     fn has_ended(&mut self) {
         self.hall.wait_ms(5);
-        assert_eq!(self.kept(), 0);
+        assert_eq!(kept(&self.hall), 0);
         assert_eq!(self.hall.stage.board.borrow().trouble, [""; 0]);
     }
+}
+
+/// Connections that are kept.
+fn kept(hall: &Hall) -> usize {
+    let lanes = hall.stage.proxies().flat_map(|proxy| proxy.lanes());
+    lanes.filter(|(_, lane)| matches!(lane.lease, Lease::Exclusive(_))).count()
 }
 
 /// A statement of a session without autocommit.
@@ -252,16 +252,39 @@ fn what_is_executed_with_data_that_was_sent_ahead_changes_the_transaction() {
 }
 
 #[test]
-fn a_session_that_is_to_have_one_transaction_ends_what_it_only_read() {
-    let mut room = Room::open();
-    room.read(1);
-    let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
-    draft.users.iter_mut().for_each(|user| user.transaction_persistent = 1);
-    room.hall.stage.reconfigure(&draft, 1 << 16);
-    room.hall.wait_ms(5);
-    room.change("DELETE", 2);
-    room.ok(&own("COMMIT", "end", "2 op=0", ""));
-    room.has_ended();
+fn a_session_that_is_to_have_one_transaction_ends_those_it_has_first() {
+    let unite: fn(&mut Room) = |room| {
+        let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
+        // a snapshot keeps no rules
+        apart(&mut draft);
+        draft.users.iter_mut().for_each(|user| user.transaction_persistent = 1);
+        room.hall.stage.reconfigure(&draft, 1 << 16);
+        room.hall.wait_ms(5);
+    };
+    let idle: fn(&mut Room) = |room| room.read(1);
+    let running: fn(&mut Room) = |room| {
+        let text = own("SELECT", "rows", "1 op=1", "v FROM t");
+        room.hall.stage.net.stall(&io::Addr::Tcp(([10, 0, 0, 1], 3306).into()), Micros(20_000));
+        room.hall.query(room.sock, &text);
+        assert!(room.hall.until(|hall| kept(hall) == 1), "it runs");
+    };
+    for (read, runs) in [(idle, false), (running, true)] {
+        let mut room = Room::open();
+        read(&mut room);
+        unite(&mut room);
+        if runs {
+            room.hall.result(room.sock);
+        }
+        room.change("DELETE", 2);
+        room.is_refused(&own("INSERT", "write", "2 op=0", "t"));
+        room.ok(&own("COMMIT", "end", "2 op=0", ""));
+        room.has_ended();
+        // the next one is one, whatever rules say
+        room.change("DELETE", 3);
+        room.ok(&own("INSERT", "write", "3 op=0", "t"));
+        room.ok(&own("ROLLBACK", "end", "3 op=0", ""));
+        room.has_ended();
+    }
 }
 
 #[test]
@@ -280,7 +303,7 @@ fn autocommit_is_switched_on_where_data_was_changed() {
     room.change("DELETE", 2);
     room.read_as(1, "pop=0", "pop=1");
     room.ok("SET autocommit=1");
-    assert_eq!(room.kept(), 1, "that which changed its server's session");
+    assert_eq!(kept(&room.hall), 1, "that which changed its server's session");
     // its transaction is over as well
     let text = tagged("SELECT", "rows", "0 op=0", "v FROM t").replace("pop=0", "pop=1");
     room.hall.query(room.sock, &text);

@@ -56,6 +56,9 @@ pub enum Stand {
     Leaving,
     /// It does not follow the primary: what it has is another one's, or grows old.
     Astray,
+    /// It takes writes, or may do so, and another server is the one to be written to, or none is:
+    /// its connections are given up.
+    Outdone,
 }
 
 impl std::fmt::Display for Stand {
@@ -76,6 +79,7 @@ impl std::fmt::Display for Stand {
             Self::Surplus => f.write_str("is kept in reserve: max_writers are there"),
             Self::Leaving => f.write_str("is in maintenance"),
             Self::Astray => f.write_str("does not follow the primary"),
+            Self::Outdone => f.write_str("is not the one to be written to (several_writers)"),
         }
     }
 }
@@ -89,7 +93,7 @@ impl Stand {
 
     /// Whether what runs on it is given up too.
     pub fn ends_commands(self) -> bool {
-        matches!(self, Self::Silent | Self::FarBehind | Self::Astray)
+        matches!(self, Self::Silent | Self::FarBehind | Self::Astray | Self::Outdone)
     }
 
     /// What is told of a server whose row says `ONLINE`: its status, or a word of our own where
@@ -106,8 +110,13 @@ impl Stand {
     pub fn status(self) -> &'static str {
         match self {
             Self::Well | Self::Slow { .. } => "ONLINE",
-            Self::Silent | Self::Behind | Self::Surplus | Self::Leaving | Self::Astray => "SHUNNED",
             Self::Lagging { .. } | Self::FarBehind => "SHUNNED_REPLICATION_LAG",
+            Self::Silent
+            | Self::Behind
+            | Self::Surplus
+            | Self::Leaving
+            | Self::Astray
+            | Self::Outdone => "SHUNNED",
         }
     }
 }

@@ -128,6 +128,7 @@ mod tests {
             ("ONLINE", Stand::Lagging { lag_us: 7 }, "SHUNNED_REPLICATION_LAG"),
             ("ONLINE", Stand::Slow { latency_us: 7 }, "SLOW"),
             ("ONLINE", Stand::Astray, "ASTRAY"),
+            ("ONLINE", Stand::Outdone, "SHUNNED"),
             ("ONLINE", Stand::Well, "ONLINE"),
             ("OFFLINE_SOFT", Stand::Silent, "OFFLINE_SOFT"),
         ];
@@ -148,7 +149,7 @@ mod tests {
             assert!(!state.may_serve(), "{status} {stand:?}");
             let is_unfit = status == "ONLINE" && stand != Stand::Well;
             assert_eq!(state.is_worth_a_wait(), is_unfit, "{status} {stand:?}");
-            let ends = matches!(stand, Stand::Silent | Stand::Astray);
+            let ends = matches!(stand, Stand::Silent | Stand::Astray | Stand::Outdone);
             assert_eq!(server.ends_commands(), ends, "{status} {stand:?}");
         }
     }

@@ -67,7 +67,7 @@ recorded!(Placed { row, stand });
 
 named!(Check { ReadOnly, InnodbReadOnly, SuperReadOnly, Both, Either });
 named!(SeveralWriters { All, NewestGtid, None });
-named!(Because { Alone, Before, Newest, Typed, Diverged, Unknown, Forbidden });
+named!(Because { Alone, Before, Newest, Typed, First, Diverged, Unknown, Forbidden });
 named!(Kind { Group, Galera });
 named!(AlsoRead { Nobody, Writers, Backups });
 named!(Verdict { Offline, Leaving, Reader, Writer });
@@ -174,6 +174,7 @@ impl Recorded for Stand {
             Self::Surplus => "surplus".into(),
             Self::Leaving => "leaving".into(),
             Self::Astray => "astray".into(),
+            Self::Outdone => "outdone".into(),
         }
     }
 
@@ -188,6 +189,7 @@ impl Recorded for Stand {
             ("surplus", _) => Self::Surplus,
             ("leaving", _) => Self::Leaving,
             ("astray", _) => Self::Astray,
+            ("outdone", _) => Self::Outdone,
             (other, _) => return Err(format!("`{other}` is no way to stand")),
         })
     }

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use crate::holds::Holds;
-use crate::ids::{LaneId, SessionId};
+use crate::ids::LaneId;
 use crate::lane::{Held, Lane, Lease};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
-use crate::session::Session;
+use crate::session::{Phase, Session};
 use crate::snapshot::Snapshot;
 use crate::topology::{LastFault, Status, Topology};
 use crate::users::Users;
@@ -85,13 +85,7 @@ impl Proxy {
     /// logged in with a password of before, or for an account that is no more, serves nobody else.
     fn adopt_users(&mut self) {
         let users = self.snapshot.users.clone();
-        self.with_each(
-            self.united_by(&users),
-            |(id, _)| End::Client(id),
-            |proxy, (id, stays)| {
-                proxy.end_reads(id, stays);
-            },
-        );
+        self.keep_parted(&users);
         // another account of that name may not use them
         self.schemas_seen.clear();
         let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
@@ -119,17 +113,16 @@ impl Proxy {
         }
     }
 
-    /// Sessions whose transactions are one from now on, which ends those that have only read; with
-    /// the lane that a command runs on.
-    fn united_by(&self, users: &Users) -> Vec<(SessionId, Option<LaneId>)> {
-        let is_united = |session: &Session| {
+    /// Sessions whose transactions are to be one from now on go on as they began until the one that
+    /// is open, or that a command is about to open, is over.
+    fn keep_parted(&mut self, users: &Users) {
+        for session in self.sessions.values_mut() {
             let account = session.account.as_deref().filter(|it| !it.transaction_persistent);
             let next = account.and_then(|account| users.successor(account));
-            // with autocommit, none only reads
-            !session.want.autocommit && next.is_some_and(|next| next.transaction_persistent)
-        };
-        let united = self.sessions.iter().filter(|(_, session)| is_united(session));
-        united.map(|(id, session)| (id, session.runs_on())).collect()
+            let is_under_way = !session.held.is_empty() || !matches!(session.phase, Phase::Idle);
+            session.stays_parted |=
+                is_under_way && next.is_some_and(|next| next.transaction_persistent);
+        }
     }
 
     /// The account that a connection was logged in with is not to be used any more. The connection

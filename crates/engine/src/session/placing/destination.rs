@@ -107,7 +107,7 @@ impl Proxy {
     /// in it: to where the rules send writes.
     pub(crate) fn with_its_writes(&mut self, id: SessionId, what: What, placing: &mut Placing) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let persistent = session.account.as_ref().is_some_and(|a| a.transaction_persistent);
+        let persistent = session.account.is_some() && !session.is_parted();
         let opens = persistent && !session.want.autocommit;
         if !placing.conduct.goes_with_writes(placing.destination, opens) {
             return;
@@ -244,7 +244,7 @@ fn query_of_execution<'a>(session: &'a Session, text: &'a Text) -> Query<'a> {
 pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
     let Some(account) = &session.account else { return Place::Hostgroup(HostgroupId(0)) };
     if placing.conduct.effects.intersects(transactions::ENDS)
-        && let Some(held) = session.transaction_to_end()
+        && let Some(held) = session.parted_transaction()
     {
         return Place::Lane(held.lane);
     }
@@ -265,8 +265,7 @@ pub(crate) fn place(session: &Session, placing: &Placing) -> Place {
         }
     }
     if let Some(held) = session.transaction()
-        && (account.transaction_persistent
-            || transactions::is_part(session, held, &placing.conduct))
+        && (!session.is_parted() || transactions::is_part(session, held, &placing.conduct))
     {
         return Place::Lane(held.lane);
     }

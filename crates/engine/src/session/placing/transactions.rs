@@ -78,16 +78,14 @@ impl Session {
         Some(if first.own { first } else { open.find(|held| held.own).unwrap_or(first) })
     }
 
-    /// The same as what its end is about: that of a session which may have several, or its
-    /// own that is left of such a time.
-    pub(crate) fn transaction_to_end(&self) -> Option<&Held> {
-        self.parted_transaction().or_else(|| self.transaction().filter(|held| held.own))
-    }
-
     /// The same where rules may send other statements elsewhere.
     pub(crate) fn parted_transaction(&self) -> Option<&Held> {
-        let is_parted = self.account.as_ref().is_some_and(|a| !a.transaction_persistent);
-        self.transaction().filter(|held| is_parted && self.is_its_own(held))
+        self.transaction().filter(|held| self.is_parted() && self.is_its_own(held))
+    }
+
+    /// Whether rules send its reads, and its transaction's first change, to several servers.
+    pub(crate) fn is_parted(&self) -> bool {
+        self.stays_parted || self.account.as_ref().is_some_and(|a| !a.transaction_persistent)
     }
 
     /// Why data is not changed on a lane that the session keeps: its transaction is on another one.

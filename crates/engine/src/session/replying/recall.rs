@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use sql::Effects;
-use wire::command;
+use wire::command::{self, code};
 use wire::frame::HEADER_BYTES;
 use wire::result::ReplyKind;
 
@@ -140,14 +140,22 @@ impl Proxy {
     }
 
     /// Takes away what another statement left on a lane than the session's last one. MariaDB does
-    /// so only with a statement that has a table, MySQL with all but those that ask.
+    /// so only with a statement that has a table, MySQL with any that does not ask, and not with
+    /// `COM_INIT_DB` and its like.
     #[cold]
     pub(crate) fn clear_warnings(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
         const CLEARS: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) AS t)";
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let is_others = lane.marks.warned_by.take_if(|by| *by != id).is_some();
+        if !is_others {
+            return;
+        }
         let asks = job.effects.intersects(Effects::SHOW_WARNINGS);
-        if is_others && (asks || lane.greeted.names_last_prepared) {
+        let clears = lane.greeted.names_last_prepared || asks;
+        let is_statement = [code::QUERY, code::STMT_EXECUTE]
+            .iter()
+            .any(|code| self.kept(id).get(HEADER_BYTES) == Some(code));
+        if clears || !is_statement {
             self.send_step(id, lane_id, Step::Again, ReplyKind::Result, |out| {
                 command::write_query(out, CLEARS);
             });
