@@ -79,8 +79,10 @@ impl Scene {
         let deadline = Instant::now() + limit;
         while seen != wanted {
             assert!(Instant::now() < deadline, "{seen:?} is not {wanted:?}\n{}", self.proxy.log());
-            seen = self
-                .ask("SELECT hostgroup_id, port, status FROM runtime_mysql_servers ORDER BY 1, 2");
+            seen = self.ask(
+                "SELECT hostgroup_id, port, status FROM runtime_mysql_servers \
+                 WHERE hostgroup_id = 20 OR status = 'ONLINE' ORDER BY 1, 2",
+            );
         }
     }
 
@@ -264,14 +266,24 @@ fn two_servers_that_take_writes(flavour: Flavour) {
     assert_eq!(scene.ask(reason), [stays], "{}", scene.proxy.log());
 
     scene.cluster.wait_replicated().expect("replicated");
+    // who has something on a connection loses it
+    let mut locks = client::connect(client::options(scene.proxy.port));
+    assert_eq!(locks.query_first("SELECT GET_LOCK('tied', 0)").expect("answered"), Some(1));
     scene.cluster.servers()[1].sql("CREATE TABLE test.more (a INT)").expect("written");
     scene.await_writer(1);
+    let error = locks.query_drop("INSERT INTO test.before VALUES (-1)").expect_err("no writer's");
+    let lost = format!(
+        "Lost connection to MySQL server during query (server {first}: not the one to be written \
+         to (several_writers))"
+    );
+    assert_eq!(client::refusal(&error), (1158, "08S01".to_owned(), lost));
     let has = format!("2 servers answer read_only=0: {second} has the newest GTIDs");
     assert_eq!(scene.ask(reason), [has]);
     assert_eq!(scene.writer(), scene.port(1));
 
     want(&mut scene, "none");
-    let writers = "SELECT count(*) FROM runtime_mysql_servers WHERE hostgroup_id = 10";
+    let writers = "SELECT count(*) FROM runtime_mysql_servers \
+                   WHERE hostgroup_id = 10 AND status = 'ONLINE'";
     assert_eq!(scene.ask(writers), ["0"], "{}", scene.proxy.log());
     scene.set_read_only(0, true);
     scene.await_writer(1);

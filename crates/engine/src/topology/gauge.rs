@@ -24,6 +24,8 @@ pub enum LastFault {
     Offline,
     /// Checks are against it, so that what ran on it was given up.
     Unfit,
+    /// It is not the one to be written to, so that what ran on it was given up.
+    Outdone,
     /// The proxy has no password for it: the account is stored hashed and nobody logged in yet.
     NoPassword,
     /// The public key that it shows is not one of those that it may have.
@@ -46,6 +48,7 @@ impl LastFault {
             Self::Offline => (7, 0),
             Self::PublicKey => (8, 0),
             Self::Unfit => (9, 0),
+            Self::Outdone => (10, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -62,6 +65,7 @@ impl LastFault {
             7 => Self::Offline,
             8 => Self::PublicKey,
             9 => Self::Unfit,
+            10 => Self::Outdone,
             _ => Self::None,
         }
     }
@@ -117,6 +121,7 @@ impl std::fmt::Display for LastFault {
             Self::Protocol => f.write_str("not the MySQL protocol"),
             Self::Offline => f.write_str("set OFFLINE_HARD"),
             Self::Unfit => f.write_str("shunned by its checks"),
+            Self::Outdone => f.write_str("not the one to be written to (several_writers)"),
             Self::Capability => f.write_str("lacks a capability the client uses"),
             Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
             Self::PublicKey => f.write_str(

@@ -15,7 +15,7 @@ use crate::proxy::Proxy;
 use crate::rules::RuleScratch;
 use crate::session::{Phase, Session};
 use crate::snapshot::Snapshot;
-use crate::topology::{LastFault, Status, Topology};
+use crate::topology::{LastFault, Stand, Status, Topology};
 use crate::users::Users;
 
 impl Proxy {
@@ -195,8 +195,9 @@ impl Proxy {
     fn leave_server(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get_mut(id) else { return };
         let cut = lane.server.ends_commands();
-        let fault = match lane.server.status {
-            Status::OfflineHard => LastFault::Offline,
+        let fault = match (lane.server.status, lane.server.stand) {
+            (Status::OfflineHard, _) => LastFault::Offline,
+            (_, Stand::Outdone) => LastFault::Outdone,
             _ => LastFault::Unfit,
         };
         match lane.lease {
