@@ -396,6 +396,8 @@ pub struct Session {
     pub(crate) told_any_change: bool,
     /// It may have several transactions though its account no longer has it so.
     pub(crate) stays_parted: bool,
+    /// Its server would say that a transaction is open, as far as is known.
+    pub(crate) tells_transaction: bool,
     pub(crate) input: Input,
     pub(crate) timing: maintenance::deadline::Timing,
     pub(crate) auth: arriving::login::Auth,
@@ -438,6 +440,7 @@ impl Session {
             variable_texts: command::variable_texts::VariableTexts::default(),
             told_any_change: false,
             stays_parted: false,
+            tells_transaction: false,
             input: Input {
                 waits: false,
                 paused_for: None,
@@ -474,14 +477,6 @@ impl Session {
     /// Whether it has a transaction open anywhere.
     pub(crate) fn in_transaction(&self) -> bool {
         self.held_for(Holds::TRANSACTION).is_some()
-    }
-
-    /// Whether its server would say so.
-    pub(crate) fn tells_transaction(&self) -> bool {
-        let mut held = self.held.iter().map(|held| held.why);
-        held.any(|why| {
-            why.intersects(Holds::TRANSACTION) && !why.intersects(Holds::UNTOLD_TRANSACTION)
-        })
     }
 
     /// Every reason for which it holds lanes.

@@ -108,6 +108,16 @@ impl Room {
     }
 }
 
+/// The account's sessions are to have one transaction each.
+fn unite(room: &mut Room) {
+    let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
+    // a snapshot keeps no rules
+    apart(&mut draft);
+    draft.users.iter_mut().for_each(|user| user.transaction_persistent = 1);
+    room.hall.stage.reconfigure(&draft, 1 << 16);
+    room.hall.wait_ms(5);
+}
+
 /// Connections that are kept.
 fn kept(hall: &Hall) -> usize {
     let lanes = hall.stage.proxies().flat_map(|proxy| proxy.lanes());
@@ -253,14 +263,6 @@ fn what_is_executed_with_data_that_was_sent_ahead_changes_the_transaction() {
 
 #[test]
 fn a_session_that_is_to_have_one_transaction_ends_those_it_has_first() {
-    let unite: fn(&mut Room) = |room| {
-        let mut draft = Draft::clone(&room.hall.stage.snapshot.draft);
-        // a snapshot keeps no rules
-        apart(&mut draft);
-        draft.users.iter_mut().for_each(|user| user.transaction_persistent = 1);
-        room.hall.stage.reconfigure(&draft, 1 << 16);
-        room.hall.wait_ms(5);
-    };
     let idle: fn(&mut Room) = |room| room.read(1);
     let running: fn(&mut Room) = |room| {
         let text = own("SELECT", "rows", "1 op=1", "v FROM t");
@@ -285,6 +287,19 @@ fn a_session_that_is_to_have_one_transaction_ends_those_it_has_first() {
         room.ok(&own("ROLLBACK", "end", "3 op=0", ""));
         room.has_ended();
     }
+}
+
+#[test]
+fn a_session_that_has_ended_them_has_one_transaction() {
+    let mut room = Room::open();
+    room.read(1);
+    unite(&mut room);
+    room.ok("SET autocommit=1");
+    room.ok(&tagged("BEGIN", "plain", "2 op=1", ""));
+    room.ok(&tagged("DELETE", "write", "2 op=0", "t"));
+    room.ok(&tagged("INSERT", "write", "2 op=0", "t"));
+    room.ok(&tagged("COMMIT", "end", "2 op=0", ""));
+    room.has_ended();
 }
 
 #[test]

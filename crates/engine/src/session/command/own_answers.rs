@@ -25,7 +25,7 @@ pub(crate) fn status_of(session: &Session) -> Status {
         status = status.union(Status::AUTOCOMMIT);
     }
     let mut lasts = Status::NO_BACKSLASH_ESCAPES.union(Status::ANSI_QUOTES);
-    if session.tells_transaction() {
+    if session.in_transaction() && session.tells_transaction {
         status = status.union(Status::IN_TRANS);
         lasts = lasts.union(Status::IN_TRANS_READONLY);
     }

@@ -247,7 +247,6 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         if !session.in_transaction() {
             session.timing.transaction_since_us = 0;
-            session.stays_parted = false;
             return;
         }
         let vars = &self.snapshot.vars;

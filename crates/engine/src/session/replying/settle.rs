@@ -104,6 +104,12 @@ impl Proxy {
                 && !job.effects.intersects(Effects::MULTI_STATEMENT),
             locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
+        session.tells_transaction = match how {
+            How::Done => in_transaction,
+            // an error tells no flags
+            How::Failed => true,
+            How::Refused | How::Prepared => session.tells_transaction,
+        };
         let why = holds::after(before, &ended);
         let untold = how == How::Failed && !running.changed;
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
