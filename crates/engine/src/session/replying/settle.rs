@@ -104,12 +104,7 @@ impl Proxy {
                 && !job.effects.intersects(Effects::MULTI_STATEMENT),
             locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
-        session.tells_transaction = match how {
-            How::Done => in_transaction,
-            // an error tells no flags
-            How::Failed => true,
-            How::Refused | How::Prepared => session.tells_transaction,
-        };
+        session.note_told(how, in_transaction);
         let why = holds::after(before, &ended);
         let untold = how == How::Failed && !running.changed;
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
@@ -200,6 +195,15 @@ impl Proxy {
 }
 
 impl Session {
+    /// Whether the server would tell of an open transaction; an error tells no flags.
+    fn note_told(&mut self, how: How, in_transaction: bool) {
+        self.tells_transaction = match how {
+            How::Done => in_transaction,
+            How::Failed => true,
+            How::Refused | How::Prepared => self.tells_transaction,
+        };
+    }
+
     /// Its own is as a lane's server has told last.
     fn follow_autocommit(&mut self, lane: &mut Lane) {
         lane.state.autocommit = lane.status.contains(Status::AUTOCOMMIT);
