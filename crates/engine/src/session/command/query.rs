@@ -283,11 +283,6 @@ impl Proxy {
 
     /// Finds the lane or the hostgroup for a kept command and sets off.
     pub(crate) fn begin(&mut self, id: SessionId, mut job: Job, mut placing: Placing) {
-        if let Some(session) = self.sessions.get_mut(id)
-            && session.stays_parted
-        {
-            session.stays_parted = session.in_transaction();
-        }
         // which server's logs are read is no matter of writes, nor is the check of a login
         if !matches!(job.what, What::Replication | What::LoginSchema) {
             self.with_its_writes(id, job.what, &mut placing);

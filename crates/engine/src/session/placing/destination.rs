@@ -106,7 +106,10 @@ impl Proxy {
     /// Where a statement goes that the session's writes must be able to follow, or that has some
     /// in it: to where the rules send writes.
     pub(crate) fn with_its_writes(&mut self, id: SessionId, what: What, placing: &mut Placing) {
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if session.stays_parted {
+            session.stays_parted = session.in_transaction();
+        }
         let persistent = session.account.is_some() && !session.is_parted();
         let opens = persistent && !session.want.autocommit;
         if !placing.conduct.goes_with_writes(placing.destination, opens) {
