@@ -155,7 +155,7 @@ fn a_client_with_a_connection_for_good_logs_in_when_its_hostgroup_is_held_no_mor
     let (answer, _) = hall.packet(sock).expect("answered");
     let told = String::from_utf8_lossy(&answer[9..]).into_owned();
     let why = "Max connect timeout reached while reaching hostgroup 0 after 10000ms: \
-               an administrator holds it";
+               it is held (SHOW TOPOLOGY)";
     assert_eq!(told, why);
 }
 
@@ -243,8 +243,8 @@ fn whoever_waits_too_long_for_a_held_hostgroup_is_told_why() {
     room.hall.query(idle, &tagged("DELETE", "write", "0 op=0", "FROM t"));
     let (told, _) = room.hall.packet(idle).expect("answered");
     let told = String::from_utf8_lossy(&told[9..]).into_owned();
-    let why = "Max connect timeout reached while reaching hostgroup 0 after 10000ms: an \
-               administrator holds it";
+    let why = "Max connect timeout reached while reaching hostgroup 0 after 10000ms: it \
+               is held (SHOW TOPOLOGY)";
     assert_eq!(told, why);
 }
 

@@ -216,7 +216,7 @@ impl Proxy {
     /// online than may be, so that it is not known which of them has the data.
     pub(crate) fn why_closed(&self, hostgroup: HostgroupId) -> Option<String> {
         if self.snapshot.holds_back(hostgroup) {
-            return Some("an administrator holds it".to_owned());
+            return Some("it is held (SHOW TOPOLOGY)".to_owned());
         }
         let most = self.snapshot.hostgroups.find(hostgroup)?.online_max;
         let online = pool::online(&self.snapshot.topology, hostgroup, self.now_us);
