@@ -106,6 +106,33 @@ fn the_schema_is_the_servers(shared: &'static Shared) {
     }
 }
 
+/// What a client's last statement came to is nothing to whoever gets its connection next, whatever
+/// that one begins with.
+fn diagnostics_are_their_session_s(shared: &'static Shared) {
+    let Some(cluster) = shared.cluster() else { return };
+    let proxy = proxy(&cluster);
+    for _ in 0..4 {
+        let mut first = client::connect(client::options(proxy.port));
+        let signal = "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'of the first one'";
+        assert_eq!(client::refusal(&first.query_drop(signal).expect_err("it fails")).0, 1644);
+        drop(first);
+        let mut next = client::connect(client::options(proxy.port));
+        next.select_db("test").expect("it is there");
+        let told: Vec<mysql::Row> = next.query("SHOW WARNINGS").expect("answered");
+        assert!(told.is_empty(), "{told:?}");
+    }
+}
+
+#[test]
+fn diagnostics_are_their_session_s_with_mariadb() {
+    diagnostics_are_their_session_s(&MARIADB);
+}
+
+#[test]
+fn diagnostics_are_their_session_s_with_mysql() {
+    diagnostics_are_their_session_s(&MYSQL);
+}
+
 #[test]
 fn libmariadb_changes_users_as_on_a_server() {
     let Some(cluster) = MARIADB.cluster() else { return };
