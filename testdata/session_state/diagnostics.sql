@@ -120,8 +120,3 @@ SELECT CAST('x' AS SIGNED) FROM t
 EXEC: SHOW ERRORS
 EXEC: SELECT @@warning_count
 EXEC: SHOW COUNT(*) WARNINGS
-# nothing_of_others_behind_a_change_of_schema
-USE: test
-SHOW WARNINGS
-SHOW COUNT(*) ERRORS
-SELECT @@warning_count

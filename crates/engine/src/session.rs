@@ -456,14 +456,6 @@ impl Session {
         }
     }
 
-    /// The lane that its command runs on.
-    pub(crate) fn runs_on(&self) -> Option<LaneId> {
-        match &self.phase {
-            Phase::Running(running) => Some(running.lane),
-            _ => None,
-        }
-    }
-
     /// The lane it holds for one of these reasons.
     pub(crate) fn held_for(&self, why: Holds) -> Option<&Held> {
         self.held.iter().find(|held| held.why.intersects(why))

@@ -248,8 +248,9 @@ impl Keeper {
                 of.claims.iter().filter(|it| of.is_outdone(it)).cloned().collect::<BTreeSet<_>>()
             };
             let told = &outdone(&before) | &outdone(&contest);
+            let count = u32::try_from(contest.claims.len()).unwrap_or(u32::MAX);
             let reason = Reason::SeveralWriters {
-                count: u32::try_from(contest.claims.len()).unwrap_or(u32::MAX) - contest.unheard,
+                count: count.saturating_sub(contest.unheard),
                 unheard: contest.unheard,
                 writer: contest.writer.clone(),
                 because: contest.because,

@@ -64,7 +64,10 @@ impl Proxy {
         let mut over = Vec::new();
         for (id, session) in self.sessions.iter() {
             // there the end of the command sees to it
-            let runs_on = session.runs_on();
+            let runs_on = match &session.phase {
+                Phase::Running(running) => Some(running.lane),
+                _ => None,
+            };
             let held = session.held.iter().filter(|held| runs_on != Some(held.lane));
             over.extend(held.filter(|held| is_over(held)).map(|held| (id, held.lane)));
         }
