@@ -86,6 +86,13 @@ pub enum Step {
     Diagnostics,
 }
 
+impl Step {
+    /// Whether a command may wait for its answer: others go out with the command behind them.
+    pub fn is_awaited(self) -> bool {
+        matches!(self, Self::Schema | Self::Settings | Self::Prepare(_))
+    }
+}
+
 /// A command of the proxy's own on a lane that no session has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Upkeep {

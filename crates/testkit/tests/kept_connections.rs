@@ -16,6 +16,9 @@ struct Room {
     number: u32,
 }
 
+/// What a statement tells the fake server of a session in autocommit.
+const WORDS: &str = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
+
 /// Of all clients, so that each can have another's connection.
 const CAPS: Caps = Caps::DEPRECATE_EOF.union(Caps::MULTI_STATEMENTS);
 
@@ -52,6 +55,12 @@ impl Room {
             self.hall.result(self.sock);
         }
         answer.first().copied().unwrap_or_default()
+    }
+
+    fn send(&mut self, code: u8, body: &[u8]) {
+        let mut bytes = Vec::new();
+        command::write(&mut bytes, code, body);
+        self.hall.send(self.sock, &bytes);
     }
 
     fn held_for(&self) -> String {
@@ -151,29 +160,54 @@ fn temporary_tables_keep_a_connection_until_the_last_is_dropped() {
 }
 
 #[test]
-fn what_is_fetched_on_another_connection_ends_no_reason_of_this_one() {
-    const WORDS: &str = "u=ann db= cs=45 ac=1 tx=0 op=0 pin=0 pop=0 lid=-1 sw=0";
+fn a_set_in_front_of_data_is_not_taken_for_what_the_next_command_waits_for() {
     let mut room = Room::open(&Simulator::new(), &weather());
-    let send = |room: &mut Room, code: u8, body: &[u8]| {
-        let mut bytes = Vec::new();
-        command::write(&mut bytes, code, body);
-        room.hall.send(room.sock, &bytes);
+    let mut prepare = |verb: &str, rest: &str| {
+        room.number += 1;
+        let text =
+            format!("{verb} /*s1 q{} {WORDS} k=prepare r=1 w=0 n=1 wa=0*/ {rest}", room.number);
+        room.send(code::STMT_PREPARE, text.as_bytes());
+        let answer = room.hall.packet(room.sock).expect("prepared").0;
+        let columns = usize::from(answer[5]);
+        (0..=columns).for_each(|_| drop(room.hall.packet(room.sock)));
+        answer[1..5].to_vec()
     };
+    let change = prepare("INSERT", "INTO t VALUES (?)");
+    let read = prepare("SELECT", "v FROM t WHERE a=?");
+    room.send(code::QUERY, b"SET autocommit=0");
+    room.hall.packet(room.sock).expect("answered");
+    let before = room.hall.stage.counters().lane_prepares;
+    // the connection for writes needs a SET in front of the data, and the statement that is read by
+    let mut both = Vec::new();
+    command::write(&mut both, code::STMT_SEND_LONG_DATA, &[&change[..], &[0, 0], b"x"].concat());
+    let mut body = [&read[..], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+    let value =
+        "s1 q3 u=ann db= cs=45 ac=0 tx=3 op=1 pin=0 pop=0 lid=-1 sw=0 k=rows r=1 w=0 n=1 wa=0 -";
+    lenenc::write_bytes(&mut body, value.as_bytes());
+    command::write(&mut both, code::STMT_EXECUTE, &body);
+    room.hall.send(room.sock, &both);
+    room.hall.result(room.sock);
+    assert_eq!(room.hall.stage.counters().lane_prepares - before, 1);
+}
+
+#[test]
+fn what_is_fetched_on_another_connection_ends_no_reason_of_this_one() {
+    let mut room = Room::open(&Simulator::new(), &weather());
     let text = format!("SELECT /*s1 q1 {WORDS} k=prepare r=1 w=0 n=1 wa=0*/ v FROM t WHERE a=?");
-    send(&mut room, code::STMT_PREPARE, text.as_bytes());
+    room.send(code::STMT_PREPARE, text.as_bytes());
     let prepared = [(); 3].map(|()| room.hall.packet(room.sock).expect("prepared").0);
     let stmt = &prepared[0][1..5];
     // a cursor, once, with types: a string
     let mut body = [stmt, &[1, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
     let value = format!("s1 q2 {WORDS} k=rows r=3 w=0 n=1 wa=0 -");
     lenenc::write_bytes(&mut body, value.as_bytes());
-    send(&mut room, code::STMT_EXECUTE, &body);
+    room.send(code::STMT_EXECUTE, &body);
     room.hall.result(room.sock);
     assert_eq!(room.held_for(), "cursor");
     room.number = 2;
     room.ask("CREATE TEMPORARY TABLE a (i INT)", "plain");
     assert_eq!(room.held_for(), "temporary_table, cursor");
-    send(&mut room, code::STMT_FETCH, &[stmt, &[1, 0, 0, 0]].concat());
+    room.send(code::STMT_FETCH, &[stmt, &[1, 0, 0, 0]].concat());
     room.hall.result(room.sock);
     for text in ["SELECT 1", "SELECT 2"] {
         room.ask(text, "rows");

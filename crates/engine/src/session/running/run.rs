@@ -269,7 +269,10 @@ impl Proxy {
                 | Step::Diagnostics => {}
             }
         }
-        let Stage::Aligning { pending, failed, .. } = &mut running.stage else {
+        // a command without a reply leaves the steps in front of it to be answered amid the next
+        let (Stage::Aligning { pending, failed, .. }, true) =
+            (&mut running.stage, step.is_awaited())
+        else {
             if let (Err(error), Step::Prepare(_)) = (&result, step) {
                 // the execution behind it fails for it, and its client is told this instead
                 running.step_error = Some(Box::new(error.clone()));
