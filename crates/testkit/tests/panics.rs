@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use engine::snapshot::Draft;
 use engine::stats::Parts;
-use io::{Faults, Sock};
+use io::{Addr, Faults, Micros, Sock};
 use testkit::raw::{Hall, other_password, tagged};
 use testkit::sim::{Simulator, Weather};
 use wire::Caps;
+use wire::command::code;
 use worker::Mail;
 
 /// Three clients in transactions, and two that have given their connection back.
@@ -88,6 +89,10 @@ impl Room {
     }
 }
 
+fn primary() -> Addr {
+    Addr::Tcp(([10, 0, 0, 1], 3306).into())
+}
+
 /// Tries every place where a panic may strike; returns how many there are.
 fn wherever_it_strikes(mut one: impl FnMut(&mut Room)) -> u32 {
     for at in 0..1000 {
@@ -157,6 +162,22 @@ fn all_sessions_end_and_others_may_come() {
         }
         let sock = room.hall.login(Caps::DEPRECATE_EOF);
         room.ask(sock, &tagged("DELETE", "write", "0 op=0", "FROM t"));
+    });
+    assert!(places > 9, "{places}");
+}
+
+#[test]
+fn connections_lost_amid_a_reset_give_their_permits_back() {
+    let places = wherever_it_strikes(|room| {
+        room.hall.stage.net.stall(&primary(), Micros::from_secs(5));
+        for sock in room.busy {
+            room.hall.send(sock, &[1, 0, 0, 0, code::RESET_CONNECTION]);
+        }
+        room.hall.wait_ms(5);
+        room.change(|draft| {
+            draft.servers.iter_mut().for_each(|row| row.status = "OFFLINE_HARD".into());
+        });
+        assert_eq!(room.hall.lanes(), 0);
     });
     assert!(places > 9, "{places}");
 }

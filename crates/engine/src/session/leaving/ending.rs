@@ -301,9 +301,8 @@ impl Proxy {
     /// Takes a backend connection out of the books.
     pub(crate) fn end_lane(&mut self, lane_id: LaneId) -> Option<Lane> {
         let lane = self.lanes.remove(lane_id)?;
-        self.warned.remove(lane.server.index, lane_id);
-        self.clearing_lost(&lane);
         pool::give_permits(&lane.server, &lane.account);
+        self.warned.remove(lane.server.index, lane_id);
         if lane.login.is_some() {
             lane.server.gauge.end_dial();
         }
@@ -311,6 +310,7 @@ impl Proxy {
             counters.open = counters.open.saturating_sub(1);
             counters.ended.merge(&lane.traffic);
         }
+        self.clearing_lost(&lane);
         Some(lane)
     }
 
