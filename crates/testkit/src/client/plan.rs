@@ -62,9 +62,11 @@ fn query(out: &mut Vec<u8>, text: &str) {
 }
 
 impl Setting<'_> {
-    /// With autocommit off every statement opens a transaction when there is none.
+    /// With autocommit off every statement that its server can parse opens a transaction when there
+    /// is none.
     pub(super) fn opening(&self, mut meta: Meta) -> Meta {
-        if !self.model.autocommit && self.model.transaction == 0 {
+        let is_parsed = meta.shape.kind != Kind::Refuse;
+        if !self.model.autocommit && self.model.transaction == 0 && is_parsed {
             meta.bearing.transaction = self.number;
             meta.opens = true;
         }
