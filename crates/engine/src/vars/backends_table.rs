@@ -159,8 +159,8 @@ pub(super) const ROWS: &[Variable] = &[
         "min_num_servers_lantency_awareness",
         int(0, 10_000),
         "1000",
-        "Servers of a hostgroup from which on those are left out whose pings take longer than the \
-         mean of all; 0 for never.",
+        "Servers of a hostgroup from which on those whose pings take longer than the mean of all \
+         are tried last; 0 for never.",
     )
     .acts(Effect::AtOnce),
     mysql(

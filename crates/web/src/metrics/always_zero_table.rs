@@ -12,7 +12,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     counter(
         "proxysql_myhgm_myconnpool_get_ping_total",
-        "Always 0: idle connections are not pinged in this version.",
+        "Always 0: an idle connection is pinged where it is, and not taken for it.",
         ONE,
     ),
     counter(
@@ -23,9 +23,6 @@ pub(super) const FAMILIES: &[Family] = &[
     counter("proxysql_gtid_consistent_queries_total", GTID, ONE),
     counter("proxysql_gtid_session_collected_total", GTID, ONE),
     counter("proxysql_backend_lagging_during_query_total", LAG, ONE),
-    counter("proxysql_queries_with_max_lag_total", LAG, ONE),
-    counter("proxysql_queries_with_max_lag__delayed_total", LAG, ONE),
-    counter("proxysql_queries_with_max_lag__total_wait_time_total", LAG, ONE),
     counter(
         "proxysql_backend_offline_during_query_total",
         "Always 0: it is not counted apart from other lost connections: tidegate_lanes_lost_total.",
@@ -149,13 +146,13 @@ const CONFLICTS: &[Labels] = &[
 ];
 
 const ALLOCATOR: &str = "Always 0: the allocator is the system's: ADR 005.";
-const AURORA: &str = "Always 0: replicas of Aurora are not chosen by lag in this version.";
+const AURORA: &str = "Always 0: replicas that a query's max_lag_ms leaves out are not counted.";
 const BUFFERS: &str = "Always 0: buffers are the loops', which lend them for one call.";
 const CACHE: &str = "Always 0: there is no query cache in this version.";
 const CLUSTER: &str = "Always 0: there is no cluster in this version.";
 const FIREWALL: &str = "Always 0: there is no firewall in this version.";
 const GTID: &str = "Always 0: there are no causal reads in this version.";
-const LAG: &str = "Always 0: a server that lags gets no new query, whatever a query says.";
+const LAG: &str = "Always 0: a running query goes on; a server that lags gets no new one.";
 const MONITOR: &str = "Always 0: one thread checks all servers.";
 const NAMES: &str = "Always 0: names are looked up once for all, and not for each check.";
 const STACKS: &str =

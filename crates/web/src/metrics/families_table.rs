@@ -173,6 +173,21 @@ pub(super) const FAMILIES: &[Family] = &[
         &[(&[], "ConnPool_get_conn_latency_awareness")],
     ),
     counts(
+        "proxysql_queries_with_max_lag_total",
+        "Queries that asked for servers within a lag.",
+        &[(&[], "queries_with_max_lag_ms")],
+    ),
+    counts(
+        "proxysql_queries_with_max_lag__delayed_total",
+        "Of these, queries that waited for such a server.",
+        &[(&[], "queries_with_max_lag_ms__delayed")],
+    ),
+    counts(
+        "proxysql_queries_with_max_lag__total_wait_time_total",
+        "Microseconds that these waited.",
+        &[(&[], "queries_with_max_lag_ms__total_wait_time_us")],
+    ),
+    counts(
         "proxysql_connpool_get_conn_failure_total",
         "Checkouts that failed for good.",
         &[(&[], "ConnPool_get_conn_failure")],
