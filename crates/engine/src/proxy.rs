@@ -503,11 +503,6 @@ impl Proxy {
         self.lanes.len()
     }
 
-    /// The command that a session keeps, for [`Order::SendKept`].
-    pub fn kept(&self, id: SessionId) -> &[u8] {
-        self.sessions.get(id).map_or(&[], |session| &session.serving.kept)
-    }
-
     /// Every session, for the process list and the simulator.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &Session)> {
         self.sessions.iter()

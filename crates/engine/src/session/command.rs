@@ -7,12 +7,14 @@
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `variable_texts`: of what texts may be made that a session has run;
 //! - `binlog`, `local_file`: replicas, and files of clients;
-//! - `delay`, `mirror`: what rules make of a query beside its route.
+//! - `delay`, `mirror`: what rules make of a query beside its route;
+//! - `kept`: the command that is kept until its reply begins.
 
 pub(crate) mod binlog;
 pub(crate) mod delay;
 pub(crate) mod dispatch;
 pub(crate) mod internal_session;
+pub(crate) mod kept;
 pub(crate) mod kill_statement;
 pub(crate) mod local_file;
 pub(crate) mod long_text;

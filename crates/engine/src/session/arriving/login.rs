@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use wire::auth::Plugin;
-use wire::connect::{AuthMore, ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{ChangeUser, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
 use wire::reply::{ErrPacket, write_auth_more};
@@ -15,12 +15,11 @@ use wire::{Caps, Malformed, Status, frame};
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
 use crate::link::{Charset, LinkState, Settings};
-use crate::orders::{End, Order};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::command::variable_texts::VariableTexts;
 use crate::session::placing::elsewhere;
-use crate::session::{LastResults, Phase, Session};
+use crate::session::{LastResults, Phase};
 use crate::users::Account;
 
 /// What is being waited for in the middle of an authentication.
@@ -50,9 +49,9 @@ pub(crate) struct Login {
     pub(crate) scramble: [u8; 20],
     pub(crate) user: Box<[u8]>,
     pub(crate) account: Option<Arc<Account>>,
-    first: LinkState,
+    pub(super) first: LinkState,
     /// The client itself named the schema, so that its absence is an error.
-    schema_named: bool,
+    pub(super) schema_named: bool,
     pub(crate) with_password: bool,
     pub(crate) plugin: Plugin,
     pub(crate) expect: Expect,
@@ -280,91 +279,6 @@ impl Proxy {
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Login(login);
         }
-    }
-
-    /// Whether so many logins from an address failed in a row that no further one is tried.
-    pub(crate) fn has_failed_often(&self, times: u32) -> bool {
-        let vars = &self.snapshot.vars;
-        let times_max = vars.client_host_error_counts;
-        vars.client_host_cache_size > 0 && times_max > 0 && times >= times_max
-    }
-
-    /// Has it remembered by its address how a client's login ended.
-    pub(crate) fn note_login(&mut self, id: SessionId, failed: bool) {
-        let vars = &self.snapshot.vars;
-        let addresses_max = vars.client_host_cache_size;
-        let failures_max = vars.client_host_error_counts;
-        if addresses_max > 0
-            && let Some(session) =
-                self.sessions.get(id).filter(|session| session.client.has_address())
-        {
-            let client = session.client.addr.clone();
-            let order = Order::LoginEnded { client, failed, addresses_max, failures_max };
-            self.orders.push(order);
-        }
-    }
-
-    pub(crate) fn accept_login(&mut self, id: SessionId, login: Box<Login>) {
-        if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
-            return self.keep_login(id, login);
-        }
-        // the account may have been removed since the login began, or have another password
-        let in_force = |account: &Arc<Account>| !self.snapshot.users.has_changed(account);
-        let Some(account) = login.account.clone().filter(in_force) else {
-            return self.deny(id, &login);
-        };
-        if !self.has_place(id) {
-            self.stats.denied_max_connections += 1;
-            return self.refuse(id, login.seq, error::too_many_connections());
-        }
-        if let Err(current) = account.admit() {
-            self.stats.denied_max_user_connections += 1;
-            let error = error::too_many_user_connections(&account.name, current);
-            return self.refuse(id, login.seq, error);
-        }
-        // whoever is counted is known to be, from here on
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.account = Some(account.clone());
-        }
-        let mut seq = login.seq;
-        let fast = login.plugin == Plugin::CachingSha2 && login.expect == Expect::Response;
-        if fast && !account.credential.is_empty() {
-            let end = End::Client(id);
-            self.orders.send(end, |out| write_auth_more(out, &mut seq, &[AuthMore::FAST_OK]));
-        }
-        self.note_login(id, false);
-        // what else of it has changed is in force as well
-        let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.want = login.first.clone();
-        session.first = login.first.clone();
-        session.variable_texts = VariableTexts::default();
-        session.told_any_change = false;
-        session.account = Some(account.clone());
-        session.catalogs.clear();
-        session.phase = Phase::Idle;
-        session.timing.idle_since_us = self.now_us;
-        if account.fast_forward {
-            return self.begin_relay(id, seq);
-        }
-        let unseen = session.want.schema.as_ref().filter(|schema| {
-            let is_seen = |(name, seen): &(_, _)| *name == account.name && seen == *schema;
-            login.schema_named && !self.schemas_seen.iter().any(is_seen)
-        });
-        match unseen.cloned() {
-            Some(schema) => self.check_schema(id, Some(&schema), seq),
-            None if self.begin_by_default(id) || !self.has_to_meet(account.default_hostgroup) => {
-                self.send_ok(id, seq, b"");
-            }
-            None => self.check_schema(id, None, seq),
-        }
-    }
-
-    /// The OK that ends a login; the session is idle from here on. The deadline of the login is
-    /// still to come, and turns into that of an idle session then.
-    pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
-        self.begin_by_default(id);
-        self.send_ok(id, seq, b"");
     }
 }
 

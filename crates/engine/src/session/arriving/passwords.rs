@@ -208,14 +208,6 @@ impl Proxy {
         login.expect = Expect::Password;
         self.await_login(id, login);
     }
-
-    pub(crate) fn deny(&mut self, id: SessionId, login: &Login) {
-        self.stats.denied_password += 1;
-        self.note_login(id, true);
-        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let error = error::access_denied(&login.user, &session.client.addr, login.with_password);
-        self.refuse(id, login.seq, error);
-    }
 }
 
 /// What a response is worth. Whoever names an account that is not there is told what the wrong

@@ -361,47 +361,6 @@ impl Proxy {
         self.orders.relay(End::Lane(lane_id), range);
     }
 
-    /// Keeps a command until its reply begins.
-    pub(crate) fn keep(&mut self, id: SessionId, raw: &[u8]) {
-        self.keep_written(id, |out| out.extend_from_slice(raw));
-    }
-
-    /// Keeps a command with this text, framed.
-    pub(crate) fn keep_text(&mut self, id: SessionId, code: u8, text: &[u8]) {
-        self.keep_written(id, |out| wire::command::write(out, code, text));
-    }
-
-    fn keep_written(&mut self, id: SessionId, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut buffer = self.blank_buffer();
-        write(&mut buffer);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.serving.kept = buffer;
-        }
-    }
-
-    /// An empty buffer, of those that were given back if there is one.
-    pub(crate) fn blank_buffer(&mut self) -> Vec<u8> {
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.clear();
-        buffer
-    }
-
-    /// Gives back the buffer of a command that is not needed any more.
-    pub(crate) fn drop_kept(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let buffer = std::mem::take(&mut session.serving.kept);
-        self.spare_buffer(buffer);
-    }
-
-    /// Keeps a buffer for the next command, unless it is large.
-    pub(crate) fn spare_buffer(&mut self, buffer: Vec<u8>) {
-        const SPARE_BUFFERS: usize = 1024;
-        const SPARE_BYTES: usize = 1 << 14;
-        if (1..=SPARE_BYTES).contains(&buffer.capacity()) && self.spare.len() < SPARE_BUFFERS {
-            self.spare.push(buffer);
-        }
-    }
-
     /// Notes that a client broke the protocol.
     pub(crate) fn client_fault(&mut self, id: SessionId, fault: &str) {
         self.stats.client_faults += 1;
