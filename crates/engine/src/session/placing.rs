@@ -1,7 +1,7 @@
 //! From a command to the lane that it runs on.
 //!
 //! - `destination`: which hostgroup, or the lane that the session is tied to;
-//! - `setting_off`: there, or to a checkout;
+//! - `setting_off`: on to that lane, or to a checkout;
 //! - `transactions`: which of several transactions is meant;
 //! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;

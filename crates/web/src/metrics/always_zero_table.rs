@@ -12,7 +12,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
     counter(
         "proxysql_myhgm_myconnpool_get_ping_total",
-        "Always 0: an idle connection is pinged where it is, and not taken for it.",
+        "Always 0: a ping takes no idle connection out of the pool.",
         ONE,
     ),
     counter(

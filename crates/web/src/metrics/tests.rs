@@ -53,6 +53,9 @@ fn families_have_the_numbers_that_workers_counted() {
         ("Server_Connections_aborted", 1),
         ("Query_Processor_time_nsec", 1_500_000),
         ("Stmt_Cached", 3),
+        ("queries_with_max_lag_ms", 8),
+        ("queries_with_max_lag_ms__delayed", 5),
+        ("queries_with_max_lag_ms__total_wait_time_us", 70),
     ];
     view.status = counted.map(|(name, number)| (name.to_owned(), number)).into();
     view.serving = Serving::Paused;
@@ -71,6 +74,9 @@ fn families_have_the_numbers_that_workers_counted() {
          {command=\"SELECT\",endpoint=\"a:3306\",hostgroup=\"1\"} 1",
         "proxysql_query_cache_count_get_total{status=\"ok\"} 0",
         "proxysql_stmt_cached 3",
+        "proxysql_queries_with_max_lag_total 8",
+        "proxysql_queries_with_max_lag__delayed_total 5",
+        "proxysql_queries_with_max_lag__total_wait_time_total 70",
         "prepare_stmt_metadata_memory_bytes 0",
         "proxysql_connpool_conns_status{endpoint=\"a:3306\",hostgroup=\"1\"} 1",
         "proxysql_connpool_conns_status{endpoint=\"b:3306\",hostgroup=\"2\"} 3",

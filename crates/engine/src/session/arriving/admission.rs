@@ -1,4 +1,7 @@
-//! How a login ends: its client is let in or not, and counted.
+//! How a login ends: its client is let in or refused, and counted.
+//!
+//! Decides whether the account still stands and has a place. Whether the password was right is
+//! `passwords`; what a server is asked about the schema is `schema`.
 
 use std::sync::Arc;
 
@@ -16,6 +19,7 @@ use crate::session::{Phase, Session};
 use crate::users::Account;
 
 impl Proxy {
+    /// The password is wrong, or the account is gone: the client gets 1045, and the try counts.
     pub(crate) fn deny(&mut self, id: SessionId, login: &Login) {
         self.stats.denied_password += 1;
         self.note_login(id, true);
@@ -46,6 +50,7 @@ impl Proxy {
         }
     }
 
+    /// The password is right: the session gets its account, or an error where that has no place.
     pub(crate) fn accept_login(&mut self, id: SessionId, login: Box<Login>) {
         if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
             return self.keep_login(id, login);
@@ -64,7 +69,7 @@ impl Proxy {
             let error = error::too_many_user_connections(&account.name, current);
             return self.refuse(id, login.seq, error);
         }
-        // whoever is counted is known to be, from here on
+        // it is counted: its session has to give the place back
         if let Some(session) = self.sessions.get_mut(id) {
             session.account = Some(account.clone());
         }

@@ -1,4 +1,7 @@
 //! The command that a session keeps until its reply begins, so that it can be sent once more.
+//!
+//! Knows bytes and their buffers. Whether a command may be sent once more, `leaving::lost_server`
+//! says.
 
 use crate::ids::SessionId;
 use crate::proxy::Proxy;

@@ -1,4 +1,7 @@
 //! A command that is kept sets off: to the lane that its session is tied to, or to a checkout.
+//!
+//! Decides what ends on the session's other lanes before that. Which place it is, `destination` and
+//! `transactions` say; which lane a hostgroup gives, `checkout`.
 
 use sql::Effects;
 
