@@ -230,6 +230,15 @@ pub fn wrong_arguments(command: &str) -> SqlError {
     error(1210, *b"HY000", format!("Incorrect arguments to {command}"))
 }
 
+/// MySQL 1105 for data sent ahead of executions that is more than is kept.
+pub fn long_data_too_long(max: usize) -> SqlError {
+    let text = format!(
+        "Parameter data of prepared statements which is set through mysql_send_long_data() is \
+         longer than {max} bytes (mysql-max_allowed_packet) in all"
+    );
+    error(1105, *b"HY000", text)
+}
+
 /// MySQL 1421 for a fetch from a statement without a cursor.
 pub fn no_open_cursor(id: u32, is_mariadb: bool) -> SqlError {
     let end = if is_mariadb { "" } else { "." };

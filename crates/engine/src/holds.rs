@@ -47,8 +47,6 @@ impl Holds {
     pub const SEQUENCE: Self = Self(1 << 13);
     /// A statement that is not understood.
     pub const NOT_UNDERSTOOD: Self = Self(1 << 14);
-    /// Parameter data was sent ahead of its execute.
-    pub const LONG_DATA: Self = Self(1 << 15);
     /// A cursor is open.
     pub const CURSOR: Self = Self(1 << 16);
     /// Multi-statements were switched on or off.
@@ -135,7 +133,6 @@ impl Holds {
             | Self::TEMPORARY_TABLE.0
             | Self::GET_LOCK.0
             | Self::HANDLER.0
-            | Self::LONG_DATA.0
             | Self::CURSOR.0
             | Self::LAST_INSERT_ID.0
             | Self::NEXT_TRANSACTION.0
@@ -208,7 +205,7 @@ impl std::fmt::Debug for Holds {
     }
 }
 
-const NAMES: [(Holds, &str); 28] = [
+const NAMES: [(Holds, &str); 27] = [
     (Holds::TRANSACTION, "transaction"),
     (Holds::USER_VARIABLE, "user_variable"),
     (Holds::TEMPORARY_TABLE, "temporary_table"),
@@ -223,7 +220,6 @@ const NAMES: [(Holds, &str); 28] = [
     (Holds::PROCEDURE, "procedure"),
     (Holds::SEQUENCE, "sequence"),
     (Holds::NOT_UNDERSTOOD, "not_understood"),
-    (Holds::LONG_DATA, "long_data"),
     (Holds::CURSOR, "cursor"),
     (Holds::OPTION, "option"),
     (Holds::LAST_INSERT_ID, "last_insert_id"),

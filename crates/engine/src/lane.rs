@@ -74,6 +74,8 @@ pub enum Step {
     Schema,
     /// A `SET` of character sets and other variables.
     Settings,
+    /// A `SET` that puts aside what the server alone knows, takes its place, or brings it back.
+    Aside,
     /// `SET autocommit`.
     Autocommit,
     /// `SET last_insert_id`.
@@ -84,13 +86,6 @@ pub enum Step {
     Again,
     /// What is left of the last statement, so that the lane can be somebody else's.
     Diagnostics,
-}
-
-impl Step {
-    /// Whether a command may wait for its answer: others go out with the command behind them.
-    pub fn is_awaited(self) -> bool {
-        matches!(self, Self::Schema | Self::Settings | Self::Prepare(_))
-    }
 }
 
 /// A command of the proxy's own on a lane that no session has.
@@ -336,9 +331,6 @@ impl Lane {
     pub fn enqueue(&mut self, owner: Owner, kind: ReplyKind) {
         debug_assert!(self.login.is_none(), "no command before the login is over");
         debug_assert_eq!(self.sent, self.queue.len(), "nothing waits to be sent before it");
-        if kind == ReplyKind::None {
-            return;
-        }
         self.append(InFlight { owner, kind, cost_us: 0 });
         self.sent += 1;
     }

@@ -184,6 +184,27 @@ impl LinkState {
         Some(text)
     }
 
+    /// How to have a connection read texts as in this state and go back to what it has. Where the
+    /// `modes` or `charsets` are certain that this state has, it is for a connection that may have
+    /// any; else only for what differs from `have` as far as is known. `None` where nothing does.
+    pub(crate) fn reading(&self, have: &Self, modes: bool, charsets: bool) -> Option<Aside> {
+        let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
+        let names = charsets
+            || self.charset != have.charset
+            || settings::differences(want, have_set).any(|differs| differs.is_of_charset());
+        let mode = modes || settings::sql_mode(want) != settings::sql_mode(have_set);
+        let mut reading = String::from("SET ");
+        if names {
+            reading = self.charset.statement()?;
+            settings::write_charsets(want, &mut reading);
+        }
+        if mode {
+            settings::write_sql_mode(want, &mut reading);
+        }
+        let (put, back) = if names { (PUT_ASIDE, BRING_BACK) } else { (PUT_MODE, BRING_MODE) };
+        (names || mode).then_some(Aside { put, reading, back })
+    }
+
     /// Whether a connection in state `have` loses a user variable on the way to this one. It is
     /// `NULL` then, but not as one that was never set: its type tells the difference.
     pub fn loses_user_variable(&self, have: &Self) -> bool {
@@ -221,6 +242,25 @@ impl LinkState {
         Some(steps + u32::from(self.autocommit != have.autocommit))
     }
 }
+
+/// Three `SET`s, around which a connection is as it was, whoever knows how that is.
+pub(crate) struct Aside {
+    /// Keeps what it has.
+    pub put: &'static str,
+    /// Has it read texts in another way.
+    pub reading: String,
+    /// Gives back what it had.
+    pub back: &'static str,
+}
+
+const PUT_ASIDE: &str = "SET @tidegate_mode=@@sql_mode,\
+     @tidegate_client=@@character_set_client,@tidegate_results=@@character_set_results,\
+     @tidegate_collation=@@collation_connection";
+const BRING_BACK: &str = "SET sql_mode=@tidegate_mode,\
+     character_set_client=@tidegate_client,character_set_results=@tidegate_results,\
+     collation_connection=@tidegate_collation";
+const PUT_MODE: &str = "SET @tidegate_mode=@@sql_mode";
+const BRING_MODE: &str = "SET sql_mode=@tidegate_mode";
 
 /// How texts are read where some variables are set, and a client's character set is so.
 #[inline(never)]

@@ -44,6 +44,13 @@ pub enum Order {
         /// Receiver.
         lane: LaneId,
     },
+    /// The data that goes out in front of it (`Proxy::kept_data`) goes to a lane.
+    SendData {
+        /// Whose data.
+        session: SessionId,
+        /// Receiver.
+        lane: LaneId,
+    },
     /// Opens a socket to a server for a lane; the answer is `Proxy::on_dialed`.
     Dial {
         /// The lane that will be known by that socket.
@@ -202,7 +209,7 @@ impl Orders {
             | Order::Redeliver(end)
             | Order::Deadline { end, .. } => !goes(*end),
             Order::AskForMore(session) => !goes(End::Client(*session)),
-            Order::SendKept { session, lane } => {
+            Order::SendKept { session, lane } | Order::SendData { session, lane } => {
                 !goes(End::Client(*session)) && !goes(End::Lane(*lane))
             }
             Order::Dial { lane, .. } | Order::Give { lane, .. } => !goes(End::Lane(*lane)),

@@ -54,6 +54,7 @@ pub(crate) use maintenance::defects::Defects;
 pub(crate) use maintenance::process_list::share;
 pub use placing::donation::Parcel;
 pub(crate) use prepared::handles::Handles;
+use prepared::long_data::SentAhead;
 pub(crate) use replying::diagnostics::Warned;
 pub(crate) use replying::last_results::LastResults;
 
@@ -72,8 +73,6 @@ pub(crate) enum What {
     Execute(ClientStmtId),
     /// Another command about a statement that answers: fetch, reset.
     OfStatement(ClientStmtId),
-    /// `COM_STMT_SEND_LONG_DATA`: no answer.
-    LongData(ClientStmtId),
     /// `COM_REGISTER_SLAVE`, or the dump of a binary log.
     Replication,
     /// The check, at login, that the client's schema exists.
@@ -164,11 +163,6 @@ impl Job {
             InsertId::Kept | InsertId::Asked => false,
         };
         (is_told && end.last_insert_id != 0).then_some(end.last_insert_id)
-    }
-
-    /// Whether the client waits for an answer.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.reply != wire::result::ReplyKind::None
     }
 }
 
@@ -328,6 +322,8 @@ impl Client {
 pub(crate) struct Serving {
     /// Its bytes, kept until its reply begins.
     pub kept: Vec<u8>,
+    /// Parameter data that goes out in front of it, kept as long.
+    pub data: Option<Box<SentAhead>>,
     /// What the statistics will be told about it.
     pub asked: replying::query_end::Asked,
     /// What it may make run something anew.

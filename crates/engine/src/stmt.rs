@@ -111,16 +111,22 @@ impl Text {
     }
 
     /// What a connection that has `have` should have before the text is prepared there, so that it
-    /// means what it meant; `now` is what its client wants by now. One that is held for something
-    /// gets nothing but what texts are read by: the rest may be known to the server alone, be for
-    /// the next transaction, or not be set within one.
-    pub fn wants(&self, now: &LinkState, have: &LinkState, is_held: bool) -> LinkState {
-        let schema = self.schema(now).cloned();
+    /// means what it meant; `now` is what its client wants by now, and `why` are the reasons to
+    /// hold the connection. One that is held for something gets nothing but what texts are read
+    /// by: the rest may be for the next transaction, or not be set within one. Where the server
+    /// alone knows what it has, it gets nothing but the schema.
+    pub fn wants(&self, now: &LinkState, have: &LinkState, why: Holds) -> LinkState {
         let then = &self.state;
-        let settings = match is_held {
-            false => then.settings.clone(),
-            true => Settings::read_as_by(then.settings.as_deref(), have.settings.as_ref()),
+        let (charset, settings) = match why {
+            Holds::NONE => (then.charset, then.settings.clone()),
+            _ if why.intersects(Holds::UNTOLD_SETTINGS) => (have.charset, have.settings.clone()),
+            _ => {
+                let settings =
+                    Settings::read_as_by(then.settings.as_deref(), have.settings.as_ref());
+                (then.charset, settings)
+            }
         };
-        LinkState { schema, charset: then.charset, autocommit: have.autocommit, settings }
+        let schema = self.schema(now).cloned();
+        LinkState { schema, charset, autocommit: have.autocommit, settings }
     }
 }

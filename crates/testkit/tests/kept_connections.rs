@@ -160,37 +160,6 @@ fn temporary_tables_keep_a_connection_until_the_last_is_dropped() {
 }
 
 #[test]
-fn a_set_in_front_of_data_is_not_taken_for_what_the_next_command_waits_for() {
-    let mut room = Room::open(&Simulator::new(), &weather());
-    let mut prepare = |verb: &str, rest: &str| {
-        room.number += 1;
-        let text =
-            format!("{verb} /*s1 q{} {WORDS} k=prepare r=1 w=0 n=1 wa=0*/ {rest}", room.number);
-        room.send(code::STMT_PREPARE, text.as_bytes());
-        let answer = room.hall.packet(room.sock).expect("prepared").0;
-        let columns = usize::from(answer[5]);
-        (0..=columns).for_each(|_| drop(room.hall.packet(room.sock)));
-        answer[1..5].to_vec()
-    };
-    let change = prepare("INSERT", "INTO t VALUES (?)");
-    let read = prepare("SELECT", "v FROM t WHERE a=?");
-    room.send(code::QUERY, b"SET autocommit=0");
-    room.hall.packet(room.sock).expect("answered");
-    let before = room.hall.stage.counters().lane_prepares;
-    // the connection for writes needs a SET in front of the data, and the statement that is read by
-    let mut both = Vec::new();
-    command::write(&mut both, code::STMT_SEND_LONG_DATA, &[&change[..], &[0, 0], b"x"].concat());
-    let mut body = [&read[..], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
-    let value =
-        "s1 q3 u=ann db= cs=45 ac=0 tx=3 op=1 pin=0 pop=0 lid=-1 sw=0 k=rows r=1 w=0 n=1 wa=0 -";
-    lenenc::write_bytes(&mut body, value.as_bytes());
-    command::write(&mut both, code::STMT_EXECUTE, &body);
-    room.hall.send(room.sock, &both);
-    room.hall.result(room.sock);
-    assert_eq!(room.hall.stage.counters().lane_prepares - before, 1);
-}
-
-#[test]
 fn what_is_fetched_on_another_connection_ends_no_reason_of_this_one() {
     let mut room = Room::open(&Simulator::new(), &weather());
     let text = format!("SELECT /*s1 q1 {WORDS} k=prepare r=1 w=0 n=1 wa=0*/ v FROM t WHERE a=?");

@@ -496,56 +496,39 @@ fn an_error_behind_the_answer_to_the_proxys_own_question_is_given_to_nobody() {
     assert!(lost > 0, "some connections were not used");
 }
 
-/// A client that has prepared a statement, and sends more for it than its silent server takes. What
-/// comes behind that is served before the client is not read any more.
-fn congested(amend: fn(&mut Draft), behind: u8) -> Room {
+#[test]
+fn a_client_whose_server_took_no_more_is_heard_again_when_that_is_lost() {
+    let amend = |draft: &mut Draft| {
+        draft.variables.push(("mysql-threshold_query_length".into(), "1024".into()));
+    };
     let faults = Faults { window_bytes: 4096..=4096, ..Faults::none() };
     let weather = Weather { faults, backlog_max: 1500, amend, ..Weather::cutting() };
     let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
     let sock = hall.login(Caps::DEPRECATE_EOF);
     let mut room = Room { hall, sock, number: 0 };
-    let text = room.text("SELECT v FROM t WHERE v = ?", "prepare", "0 op=0");
+    let text = room.text("DELETE FROM t WHERE v = ?", "prepare", "0 op=0");
     room.hall.send(sock, &command(code::STMT_PREPARE, text.as_bytes()));
     let (answer, _) = room.hall.packet(sock).expect("prepared");
-    // a parameter and a column
-    (0..2).for_each(|_| drop(room.hall.packet(sock)));
-    let stmt = answer.get(1..5).expect("an id").to_vec();
-    let long = |bytes: usize| {
-        let payload = [&stmt[..], &[0, 0], &vec![b'x'; bytes]].concat();
-        command(code::STMT_SEND_LONG_DATA, &payload)
-    };
-    room.hall.send(sock, &long(100));
-    room.hall.wait_ms(10);
+    // a parameter, and columns
+    (0..=answer[5]).for_each(|_| drop(room.hall.packet(sock)));
+    let stmt = answer.get(1..5).expect("an id");
+    let value = [&[0xfd, 0x20, 0x4e, 0], &[b'x'; 20_000][..]].concat();
+    let bytes = [stmt, &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0], &value].concat();
+    let bytes = command(code::STMT_EXECUTE, &bytes);
     let paused = room.hall.counters().pauses;
+    let (first, rest) = bytes.split_at(3000);
+    let (second, rest) = rest.split_at(6000);
     room.silently(|room| {
-        room.hall.send(sock, &long(3000));
-        room.hall.wait_ms(5);
-        room.hall.send(sock, &[long(3000), command(behind, &stmt)].concat());
+        for part in [first, second] {
+            room.hall.send(sock, part);
+            room.hall.wait_ms(5);
+        }
     });
     assert!(room.hall.counters().pauses > paused, "its server takes no more");
-    room
-}
-
-/// A connection is kept for a while after its last statement.
-fn kept(draft: &mut Draft) {
-    draft.variables.push(("mysql-connection_delay_multiplex_ms".into(), "50".into()));
-}
-
-#[test]
-fn a_client_is_heard_again_when_its_connection_that_took_no_more_is_any_sessions() {
-    let mut room = congested(kept, code::STMT_CLOSE);
-    room.hall.wait_ms(1_000);
-    assert!(room.is_served());
-}
-
-#[test]
-fn a_client_whose_server_took_no_more_is_heard_again_when_that_is_lost() {
-    let mut room = congested(|_| (), code::PING);
-    assert_eq!(room.hall.packet(room.sock).expect("answered").0.first(), Some(&0));
-    room.hall.send(room.sock, &command(code::STMT_SEND_LONG_DATA, &[1, 0, 0, 0, 0, 0]));
     room.kill_servers();
-    // the next part has no answer that could say so
-    assert!(room.hall.ends(room.sock), "it is read again, and ends");
+    room.hall.send(sock, rest);
+    assert_eq!(room.error(), Some(LOST), "it is read to its end");
+    assert!(room.is_served());
 }
 
 fn command(code: u8, payload: &[u8]) -> Vec<u8> {

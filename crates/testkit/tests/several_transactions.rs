@@ -130,6 +130,28 @@ fn own(verb: &str, kind: &str, transaction: &str, rest: &str) -> String {
 }
 
 #[test]
+fn answers_from_elsewhere_tell_of_the_transaction() {
+    const TELLS: u8 = 3;
+    let mut room = Room::with_autocommit();
+    room.ok(&tagged("BEGIN", "plain", "2 op=1", ""));
+    room.ok(&tagged("DELETE", "write", "2 op=0", "t"));
+    // on a server that knows of none
+    room.hall.query(room.sock, &tagged("SELECT", "rows", "0 op=0", "v FROM t"));
+    let result = room.hall.result(room.sock);
+    // the marker, two lengths, the flags
+    let end = result.len() - OK_BYTES;
+    assert_eq!(result[end..end + 4], [0xfe, 0, 0, TELLS], "{}", result.escape_ascii());
+    room.send(code::PING, b"");
+    assert_eq!(room.hall.packet(room.sock).expect("answered").0[3], TELLS);
+    room.ok(&tagged("COMMIT", "end", "2 op=0", ""));
+    room.send(code::PING, b"");
+    assert_eq!(room.hall.packet(room.sock).expect("answered").0[3], 2);
+}
+
+/// An OK packet that says nothing else.
+const OK_BYTES: usize = 7;
+
+#[test]
 fn what_was_changed_is_committed_and_rolled_back_whatever_was_read_elsewhere() {
     let reads_first: fn(&mut Room) = |room| {
         room.read(1);

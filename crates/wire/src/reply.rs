@@ -11,7 +11,7 @@ mod writer;
 
 pub use column::{ColumnDef, ColumnFlags, ColumnKind};
 pub use err::ErrPacket;
-pub use ok::{EofPacket, OkPacket};
+pub use ok::{EofPacket, OkPacket, status_at};
 pub use session_track::{SessionChange, SessionTrack};
 pub use writer::{
     ResultWriter, write_auth_more, write_auth_switch, write_cursor, write_eof, write_err,

@@ -115,7 +115,10 @@ impl Worker {
                 }
             }
             Order::Report(event) => (self.outside.log)(event),
-            Order::Relay { .. } | Order::Send { .. } | Order::SendKept { .. } => {}
+            Order::Relay { .. }
+            | Order::Send { .. }
+            | Order::SendKept { .. }
+            | Order::SendData { .. } => {}
         }
         at + 1
     }
@@ -137,6 +140,7 @@ impl Worker {
                 Order::Relay { range, .. } => &data[range.clone()],
                 Order::Send { range, .. } => &orders.made[range.clone()],
                 Order::SendKept { session, .. } => self.proxy.kept(*session),
+                Order::SendData { session, .. } => self.proxy.kept_data(*session),
                 _ => &[],
             };
             count += 1;
@@ -260,7 +264,7 @@ fn put<T: Clone>(table: &mut Vec<Option<T>>, at: usize, value: T) {
 fn receiver(order: &Order) -> Option<End> {
     match order {
         Order::Relay { to, .. } | Order::Send { to, .. } => Some(*to),
-        Order::SendKept { lane, .. } => Some(End::Lane(*lane)),
+        Order::SendKept { lane, .. } | Order::SendData { lane, .. } => Some(End::Lane(*lane)),
         _ => None,
     }
 }

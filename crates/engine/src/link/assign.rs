@@ -112,8 +112,12 @@ impl Work<'_> {
             return is_what_it_says.then(|| self.put(name, None))?;
         }
         let mut text = self.resolved(value)?;
-        if name == b"sql_mode" && modes_of(&text).is_none() {
-            return None;
+        if name == settings::SQL_MODE {
+            modes_of(&text)?;
+            if text == b"0" {
+                // what is computed of it is computed of its names
+                text = b"''".into();
+            }
         }
         match form {
             Some(Form::Flag | Form::InvertedFlag) => text = flag(text),

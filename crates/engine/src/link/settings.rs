@@ -265,6 +265,16 @@ pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String) {
     }
 }
 
+/// The `sql_mode`, if it was set.
+pub(super) fn sql_mode(of: Option<&Settings>) -> Option<&[u8]> {
+    of.and_then(|of| of.get(SQL_MODE))
+}
+
+/// Appends the `sql_mode`, whether it was set or not.
+pub(super) fn write_sql_mode(want: Option<&Settings>, text: &mut String) {
+    Difference { name: SQL_MODE, value: sql_mode(want) }.write(text);
+}
+
 /// The variables that have to be assigned to go from `have` to `want`, in that order.
 pub(super) fn assignments<'a>(
     want: Option<&'a Settings>,

@@ -60,7 +60,8 @@ pub(super) const ROWS: &[Variable] = &[
         "max_allowed_packet",
         int(8192, 1_073_741_824),
         "67108864",
-        "Longest command a client may send; a longer one gets error 1153.",
+        "Longest command a client may send; a longer one gets error 1153. So much parameter data a \
+         session may send ahead of executions.",
     )
     .unit(Unit::Bytes)
     .acts(Effect::NewConnections),

@@ -73,6 +73,8 @@ pub(super) struct Conn {
     pub(super) collation: u16,
     pub(super) autocommit: bool,
     pub(super) settings: Settings,
+    /// The collation and mode that the proxy has put aside.
+    pub(super) aside: Option<(u16, Option<String>)>,
     pub(super) transaction: Option<(u32, u32)>,
     pub(super) pin: Option<(u32, u32)>,
     pub(super) insert_id: u64,
@@ -116,6 +118,7 @@ impl Conn {
             collation: 0,
             autocommit: true,
             settings: Settings::default(),
+            aside: None,
             forgetful: forgetful.then(|| dice.split()),
             transaction: None,
             pin: None,

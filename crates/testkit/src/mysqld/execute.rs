@@ -145,7 +145,7 @@ impl Conn {
         (self.insert_id, self.warned, self.last_stmt) = (0, None, None);
         self.stmts.clear();
         self.tells_changes = false;
-        self.settings = Settings::default();
+        (self.settings, self.aside) = (Settings::default(), None);
         // as MySQL: its own, whatever the client had logged in with
         self.collation = 255;
         Reaction::Reply(self.plain_ok(&[]))

@@ -22,6 +22,9 @@ enum Deed {
 /// How the `SET` of a last insert id ends that clears warnings too.
 const LONG_FORM: &str = ") FROM information_schema.engines)";
 
+/// The variable in which the proxy keeps a mode that it does not know.
+const ASIDE: &str = "@tidegate_mode";
+
 /// Why a statement does nothing.
 enum Refusal {
     /// The value is none of that variable's.
@@ -33,6 +36,9 @@ impl Conn {
     /// Does what stands behind `SET `.
     pub(super) fn on_set(&mut self, text: &str, board: &mut Board) -> Reaction {
         let replays = !text.starts_with("/*s");
+        if text.contains(ASIDE) {
+            return self.on_aside(text.starts_with(ASIDE), board);
+        }
         let text = for_mariadb(text);
         // it reads a table
         self.warned = self.warned.filter(|_| !text.contains(LONG_FORM));
@@ -48,6 +54,20 @@ impl Conn {
             }
         }
         board.count(if replays { "server: settings replayed" } else { "server: settings" });
+        Reaction::Reply(self.plain_ok(&[]))
+    }
+
+    /// By what it reads texts is put aside, or brought back.
+    fn on_aside(&mut self, puts: bool, board: &mut Board) -> Reaction {
+        if puts {
+            self.aside = Some((self.collation, self.settings.get("sql_mode").map(Into::into)));
+        } else if let Some((collation, mode)) = &self.aside {
+            self.collation = *collation;
+            self.settings.set("sql_mode", mode.as_deref());
+        } else {
+            self.complain(board, "a SET of what was not put aside");
+        }
+        board.count("server: put aside or brought back");
         Reaction::Reply(self.plain_ok(&[]))
     }
 

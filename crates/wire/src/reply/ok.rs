@@ -83,6 +83,22 @@ impl<'a> OkPacket<'a> {
     }
 }
 
+/// Where the status flags lie in the payload of an OK or EOF packet.
+pub fn status_at(payload: &[u8]) -> Option<usize> {
+    let mut read = Reader::new(payload);
+    match (read.u8().ok()?, payload.len()) {
+        (EofPacket::MARKER, EofPacket::BYTES) => {
+            read.u16().ok()?;
+        }
+        (OkPacket::MARKER | OkPacket::EOF_MARKER, _) => {
+            read.lenenc().ok()?;
+            read.lenenc().ok()?;
+        }
+        _ => return None,
+    }
+    Some(read.offset())
+}
+
 /// An EOF packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EofPacket {

@@ -31,6 +31,8 @@ pub struct ReplyTracker {
     /// The number that the next frame must have; none where the client had a turn.
     pub(super) due: Option<u8>,
     last_seq: u8,
+    /// Where the payload of the packet that was read whole last lay in the bytes fed.
+    whole_at: usize,
 }
 
 /// The parts of a reply.
@@ -90,6 +92,7 @@ impl ReplyTracker {
             continued: false,
             due: None,
             last_seq: 0,
+            whole_at: 0,
         }
     }
 
@@ -145,6 +148,12 @@ impl ReplyTracker {
     /// The sequence number of the last frame seen.
     pub const fn last_seq(&self) -> u8 {
         self.last_seq
+    }
+
+    /// Where the payload of an OK or EOF packet lies that has just ended the reply, in the bytes
+    /// fed; it ends with those that were taken.
+    pub const fn end_at(&self) -> usize {
+        self.whole_at
     }
 
     /// Whether an ERR packet numbered [`Self::last_seq`] + 1 may follow what was taken so far: not
@@ -296,7 +305,8 @@ impl ReplyTracker {
         let Some(payload) = rest.get(HEADER_BYTES..HEADER_BYTES + header.len) else {
             return Ok(Step::Wait(0));
         };
-        let event = self.on_whole(Whole { header, payload, at: consumed + HEADER_BYTES })?;
+        self.whole_at = consumed + HEADER_BYTES;
+        let event = self.on_whole(Whole { header, payload, at: self.whole_at })?;
         let len = HEADER_BYTES + header.len;
         Ok(match event {
             Some(event) => Step::Event(len, event),

@@ -14,6 +14,7 @@ use crate::ids::{LaneId, SessionId};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::session::command::long_text::BEGINS_BYTES;
 use crate::session::{Phase, Stage, Then};
 
 /// Bytes of a client that may wait while its session serves a command, before it is not read from.
@@ -163,7 +164,8 @@ impl Proxy {
         let max = self.snapshot.vars.max_allowed_packet as usize;
         let whole = self.snapshot.vars.threshold_query_length as usize;
         if header.len > max {
-            return self.skip_packet(id, rest);
+            // so much of it tells what it is
+            return if rest.len() < BEGINS_BYTES { 0 } else { self.skip_packet(id, rest) };
         }
         match frame::next_packet(rest) {
             Framed::Packet(packet) => {
@@ -202,13 +204,10 @@ impl Proxy {
     }
 
     fn skip_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
-        self.stats.queries += 1;
-        // it may be a prepare
-        self.forget_last_prepared(id);
+        let then = self.told_of_skipped(id, rest, error::packet_too_large());
         let mut span = Span::begin();
         let fed = span.feed(rest);
         if let Some(session) = self.sessions.get_mut(id) {
-            let then = Then::Unserved(error::packet_too_large());
             session.phase = Phase::Skipping { span, then };
         }
         if fed.done {
@@ -280,7 +279,7 @@ impl Proxy {
                 self.on_execute(id, raw, stmt, upload);
             }
             Command::SendLongData { id: stmt, param, .. } => {
-                self.on_long_data(id, raw, (stmt, param), upload);
+                self.on_long_data(id, raw, (stmt, param));
             }
             _ if upload.is_some() => self.too_long_for(id, &command, upload),
             Command::StmtClose(stmt) => self.on_stmt_close(id, stmt),

@@ -3,7 +3,6 @@
 
 use wire::command::code;
 use wire::frame::{HEADER_BYTES, Header, Span};
-use wire::result::ReplyKind;
 
 use crate::error::{self, SqlError};
 use crate::ids::SessionId;
@@ -15,15 +14,23 @@ use crate::session::{Phase, Session, Then};
 const KEPT_COMMANDS: usize = 4;
 /// Bytes of each that it keeps whatever others it has.
 const KEPT_ALWAYS: usize = 1 << 16;
+/// Bytes that tell what a command is, and which statement it is about.
+pub(crate) const BEGINS_BYTES: usize = 16;
 
 impl Proxy {
     /// Whether a command whose payload begins like this has to be read to its end before anything
     /// is decided about it.
     pub(crate) fn must_be_whole(&self, id: SessionId, payload: &[u8]) -> bool {
-        let text = matches!(payload.first(), Some(&(code::QUERY | code::STMT_PREPARE)));
         let user = || self.sessions.get(id).map_or("", Session::user);
         let rules = &self.snapshot.rules;
-        text && (rules.rewrites() || rules.may_answer(user().as_bytes()))
+        match payload.first() {
+            Some(&(code::QUERY | code::STMT_PREPARE)) => {
+                rules.rewrites() || rules.may_answer(user().as_bytes())
+            }
+            // it goes nowhere before its execution does
+            Some(&code::STMT_SEND_LONG_DATA) => true,
+            _ => false,
+        }
     }
 
     /// Takes more of a command that is read to its end; returns how many bytes were taken.
@@ -31,16 +38,18 @@ impl Proxy {
         let max = self.snapshot.vars.max_allowed_packet as usize;
         let fed = span.feed(rest);
         let part = rest.get(..fed.consumed).unwrap_or_default();
-        let has_room = self.has_room_for(id, part.len());
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
-        if !has_room {
+        let Some(session) = self.sessions.get(id) else { return self.impossible(rest.len()) };
+        let kept = &session.serving.kept;
+        let (len, granted) = (kept.len() + part.len(), kept.capacity().max(KEPT_ALWAYS));
+        if len > granted && !self.has_room_for(granted, len) {
             self.stats.long_commands_refused += 1;
-            self.skip_rest(id, span, error::commands_too_long(KEPT_COMMANDS * max));
+            self.skip_rest(id, span, part, self.no_room());
             if fed.done {
                 self.skipped(id, fed.consumed < rest.len());
             }
             return fed.consumed;
         }
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(rest.len()) };
         session.serving.kept.extend_from_slice(part);
         if fed.done {
             session.input.waits = fed.consumed < rest.len();
@@ -48,39 +57,57 @@ impl Proxy {
             let raw = std::mem::take(&mut session.serving.kept);
             self.collected(id, &raw);
         } else if session.serving.kept.len() > max {
-            self.skip_rest(id, span, error::packet_too_large());
+            self.skip_rest(id, span, part, error::packet_too_large());
         } else {
             session.phase = Phase::Collecting(span);
         }
         fed.consumed
     }
 
-    /// A command is not kept any longer: its client is told when its end has come.
-    fn skip_rest(&mut self, id: SessionId, span: Span, error: SqlError) {
-        self.stats.queries += 1;
-        // it may be a prepare
-        self.forget_last_prepared(id);
+    /// A command is not kept any longer, of which `part` came last: its client is told when its end
+    /// has come.
+    fn skip_rest(&mut self, id: SessionId, span: Span, part: &[u8], error: SqlError) {
+        let mut begins = Vec::new();
+        begins.extend(self.kept(id).iter().chain(part).take(BEGINS_BYTES));
+        let then = self.told_of_skipped(id, &begins, error);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Skipping { span, then: Then::Unserved(error) };
+            session.phase = Phase::Skipping { span, then };
         }
         self.drop_kept(id);
     }
 
-    /// Whether so many bytes more may be kept of a session's command, beside those of others.
-    fn has_room_for(&self, id: SessionId, more: usize) -> bool {
-        let Some(session) = self.sessions.get(id) else { return self.impossible(true) };
-        let kept = &session.serving.kept;
-        let len = kept.len() + more;
-        // all are looked at when it has doubled, and the first bytes are anybody's
-        if len <= kept.capacity().max(KEPT_ALWAYS) {
+    /// What the client of a command that is skipped is told at its end; parameter data has no
+    /// answer, so that its execution is told.
+    pub(crate) fn told_of_skipped(
+        &mut self,
+        id: SessionId,
+        begins: &[u8],
+        error: SqlError,
+    ) -> Then {
+        if self.data_refused(id, begins, &error) {
+            return Then::Nothing;
+        }
+        self.stats.queries += 1;
+        // it may be a prepare
+        self.forget_last_prepared(id);
+        Then::Unserved(error)
+    }
+
+    /// Whether a session may keep up to `len` bytes of what is not complete, which it now does of
+    /// `granted`.
+    pub(crate) fn has_room_for(&self, granted: usize, len: usize) -> bool {
+        // the first bytes are anybody's
+        if len <= KEPT_ALWAYS {
             return true;
         }
-        let others = self.sessions.iter().filter(|(other, session)| {
-            *other != id && matches!(session.phase, Phase::Collecting(_))
-        });
-        let others: usize = others.map(|(_, other)| other.serving.kept.capacity()).sum();
-        others + len.next_power_of_two()
+        let all: usize = self.sessions.iter().map(|(_, session)| session.incomplete_bytes()).sum();
+        all.saturating_sub(granted) + len.next_power_of_two()
             <= KEPT_COMMANDS * self.snapshot.vars.max_allowed_packet as usize
+    }
+
+    /// Why a command is not kept.
+    pub(crate) fn no_room(&self) -> SqlError {
+        error::commands_too_long(KEPT_COMMANDS * self.snapshot.vars.max_allowed_packet as usize)
     }
 
     /// A long command is there as a whole.
@@ -103,7 +130,6 @@ impl Proxy {
         let Some(span) = &mut running.job.upload else { return 0 };
         let fed = span.feed(rest);
         let lane = running.lane;
-        let silent = running.job.reply == ReplyKind::None;
         if fed.done {
             running.job.upload = None;
             // its end was not kept: it cannot be sent again
@@ -113,9 +139,18 @@ impl Proxy {
             }
         }
         self.relay_to_lane(lane, taken..taken + fed.consumed);
-        if fed.done && silent {
-            self.finish_silent(id);
-        }
         fed.consumed
+    }
+}
+
+impl Session {
+    /// Bytes that it keeps of what no server was sent, and of data that goes out again if need be.
+    fn incomplete_bytes(&self) -> usize {
+        let collected = match self.phase {
+            Phase::Collecting(_) => self.serving.kept.capacity(),
+            _ => 0,
+        };
+        let granted = self.stmts.as_ref().map_or(0, |stmts| stmts.data_granted);
+        collected + granted + self.serving.data.as_ref().map_or(0, |data| data.len())
     }
 }

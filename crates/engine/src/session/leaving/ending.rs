@@ -27,7 +27,7 @@ impl Proxy {
     pub(crate) fn fail_unserved(&mut self, id: SessionId, job: &Job, error: &SqlError) {
         // what is told with the next command ends nothing
         self.fail_job_with(id, job, error, Then::Unserved(error.clone()));
-        if job.upload.is_none() && job.is_answered() {
+        if job.upload.is_none() {
             self.end_if_more_sent(id);
         }
     }
@@ -68,15 +68,11 @@ impl Proxy {
             _ => None,
         };
         session.phase = match job.upload {
-            Some(span) if job.is_answered() => Phase::Skipping { span, then },
-            Some(span) => Phase::Skipping { span, then: Then::Nothing },
+            Some(span) => Phase::Skipping { span, then },
             None => Phase::Idle,
         };
         if let What::Prepare(stmt) = job.what {
             self.prepare_failed(id, stmt);
-        }
-        if let What::LongData(stmt) = job.what {
-            self.data_lost(id, stmt, error);
         }
         self.let_go_of_empty(id);
         if let Some(lane) = struck {
@@ -85,7 +81,7 @@ impl Proxy {
         self.leave_definition(id, was_sent);
         self.drop_kept(id);
         // the rest of a long command is read before its client is told
-        if job.upload.is_none() && job.is_answered() {
+        if job.upload.is_none() {
             self.answer_error(id, error);
         }
         self.after_command(id);
@@ -197,7 +193,7 @@ impl Proxy {
 
     /// Whether a client waits for the answer to a command.
     pub(crate) fn owes_answer(&self, id: SessionId) -> bool {
-        let owes = |job: &Job| job.is_answered() && job.what != What::LoginSchema;
+        let owes = |job: &Job| job.what != What::LoginSchema;
         match self.sessions.get(id).map(|session| &session.phase) {
             Some(Phase::Delayed(delayed)) => owes(&delayed.job),
             Some(Phase::Waiting(waiting)) => owes(&waiting.job),

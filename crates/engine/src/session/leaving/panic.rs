@@ -137,7 +137,11 @@ impl Proxy {
         lanes.extend(self.lanes.iter().filter(|(_, lane)| is_theirs(lane)).map(|(id, _)| id));
         // a command that is not sent is not answered either: whoever is behind it would wait
         lanes.extend(self.orders.list.iter().filter_map(|order| match order {
-            Order::SendKept { session, lane } if sessions.contains(session) => Some(*lane),
+            Order::SendKept { session, lane } | Order::SendData { session, lane }
+                if sessions.contains(session) =>
+            {
+                Some(*lane)
+            }
             _ => None,
         }));
         Doomed { sessions, lanes }

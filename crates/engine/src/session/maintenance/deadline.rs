@@ -238,16 +238,16 @@ impl Proxy {
     }
 
     /// Notes when a transaction began or that there is none, and sees to its end in time, and to
-    /// that of a lane's being kept for a while.
-    pub(crate) fn note_transaction(&mut self, id: SessionId) {
+    /// that of a lane's being kept for a while. Whether there is one.
+    pub(crate) fn note_transaction(&mut self, id: SessionId) -> bool {
         let delay_ms = self.snapshot.vars.connection_delay_multiplex_ms;
         if delay_ms > 0 {
             self.wake(id, self.now_us.saturating_add(delay_ms * 1000));
         }
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         if !session.in_transaction() {
             session.timing.transaction_since_us = 0;
-            return;
+            return false;
         }
         let vars = &self.snapshot.vars;
         let limit_us = vars.max_transaction_time_ms.min(vars.max_transaction_idle_time_ms) * 1000;
@@ -256,6 +256,7 @@ impl Proxy {
         }
         let at_us = session.timing.transaction_since_us.saturating_add(limit_us).max(self.now_us);
         self.wake(id, at_us);
+        true
     }
 
     /// A timer of a lane: its login or its errand took too long, or its sharers wait.

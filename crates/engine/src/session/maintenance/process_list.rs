@@ -140,6 +140,7 @@ fn some_sessions(proxy: &Proxy, walk: Walk) -> SessionPage {
     }
     for (id, session) in sessions {
         page.bytes += size_of::<Session>() + session.serving.kept.capacity();
+        page.bytes += session.serving.data.as_ref().map_or(0, |data| data.len());
         if let Some(stmts) = &session.stmts {
             page.statements += stmts.count();
             page.statement_bytes += stmts.bytes();
@@ -229,7 +230,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
             match lane.and_then(Lane::next_owner) {
                 Some(Owner::Step(owner, step)) if owner == id => match step {
                     Step::Schema => "InitDB",
-                    Step::Settings => "Setting variables",
+                    Step::Settings | Step::Aside => "Setting variables",
                     Step::Autocommit => "Changing autocommit",
                     Step::InsertId => "Setting variable last_insert_id",
                     Step::Prepare(_) => "Prepare",

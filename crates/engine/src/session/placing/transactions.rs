@@ -64,7 +64,7 @@ impl Proxy {
 const END_READ: &[u8] = b"ROLLBACK WORK AND NO CHAIN NO RELEASE";
 
 /// What a session keeps on a connection whether its transaction ends or not.
-const OUTLASTS: Holds = Holds::PINNING.union(Holds::CURSOR).union(Holds::LONG_DATA);
+const OUTLASTS: Holds = Holds::PINNING.union(Holds::CURSOR);
 
 /// What ends with a rollback.
 const OF_TRANSACTION: Holds =

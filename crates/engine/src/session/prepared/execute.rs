@@ -1,5 +1,4 @@
-//! The commands about a statement that a client has prepared: execute, parameter data, fetch,
-//! reset.
+//! The commands about a statement that a client has prepared: execute, fetch, reset.
 
 use wire::command::{self, Command};
 use wire::execute::cursor;
@@ -17,7 +16,7 @@ use crate::session::command::query::{MAY_GIVE_INSERT_ID, without_ignored};
 use crate::session::placing::destination::{Placing, needs_insert_id};
 use crate::session::prepared::handles::Handle;
 use crate::session::replying::ties::ENDING;
-use crate::session::{Job, What};
+use crate::session::{Job, Then, What};
 use crate::stmt::{Text, spelled};
 use sql::{Effects, Reach, Verb};
 
@@ -43,25 +42,23 @@ impl Proxy {
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
         handle.note_types(raw);
-        if let Some(then) = handle.refusal(raw, upload.is_some()) {
-            return self.refuse_with(id, upload, then);
-        }
-        if route.answer.is_some() {
-            return self.answer_by_rule(id, &route, upload);
+        let refused = handle.refusal(raw, upload.is_some());
+        if refused.is_some() || route.answer.is_some() {
+            return self.not_executed(id, stmt, upload, refused, &route);
         }
         let handle = match handle.text.command == Verb::Set.into()
             || handle.text.effects.intersects(Effects::KILLS.union(Effects::RUNS_TEXTS))
         {
             true => {
                 if self.served_as_text(id, stmt, (raw, upload), &route) {
-                    return;
+                    return self.drop_data(id, stmt);
                 }
                 self.sessions.get(id).and_then(|session| session.handle(stmt))
             }
             false => Some(&*handle),
         };
         let Some(execution) = handle.map(|handle| Execution::of(handle, raw)) else { return };
-        let (own, tied) = (execution.conduct, execution.tied);
+        let Execution { conduct: own, only, has_data, .. } = execution;
         let mut reach = self.reach_of_execution(id, stmt, known, execution.noted);
         let mut insert_id = InsertId::Told;
         if own.effects.union(reach).intersects(MAY_GIVE_INSERT_ID) {
@@ -86,14 +83,39 @@ impl Proxy {
             ..Job::routed(What::Execute(stmt), ReplyKind::Execute, &route)
         };
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
-        self.keep(id, raw);
-        match tied {
+        self.keep_execution(id, raw, Some(stmt).filter(|_| has_data));
+        match only {
             None => self.begin_after(id, route.delay_ms, job, &placing),
             Some(lane) => self.execute_tied(id, lane, job, &conduct),
         }
     }
 
-    /// Executes a statement on the lane that has its data, or that alone can have it.
+    /// Answers an execution that is refused, or that a rule answers.
+    #[cold]
+    fn not_executed(
+        &mut self,
+        id: SessionId,
+        stmt: ClientStmtId,
+        upload: Option<Span>,
+        refused: Option<Then>,
+        route: &Route,
+    ) {
+        self.drop_data(id, stmt);
+        match refused {
+            Some(then) => self.refuse_with(id, upload, then),
+            None => self.answer_by_rule(id, route, upload),
+        }
+    }
+
+    /// Keeps an execution, with the data of its statement if it has some.
+    fn keep_execution(&mut self, id: SessionId, raw: &[u8], with_data: Option<ClientStmtId>) {
+        self.keep(id, raw);
+        if let Some(stmt) = with_data {
+            self.keep_data(id, stmt);
+        }
+    }
+
+    /// Executes a statement on the lane that alone can have it.
     #[cold]
     fn execute_tied(&mut self, id: SessionId, lane: LaneId, mut job: Job, conduct: &Conduct) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
@@ -191,42 +213,13 @@ impl Proxy {
         spelled(&handle.text.text, raw.get(HEADER_BYTES..)?, handle.params, &handle.types)
     }
 
-    /// Runs a command about a statement on the lane that has its data, or that alone can have it.
+    /// Runs a command about a statement on the lane that has its cursor, or that alone can have it.
     fn run_tied(&mut self, id: SessionId, lane: LaneId, job: Job) {
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let held = session.held.iter().find(|held| held.lane == lane);
         let hostgroup = held.map_or(job.hostgroup, |held| held.hostgroup);
         self.release_until_next(id, Some(lane), &job);
         self.run(id, lane, Job { hostgroup, ..job });
-    }
-
-    pub(crate) fn on_long_data(
-        &mut self,
-        id: SessionId,
-        raw: &[u8],
-        (stmt_id, param): (u32, u16),
-        upload: Option<Span>,
-    ) {
-        // an unknown statement has no answer either: its execute will be told
-        let Some(stmt) = self.resolve(id, stmt_id) else { return self.swallow(id, upload) };
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Some(handle) = session.handle_mut(stmt) else { return };
-        if param >= handle.params {
-            handle.data_lost = Some(error::wrong_arguments("mysqld_stmt_send_long_data"));
-        }
-        if handle.data_lost.is_some() {
-            return self.swallow(id, upload);
-        }
-        let conduct = handle.text.conduct(handle.text.holds);
-        let placing = Placing { conduct, destination: handle.destination, fresh: false };
-        let tied = handle.data.or(handle.only);
-        let job = self.unrouted(What::LongData(stmt), ReplyKind::None);
-        let job = Job { retries_left: 0, upload, ..job };
-        self.keep(id, raw);
-        match tied {
-            None => self.begin(id, job, placing),
-            Some(lane) => self.run_tied(id, lane, job),
-        }
     }
 
     /// `COM_STMT_FETCH` and `COM_STMT_RESET`: only where the statement left something is there
@@ -246,11 +239,11 @@ impl Proxy {
         else {
             return self.answer_error(id, &error::unknown_statement(stmt_id, name));
         };
-        if resets {
-            handle.data_lost = None;
+        let cursor = handle.cursor;
+        if resets && let Some(stmts) = &mut session.stmts {
+            stmts.take_data(stmt);
         }
-        let lane = if resets { handle.cursor.or(handle.data) } else { handle.cursor };
-        match lane {
+        match cursor {
             Some(lane) => {
                 self.keep(id, raw);
                 let reply = command.reply_kind().unwrap_or(ReplyKind::Simple);
@@ -399,8 +392,10 @@ struct Execution {
     shareable: bool,
     /// What was noted of what it reaches.
     noted: Reach,
-    /// The lane that has its data, or that alone can have it.
-    tied: Option<LaneId>,
+    /// The lane that alone can have it.
+    only: Option<LaneId>,
+    /// Data was sent ahead of it.
+    has_data: bool,
 }
 
 impl Execution {
@@ -413,7 +408,8 @@ impl Execution {
             repeatable,
             shareable: shareable && plain,
             noted: handle.reach,
-            tied: handle.data.or(handle.only),
+            only: handle.only,
+            has_data: handle.data.is_some(),
         }
     }
 }

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
-use crate::ids::{ClientStmtId, HostgroupId, LaneId, ServerStmtId, SessionId, StmtKey};
+use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Lease;
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Decision;
 use crate::server_error::WRONG_ARGUMENTS;
+use crate::session::prepared::long_data::SentAhead;
 use crate::session::replying::recall::Executed;
 use crate::session::{Job, Session, Then, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
@@ -31,22 +32,18 @@ pub(crate) struct Handle {
     pub key: StmtKey,
     pub text: Arc<Text>,
     pub params: u16,
-    /// Where its rules sent it when it was prepared.
-    pub destination: Option<HostgroupId>,
     /// How its executions were routed.
     pub routed: Routed,
     /// What its executions reach.
     pub reach: sql::Reach,
     /// Parameter types as last sent, two bytes each.
     pub types: Vec<u8>,
-    /// Where parameter data of it was sent ahead.
-    pub data: Option<LaneId>,
+    /// Parameter data of it that was sent ahead of its next execution.
+    pub data: Option<Box<SentAhead>>,
     /// Where its cursor is open.
     pub cursor: Option<LaneId>,
     /// The only lane that can have it: its text was too long to be kept.
     pub only: Option<LaneId>,
-    /// Why parameter data could not be passed on: told to the next execute.
-    pub data_lost: Option<SqlError>,
 }
 
 /// What is remembered of how the executions of a statement were routed.
@@ -71,25 +68,18 @@ impl Routed {
 
 impl Handle {
     /// One that nothing was done with.
-    pub(crate) fn new(
-        id: ClientStmtId,
-        key: StmtKey,
-        text: Arc<Text>,
-        destination: Option<HostgroupId>,
-    ) -> Self {
+    pub(crate) fn new(id: ClientStmtId, key: StmtKey, text: Arc<Text>) -> Self {
         Self {
             id,
             key,
             text,
             params: 0,
-            destination,
             routed: Routed::Never,
             reach: sql::Reach::default(),
             types: Vec::new(),
             data: None,
             cursor: None,
             only: None,
-            data_lost: None,
         }
     }
 
@@ -104,13 +94,12 @@ impl Handle {
     /// Why it is not executed by this command.
     #[inline]
     pub(crate) fn refusal(&mut self, raw: &[u8], is_cut: bool) -> Option<Then> {
-        if let Some(lost) = &self.data_lost {
-            let lost = lost.clone();
-            if lost.code == WRONG_ARGUMENTS {
-                return Some(Then::Error(lost));
+        if let Some(refused) = self.data.as_ref().and_then(|data| data.refused.clone()) {
+            if refused.code == WRONG_ARGUMENTS {
+                return Some(Then::Error(refused));
             }
-            self.data_lost = None;
-            return Some(Then::Unserved(lost));
+            self.data = None;
+            return Some(Then::Unserved(refused));
         }
         // a server would take types that another session's execution has left there
         let lacks = !is_cut && lacks_types(raw, self.params, &self.types);
@@ -119,11 +108,12 @@ impl Handle {
 
     /// Itself where it has a lane's statement for itself.
     pub(crate) fn owner_on(&self, lane: LaneId) -> Option<ClientStmtId> {
-        let own = [self.data, self.cursor, self.only].contains(&Some(lane));
+        let own = [self.cursor, self.only].contains(&Some(lane));
         own.then_some(self.id)
     }
 
-    /// Whether nothing of it is on any lane but what serves everybody.
+    /// Whether nothing of it is on any lane but what serves everybody, nor goes there in front of
+    /// its execution.
     pub(crate) fn is_free(&self) -> bool {
         self.data.is_none() && self.cursor.is_none() && self.only.is_none()
     }
@@ -149,8 +139,12 @@ pub(crate) struct Handles {
     pub last_prepared: Option<ClientStmtId>,
     /// Bytes of their texts, each counted as often as it is prepared.
     text_bytes: usize,
-    /// How many have data or a cursor on a lane.
-    tied: usize,
+    /// How many have a cursor on a lane.
+    cursors: usize,
+    /// Bytes of data that were sent ahead of executions.
+    pub data_bytes: usize,
+    /// How many of them there may be before it is looked at what others keep.
+    pub data_granted: usize,
     /// The answer to a prepare as far as it has come.
     pub answer: Vec<u8>,
     /// `StmtsOfAll::definitions` when it began.
@@ -191,7 +185,8 @@ impl Handles {
         self.last_prepared = self.last_prepared.filter(|last| *last != id);
         let handle = self.list.remove(at);
         self.text_bytes -= handle.text.text.len();
-        self.tied -= usize::from(handle.data.is_some() || handle.cursor.is_some());
+        self.cursors -= usize::from(handle.cursor.is_some());
+        self.note_data(handle.data.as_ref().map_or(0, |data| data.len()), 0);
         Some(handle)
     }
 
@@ -210,26 +205,45 @@ impl Handles {
         let each = |handle: &Handle| handle.types.capacity() + handle.routed.bytes();
         let own = self.list.iter().map(each).sum::<usize>();
         let list = self.list.capacity() * size_of::<Handle>();
-        size_of::<Self>() + list + own + self.answer.capacity()
+        size_of::<Self>() + list + own + self.data_bytes + self.answer.capacity()
     }
 
-    /// Changes where data and cursor of a statement are.
-    fn tie(&mut self, id: ClientStmtId, change: impl FnOnce(&mut Handle)) {
+    /// Keeps data for the next execution of a statement, or why that is refused.
+    pub(crate) fn add_data(&mut self, id: ClientStmtId, raw: &[u8], refused: Option<SqlError>) {
         let Some(handle) = self.get_mut(id) else { return };
-        let before = handle.data.is_some() || handle.cursor.is_some();
-        change(handle);
-        let after = handle.data.is_some() || handle.cursor.is_some();
-        self.tied = self.tied + usize::from(after) - usize::from(before);
+        let data = handle.data.get_or_insert_default();
+        let before = data.len();
+        data.add(raw, refused);
+        let after = data.len();
+        self.note_data(before, after);
     }
 
-    /// Why its statements keep a lane.
-    fn holds_on(&self, lane: LaneId) -> Holds {
-        let mut holds = Holds::NONE;
-        if self.tied > 0 {
-            holds.set(Holds::LONG_DATA, self.list.iter().any(|h| h.data == Some(lane)));
-            holds.set(Holds::CURSOR, self.list.iter().any(|h| h.cursor == Some(lane)));
+    /// Data of so many bytes was kept of a statement, and is so long now.
+    fn note_data(&mut self, before: usize, after: usize) {
+        self.data_bytes = self.data_bytes + after - before;
+        if after < before {
+            let needed = self.data_bytes.checked_next_power_of_two().unwrap_or(usize::MAX);
+            self.data_granted = if self.data_bytes == 0 { 0 } else { needed };
         }
-        holds
+    }
+
+    /// Takes out what was kept for the next execution of a statement.
+    pub(crate) fn take_data(&mut self, id: ClientStmtId) -> Option<Box<SentAhead>> {
+        let data = self.get_mut(id)?.data.take()?;
+        self.note_data(data.len(), 0);
+        Some(data)
+    }
+
+    /// Says where the cursor of a statement is open.
+    fn note_cursor(&mut self, id: ClientStmtId, lane: Option<LaneId>) {
+        let Some(handle) = self.get_mut(id) else { return };
+        let before = std::mem::replace(&mut handle.cursor, lane);
+        self.cursors = self.cursors + usize::from(lane.is_some()) - usize::from(before.is_some());
+    }
+
+    /// Whether any of its statements has a cursor on a lane.
+    fn has_cursor_on(&self, lane: LaneId) -> bool {
+        self.cursors > 0 && self.list.iter().any(|handle| handle.cursor == Some(lane))
     }
 
     /// Every key, leaving nothing.
@@ -252,39 +266,29 @@ impl Session {
     /// What a job executes, or what has to be executed again in front of it.
     pub(crate) fn wanted_by(&self, job: &Job) -> Option<Wanted<'_>> {
         match job.what {
-            What::Execute(stmt) | What::LongData(stmt) => {
+            What::Execute(stmt) => {
                 self.handle(stmt).map(|Handle { key, types, .. }| Wanted { key: *key, types })
             }
             _ => self.recalled_by(job).map(Executed::wanted),
         }
     }
 
-    /// Changes where data and cursor of a statement are.
-    pub(crate) fn tie(&mut self, id: ClientStmtId, change: impl FnOnce(&mut Handle)) {
-        if let Some(stmts) = &mut self.stmts {
-            stmts.tie(id, change);
-        }
-    }
-
-    /// Brings the reasons to hold a lane up to date that statements give.
-    pub(crate) fn note_tied(&mut self, lane: LaneId) {
-        let holds = self.stmts.as_ref().map_or(Holds::NONE, |stmts| stmts.holds_on(lane));
+    /// Brings the reason to hold a lane up to date that statements give.
+    pub(crate) fn note_cursors(&mut self, lane: LaneId) {
+        let is_open = self.stmts.as_ref().is_some_and(|stmts| stmts.has_cursor_on(lane));
         if let Some(held) = self.held.iter_mut().find(|held| held.lane == lane) {
-            held.why.set(Holds::LONG_DATA.union(Holds::CURSOR), false);
-            held.why.set(holds, true);
+            held.why.set(Holds::CURSOR, is_open);
         }
     }
 
     /// Forgets what was on a lane that is gone.
     pub(crate) fn forget_lane(&mut self, lane: LaneId) {
-        let Some(stmts) = self.stmts.as_mut().filter(|stmts| stmts.tied > 0) else { return };
-        let on_it = |handle: &&Handle| handle.owner_on(lane).is_some();
-        let gone: Vec<_> = stmts.list.iter().filter(on_it).map(|handle| handle.id).collect();
-        for id in gone {
-            stmts.tie(id, |handle| {
-                handle.data = handle.data.filter(|other| *other != lane);
-                handle.cursor = handle.cursor.filter(|other| *other != lane);
-            });
+        let Some(stmts) = self.stmts.as_mut().filter(|stmts| stmts.has_cursor_on(lane)) else {
+            return;
+        };
+        for handle in stmts.list.iter_mut().filter(|handle| handle.cursor == Some(lane)) {
+            handle.cursor = None;
+            stmts.cursors -= 1;
         }
     }
 }
@@ -317,11 +321,11 @@ impl Proxy {
         let Some(stmt) = self.resolve(id, stmt_id) else { return };
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(stmts) = &mut session.stmts else { return };
-        let Some(Handle { key, data, cursor, only, .. }) = stmts.remove(stmt) else { return };
-        for lane in [data, cursor, only].into_iter().flatten() {
+        let Some(Handle { key, cursor, only, .. }) = stmts.remove(stmt) else { return };
+        for lane in [cursor, only].into_iter().flatten() {
             self.close_on(lane, key, Some(stmt));
             if let Some(session) = self.sessions.get_mut(id) {
-                session.note_tied(lane);
+                session.note_cursors(lane);
             }
             self.let_go(id, lane);
         }
@@ -374,7 +378,7 @@ impl Proxy {
         lane: LaneId,
         job: &Job,
     ) -> Option<Missing> {
-        let executes = matches!(job.what, What::Execute(_) | What::LongData(_));
+        let executes = matches!(job.what, What::Execute(_));
         if !executes && !job.effects.intersects(Effects::SHOW_WARNINGS) {
             return None;
         }
@@ -390,7 +394,7 @@ impl Proxy {
         {
             return Some(Missing { key: *key, text: text.clone() });
         }
-        let (What::Execute(stmt) | What::LongData(stmt)) = job.what else { return None };
+        let What::Execute(stmt) = job.what else { return None };
         let handle = session.handle(stmt)?;
         let there = stmts.find(handle.key, handle.owner_on(lane), &handle.types).is_some();
         let (key, text) = (handle.key, &handle.text);
@@ -401,7 +405,7 @@ impl Proxy {
     /// the client relies on having sent them before and the server would read it with others.
     #[inline]
     pub(crate) fn patch_statement(&mut self, id: SessionId, lane_id: LaneId, job: &Job) {
-        if let What::Execute(stmt) | What::LongData(stmt) | What::OfStatement(stmt) = job.what {
+        if let What::Execute(stmt) | What::OfStatement(stmt) = job.what {
             self.patch(id, lane_id, (job.what, stmt));
         }
     }
@@ -421,20 +425,13 @@ impl Proxy {
         if let Some(place) = kept.get_mut(at..at + 4) {
             place.copy_from_slice(&server_id.to_le_bytes());
         }
-        match what {
-            What::Execute(_) => {
-                if handle.params == 0 {
-                    return;
-                }
-                tell_types(kept, (handle.params, &handle.types), on_lane, shares);
+        if let What::Execute(_) = what
+            && handle.params > 0
+        {
+            tell_types(kept, (handle.params, &handle.types), on_lane, shares);
+            if session.serving.data.is_some() {
+                self.send_data(id, lane_id, ServerStmtId(server_id));
             }
-            What::LongData(_) => {
-                if let Some(on_lane) = on_lane {
-                    on_lane.owner = Some(stmt);
-                }
-                session.tie(stmt, |handle| handle.data = Some(lane_id));
-            }
-            _ => {}
         }
     }
 
@@ -456,9 +453,10 @@ impl Proxy {
             // what an error leaves there nobody knows
             match owner {
                 Some(_) if !only => self.close_on(lane_id, key, owner),
+                None if session.serving.data.is_some() => self.close_used(id, lane_id, stmt),
                 _ => self.forget_types(id, lane_id, stmt),
             }
-            return self.untie(id, stmt, lane_id);
+            return self.note_cursor(id, lane_id, stmt, elsewhere.filter(|on| *on != lane_id));
         };
         if status.contains(Status::METADATA_CHANGED) {
             self.texts.forget_answer(key);
@@ -468,14 +466,8 @@ impl Proxy {
         if simple && !open {
             return;
         }
-        let fetches = job.reply == wire::result::ReplyKind::Fetch;
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.tie(stmt, |handle| {
-            handle.cursor = open.then_some(lane_id);
-            handle.data = handle.data.filter(|lane| fetches || *lane != lane_id);
-        });
-        session.note_tied(lane_id);
-        if let Some(handle) = session.handle(stmt)
+        self.note_cursor(id, lane_id, stmt, open.then_some(lane_id));
+        if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
             && let Some(lane) = self.lanes.get_mut(lane_id)
             && let Some(on_lane) = lane.stmts.take(key, owner, &handle.types)
         {
@@ -485,7 +477,7 @@ impl Proxy {
             // its next execution closes a cursor, wherever that runs
             self.close_on(other, key, Some(stmt));
             if let Some(session) = self.sessions.get_mut(id) {
-                session.note_tied(other);
+                session.note_cursors(other);
             }
             self.let_go(id, other);
         }
@@ -501,23 +493,31 @@ impl Proxy {
         }
     }
 
-    /// Nothing of a statement is on a lane any more.
-    fn untie(&mut self, id: SessionId, stmt: ClientStmtId, lane: LaneId) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.tie(stmt, |handle| {
-            handle.data = handle.data.filter(|other| *other != lane);
-            handle.cursor = handle.cursor.filter(|other| *other != lane);
-        });
-        session.note_tied(lane);
+    /// Closes a statement that serves everybody where it was executed.
+    fn close_used(&mut self, id: SessionId, lane_id: LaneId, stmt: ClientStmtId) {
+        if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+            && let Some(used) = lane.stmts.find(handle.key, None, &handle.types)
+        {
+            let server_id = used.id;
+            lane.stmts.take_out(server_id);
+            self.send_close(lane_id, server_id);
+        }
     }
 
-    /// Parameter data of a statement could not be passed on. It has no answer, so the execute
-    /// that needs it is told.
-    pub(crate) fn data_lost(&mut self, id: SessionId, stmt: ClientStmtId, error: &SqlError) {
+    /// The cursor of a statement is open there, or nowhere, as the end of a command on a lane says.
+    fn note_cursor(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        stmt: ClientStmtId,
+        open: Option<LaneId>,
+    ) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if let Some(handle) = session.handle_mut(stmt) {
-            handle.data_lost = Some(error.clone());
+        if let Some(stmts) = &mut session.stmts {
+            stmts.note_cursor(stmt, open);
         }
+        session.note_cursors(lane_id);
     }
 }
 

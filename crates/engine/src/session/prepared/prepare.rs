@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sql::{Effects, Verb};
+use wire::Status;
 use wire::command;
 use wire::frame::Span;
 use wire::reply::{ColumnDef, write_prepare_ok};
@@ -66,7 +67,7 @@ impl Proxy {
         upload: Option<Span>,
         route: &Route,
     ) {
-        let stmt = match self.new_handle(id, text, upload.is_some(), route) {
+        let stmt = match self.new_handle(id, text, upload.is_some()) {
             Ok(stmt) => stmt,
             Err(error) => return self.refuse_command(id, upload, error),
         };
@@ -128,7 +129,6 @@ impl Proxy {
         id: SessionId,
         text: &[u8],
         is_cut: bool,
-        route: &Route,
     ) -> Result<ClientStmtId, SqlError> {
         let now_us = self.now_us;
         let gone = || error::internal("a statement is prepared for nobody");
@@ -185,7 +185,7 @@ impl Proxy {
             self.texts.forget_unused(key);
             return Err(error::too_many_statements());
         };
-        stmts.push(Handle::new(stmt, key, text, route.destination));
+        stmts.push(Handle::new(stmt, key, text));
         Ok(stmt)
     }
 
@@ -197,6 +197,10 @@ impl Proxy {
         };
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(false) };
         let status = status_of(session);
+        if status.contains(Status::IN_TRANS_READONLY) {
+            // what writes is not prepared in there
+            return false;
+        }
         self.orders.send(End::Client(id), |out| answer.write(out, stmt.0, status));
         self.is_prepared(id, stmt, params);
         self.answered(id, true);
@@ -318,22 +322,34 @@ impl Proxy {
         let text = &missing.text;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
-        let is_held = session.held.iter().any(|held| held.lane == lane_id && !held.why.is_empty());
-        let toward = text.wants(&session.want, &lane.state, is_held);
+        let held = session.held.iter().find(|held| held.lane == lane_id);
+        let why = held.map_or(Holds::NONE, |held| held.why);
+        let toward = text.wants(&session.want, &lane.state, why);
+        // what the server alone knows is put aside, and comes back
+        let aside = why
+            .intersects(Holds::UNTOLD_SETTINGS)
+            .then(|| {
+                // MySQL would take the results' character set back with another collation
+                let charsets = text.modes_known && lane.greeted.names_last_prepared;
+                text.state.reading(&lane.state, text.modes_known, charsets)
+            })
+            .flatten();
         let Some(before) = toward.plan(&lane.state) else {
             let error =
                 error::internal("the connection cannot be brought to the statement's state");
             return self.fail_job(id, job, &error);
         };
         // for others it would not be what its state says
-        lane.marks.unsure |= toward.settings != text.state.settings;
+        lane.marks.unsure |= toward.settings != text.state.settings || aside.is_some();
         let recalls = session.recalled_by(job).is_some();
         let at_once = lane.greeted.names_last_prepared
             && lane.stmts.is_last_unknown()
             && before.is_empty()
+            && aside.is_none()
             && !plan.is_awaited()
             && job.upload.is_none()
             && matches!(job.what, What::Execute(_))
+            && session.serving.data.is_none()
             && !recalls;
         // what runs again in front of an execution must find room beside that one's
         let both = recalls && matches!(job.what, What::Execute(_));
@@ -342,10 +358,26 @@ impl Proxy {
             self.send_prepare(id, lane_id, missing);
             return self.send_command(id, lane_id, job, plan);
         }
-        let pending = self.send_awaited_steps(id, lane_id, job, &before);
+        let mut pending = 1;
+        if let Some(aside) = &aside {
+            self.send_aside(id, lane_id, aside.put);
+            self.send_aside(id, lane_id, &aside.reading);
+            pending += 3;
+        }
+        pending += self.send_awaited_steps(id, lane_id, job, &before);
         self.send_prepare(id, lane_id, missing);
-        self.await_steps(id, pending + 1, Some(toward));
+        if let Some(aside) = &aside {
+            self.send_aside(id, lane_id, aside.back);
+        }
+        self.await_steps(id, pending, Some(toward));
         self.watch(id, job);
+    }
+
+    /// Sends a `SET` that leaves the lane in the state in which it was, together with others.
+    fn send_aside(&mut self, id: SessionId, lane_id: LaneId, text: &str) {
+        self.send_step(id, lane_id, Step::Aside, ReplyKind::Result, |out| {
+            command::write_query(out, text.as_bytes());
+        });
     }
 
     fn send_prepare(&mut self, id: SessionId, lane_id: LaneId, missing: &Missing) {
@@ -366,10 +398,14 @@ impl Proxy {
         let Some(running) = self.running(id) else { return self.impossible(()) };
         // then its execution is on its way behind it, with its types
         let sent = matches!(running.stage, Stage::Sent);
+        if matches!(running.stage, Stage::Aligning { failed: Some(_), .. }) {
+            // it means something else than it should
+            return self.send_close(lane_id, ServerStmtId(server_id));
+        }
         let what = running.job.what;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
         let handle = match what {
-            What::Execute(stmt) | What::LongData(stmt) => session.handle(stmt),
+            What::Execute(stmt) => session.handle(stmt),
             _ => None,
         };
         let own = handle.filter(|handle| handle.key == key);

@@ -348,6 +348,9 @@ impl Proxy {
                 let said = (*stmt_id, *columns, *params);
                 self.on_prepared(id, lane_id, said, id_at, range.clone());
             }
+            Event::End(_) if !prepares && self.holds_several(id) => {
+                self.relay_end(id, lane_id, range.clone(), bytes);
+            }
             _ => self.relay_reply(id, range.clone()),
         }
         if prepares {
@@ -490,22 +493,6 @@ impl Proxy {
         }
         self.relieve_if_wanted(id);
         self.survey_on_own(id);
-        self.after_command(id);
-    }
-
-    /// A command without an answer is out.
-    pub(crate) fn finish_silent(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        let Phase::Running(running) = std::mem::replace(&mut session.phase, Phase::Idle) else {
-            return;
-        };
-        let lane_id = running.lane;
-        let before = session.held.iter().find(|held| held.lane == lane_id).map(|held| held.why);
-        session.note_tied(lane_id);
-        if let (Some(before), Some(held)) = (before, self.held_on(id, lane_id)) {
-            self.stats.note_holds(before, held.why, false);
-        }
-        self.drop_kept(id);
         self.after_command(id);
     }
 

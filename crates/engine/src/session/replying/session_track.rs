@@ -9,7 +9,7 @@ use sql::{Assignment, Effects, SetStatement};
 use wire::collation_table as collation;
 use wire::command;
 use wire::frame::{self, HEADER_BYTES};
-use wire::reply::{OkPacket, SessionChange, SessionTrack};
+use wire::reply::{OkPacket, SessionChange, SessionTrack, status_at};
 use wire::result::ReplyKind;
 use wire::{Caps, Status};
 
@@ -85,18 +85,23 @@ impl Proxy {
         let (Ok(ok), Some(mut seq), false) =
             (OkPacket::parse(payload, lane.caps), seq, session.told_any_change)
         else {
-            return self.relay_reply(id, range);
+            return self.relay_last(id, lane_id, range, packet_at + HEADER_BYTES, bytes);
         };
         let mut told = self.blank_buffer();
         if caps.contains(Caps::SESSION_TRACK) {
             SessionTrack::write_without_state_change(ok.session_track, &mut told);
             if told.len() == ok.session_track.len() {
                 self.spare_buffer(told);
-                return self.relay_reply(id, range);
+                return self.relay_last(id, lane_id, range, packet_at + HEADER_BYTES, bytes);
             }
         }
         self.relay_reply(id, range.start..packet_at);
-        let shown = OkPacket { session_track: &told, ..ok };
+        let beside = match self.holds_several(id) {
+            true => self.flags_beside(id, lane_id),
+            false => Status::default(),
+        };
+        let status = ok.status.union(beside);
+        let shown = OkPacket { session_track: &told, status, ..ok };
         self.orders.send(End::Client(id), |out| {
             frame::write_with(out, &mut seq, |out| match payload.first() {
                 Some(&OkPacket::EOF_MARKER) => shown.encode_as_eof(caps, out),
@@ -107,6 +112,74 @@ impl Proxy {
         if let Some(running) = self.running(id) {
             running.delivered = true;
         }
+    }
+
+    /// Passes on the end of a reply.
+    #[cold]
+    pub(crate) fn relay_end(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        range: Range<usize>,
+        bytes: &[u8],
+    ) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        let Some(end_at) = lane.head().map(|(_, tracker)| tracker.end_at()) else {
+            return self.impossible(());
+        };
+        let last_at = range.start + end_at;
+        self.relay_last(id, lane_id, range, last_at, bytes);
+    }
+
+    /// Passes on a part of a reply whose last packet tells status flags, with a payload that begins
+    /// at `last_at`: they are the session's, which may have its transaction on another lane.
+    #[cold]
+    fn relay_last(
+        &mut self,
+        id: SessionId,
+        lane_id: LaneId,
+        range: Range<usize>,
+        last_at: usize,
+        bytes: &[u8],
+    ) {
+        let beside = self.flags_beside(id, lane_id);
+        if beside == Status::default() {
+            return self.relay_reply(id, range);
+        }
+        let Some(at) = status_at(slice(bytes, last_at..range.end)) else {
+            return self.relay_reply(id, range);
+        };
+        let (from, to) = (last_at + at, last_at + at + size_of::<Status>());
+        let Some(told) = slice(bytes, from..to).first_chunk() else {
+            return self.relay_reply(id, range);
+        };
+        let status = Status(u16::from_le_bytes(*told)).union(beside);
+        self.relay_reply(id, range.start..from);
+        self.orders.send(End::Client(id), |out| out.extend_from_slice(&status.0.to_le_bytes()));
+        self.relay_reply(id, to..range.end);
+    }
+
+    /// Whether a session has more than one lane.
+    #[inline]
+    pub(crate) fn holds_several(&self, id: SessionId) -> bool {
+        self.sessions.get(id).is_some_and(|session| session.held.len() > 1)
+    }
+
+    /// The status flags of a session's transaction, where that is on another lane than this one.
+    #[cold]
+    pub(crate) fn flags_beside(&self, id: SessionId, lane_id: LaneId) -> Status {
+        let of_transaction = Status::IN_TRANS.union(Status::IN_TRANS_READONLY);
+        let mut flags = Status::default();
+        let Some(session) = self.sessions.get(id) else { return self.impossible(flags) };
+        for held in session.held.iter().filter(|held| held.lane != lane_id) {
+            if held.why.intersects(Holds::TRANSACTION)
+                && (held.own || !session.is_parted())
+                && let Some(lane) = self.lanes.get(held.lane)
+            {
+                flags = flags.union(lane.status.intersect(of_transaction));
+            }
+        }
+        flags
     }
 }
 

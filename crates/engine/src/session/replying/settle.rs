@@ -70,9 +70,8 @@ impl Proxy {
         let mut standing = self.standing(job.hostgroup);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
-        let done = matches!(outcome, Outcome::Done(_));
         let was_off = !session.want.autocommit;
-        if done && !is_prepare(job) {
+        if matches!(outcome, Outcome::Done(_)) && !is_prepare(job) {
             session.follow_autocommit(lane);
         }
         let is_on_now = was_off && session.want.autocommit;
@@ -104,7 +103,6 @@ impl Proxy {
                 && !job.effects.intersects(Effects::MULTI_STATEMENT),
             locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
-        session.note_told(how, in_transaction);
         let why = holds::after(before, &ended);
         let untold = how == How::Failed && !running.changed;
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
@@ -113,18 +111,37 @@ impl Proxy {
             held.own = why.intersects(Holds::TRANSACTION)
                 && transactions::is_own_after(held_before.own, job, how);
         }
+        session.note_told(how, in_transaction);
         session.end_ties();
         self.follow_code(id, job, came, presumed);
         self.settle_prepared(id, lane_id, job, outcome);
-        self.note_transaction(id);
-        if is_on_now {
-            self.end_reads(id, Some(lane_id));
-        }
+        self.follow_transaction(id, lane_id, is_on_now);
         if let Some(held) = self.held_on(id, lane_id) {
             self.stats.note_holds(before, held.why, job.what == What::Set);
             self.note_warned(lane_id, held.why);
             self.let_go_of(id, &held);
         }
+    }
+
+    /// What the command has left of transactions, on this lane and on others.
+    #[inline(always)]
+    fn follow_transaction(&mut self, id: SessionId, lane_id: LaneId, is_on_now: bool) {
+        if self.note_transaction(id) && self.holds_several(id) {
+            self.note_beside(id, lane_id);
+        }
+        if is_on_now {
+            self.end_reads(id, Some(lane_id));
+        }
+    }
+
+    /// What is known of the transaction that a session has on another lane than this one, where a
+    /// command has ended.
+    #[cold]
+    fn note_beside(&mut self, id: SessionId, lane_id: LaneId) {
+        let beside = self.flags_beside(id, lane_id);
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.tells_transaction |= beside.contains(Status::IN_TRANS);
+        session.last.told = session.last.told.union(beside);
     }
 
     /// The same of what the command did with a prepared statement.

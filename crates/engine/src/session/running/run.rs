@@ -159,12 +159,6 @@ impl Proxy {
         }
         self.stats.lane_executes += u64::from(matches!(job.what, What::Execute(_)));
         self.stats.lane_prepares += u64::from(matches!(job.what, What::Prepare(_)));
-        if job.reply == ReplyKind::None && job.upload.is_none() {
-            // the session goes on at once, and may keep another command before this one is sent
-            let kept = self.sessions.get(id).map_or(&[][..], |session| &session.serving.kept);
-            self.orders.send(End::Lane(lane_id), |out| out.extend_from_slice(kept));
-            return self.finish_silent(id);
-        }
         self.orders.push(Order::SendKept { session: id, lane: lane_id });
         if job.holds == Holds::LAST_INSERT_ID {
             self.ask_insert_id_behind(id, lane_id, job);
@@ -249,7 +243,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Phase::Running(running) = &mut session.phase else { return };
-        lane.marks.unsure |= result.is_err() && step == Step::Settings;
+        lane.marks.unsure |= result.is_err() && matches!(step, Step::Settings | Step::Aside);
         if result.is_ok() {
             let toward = match &running.stage {
                 Stage::Aligning { toward: Some(toward), .. } => toward,
@@ -262,17 +256,15 @@ impl Proxy {
                     lane.state.charset = toward.charset;
                     lane.state.settings.clone_from(&toward.settings);
                 }
-                Step::Autocommit
+                Step::Aside
+                | Step::Autocommit
                 | Step::InsertId
                 | Step::Prepare(_)
                 | Step::Again
                 | Step::Diagnostics => {}
             }
         }
-        // a command without a reply leaves the steps in front of it to be answered amid the next
-        let (Stage::Aligning { pending, failed, .. }, true) =
-            (&mut running.stage, step.is_awaited())
-        else {
+        let Stage::Aligning { pending, failed, .. } = &mut running.stage else {
             if let (Err(error), Step::Prepare(_)) = (&result, step) {
                 // the execution behind it fails for it, and its client is told this instead
                 running.step_error = Some(Box::new(error.clone()));
