@@ -166,11 +166,17 @@ impl LinkState {
         Some(plan)
     }
 
+    /// Whether any of the character sets differs, as far as is known.
+    fn has_other_charsets(&self, have: &Self) -> bool {
+        self.charset != have.charset
+            || settings::differences(self.settings.as_deref(), have.settings.as_deref())
+                .any(|differs| differs.is_of_charset())
+    }
+
     /// One `SET` of everything that differs.
     fn settings_from(&self, have: &Self) -> Option<String> {
         let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
-        let names = self.charset != have.charset
-            || settings::differences(want, have_set).any(|differs| differs.is_of_charset());
+        let names = self.has_other_charsets(have);
         let mut text = match names {
             true => self.charset.statement()?,
             false => String::from("SET "),
@@ -189,9 +195,7 @@ impl LinkState {
     /// any; else only for what differs from `have` as far as is known. `None` where nothing does.
     pub(crate) fn reading(&self, have: &Self, modes: bool, charsets: bool) -> Option<Aside> {
         let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
-        let names = charsets
-            || self.charset != have.charset
-            || settings::differences(want, have_set).any(|differs| differs.is_of_charset());
+        let names = charsets || self.has_other_charsets(have);
         let mode = modes || settings::sql_mode(want) != settings::sql_mode(have_set);
         let mut reading = String::from("SET ");
         if names {
@@ -299,6 +303,30 @@ mod tests {
         assert_eq!(plan.settings.as_deref(), Some("SET NAMES latin1"));
         assert_eq!(plan.autocommit, Some("SET autocommit=0"));
         assert_eq!(want.distance(&have), Some(3));
+    }
+
+    #[test]
+    fn what_a_text_is_read_by_is_put_aside_as_far_as_it_may_differ() {
+        let set = |text: &str| {
+            let parsed = sql::parse_set(text.as_bytes()).expect("a SET");
+            assign::assigned(&state(None, GENERAL, true), &parsed).expect("followed").state
+        };
+        let (plain, ansi) = (set("SET @a = 1"), set("SET sql_mode = 'ANSI'"));
+        let latin1 = set("SET NAMES latin1");
+        let mode = format!("sql_mode={}", reading::PLAIN);
+        let names = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
+        for (then, have, (modes, charsets), text, back) in [
+            (&plain, &ansi, (false, false), Some(format!("SET {mode}")), BRING_MODE),
+            (&plain, &plain, (true, false), Some(format!("SET {mode}")), BRING_MODE),
+            (&plain, &plain, (true, true), Some(format!("{names}, {mode}")), BRING_BACK),
+            (&plain, &latin1, (false, false), Some(names.into()), BRING_BACK),
+            (&ansi, &latin1, (false, false), Some(format!("{names}, sql_mode='ANSI'")), BRING_BACK),
+            (&plain, &plain, (false, false), None, ""),
+        ] {
+            let aside = then.reading(have, modes, charsets);
+            let told = aside.as_ref().map_or("", |aside| aside.back);
+            assert_eq!((aside.as_ref().map(|aside| aside.reading.clone()), told), (text, back));
+        }
     }
 
     #[test]

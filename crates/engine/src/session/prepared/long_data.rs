@@ -1,7 +1,8 @@
 //! Parameter data that a client sends ahead of an execution (`COM_STMT_SEND_LONG_DATA`).
 //!
 //! It is kept here and goes out in front of the execution, on the lane which that gets: what the
-//! client does in between may change where its statement belongs.
+//! client does in between may change where its statement belongs. Decides how much is kept, and
+//! what is refused. Where an execution goes, and whether it runs again, is not known here.
 
 use wire::command::{Command, STMT_ID};
 use wire::frame::{HEADER_BYTES, Header};

@@ -96,11 +96,7 @@ impl Proxy {
             }
         }
         self.relay_reply(id, range.start..packet_at);
-        let beside = match self.holds_several(id) {
-            true => self.flags_beside(id, lane_id),
-            false => Status::default(),
-        };
-        let status = ok.status.union(beside);
+        let status = ok.status.union(self.flags_beside(id, lane_id));
         let shown = OkPacket { session_track: &told, status, ..ok };
         self.orders.send(End::Client(id), |out| {
             frame::write_with(out, &mut seq, |out| match payload.first() {
@@ -114,7 +110,7 @@ impl Proxy {
         }
     }
 
-    /// Passes on the end of a reply.
+    /// Passes on the end of a reply to a session with several lanes.
     #[cold]
     pub(crate) fn relay_end(
         &mut self,

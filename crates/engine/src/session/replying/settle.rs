@@ -123,6 +123,21 @@ impl Proxy {
         }
     }
 
+    /// The same of what the command did with a prepared statement.
+    fn settle_prepared(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
+        let end = match outcome {
+            Outcome::Done(end) => Some(end.status),
+            Outcome::Failed { .. } => None,
+        };
+        match job.what {
+            What::Prepare(stmt) => self.settle_prepare(id, stmt, end.is_some()),
+            What::Execute(_) | What::OfStatement(_) => {
+                self.settle_statement(id, lane_id, job, end);
+            }
+            _ => {}
+        }
+    }
+
     /// What the command has left of transactions, on this lane and on others.
     #[inline(always)]
     fn follow_transaction(&mut self, id: SessionId, lane_id: LaneId, is_on_now: bool) {
@@ -142,21 +157,6 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.tells_transaction |= beside.contains(Status::IN_TRANS);
         session.last.told = session.last.told.union(beside);
-    }
-
-    /// The same of what the command did with a prepared statement.
-    fn settle_prepared(&mut self, id: SessionId, lane_id: LaneId, job: &Job, outcome: &Outcome) {
-        let end = match outcome {
-            Outcome::Done(end) => Some(end.status),
-            Outcome::Failed { .. } => None,
-        };
-        match job.what {
-            What::Prepare(stmt) => self.settle_prepare(id, stmt, end.is_some()),
-            What::Execute(_) | What::OfStatement(_) => {
-                self.settle_statement(id, lane_id, job, end);
-            }
-            _ => {}
-        }
     }
 
     /// The reasons to keep lanes of a hostgroup that follow from the configuration alone.
