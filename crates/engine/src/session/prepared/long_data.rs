@@ -124,7 +124,7 @@ impl Proxy {
     }
 
     /// The data of the command that a session keeps, for
-    /// [`Order::SendData`](crate::orders::Order::SendData).
+    /// [`Order::SendData`].
     pub fn kept_data(&self, id: SessionId) -> &[u8] {
         let session = self.sessions.get(id);
         let data = session.and_then(|session| session.serving.data.as_ref());
