@@ -22,12 +22,16 @@ enum Step {
     Execute,
     /// With a value of its own.
     ExecutePlainly,
+    /// With a number.
+    ExecuteNumber,
     Open,
     Fetch,
     Reset,
     Ping,
 }
-use Step::{Bytes, Data, Execute, ExecutePlainly, Fetch, Open, Ping, Prepare, Reset, Text};
+use Step::{
+    Bytes, Data, Execute, ExecuteNumber, ExecutePlainly, Fetch, Open, Ping, Prepare, Reset, Text,
+};
 
 const READ: Step = Prepare("SELECT v FROM w WHERE v <> ?");
 const INSERT: Step = Text("INSERT INTO w (v) VALUES ('mine')");
@@ -75,6 +79,27 @@ const SCRIPTS: &[&[Step]] = &[
         ExecutePlainly,
         Ping,
         ESCAPED,
+        HEX,
+    ],
+    // prepared where only the server knows the modes, and executed with other types in others
+    &[
+        Text("SET sql_mode = 4"),
+        Prepare("SELECT \"v\", ? FROM w FOR UPDATE"),
+        ExecutePlainly,
+        Text("SET sql_mode = DEFAULT"),
+        ExecuteNumber,
+        Data,
+        Execute,
+        ExecutePlainly,
+    ],
+    &[
+        Text("SET CHARACTER SET latin1"),
+        Prepare("INSERT INTO w (v) VALUES (CONCAT('é', ?))"),
+        ExecutePlainly,
+        Text("SET NAMES utf8mb4"),
+        ExecuteNumber,
+        Data,
+        Execute,
         HEX,
     ],
     // as it was read when it was prepared
@@ -131,6 +156,7 @@ impl Session {
             Data => self.sends_data(b"LD"),
             Execute => self.executes(&[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]),
             ExecutePlainly => self.executes(&[0, 1, 0, 0, 0, 0, 1, 0xfd, 0, 1, b'x']),
+            ExecuteNumber => self.executes(&[0, 1, 0, 0, 0, 0, 1, 3, 0, 5, 0, 0, 0]),
             Open => self.executes(&[1, 1, 0, 0, 0, 0, 1, 0xfd, 0, 1, b'x']),
             Fetch => {
                 self.commands(code::STMT_FETCH, &[1, 0, 0, 0]);

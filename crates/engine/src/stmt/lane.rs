@@ -28,6 +28,8 @@ pub struct LaneStmt {
     executed: bool,
     /// The types were sent, and were not refused as far as is known.
     typed: bool,
+    /// It serves any types: it could not be prepared alike for others.
+    any_types: bool,
     used: u64,
 }
 
@@ -46,7 +48,7 @@ impl LaneStmt {
 
     /// Whether an execution with these types may use it.
     fn serves(&self, key: StmtKey, owner: Option<ClientStmtId>, types: &[u8]) -> bool {
-        let fits = owner.is_some() || !self.executed || self.types == types;
+        let fits = owner.is_some() || self.any_types || !self.executed || self.types == types;
         self.key == key && self.owner == owner && fits
     }
 
@@ -107,7 +109,15 @@ impl OnLane {
         self.uses += 1;
         let (typed, types) = (types.is_some(), types.unwrap_or_default().to_vec());
         let (executed, used) = (typed, self.uses);
-        self.list.push(LaneStmt { key, id, owner, types, executed, typed, used });
+        self.list.push(LaneStmt { key, id, owner, types, executed, typed, any_types: false, used });
+    }
+
+    /// A statement could not be prepared alike for other types: only the server knows in which
+    /// modes it was read.
+    pub fn serve_any_types(&mut self, id: ServerStmtId) {
+        if let Some(stmt) = self.list.iter_mut().find(|stmt| stmt.id == id) {
+            stmt.any_types = true;
+        }
     }
 
     /// Takes out the statement that was not used for longest, if there is one that is free.

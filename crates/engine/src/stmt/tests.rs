@@ -245,3 +245,13 @@ fn a_long_text_goes_with_its_last_client() {
     keys.iter().for_each(|key| texts.forget_unused(*key));
     assert_eq!((texts.len(), texts.bytes()), (1, short_bytes));
 }
+
+#[test]
+fn what_cannot_be_prepared_alike_again_serves_any_types() {
+    let mut on_lane = OnLane::default();
+    on_lane.insert(key(1), ServerStmtId(7), None, Some(&[8, 0]));
+    on_lane.insert(key(2), ServerStmtId(9), None, Some(&[8, 0]));
+    on_lane.serve_any_types(ServerStmtId(7));
+    let of_text = [Wanted { key: key(1), types: &[3, 0] }, Wanted { key: key(2), types: &[3, 0] }];
+    assert_eq!(of_text.map(|wanted| on_lane.has(wanted)), [true, false]);
+}

@@ -453,7 +453,9 @@ impl Proxy {
             // what an error leaves there nobody knows
             match owner {
                 Some(_) if !only => self.close_on(lane_id, key, owner),
-                None if session.serving.data.is_some() => self.close_used(id, lane_id, stmt),
+                None if session.serving.data.is_some() && handle.text.modes_known => {
+                    self.close_used(id, lane_id, stmt);
+                }
                 _ => self.forget_types(id, lane_id, stmt),
             }
             return self.note_cursor(id, lane_id, stmt, elsewhere.filter(|on| *on != lane_id));

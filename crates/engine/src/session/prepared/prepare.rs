@@ -267,9 +267,13 @@ impl Proxy {
         let Some(handle) = session.handle_mut(stmt) else { return };
         handle.only = cut.then_some(lane_id);
         let (key, owner) = (handle.key, handle.owner_on(lane_id));
+        let modes_known = handle.text.modes_known;
         self.close_on(lane_id, key, owner);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.stmts.insert(key, ServerStmtId(server_id), owner, None);
+            if !modes_known {
+                lane.stmts.serve_any_types(ServerStmtId(server_id));
+            }
         }
         self.texts.learn(key, (columns, params));
         self.is_prepared(id, stmt, params);
