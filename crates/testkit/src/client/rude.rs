@@ -76,7 +76,7 @@ impl Stay {
     /// fault.
     pub(super) fn expects_the_end(&self, board: &Board) -> bool {
         match self.phase {
-            Phase::Leaving | Phase::Garbled => true,
+            Phase::Leaving | Phase::Garbled | Phase::Unheeded => true,
             // an address of which too many logins failed is not even greeted
             Phase::Greeting => board.limits.failed_logins.is_some(),
             Phase::Login | Phase::Ready => self.shut.is_some(),

@@ -50,6 +50,9 @@ pub(super) enum Phase {
     Leaving,
     /// It sent nonsense: an error and the end are right.
     Garbled,
+    /// A command was too long. Whatever it sent behind that counts on it, and runs only if it
+    /// arrived after the error: answers and the end are right.
+    Unheeded,
 }
 
 /// One stay.
@@ -123,6 +126,10 @@ impl Stay {
                     None
                 }
                 Phase::Garbled => self.on_garbled(around),
+                Phase::Unheeded => {
+                    self.input.clear();
+                    None
+                }
             };
             match goes {
                 Some(Goes::Away) => return Goes::Away,
@@ -474,10 +481,10 @@ impl Stay {
             let number = expect.number;
             self.wrong(around, &format!("q{number} was answered by {code}: {message}"));
         }
-        // what was sent behind a command that is too long counts on it, and does not run
         if code == TOO_LONG && !self.expects.is_empty() {
             self.expects.clear();
-            self.phase = Phase::Garbled;
+            self.phase = Phase::Unheeded;
+            self.alarm(around, Alarm::Leave, 50_000);
         }
     }
 
