@@ -58,6 +58,18 @@ impl Charset {
         }
     }
 
+    /// What does the same for texts alone and not for results.
+    fn of_texts(self) -> Option<String> {
+        let (charset, collation) = match self {
+            Self::Named(charset) => (charset, format!("character_set_connection={charset}")),
+            Self::Collation(id) => {
+                let known = collation::find_id(id)?;
+                (known.charset, format!("collation_connection={}", known.name))
+            }
+        };
+        Some(format!("SET character_set_client={charset}, {collation}"))
+    }
+
     /// The statement that gives a connection this charset; `None` for an id nobody knows.
     pub(crate) fn statement(self) -> Option<String> {
         match self {
@@ -190,22 +202,33 @@ impl LinkState {
         Some(text)
     }
 
-    /// How to have a connection read texts as in this state and go back to what it has. Where the
-    /// `modes` or `charsets` are certain that this state has, it is for a connection that may have
-    /// any; else only for what differs from `have` as far as is known. `None` where nothing does.
-    pub(crate) fn reading(&self, have: &Self, modes: bool, charsets: bool) -> Option<Aside> {
+    /// How to have a connection read texts as in this state and go back to what it has. Where it is
+    /// `certain` how this state reads, it is for a connection that may read in any way; else only
+    /// for what differs from `have` as far as is known. `None` where nothing does.
+    ///
+    /// No answer in between goes to a client. So on MySQL the results' character set is left alone:
+    /// it would come back with another collation. MariaDB keeps it, and is told names, since only
+    /// with these the collation is the one that a client's own `SET NAMES` gives.
+    pub(crate) fn reading(&self, have: &Self, certain: bool, is_mariadb: bool) -> Option<Aside> {
         let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
-        let names = charsets || self.has_other_charsets(have);
-        let mode = modes || settings::sql_mode(want) != settings::sql_mode(have_set);
+        let names = certain || self.has_other_charsets(have);
+        let mode = certain || settings::sql_mode(want) != settings::sql_mode(have_set);
         let mut reading = String::from("SET ");
-        if names {
+        if names && is_mariadb {
             reading = self.charset.statement()?;
             settings::write_charsets(want, &mut reading);
+        } else if names {
+            reading = self.charset.of_texts()?;
+            settings::write_charsets_of_texts(want, &mut reading);
         }
         if mode {
             settings::write_sql_mode(want, &mut reading);
         }
-        let (put, back) = if names { (PUT_ASIDE, BRING_BACK) } else { (PUT_MODE, BRING_MODE) };
+        let (put, back) = match (names, is_mariadb) {
+            (false, _) => (PUT_MODE, BRING_MODE),
+            (true, true) => (PUT_ASIDE, BRING_BACK),
+            (true, false) => (PUT_TEXTS, BRING_TEXTS),
+        };
         (names || mode).then_some(Aside { put, reading, back })
     }
 
@@ -263,6 +286,10 @@ const PUT_ASIDE: &str = "SET @tidegate_mode=@@sql_mode,\
 const BRING_BACK: &str = "SET sql_mode=@tidegate_mode,\
      character_set_client=@tidegate_client,character_set_results=@tidegate_results,\
      collation_connection=@tidegate_collation";
+const PUT_TEXTS: &str = "SET @tidegate_mode=@@sql_mode,\
+     @tidegate_client=@@character_set_client,@tidegate_collation=@@collation_connection";
+const BRING_TEXTS: &str = "SET sql_mode=@tidegate_mode,\
+     character_set_client=@tidegate_client,collation_connection=@tidegate_collation";
 const PUT_MODE: &str = "SET @tidegate_mode=@@sql_mode";
 const BRING_MODE: &str = "SET sql_mode=@tidegate_mode";
 
@@ -315,15 +342,22 @@ mod tests {
         let latin1 = set("SET NAMES latin1");
         let mode = format!("sql_mode={}", reading::PLAIN);
         let names = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
-        for (then, have, (modes, charsets), text, back) in [
-            (&plain, &ansi, (false, false), Some(format!("SET {mode}")), BRING_MODE),
-            (&plain, &plain, (true, false), Some(format!("SET {mode}")), BRING_MODE),
-            (&plain, &plain, (true, true), Some(format!("{names}, {mode}")), BRING_BACK),
-            (&plain, &latin1, (false, false), Some(names.into()), BRING_BACK),
-            (&ansi, &latin1, (false, false), Some(format!("{names}, sql_mode='ANSI'")), BRING_BACK),
-            (&plain, &plain, (false, false), None, ""),
+        let texts = "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci";
+        let results = set("SET character_set_results = latin1");
+        let named = "SET character_set_client=latin1, character_set_connection=latin1";
+        let (maria, mysql) = (true, false);
+        for (then, have, (certain, of), text, back) in [
+            (&plain, &ansi, (false, maria), Some(format!("SET {mode}")), BRING_MODE),
+            (&plain, &ansi, (false, mysql), Some(format!("SET {mode}")), BRING_MODE),
+            (&plain, &plain, (true, maria), Some(format!("{names}, {mode}")), BRING_BACK),
+            (&plain, &plain, (true, mysql), Some(format!("{texts}, {mode}")), BRING_TEXTS),
+            (&results, &plain, (false, mysql), Some(texts.into()), BRING_TEXTS),
+            (&latin1, &plain, (false, mysql), Some(named.into()), BRING_TEXTS),
+            (&plain, &latin1, (false, maria), Some(names.into()), BRING_BACK),
+            (&ansi, &latin1, (false, maria), Some(format!("{names}, sql_mode='ANSI'")), BRING_BACK),
+            (&plain, &plain, (false, maria), None, ""),
         ] {
-            let aside = then.reading(have, modes, charsets);
+            let aside = then.reading(have, certain, of);
             let told = aside.as_ref().map_or("", |aside| aside.back);
             assert_eq!((aside.as_ref().map(|aside| aside.reading.clone()), told), (text, back));
         }

@@ -102,6 +102,24 @@ const SCRIPTS: &[&[Step]] = &[
         Execute,
         HEX,
     ],
+    // known from the second time on, so that it is prepared when only the server knows the modes
+    &[
+        Prepare("INSERT INTO w (v) VALUES (CONCAT('ü', ?))"),
+        Text("SET CHARACTER SET latin1"),
+        ExecutePlainly,
+        Data,
+        Execute,
+        CHARSETS,
+        HEX,
+    ],
+    &[
+        Prepare("INSERT INTO w (v) VALUES ('ぃ\\'),(\"b\") -- ')"),
+        Text("SET @q = 'cp932', character_set_client = 'latin1'"),
+        Text("SET character_set_client = @q"),
+        ExecutePlainly,
+        CHARSETS,
+        HEX,
+    ],
     // as it was read when it was prepared
     &[Prepare("SELECT CONCAT(\"a\", ?)"), Text("SET sql_mode = 4"), ExecutePlainly, Ping],
     &[

@@ -259,10 +259,23 @@ pub(super) fn loses_user_variable(want: Option<&Settings>, have: Option<&Setting
 pub(super) fn write_charsets(want: Option<&Settings>, text: &mut String) {
     for setting in want.map_or(&[][..], |want| &want.list) {
         if is_of_charset(&setting.name) {
-            let name = String::from_utf8_lossy(&setting.name);
-            *text += &format!(", {name}={}", String::from_utf8_lossy(&setting.value));
+            write_assignment(setting, text);
         }
     }
+}
+
+/// The same without the results'.
+pub(super) fn write_charsets_of_texts(want: Option<&Settings>, text: &mut String) {
+    let is_of_texts =
+        |setting: &&Setting| is_of_charset(&setting.name) && *setting.name != *RESULTS;
+    for setting in want.map_or(&[][..], |want| &want.list).iter().filter(is_of_texts) {
+        write_assignment(setting, text);
+    }
+}
+
+fn write_assignment(Setting { name, value }: &Setting, text: &mut String) {
+    let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+    *text += &format!(", {name}={value}");
 }
 
 /// The `sql_mode`, if it was set.

@@ -99,6 +99,15 @@ impl Conn {
         let (name, value) = text.split_once('=').ok_or(Refusal::Nonsense)?;
         let (name, value) = (name.trim().trim_start_matches("SESSION "), value.trim());
         match name {
+            // the texts' character set, of which the next part has the collation
+            "character_set_client" => Ok(Deed::Collation(self.collation)),
+            "character_set_connection" => {
+                collation(value).map(Deed::Collation).ok_or(Refusal::Nonsense)
+            }
+            "collation_connection" => {
+                let found = collations::find_name(value.as_bytes());
+                found.map(|found| Deed::Collation(found.id)).ok_or(Refusal::Nonsense)
+            }
             "autocommit" => Ok(Deed::Autocommit(value == "1")),
             "last_insert_id" => {
                 let id = value.trim_start_matches("(SELECT MAX(");

@@ -333,9 +333,8 @@ impl Proxy {
         let aside = why
             .intersects(Holds::UNTOLD_SETTINGS)
             .then(|| {
-                // MySQL would take the results' character set back with another collation
-                let charsets = text.modes_known && lane.greeted.names_last_prepared;
-                text.state.reading(&lane.state, text.modes_known, charsets)
+                let is_mariadb = lane.greeted.names_last_prepared;
+                text.state.reading(&lane.state, text.modes_known, is_mariadb)
             })
             .flatten();
         let Some(before) = toward.plan(&lane.state) else {
