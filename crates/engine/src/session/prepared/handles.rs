@@ -370,6 +370,15 @@ impl Proxy {
         evicted.is_some()
     }
 
+    /// The server has lost a statement of a lane, or cannot prepare it anew, and told nobody who
+    /// would know which one: all go that can be had again.
+    #[cold]
+    pub(crate) fn close_all_statements(&mut self, lane_id: LaneId) {
+        // what was gathered on a shared lane names them
+        self.send_batch(lane_id);
+        while self.close_oldest(lane_id) {}
+    }
+
     /// What a job needs on a lane and is not prepared there.
     #[inline]
     pub(crate) fn missing_statement(

@@ -17,7 +17,7 @@ use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::server_error::Meaning;
+use crate::server_error::{Meaning, NEEDS_PREPARE, UNKNOWN_STATEMENT};
 use crate::session::maintenance::defaults::QUESTION;
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties::text_of;
@@ -219,6 +219,11 @@ impl Proxy {
                 if let Event::End(ReplyEnd { track: Some(at), .. }) = &event {
                     let said = range.start + at.start..range.start + at.end;
                     self.hear_late(lane_id, slice(bytes, said));
+                }
+                if let Event::Err { code, .. } = event
+                    && matches!(code, UNKNOWN_STATEMENT | NEEDS_PREPARE)
+                {
+                    self.close_all_statements(lane_id);
                 }
                 if matches!(event, Event::End(_) | Event::Err { .. }) {
                     self.pop(lane_id, None);
