@@ -102,7 +102,7 @@ const SCRIPTS: &[&[Step]] = &[
         Execute,
         HEX,
     ],
-    // known from the second time on, so that it is prepared when only the server knows the modes
+    // known from the second round on, so that it is prepared when only the server knows the modes
     &[
         Prepare("INSERT INTO w (v) VALUES (CONCAT('ü', ?))"),
         Text("SET CHARACTER SET latin1"),
@@ -266,9 +266,9 @@ fn data_sent_ahead_and_older_statements_are_where_their_session_is() {
     for flavour in FLAVOURS {
         let Some(cluster) = cluster("sent ahead", flavour) else { continue };
         let proxy = proxy(&cluster, "");
-        // a row that a replica wrote itself would end the replication
-        for round in 0..3 {
-            for (number, script) in SCRIPTS.iter().enumerate() {
+        for (number, script) in SCRIPTS.iter().enumerate() {
+            // a row that a replica wrote itself would end the replication
+            for round in 0..3 {
                 let told = [cluster.primary().port, proxy.port].map(|port| {
                     let rows = "INSERT INTO test.w (v) VALUES ('one'), ('two')";
                     for text in ["TRUNCATE test.w", rows] {
