@@ -189,6 +189,7 @@ impl World {
 /// A client that has connected.
 pub(crate) fn arrival() -> Arrival {
     Arrival {
+        can_have_tls: false,
         client: "127.0.0.1".into(),
         client_port: 40_000,
         secure: false,

@@ -135,6 +135,12 @@ pub fn access_denied(user: &[u8], client: &str, with_password: bool) -> SqlError
     )
 }
 
+/// MySQL 1045, for a right password over a connection without TLS, in ProxySQL's words.
+pub fn tls_required(user: &[u8], client: &str, with_password: bool) -> SqlError {
+    let denied = access_denied(user, client, with_password);
+    SqlError { message: format!("{}. SSL is required", denied.message), ..denied }
+}
+
 /// MySQL's 2061, for a server whose public key is not one of those that it may have; not sent to
 /// clients but as the last reason why none could be had.
 pub fn server_key_refused(key: &dyn fmt::Display) -> SqlError {

@@ -51,6 +51,9 @@ pub enum Order {
         /// Receiver.
         lane: LaneId,
     },
+    /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
+    /// call; what comes of it is told by `Proxy::on_secured` or `Proxy::on_insecure`.
+    Secure(End),
     /// Opens a socket to a server for a lane; the answer is `Proxy::on_dialed`.
     Dial {
         /// The lane that will be known by that socket.
@@ -204,6 +207,7 @@ impl Orders {
         self.list.retain(|order| match order {
             Order::Relay { to: end, .. }
             | Order::Send { to: end, .. }
+            | Order::Secure(end)
             | Order::Pause(end)
             | Order::Resume(end)
             | Order::Redeliver(end)

@@ -19,7 +19,7 @@ use crate::pool::PoolShard;
 use crate::redirects::Redirects;
 use crate::report::Quota;
 use crate::route::QueryProcessor;
-pub use crate::session::{Arrival, LoggedIn, Parcel};
+pub use crate::session::{Arrival, LoggedIn, Parcel, Secured};
 use crate::session::{
     Defaults, Defects, Dues, Killing, Mirrors, Newcomers, Phase, Session, Surveys, Warned,
 };

@@ -61,6 +61,15 @@ pub enum LogEvent {
         /// What was wrong.
         fault: String,
     },
+    /// A client's TLS came to nothing.
+    ClientTls {
+        /// The connection's id.
+        connection: ConnectionId,
+        /// Its address.
+        client: String,
+        /// Why.
+        reason: String,
+    },
     /// A server broke the protocol; that backend connection is closed.
     ServerFault {
         /// Which server.
@@ -202,6 +211,7 @@ impl LogEvent {
         match self {
             Self::LoginRefused { .. }
             | Self::ClientFault { .. }
+            | Self::ClientTls { .. }
             | Self::Untold { .. }
             | Self::Doubted { .. }
             | Self::ServesAgain { .. }
@@ -286,6 +296,10 @@ impl fmt::Display for LogEvent {
             Self::LoginRefused { connection, client, error } => {
                 let (id, error) = (connection.0, Printable(error));
                 write!(f, "client {client} (connection {id}) refused: {error}")
+            }
+            Self::ClientTls { connection, client, reason } => {
+                let (id, reason) = (connection.0, Printable(reason));
+                write!(f, "client {client} (connection {id}): TLS failed: {reason}")
             }
             Self::Untold { clients } => write!(f, "{clients} {UNTOLD}"),
             Self::HostRefused { client, failures } => write!(

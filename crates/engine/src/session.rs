@@ -45,6 +45,7 @@ pub(crate) use arriving::login::Login;
 pub(crate) use arriving::newcomers::Newcomers;
 pub use arriving::newcomers::{Arrival, LoggedIn};
 pub(crate) use arriving::passwords::Unjudged;
+pub use arriving::secured::Secured;
 pub(crate) use command::kill_statement::Killing;
 pub(crate) use command::mirror::Mirrors;
 pub(crate) use due::Dues;
@@ -240,6 +241,8 @@ pub(crate) enum Then {
 pub(crate) enum Phase {
     /// For the client's handshake response.
     Greeting { scramble: [u8; 20] },
+    /// For the end of the handshake of TLS, in front of that.
+    Securing { scramble: [u8; 20] },
     /// For the client in the middle of authentication.
     Login(Box<Login>),
     /// For its turn, because of wrong passwords before.
@@ -274,6 +277,7 @@ impl Phase {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Greeting { .. } => "waiting for the handshake response",
+            Self::Securing { .. } => "in a TLS handshake",
             Self::Login(_) => "authenticating",
             Self::Unjudged(_) => "held up by wrong passwords",
             Self::Idle => "idle",
@@ -302,6 +306,10 @@ pub(crate) struct Client {
     pub port: u16,
     /// Nobody can listen in: clear text is safe.
     pub secure: bool,
+    /// It may ask for TLS, where that is allowed.
+    pub can_have_tls: bool,
+    /// What is known of its TLS.
+    pub tls: Option<Arc<Secured>>,
     /// The address that it was accepted on, as it is listened on, and its port.
     pub proxy: (Arc<str>, u16),
     /// Nobody: the session runs the copy of a query, and nothing is told.
@@ -405,6 +413,7 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(arrival: Arrival, scramble: [u8; 20], now_us: u64) -> Self {
         let Arrival { connection, client: addr, client_port: port, secure, proxy, .. } = arrival;
+        let can_have_tls = arrival.can_have_tls;
         let blank = LinkState::new(None, Charset::Collation(UTF8MB4_GENERAL_CI.into()));
         Self {
             client: Client {
@@ -412,6 +421,8 @@ impl Session {
                 addr,
                 port,
                 secure,
+                can_have_tls,
+                tls: None,
                 proxy,
                 mirror: false,
                 logged_in: false,

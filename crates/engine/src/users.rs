@@ -134,6 +134,8 @@ pub struct Account {
     pub transaction_persistent: bool,
     /// Relay without looking after login.
     pub fast_forward: bool,
+    /// Clients have to come by TLS.
+    pub use_ssl: bool,
     /// Clients may log in with it.
     pub frontend: bool,
     /// Most client connections at a time.
@@ -393,12 +395,12 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         ("fast_forward", row.fast_forward),
         ("backend", row.backend),
         ("frontend", row.frontend),
+        ("use_ssl", row.use_ssl),
     ] {
         if !matches!(value, 0 | 1) {
             faults.push(fault(index, column, format!("{value} is not 0 or 1")));
         }
     }
-    faults.extend(ConfigFault::of_tls(TABLE, index, row.use_ssl));
     let hostgroup = u32::try_from(row.default_hostgroup).unwrap_or_else(|_| {
         faults.push(fault(
             index,
@@ -438,6 +440,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         default_schema: row.default_schema.as_deref().filter(|s| !s.is_empty()).map(Into::into),
         transaction_persistent: row.transaction_persistent == 1,
         fast_forward: row.fast_forward == 1,
+        use_ssl: row.use_ssl == 1,
         frontend: row.frontend == 1,
         max_connections,
         max_backend_connections: of_attributes.max_backend_connections,

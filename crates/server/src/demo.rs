@@ -34,7 +34,7 @@ pub(crate) fn run(tour_only: bool) -> anyhow::Result<()> {
     signals::watch(sender.clone())?;
     let listening = administration::listen(&loaded)?;
     let admin = tcp(&listening.addresses()).context("the interface listens on no port")?;
-    let mut running = threads::start(&loaded, None, &sender)?;
+    let mut running = threads::start(&loaded, None, None, &sender)?;
     let front = tcp(running.listeners()).context("Tidegate listens on no port")?;
     let administration = administration::open(&loaded, listening, store, running.reach(), sender)?;
     running.tell_interface(administration.mailbox());

@@ -8,6 +8,7 @@
 mod addresses;
 mod administration;
 mod candidate;
+mod certificates;
 mod check;
 mod cli;
 mod clock;

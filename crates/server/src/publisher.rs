@@ -23,6 +23,7 @@ use monitor::{Check, Checked, Found, Logs, Plan, Totals};
 use worker::{Mail, Replaced, ServerAddresses};
 
 use crate::addresses;
+use crate::certificates::Certificates;
 use crate::clock::unix_us;
 use crate::listening::{self, Listening};
 use crate::recording::Recording;
@@ -31,6 +32,7 @@ use crate::recording::Recording;
 pub(crate) struct Publisher {
     state: Mutex<State>,
     listening: Arc<Listening>,
+    certificates: Certificates,
     /// Time the workers have to take over.
     limit: Duration,
     /// What checks came to, and what followed from them.
@@ -89,7 +91,7 @@ impl Publisher {
         workers: Vec<Mailbox<Mail>>,
         (snapshot, keeper): (Arc<Snapshot>, Keeper),
         addresses: Arc<ServerAddresses>,
-        listening: Arc<Listening>,
+        (listening, certificates): (Arc<Listening>, Certificates),
     ) -> Self {
         let (answer, answers) = channel();
         let until = Instant::now() + KNOWN_WITHIN;
@@ -106,7 +108,8 @@ impl Publisher {
             answer,
             answers,
         };
-        Self { state: Mutex::new(state), listening, limit: LIMIT, logs: Arc::default() }
+        let (state, logs) = (Mutex::new(state), Arc::default());
+        Self { state, listening, certificates, limit: LIMIT, logs }
     }
 
     /// The configuration in force.
@@ -270,6 +273,11 @@ impl Publisher {
         last.found.as_ref().err().map(ToString::to_string)
     }
 
+    /// Certificates that clients are shown.
+    pub(crate) fn certificates(&self) -> &Certificates {
+        &self.certificates
+    }
+
     /// What checks came to, and what followed from them.
     pub(crate) fn logs(&self) -> Arc<Mutex<Logs>> {
         self.logs.clone()
@@ -320,7 +328,10 @@ impl Publisher {
             Ok(snapshot) => snapshot,
             Err(faults) => return Err(refuse(misplaced(faults))),
         };
-        self.listening.follow(&state.snapshot.vars, &snapshot.vars).map_err(refuse)?;
+        let (before, after) = (&state.snapshot.vars, &snapshot.vars);
+        let secured = self.certificates.prepare(before, after);
+        let listens = |secured| self.listening.follow(before, after).map(|()| secured);
+        self.certificates.take_over(secured.and_then(listens).map_err(refuse)?);
         state.recording.note(input, &events, &keeper);
         state.recording.follow(&snapshot.vars, &keeper);
         state.keeper = keeper;
@@ -550,8 +561,9 @@ mod tests {
         let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
         let workers = vec![events.mailbox()];
         let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
+        let outside = (listening, Certificates::new(None, &Vars::default()));
         let mut publisher =
-            Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), listening);
+            Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), outside);
         publisher.limit = Duration::from_millis(20);
         let published =
             publisher.change(|before| before.recompile(&Draft::default()), |it| vec![it]);

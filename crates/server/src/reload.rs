@@ -23,6 +23,10 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) -> Option<Arc<Draft>
     };
     let changed = publisher.change(load, |fault| anyhow::anyhow!("{fault}"));
     crate::run::log_told(&warnings);
+    let vars = publisher.current().vars.clone();
+    if let Err(fault) = publisher.certificates().reload(&vars) {
+        tracing::error!("certificates are not read again: {fault}");
+    }
     let published = match changed {
         Ok(published) => published,
         Err(error) => {

@@ -45,6 +45,7 @@ pub(crate) fn serve(
     stats_file: Option<&Path>,
     store: &StoreOptions,
 ) -> anyhow::Result<Ended> {
+    let store_dir = store.datadir.clone();
     let (loaded, store) = administration::load(file, store)?;
     let origin = loaded.origin.as_deref().unwrap_or(Path::new("database"));
     tracing::info!(
@@ -56,7 +57,7 @@ pub(crate) fn serve(
     let (sender, notices) = channel();
     signals::watch(sender.clone())?;
     let listening = administration::listen(&loaded)?;
-    let mut running = threads::start(&loaded, stats_file, &sender)?;
+    let mut running = threads::start(&loaded, store_dir.as_deref(), stats_file, &sender)?;
     report(&loaded, &running);
     let administration = administration::open(&loaded, listening, store, running.reach(), sender)?;
     running.tell_interface(administration.mailbox());

@@ -21,6 +21,7 @@ use keeper::{Endpoint, Keeper, Wanted};
 use web::Web;
 use worker::{ClientHosts, Mail, Outside, ServerAddresses, Shared, Worker};
 
+use crate::certificates::Certificates;
 use crate::collector::Collector;
 use crate::config::Loaded;
 use crate::listeners::Listeners;
@@ -84,6 +85,8 @@ struct Plan {
     offer: Arc<Offer>,
     shared: Arc<Shared>,
     addresses: Arc<ServerAddresses>,
+    /// Gives clients TLS, where they can have it.
+    acceptor: Option<Arc<tls::Acceptor>>,
     /// What is listened on, in the order of every worker's sockets.
     listening: Arc<[Addr]>,
     /// Hears of servers that workers have doubts about.
@@ -95,6 +98,7 @@ struct Plan {
 /// Opens the listeners and starts the workers of `loaded`; each says when it ends.
 pub(crate) fn start(
     loaded: &Loaded,
+    datadir: Option<&Path>,
     stats_file: Option<&Path>,
     notices: &Sender<Notice>,
 ) -> anyhow::Result<Running> {
@@ -108,7 +112,9 @@ pub(crate) fn start(
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let (doubts, heard) = channel();
     let (names, asked) = sync_channel(NAMES_MAX);
+    let certificates = Certificates::new(datadir.map(Path::to_path_buf), &vars);
     let plan = Plan {
+        acceptor: certificates.current(),
         names,
         doubts: doubts.clone(),
         shared: Arc::<Shared>::default(),
@@ -117,18 +123,12 @@ pub(crate) fn start(
         snapshot: snapshot.clone(),
         offer,
     };
-    let mut mailboxes = Vec::new();
-    for (number, sockets) in listeners.take().into_iter().enumerate() {
-        mailboxes.push(spawn(number, &plan, sockets, notices)?);
-    }
-    for (number, mailbox) in mailboxes.iter().enumerate() {
-        // a mailbox that was just made has room
-        let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
-    }
+    let mailboxes = spawn_all(&plan, listeners.take(), notices)?;
     let addresses = listeners.addresses();
     let listening = Arc::new(Listening::new(listeners, mailboxes.clone(), &vars));
     let decided = (snapshot, keeper);
-    let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, listening.clone());
+    let outside = (listening.clone(), certificates.tell(mailboxes.clone()));
+    let publisher = Publisher::new(mailboxes.clone(), decided, plan.addresses, outside);
     let publisher = Arc::new(publisher);
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
@@ -177,6 +177,23 @@ fn placed(loaded: &Snapshot) -> anyhow::Result<(Arc<Snapshot>, Keeper)> {
     let held = unknown.filter_map(|writer| Some(HostgroupId(u32::try_from(writer).ok()?)));
     let held = held.collect();
     Ok((Arc::new(placed.holding(held)), keeper))
+}
+
+/// Starts the workers, each with its listening sockets, and tells them of each other.
+fn spawn_all(
+    plan: &Plan,
+    sockets: Vec<Vec<OwnedFd>>,
+    notices: &Sender<Notice>,
+) -> anyhow::Result<Vec<Mailbox<Mail>>> {
+    let mut mailboxes = Vec::new();
+    for (number, sockets) in sockets.into_iter().enumerate() {
+        mailboxes.push(spawn(number, plan, sockets, notices)?);
+    }
+    for (number, mailbox) in mailboxes.iter().enumerate() {
+        // a mailbox that was just made has room
+        let _ = mailbox.post(Mail::Peers(mailboxes.clone(), number));
+    }
+    Ok(mailboxes)
 }
 
 /// Starts one worker; returns when its loop stands.
@@ -243,6 +260,7 @@ fn make(
         }),
     };
     let mut worker = Worker::new(proxy, outside, publisher::backlog_max(&plan.snapshot.vars));
+    worker.secure_with(plan.acceptor.clone());
     plan.listening.iter().for_each(|door| worker.add_door(door));
     let mut events = Loop::new(driver, worker, Options::default());
     for socket in sockets {

@@ -131,7 +131,7 @@ fn a_file_that_cannot_be_read_writes_nothing_and_one_that_cannot_run_says_why() 
     assert!(err.contains("`db` is no value; a text stands in quotes"), "{err}");
     assert!(!Path::new(&output).exists());
     let text = "mysql_variables = { threads = 4000; no_such = 1 }\n\
-                mysql_users = ( { username = \"u\", use_ssl = 1 } )";
+                mysql_users = ( { username = \"u\", use_ssl = 2 } )";
     std::fs::write(&unfit, text).expect("a file");
     let (code, out, _) = run(&["import", &unfit, "-o", &output]);
     assert_eq!(code, 1);
@@ -140,7 +140,7 @@ fn a_file_that_cannot_be_read_writes_nothing_and_one_that_cannot_run_says_why() 
     assert!(out.contains("left out:\n  mysql_variables.no_such: no variable of ProxySQL 2.7;"));
     assert!(out.contains("mysql_variables.threads: 4000 is out of range;"), "{out}");
     let written = std::fs::read_to_string(&output).expect("written");
-    assert!(written.ends_with("\n\n[[mysql_users]]\nusername = \"u\"\nuse_ssl = 1\n"), "{written}");
+    assert!(written.ends_with("\n\n[[mysql_users]]\nusername = \"u\"\nuse_ssl = 2\n"), "{written}");
 }
 
 #[test]

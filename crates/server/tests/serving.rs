@@ -186,9 +186,12 @@ fn statistics_are_appended_to_the_file_that_is_named_one_document_a_line() {
 
 #[test]
 fn a_level_hides_what_is_less_severe() {
-    let odd = format!("{ONE_WORKER}have_ssl = true\n");
+    let odd = format!("{ONE_WORKER}ssl_ca = \"/nowhere/ca.pem\"\n");
     let mut running = Running::start("level", &odd, &["--log-level", "warn"]);
-    running.wait_for("there is no TLS yet; clients are not offered any");
+    running.wait_for(
+        "ERROR clients cannot have TLS: mysql_variables column ssl_ca: /nowhere/ca.pem: it cannot \
+         be read: No such file or directory",
+    );
     assert!(running.seen.iter().all(|line| !line.contains("INFO")), "{:?}", running.seen);
 }
 

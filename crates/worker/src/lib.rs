@@ -7,9 +7,11 @@
 mod client_hosts;
 mod mail;
 mod orders;
+mod securing;
 mod server_addresses;
 mod service;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -140,6 +142,10 @@ pub struct Worker {
     /// Received bytes for a receiver beyond which its sender is paused.
     backlog_max: usize,
     draining: bool,
+    /// Gives clients TLS; `None` where they can have none.
+    acceptor: Option<Arc<tls::Acceptor>>,
+    /// Clients in a TLS handshake.
+    securing: HashMap<End, tls::Watch>,
     /// A call panicked: when its orders are carried out, sockets are compared with the proxy.
     panicked: bool,
     /// `None` but in simulations.
@@ -164,6 +170,8 @@ impl Worker {
             congested: Vec::new(),
             backlog_max,
             draining: false,
+            acceptor: None,
+            securing: HashMap::new(),
             panicked: false,
             panics: None,
             orders: engine::orders::Orders::default(),
@@ -177,6 +185,11 @@ impl Worker {
             Addr::Unix(path) => (path.to_string_lossy().into(), 0),
         };
         self.doors.push(Door { told, open: Some(addr.clone()) });
+    }
+
+    /// Clients have their TLS from there, or can have none.
+    pub fn secure_with(&mut self, acceptor: Option<Arc<tls::Acceptor>>) {
+        self.acceptor = acceptor;
     }
 
     /// What it decides with.

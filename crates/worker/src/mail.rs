@@ -49,6 +49,8 @@ pub enum Mail {
         /// and connections made before it may not follow.
         tell: Box<dyn FnOnce(Replaced) + Send>,
     },
+    /// Clients that come from now on have their TLS from there, or can have none.
+    Acceptor(Option<Arc<tls::Acceptor>>),
     /// Servers are elsewhere now.
     Addresses(Arc<ServerAddresses>),
     /// A name has this address, or none.
@@ -132,6 +134,7 @@ impl Worker {
                 io.keep_alive(snapshot.vars.keepalive_s());
                 let _ = self.take_over(&snapshot).map(tell);
             }
+            Mail::Acceptor(acceptor) => self.secure_with(acceptor),
             Mail::Addresses(addresses) => self.outside.addresses = addresses,
             Mail::LookedUp(name, addr) => {
                 self.mention(|proxy| proxy.on_looked_up(&name, addr));

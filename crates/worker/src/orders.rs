@@ -74,6 +74,7 @@ impl Worker {
                 let (lane, server) = (*lane, server.clone());
                 self.dial(io, lane, &server, at.map(Addr::Tcp).as_ref());
             }
+            Order::Secure(end) => self.secure(io, *end),
             Order::LookUp(name) => (self.outside.look_up)(name),
             Order::Pause(end) => self.sock(*end).into_iter().for_each(|sock| io.pause(sock)),
             Order::Resume(end) => self.sock(*end).into_iter().for_each(|sock| io.resume(sock)),
@@ -240,6 +241,7 @@ impl Worker {
             *place = None;
         }
         self.congested.retain(|other| *other != end);
+        self.securing.remove(&end);
         let (table, slot) = match end {
             End::Client(id) => {
                 self.outside.shared.leave();

@@ -152,6 +152,7 @@ impl Service for Worker {
             client,
             client_port,
             secure: unix,
+            can_have_tls: self.acceptor.is_some() && !unix,
             proxy: door.unwrap_or_default(),
             connection: shared.next_connection(),
             random: (self.outside.random)(),
@@ -191,7 +192,9 @@ impl Service for Worker {
 
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
         self.at(io);
-        let taken = match self.end(sock) {
+        let end = self.end(sock);
+        self.tell_secured(end);
+        let taken = match end {
             Some(end) => self.tell(end, bytes.len(), |proxy| match end {
                 End::Client(id) => proxy.on_client_bytes(id, bytes),
                 End::Lane(id) => proxy.on_lane_bytes(id, bytes),
@@ -213,6 +216,7 @@ impl Service for Worker {
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         self.at(io);
         let Some(end) = self.end(sock) else { return };
+        self.tell_insecure(end);
         self.unbind(end, sock);
         let errno = why.map_or(0, |failure| failure.errno);
         self.tell(end, (), |proxy| match end {
@@ -294,6 +298,7 @@ mod tests {
             client: "127.0.0.1".into(),
             client_port: 5,
             secure: false,
+            can_have_tls: false,
             proxy: Default::default(),
             connection: engine::ids::ConnectionId(connection),
             random: [7; 20],

@@ -51,7 +51,8 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/failover", &["wire", "keeper"], &[], &[]),
     row("crates/io", &[], &["libc"], &[]),
     row("crates/monitor", &["wire", "engine", "keeper", "io"], &[], &[]),
-    row("crates/worker", &["engine", "wire", "io"], &[], &["testkit"]),
+    row("crates/tls", &["io"], &["aws-lc-rs", "libc", "rcgen", "rustls", "x509-parser"], &[]),
+    row("crates/worker", &["engine", "wire", "io", "tls"], &[], &["testkit"]),
     row("crates/mysql_server", &["wire"], &[], &[]),
     row(
         "crates/admin",
@@ -80,6 +81,7 @@ pub(super) const CRATES: &[Row] = &[
             "failover",
             "monitor",
             "io",
+            "tls",
             "worker",
             "admin",
             "web",

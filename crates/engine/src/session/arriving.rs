@@ -2,6 +2,7 @@
 //!
 //! - `newcomers`: clients before their login, and the one that gives way where there are too many;
 //! - `login`: greeting, handshake response, authentication, and `COM_CHANGE_USER` later;
+//! - `secured`: TLS in front of the login;
 //! - `passwords`: whether a password is right, and when that is looked at;
 //! - `admission`: the end of a login, for better or worse;
 //! - `schema`: what a server is asked at a login.
@@ -11,3 +12,4 @@ pub(crate) mod login;
 pub(crate) mod newcomers;
 pub(crate) mod passwords;
 pub(crate) mod schema;
+pub(crate) mod secured;

@@ -96,8 +96,14 @@ counters! {
     pub long_commands_refused: u64,
     /// Clients that went away without a quit, or were cut.
     pub clients_aborted: u64,
+    /// Clients whose TLS handshake succeeded.
+    pub tls_clients: u64,
+    /// Clients whose TLS came to nothing.
+    pub tls_failures: u64,
     /// Logins refused: wrong user or password.
     pub denied_password: u64,
+    /// Logins refused: the account demands TLS.
+    pub denied_without_tls: u64,
     /// Logins that had to wait because of wrong passwords before.
     pub logins_held_up: u64,
     /// Logins refused: the process is full.

@@ -21,7 +21,7 @@ fn the_form_of_a_password_decides_what_it_is() {
 fn every_fault_of_every_row_is_named() {
     let mut bad = row("", b"x");
     bad.active = 2;
-    bad.use_ssl = 1;
+    bad.use_ssl = 2;
     bad.default_hostgroup = -1;
     bad.attributes = "{".into();
     let faults = Users::compile(&[row("a", b""), bad, row("a", b"")]).err().unwrap();
@@ -31,7 +31,7 @@ fn every_fault_of_every_row_is_named() {
         [
             "mysql_users row 2 column username: must not be empty",
             "mysql_users row 2 column active: 2 is not 0 or 1",
-            "mysql_users row 2 column use_ssl: this version has no TLS yet; only 0 is allowed",
+            "mysql_users row 2 column use_ssl: 2 is not 0 or 1",
             "mysql_users row 2 column default_hostgroup: -1 is not 0 or more",
             "mysql_users row 2 column attributes: not JSON: at character 2",
             "mysql_users row 3 column username: this account is already there",

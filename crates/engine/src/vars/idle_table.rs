@@ -6,7 +6,8 @@
 pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-stacksize"], "the stacks of our threads need no such choice"),
     (&["mysql-server_capabilities"], "what is offered follows from what the servers can do"),
-    (&["mysql-have_ssl", "mysql-ssl_", "admin-ssl_"], "there is no TLS yet"),
+    (&["mysql-ssl_p2s_"], "there is no TLS to servers yet"),
+    (&["admin-ssl_"], "keys of sessions are not written anywhere yet"),
     (&["mysql-have_compress"], "the protocol is not compressed yet"),
     (
         &["mysql-enable_client_deprecate_eof", "mysql-enable_server_deprecate_eof"],

@@ -42,7 +42,8 @@ pub(super) const ROWS: &[Variable] = &[
         "Authentication method that the greeting proposes to clients.",
     )
     .acts(Effect::NewConnections),
-    mysql("have_ssl", Kind::Bool, "true", "Whether clients are offered TLS."),
+    mysql("have_ssl", Kind::Bool, "true", "Whether clients are offered TLS.")
+        .acts(Effect::NewConnections),
     mysql("have_compress", Kind::Bool, "true", "Whether clients are offered protocol compression."),
     mysql(
         "enable_client_deprecate_eof",

@@ -29,6 +29,47 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .acts(Effect::NewConnections),
     mysql(
+        "ssl_cert",
+        Kind::Text,
+        "",
+        "Files of certificates shown to clients, separated by `;`; empty for those of the data \
+         directory, which are made where there are none.",
+    )
+    .acts(Effect::NewConnections),
+    mysql("ssl_key", Kind::Text, "", "Files of the private keys of these certificates.")
+        .acts(Effect::NewConnections),
+    mysql(
+        "ssl_ca",
+        Kind::Text,
+        "",
+        "File of authorities that vouch for certificates of clients.",
+    )
+    .acts(Effect::NewConnections),
+    mysql("ssl_crl", Kind::Text, "", "File of lists of clients' certificates that are revoked.")
+        .acts(Effect::NewConnections),
+    mysql(
+        "tls_version",
+        Kind::Text,
+        "TLSv1.2,TLSv1.3",
+        "Versions of TLS that clients may use, separated by `,`.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "ssl_cipher",
+        Kind::Text,
+        "",
+        "Cipher suites up to TLS 1.2 that clients may use, by OpenSSL's names and separated by \
+         `:`; empty for all.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "tls_ciphersuites",
+        Kind::Text,
+        "",
+        "The same for TLS 1.3.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
         "failed_connections_threshold",
         int(0, 65_535),
         "20",

@@ -23,6 +23,13 @@ const OTHER_DEFAULTS: &[(&str, &str, &str)] = &[
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-failed_connection_delay", "ours: wrong passwords take time"),
     ("mysql-failed_connections_threshold", "ours: see failed_connection_delay"),
+    ("mysql-ssl_ca", "ours, named as in MySQL's servers: TLS towards clients"),
+    ("mysql-ssl_cert", "likewise"),
+    ("mysql-ssl_cipher", "likewise"),
+    ("mysql-ssl_crl", "likewise"),
+    ("mysql-ssl_key", "likewise"),
+    ("mysql-tls_ciphersuites", "likewise"),
+    ("mysql-tls_version", "likewise"),
     ("mysql-get_server_public_key", "ours, named as in MySQL's clients: ProxySQL always does"),
     ("mysql-server_public_keys", "ours: the keys that servers may show"),
     ("mysql-listen_backlog", "ours: how long the accept queue may get"),
@@ -134,7 +141,7 @@ fn a_variable_without_effect_has_a_reason() {
         );
     }
     let reason = |name| find(name).and_then(Variable::idle_reason);
-    assert_eq!(reason("mysql-ssl_p2s_ca"), Some("there is no TLS yet"));
+    assert_eq!(reason("mysql-ssl_p2s_ca"), Some("there is no TLS to servers yet"));
     assert_eq!(reason("mysql-threads"), None);
 }
 

@@ -46,6 +46,23 @@ vars! {
     server_version: String = "mysql-server_version",
     /// Authentication plugin offered to clients first.
     default_authentication_plugin: String = "mysql-default_authentication_plugin",
+    /// Whether clients are offered TLS.
+    have_ssl: bool = "mysql-have_ssl",
+    /// Files of certificates shown to clients, separated by `;`; empty for those in the directory
+    /// of the database, or made there.
+    ssl_cert: String = "mysql-ssl_cert",
+    /// Files of their private keys.
+    ssl_key: String = "mysql-ssl_key",
+    /// The file of authorities that vouch for clients' certificates.
+    ssl_ca: String = "mysql-ssl_ca",
+    /// The file of lists of clients' certificates that are revoked.
+    ssl_crl: String = "mysql-ssl_crl",
+    /// Versions of TLS.
+    tls_version: String = "mysql-tls_version",
+    /// Suites up to TLS 1.2.
+    ssl_cipher: String = "mysql-ssl_cipher",
+    /// Suites of TLS 1.3.
+    tls_ciphersuites: String = "mysql-tls_ciphersuites",
     /// Whether clients may be asked for their files.
     enable_load_data_local_infile: bool = "mysql-enable_load_data_local_infile",
     /// Whether any public key is taken that a server shows.

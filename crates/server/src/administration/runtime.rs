@@ -195,7 +195,9 @@ impl Runtime for Workers {
                 Ok(0)
             }
             Control::ReloadTls => {
-                Err("this version has no TLS: there is nothing to read".to_owned())
+                let publisher = &self.reach.publisher;
+                let read = publisher.certificates().reload(&publisher.current().vars);
+                read.map(|()| 0).map_err(|fault| fault.to_string())
             }
         }
     }

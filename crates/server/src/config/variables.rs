@@ -46,11 +46,7 @@ fn read_one(document: &mut Document, family: Family, Entry { key, key_span, item
         Ok(text) => {
             let value = variable.parse(&text);
             let changed = value.as_ref().is_ok_and(|value| *value != variable.default_value());
-            if variable.full_name() == "mysql-have_ssl" && value == Ok(vars::Value::Bool(true)) {
-                let title =
-                    format!("{table}.{key}: there is no TLS yet; clients are not offered any");
-                document.faults.push(Fault::warning(span, title));
-            } else if changed && variable.effect == Effect::NotYet {
+            if changed && variable.effect == Effect::NotYet {
                 let title = format!("{table}.{key}: accepted, but without effect in this version");
                 document.faults.push(Fault::note(span, title));
             }

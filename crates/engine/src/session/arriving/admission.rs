@@ -28,6 +28,14 @@ impl Proxy {
         self.refuse(id, login.seq, error);
     }
 
+    /// The password is right, but its account demands TLS.
+    fn demand_tls(&mut self, id: SessionId, login: &Login) {
+        self.stats.denied_without_tls += 1;
+        let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
+        let error = error::tls_required(&login.user, &session.client.addr, login.with_password);
+        self.refuse(id, login.seq, error);
+    }
+
     /// Whether so many logins from an address failed in a row that no further one is tried.
     pub(crate) fn has_failed_often(&self, times: u32) -> bool {
         let vars = &self.snapshot.vars;
@@ -60,6 +68,9 @@ impl Proxy {
         let Some(account) = login.account.clone().filter(in_force) else {
             return self.deny(id, &login);
         };
+        if account.use_ssl && self.sessions.get(id).is_some_and(|it| it.client.tls.is_none()) {
+            return self.demand_tls(id, &login);
+        }
         if !self.has_place(id) {
             self.stats.denied_max_connections += 1;
             return self.refuse(id, login.seq, error::too_many_connections());

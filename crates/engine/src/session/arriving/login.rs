@@ -75,7 +75,7 @@ impl Proxy {
             server_version: configured.unwrap_or(&self.offer.server_version),
             connection_id: session.client.connection.0,
             scramble,
-            caps: self.offered(),
+            caps: self.offered(id),
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: self.greeted_status(),
             plugin: vars.default_authentication_plugin.as_bytes(),
@@ -89,11 +89,12 @@ impl Proxy {
     }
 
     /// What clients may ask for.
-    fn offered(&self) -> Caps {
-        match self.snapshot.vars.enable_load_data_local_infile {
+    fn offered(&self, id: SessionId) -> Caps {
+        let caps = match self.snapshot.vars.enable_load_data_local_infile {
             true => self.offer.caps,
             false => self.offer.caps.without(Caps::LOCAL_FILES),
-        }
+        };
+        if self.offers_tls(id) { caps.union(Caps::SSL) } else { caps }
     }
 
     /// The process is full: an error in place of the greeting, as MySQL does.
@@ -150,8 +151,7 @@ impl Proxy {
     pub(crate) fn on_handshake(&mut self, id: SessionId, packet: &Packet<'_>, scramble: [u8; 20]) {
         let seq = packet.seq.wrapping_add(1);
         if SslRequest::parse(packet.payload).is_some() {
-            let why = "TLS was asked for but not offered";
-            return self.refuse(id, seq, error::bad_handshake(why));
+            return self.on_tls_request(id, seq, scramble);
         }
         let response = match HandshakeResponse::parse(packet.payload) {
             Ok(response) => response,
@@ -160,7 +160,7 @@ impl Proxy {
         if self.is_itself(response.attributes) {
             return self.refuse(id, seq, elsewhere::sent_to_itself());
         }
-        let caps = response.caps.intersect(self.offered());
+        let caps = response.caps.intersect(self.offered(id));
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.caps = caps;
         session.class = caps.intersect(crate::backend::CLASS);

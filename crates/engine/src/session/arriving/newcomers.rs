@@ -24,6 +24,8 @@ pub struct Arrival {
     /// Whether nobody can listen in, so that it may say its password in clear: it came through a
     /// Unix socket.
     pub secure: bool,
+    /// Whether TLS can be had on its socket.
+    pub can_have_tls: bool,
     /// The address it was accepted on as it is listened on, and its port; the path and 0 for a
     /// Unix socket.
     pub proxy: (Arc<str>, u16),

@@ -40,15 +40,15 @@ impl Proxy {
             if rest.is_empty() {
                 return taken;
             }
-            let Some(session) = self.sessions.get_mut(id) else {
-                return bytes.len();
-            };
+            let Some(session) = self.sessions.get_mut(id) else { return bytes.len() };
             session.input.waits = false;
             let waits = session.is_held_up();
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
-                Phase::Greeting { .. } | Phase::Login(_) => self.next_login_packet(id, rest),
+                Phase::Greeting { .. } | Phase::Securing { .. } | Phase::Login(_) => {
+                    self.next_login_packet(id, rest)
+                }
                 Phase::Running(running) => {
                     let sent = matches!(running.stage, Stage::Sent);
                     if let Stage::Infile(_) = running.stage {
@@ -129,6 +129,9 @@ impl Proxy {
     }
 
     fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        if self.is_securing(id) {
+            return 0;
+        }
         let Some(Header { len, seq }) = Header::parse(rest) else { return 0 };
         if len > LOGIN_BYTES_MAX {
             let why = format!("a packet of {len} bytes, where a login may have {LOGIN_BYTES_MAX}");

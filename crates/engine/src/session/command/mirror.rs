@@ -195,6 +195,7 @@ impl Proxy {
                 client,
                 client_port: 0,
                 secure: false,
+                can_have_tls: false,
                 proxy,
                 connection: ConnectionId(0),
                 random: [0; 20],

@@ -344,6 +344,7 @@ impl Proxy {
         let done = match session.phase {
             Phase::Idle => !session.in_transaction(),
             Phase::Greeting { .. }
+            | Phase::Securing { .. }
             | Phase::Login(_)
             | Phase::Unjudged(_)
             | Phase::Clearing(Some(_)) => true,

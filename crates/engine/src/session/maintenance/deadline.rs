@@ -102,7 +102,9 @@ impl Proxy {
         // its command may have been given up, and while Tidegate stops the session with it
         let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
-            Phase::Greeting { .. } | Phase::Login(_) => self.check_login_time(id),
+            Phase::Greeting { .. } | Phase::Securing { .. } | Phase::Login(_) => {
+                self.check_login_time(id);
+            }
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),
             Phase::Clearing(_) => self.go_on_cleared(id),
             Phase::Waiting(_) => self.look_again(id),

@@ -33,6 +33,7 @@ fn arrival() -> Arrival {
         client: "127.0.0.1".into(),
         client_port: 40_000,
         secure: false,
+        can_have_tls: false,
         proxy: ("127.0.0.1".into(), 6033),
         connection: ConnectionId(7),
         random: *b"abcdefghijklmnopqrst",

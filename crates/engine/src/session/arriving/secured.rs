@@ -1,0 +1,70 @@
+//! A client asks for TLS: from here on its bytes are those of the encrypted stream.
+//!
+//! Who encrypts is not known here: whoever carries out [`Order::Secure`] does, and tells when it is
+//! done. Until then nothing that the client has sent is looked at, so that no plain text behind
+//! its request is ever taken for a login.
+
+use std::sync::Arc;
+
+use crate::error;
+use crate::ids::SessionId;
+use crate::orders::{End, Order};
+use crate::proxy::Proxy;
+use crate::report::LogEvent;
+use crate::session::Phase;
+
+/// What is known of a client's TLS.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Secured {
+    /// The version as MySQL writes it: `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite by OpenSSL's name.
+    pub cipher: &'static str,
+    /// The name by which the client asked for the server (SNI), where it did.
+    pub server_name: Option<Arc<str>>,
+}
+
+impl Proxy {
+    /// The client's request for TLS, in place of its login.
+    pub(crate) fn on_tls_request(&mut self, id: SessionId, seq: u8, scramble: [u8; 20]) {
+        let offered = self.offers_tls(id);
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if !offered || session.client.tls.is_some() {
+            let why = "TLS was asked for but not offered";
+            return self.refuse(id, seq, error::bad_handshake(why));
+        }
+        session.phase = Phase::Securing { scramble };
+        self.orders.push(Order::Secure(End::Client(id)));
+    }
+
+    /// Whether a client may ask for TLS.
+    pub(crate) fn offers_tls(&self, id: SessionId) -> bool {
+        let can = self.sessions.get(id).is_some_and(|session| session.client.can_have_tls);
+        can && self.snapshot.vars.have_ssl
+    }
+
+    /// Whether what a client sends has to come by way of a handshake that is not over.
+    pub(crate) fn is_securing(&self, id: SessionId) -> bool {
+        let session = self.sessions.get(id);
+        session.is_some_and(|session| matches!(session.phase, Phase::Securing { .. }))
+    }
+
+    /// The handshake of a client's TLS is over: what follows is its login.
+    pub fn on_secured(&mut self, id: SessionId, secured: Secured) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Phase::Securing { scramble } = session.phase else { return };
+        session.phase = Phase::Greeting { scramble };
+        session.client.secure = true;
+        session.client.tls = Some(Arc::new(secured));
+        self.stats.tls_clients += 1;
+    }
+
+    /// A client's TLS cannot go on, for that reason; its socket is gone.
+    pub fn on_insecure(&mut self, id: SessionId, reason: &str) {
+        self.stats.tls_failures += 1;
+        let Some(session) = self.sessions.get(id) else { return };
+        let (connection, client) = (session.client.connection, session.client.addr.to_string());
+        let reason = reason.to_owned();
+        self.report_client(LogEvent::ClientTls { connection, client, reason });
+    }
+}

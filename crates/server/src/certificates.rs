@@ -1,0 +1,225 @@
+//! The certificates that clients are shown: which files they are in, and what is made where there
+//! are none.
+//!
+//! Files in the data directory are named as ProxySQL names its own: `NAME-cert.pem` with
+//! `NAME-key.pem`, and `NAME-ca.pem` for authorities of clients, with `tidegate` as the name, or
+//! `proxysql`. Certificates of other names are shown to clients that ask for one of their hosts.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::config_fault::ConfigFault;
+use engine::vars::Vars;
+use io::Mailbox;
+use tls::{Acceptor, OwnCertificate, Pem, Terms, TlsFault};
+use worker::Mail;
+
+use crate::{clock, listening};
+
+/// Reads certificates when that is asked for, and gives workers what clients get TLS from.
+pub(crate) struct Certificates {
+    dir: Option<PathBuf>,
+    workers: Vec<Mailbox<Mail>>,
+    /// In force; `None` where clients can have no TLS.
+    acceptor: Mutex<Option<Arc<Acceptor>>>,
+    /// What was made in memory, for a process without a directory.
+    own: Mutex<Option<Arc<OwnCertificate>>>,
+}
+
+/// Days before the end of a certificate from which on it is warned of.
+const WARN_DAYS: i64 = 30;
+
+impl Certificates {
+    /// Those of a data directory, where there is one. Before there are workers: a process whose
+    /// certificates cannot be read serves whoever can do without.
+    pub(crate) fn new(dir: Option<PathBuf>, vars: &Vars) -> Self {
+        let (workers, acceptor, own) = Default::default();
+        let certificates = Self { dir, workers, acceptor, own };
+        match certificates.read(vars) {
+            Ok(acceptor) => *lock(&certificates.acceptor) = acceptor,
+            Err(fault) => tracing::error!("clients cannot have TLS: {fault}"),
+        }
+        certificates
+    }
+
+    /// The same, with workers that are to be told of changes.
+    pub(crate) fn tell(self, workers: Vec<Mailbox<Mail>>) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// What clients get TLS from now.
+    pub(crate) fn current(&self) -> Option<Arc<Acceptor>> {
+        lock(&self.acceptor).clone()
+    }
+
+    /// Reads what other settings of TLS name, for [`Self::take_over`]; `None` where they are the
+    /// same.
+    pub(crate) fn prepare(&self, before: &Vars, after: &Vars) -> Result<Prepared, ConfigFault> {
+        let settings = |vars: &Vars| {
+            let files = [&vars.ssl_cert, &vars.ssl_key, &vars.ssl_ca, &vars.ssl_crl];
+            let terms = [&vars.tls_version, &vars.ssl_cipher, &vars.tls_ciphersuites];
+            (vars.have_ssl, files.map(String::clone), terms.map(String::clone))
+        };
+        match settings(before) == settings(after) {
+            true => Ok(Prepared(None)),
+            false => self.read(after).map(|acceptor| Prepared(Some(acceptor))),
+        }
+    }
+
+    /// Reads all files again. When that fails, nothing has changed.
+    pub(crate) fn reload(&self, vars: &Vars) -> Result<(), ConfigFault> {
+        let acceptor = self.read(vars)?;
+        self.take_over(Prepared(Some(acceptor)));
+        Ok(())
+    }
+
+    /// Has clients that come from now on get their TLS from there.
+    pub(crate) fn take_over(&self, Prepared(acceptor): Prepared) {
+        let Some(acceptor) = acceptor else { return };
+        for worker in &self.workers {
+            listening::post(worker, Mail::Acceptor(acceptor.clone()));
+        }
+        *lock(&self.acceptor) = acceptor;
+    }
+
+    fn read(&self, vars: &Vars) -> Result<Option<Arc<Acceptor>>, ConfigFault> {
+        if !vars.have_ssl {
+            return Ok(None);
+        }
+        let acceptor = self.terms(vars).and_then(|terms| Acceptor::new(&terms)).map_err(fault)?;
+        warn_of_ends(&acceptor);
+        Ok(Some(Arc::new(acceptor)))
+    }
+
+    fn terms(&self, vars: &Vars) -> Result<Terms, TlsFault> {
+        let configured = |setting, file: &str| match file {
+            "" => Ok(None),
+            file => Pem::read(setting, Path::new(file)).map(Some),
+        };
+        let mut terms = Terms {
+            authorities: configured("ssl_ca", &vars.ssl_ca)?,
+            revoked: configured("ssl_crl", &vars.ssl_crl)?,
+            versions: vars.tls_version.clone(),
+            suites: vars.ssl_cipher.clone(),
+            suites_of_1_3: vars.tls_ciphersuites.clone(),
+            ..Terms::default()
+        };
+        let [certificates, keys] = [&vars.ssl_cert, &vars.ssl_key].map(|list| files(list));
+        if certificates.len() != keys.len() {
+            let (certificates, keys) = (certificates.len(), keys.len());
+            let reason = format!("{keys} files, for {certificates} of mysql-ssl_cert");
+            return Err(TlsFault { setting: "ssl_key", reason });
+        }
+        for (certificate, key) in certificates.into_iter().zip(keys) {
+            terms
+                .certificates
+                .push((Pem::read("ssl_cert", certificate)?, Pem::read("ssl_key", key)?));
+        }
+        if terms.certificates.is_empty() {
+            match &self.dir {
+                Some(dir) => of_directory(dir, &mut terms)?,
+                None => self.of_memory(&mut terms)?,
+            }
+        }
+        Ok(terms)
+    }
+
+    /// Certificates of a process that has no directory to keep them in: others at each start.
+    fn of_memory(&self, terms: &mut Terms) -> Result<(), TlsFault> {
+        let mut own = lock(&self.own);
+        let own = match &*own {
+            Some(own) => own.clone(),
+            None => own.insert(Arc::new(make()?)).clone(),
+        };
+        let pem = |setting, text: &String| Pem::of_text(setting, text);
+        terms.certificates.push((pem("ssl_cert", &own.certificate), pem("ssl_key", &own.key)));
+        Ok(())
+    }
+}
+
+/// What was read and is not in force yet; `None` in it where nothing has changed.
+pub(crate) struct Prepared(Option<Option<Arc<Acceptor>>>);
+
+/// Between two steps everything is whole, whatever happened to the thread that held it.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn fault(TlsFault { setting, reason }: TlsFault) -> ConfigFault {
+    ConfigFault { table: "mysql_variables", row: None, column: setting.to_owned(), reason }
+}
+
+/// The files of a list.
+fn files(list: &str) -> Vec<&Path> {
+    let names = list.split(';').map(str::trim).filter(|name| !name.is_empty());
+    names.map(Path::new).collect()
+}
+
+/// Adds the certificates of a directory, and its authorities where none are configured.
+fn of_directory(dir: &Path, terms: &mut Terms) -> Result<(), TlsFault> {
+    let mut names = names(dir)?;
+    if names.is_empty() {
+        let paths = ["ca", "cert", "key"].map(|part| file(dir, OWN, part));
+        make()?.write([&paths[0], &paths[1], &paths[2]])?;
+        tracing::info!(certificate = %paths[1].display(), "made certificates for TLS");
+        names.push(OWN.to_owned());
+    }
+    for name in &names {
+        let certificate = Pem::read("ssl_cert", &file(dir, name, "cert"))?;
+        let key = Pem::read("ssl_key", &file(dir, name, "key"))?;
+        terms.certificates.push((certificate, key));
+    }
+    let authorities = file(dir, &names[0], "ca");
+    if terms.authorities.is_none() && authorities.exists() {
+        terms.authorities = Some(Pem::read("ssl_ca", &authorities)?);
+    }
+    Ok(())
+}
+
+/// The names of which a directory has certificates: Tidegate's, ProxySQL's, and then the others.
+fn names(dir: &Path) -> Result<Vec<String>, TlsFault> {
+    let unreadable = |error: std::io::Error| TlsFault {
+        setting: "ssl_cert",
+        reason: format!("{}: it cannot be read: {error}", dir.display()),
+    };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        names.extend(
+            name.to_str().and_then(|name| name.strip_suffix("-cert.pem")).map(str::to_owned),
+        );
+    }
+    names.sort_by_key(|name| (name != OWN, name != "proxysql", name.clone()));
+    Ok(names)
+}
+
+fn file(dir: &Path, name: &str, part: &str) -> PathBuf {
+    dir.join(format!("{name}-{part}.pem"))
+}
+
+fn make() -> Result<OwnCertificate, TlsFault> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    OwnCertificate::make(host.trim(), now_s())
+}
+
+fn now_s() -> i64 {
+    (clock::unix_us() / 1_000_000).cast_signed()
+}
+
+fn warn_of_ends(acceptor: &Acceptor) {
+    for certificate in acceptor.certificates() {
+        let (days, file) = (certificate.days_left(now_s()), &certificate.file);
+        let subject = &certificate.subject;
+        if days < 0 {
+            tracing::warn!(file, subject, "a certificate has expired");
+        } else if days < WARN_DAYS {
+            tracing::warn!(file, subject, days, "a certificate expires soon");
+        }
+    }
+}
+
+/// The name of the files that are made.
+const OWN: &str = "tidegate";
+
+#[cfg(test)]
+mod tests;

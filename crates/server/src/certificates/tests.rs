@@ -1,0 +1,88 @@
+use std::os::unix::fs::PermissionsExt;
+
+use engine::vars::Vars;
+
+use super::Certificates;
+
+fn vars(pairs: &[(&str, &str)]) -> Vars {
+    let pairs: Vec<_> =
+        pairs.iter().map(|(name, value)| (format!("mysql-{name}"), (*value).to_owned())).collect();
+    Vars::from_pairs(&pairs).expect("valid")
+}
+
+/// A directory of a test, which goes with it.
+struct Dir(std::path::PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tidegate-tls-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("it can be made");
+        Self(path)
+    }
+
+    fn shown(&self, vars: &Vars) -> Vec<String> {
+        let acceptor = Certificates::new(Some(self.0.clone()), vars).current().expect("TLS");
+        let name = |file: &str| file.rsplit('/').next().unwrap_or_default().to_owned();
+        acceptor.certificates().iter().map(|own| name(&own.file)).collect()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn what_is_missing_is_made_once_and_kept_from_others() {
+    let dir = Dir::new("made");
+    let vars = vars(&[]);
+    let files = ["tidegate-cert.pem", "tidegate-ca.pem"];
+    assert_eq!(dir.shown(&vars), files);
+    let key = dir.0.join("tidegate-key.pem");
+    let content = std::fs::read(&key).expect("it is there");
+    let mode = std::fs::metadata(&key).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(dir.shown(&vars), files);
+    assert_eq!(std::fs::read(&key).expect("it is there"), content);
+}
+
+#[test]
+fn proxysql_s_files_serve_and_others_are_there_for_names() {
+    let dir = Dir::new("others");
+    dir.shown(&vars(&[]));
+    for part in ["cert", "key", "ca"] {
+        let own = dir.0.join(format!("tidegate-{part}.pem"));
+        std::fs::copy(&own, dir.0.join(format!("a-{part}.pem"))).expect("copied");
+        std::fs::rename(&own, dir.0.join(format!("proxysql-{part}.pem"))).expect("moved");
+    }
+    let files = ["proxysql-cert.pem", "a-cert.pem", "proxysql-ca.pem"];
+    assert_eq!(dir.shown(&vars(&[])), files);
+}
+
+#[test]
+fn what_cannot_be_read_changes_nothing() {
+    let dir = Dir::new("unread");
+    let before = vars(&[]);
+    let certificates = Certificates::new(Some(dir.0.clone()), &before);
+    let first = certificates.current().expect("TLS");
+    std::fs::write(dir.0.join("tidegate-key.pem"), "").expect("written");
+    let fault = certificates.reload(&before).expect_err("there is no key").to_string();
+    let file = dir.0.join("tidegate-key.pem");
+    let told = format!(
+        "mysql_variables column ssl_key: {}: there is no private key in it",
+        file.display()
+    );
+    assert_eq!(fault, told);
+    assert!(std::sync::Arc::ptr_eq(&first, &certificates.current().expect("TLS")));
+    let one_key = vars(&[("ssl_cert", "/a;/b"), ("ssl_key", "/c")]);
+    let fault = certificates.prepare(&before, &one_key).err().expect("a key is missing");
+    assert_eq!(
+        fault.to_string(),
+        "mysql_variables column ssl_key: 1 files, for 2 of mysql-ssl_cert"
+    );
+    let off = vars(&[("have_ssl", "false")]);
+    let prepared = certificates.prepare(&before, &off).expect("nothing is read");
+    certificates.take_over(prepared);
+    assert!(certificates.current().is_none());
+}

@@ -1,0 +1,105 @@
+//! What certificates say.
+
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::handshake::Shown;
+
+/// A certificate in use, for whoever wants to know which one it is and how long it is good.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Certificate {
+    /// The file that it came from; empty for one that was made in memory.
+    pub file: String,
+    /// What it is for, as the setting that names it: `ssl_cert`, `ssl_ca`.
+    pub setting: &'static str,
+    /// Its subject.
+    pub subject: String,
+    /// Who has signed it.
+    pub issuer: String,
+    /// Its further names: `DNS:app`, `IP:10.0.0.1`.
+    pub names: Vec<String>,
+    /// Its serial number, in hexadecimal with colons.
+    pub serial: String,
+    /// SHA-256 of it, in hexadecimal with colons.
+    pub fingerprint: String,
+    /// Seconds since 1970 from which on it is good.
+    pub not_before_s: i64,
+    /// Seconds since 1970 until which it is good.
+    pub not_after_s: i64,
+}
+
+impl Certificate {
+    /// What one says; `None` where it cannot be read.
+    pub(crate) fn of(
+        setting: &'static str,
+        file: String,
+        certificate: &CertificateDer<'_>,
+    ) -> Option<Self> {
+        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate);
+        Some(Self {
+            file,
+            setting,
+            subject: parsed.subject().to_string(),
+            issuer: parsed.issuer().to_string(),
+            names: names(&parsed),
+            serial: parsed.raw_serial_as_string(),
+            fingerprint: hexadecimal(digest.as_ref()),
+            not_before_s: parsed.validity().not_before.timestamp(),
+            not_after_s: parsed.validity().not_after.timestamp(),
+        })
+    }
+
+    /// Whole days that are left of it at a time, in seconds since 1970; less than none once it has
+    /// expired.
+    pub fn days_left(&self, now_s: i64) -> i64 {
+        (self.not_after_s - now_s).div_euclid(86_400)
+    }
+}
+
+/// The certificate that the other side has shown, and what `trust` says of it.
+pub(crate) fn shown(
+    shown: &[CertificateDer<'static>],
+    trust: Option<&dyn ClientCertVerifier>,
+) -> Option<Shown> {
+    let (own, others) = shown.split_first()?;
+    let (_, parsed) = X509Certificate::from_der(own).ok()?;
+    let verdict = trust.map(|trust| trust.verify_client_cert(own, others, UnixTime::now()));
+    let doubt = match verdict {
+        Some(Ok(_)) => None,
+        Some(Err(error)) => Some(error.to_string()),
+        None => Some("there is no authority to ask".to_owned()),
+    };
+    Some(Shown {
+        subject: parsed.subject().to_string(),
+        issuer: parsed.issuer().to_string(),
+        names: names(&parsed),
+        doubt,
+    })
+}
+
+fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let names = extension.value.general_names.iter();
+    names
+        .filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(format!("DNS:{name}")),
+            GeneralName::RFC822Name(name) => Some(format!("email:{name}")),
+            GeneralName::URI(name) => Some(format!("URI:{name}")),
+            GeneralName::IPAddress(bytes) => address(bytes).map(|address| format!("IP:{address}")),
+            _ => None,
+        })
+        .collect()
+}
+
+fn address(bytes: &[u8]) -> Option<std::net::IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).ok().map(Into::into);
+    v4.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(Into::into))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let bytes: Vec<_> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+    bytes.join(":")
+}

@@ -1,0 +1,76 @@
+//! Certificates, keys and lists of revoked certificates, as PEM has them.
+
+use std::path::Path;
+
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+
+use crate::fault::TlsFault;
+
+/// The content of a PEM file, and for which setting it was read.
+pub struct Pem {
+    pub(crate) setting: &'static str,
+    /// The file's name; empty for what was never in one.
+    pub(crate) file: String,
+    text: Vec<u8>,
+}
+
+impl Pem {
+    /// Reads a file for a setting.
+    pub fn read(setting: &'static str, file: &Path) -> Result<Self, TlsFault> {
+        let pem = |text| Self { setting, file: file.display().to_string(), text };
+        std::fs::read(file).map(pem).map_err(|error| {
+            TlsFault::new(setting, format!("{}: it cannot be read: {error}", file.display()))
+        })
+    }
+
+    /// What is in no file.
+    pub fn of_text(setting: &'static str, text: &str) -> Self {
+        Self { setting, file: String::new(), text: text.into() }
+    }
+
+    /// The certificates in it, at least one.
+    pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
+        self.all("certificate", CertificateDer::pem_slice_iter(&self.text))
+    }
+
+    /// The revocation lists in it, at least one.
+    pub(crate) fn revoked(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsFault> {
+        self.all("revocation list", CertificateRevocationListDer::pem_slice_iter(&self.text))
+    }
+
+    /// The private key in it.
+    pub(crate) fn key(&self) -> Result<PrivateKeyDer<'static>, TlsFault> {
+        let encrypted = b"BEGIN ENCRYPTED PRIVATE KEY";
+        PrivateKeyDer::from_pem_slice(&self.text).map_err(|error| match error {
+            pem::Error::NoItemsFound
+                if self.text.windows(encrypted.len()).any(|part| part == encrypted) =>
+            {
+                self.fault("the private key is encrypted; `openssl pkey` decrypts it")
+            }
+            pem::Error::NoItemsFound => self.fault("there is no private key in it"),
+            error => self.fault(&format!("it is no PEM file: {error}")),
+        })
+    }
+
+    /// A fault of it.
+    pub(crate) fn fault(&self, reason: &str) -> TlsFault {
+        match self.file.as_str() {
+            "" => TlsFault::new(self.setting, reason),
+            file => TlsFault::new(self.setting, format!("{file}: {reason}")),
+        }
+    }
+
+    fn all<T>(
+        &self,
+        what: &str,
+        items: impl Iterator<Item = Result<T, pem::Error>>,
+    ) -> Result<Vec<T>, TlsFault> {
+        let items: Result<Vec<_>, _> = items.collect();
+        match items {
+            Ok(items) if items.is_empty() => Err(self.fault(&format!("there is no {what} in it"))),
+            Ok(items) => Ok(items),
+            Err(error) => Err(self.fault(&format!("it is no PEM file: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Versions and cipher suites by the names that MySQL and OpenSSL have for them.
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion, version};
+
+use crate::fault::TlsFault;
+
+/// The suites that there are, by OpenSSL's names (openssl-ciphers(1)); those of TLS 1.3 first.
+const NAMES: [(CipherSuite, &str); 9] = [
+    (CipherSuite::TLS13_AES_256_GCM_SHA384, "TLS_AES_256_GCM_SHA384"),
+    (CipherSuite::TLS13_AES_128_GCM_SHA256, "TLS_AES_128_GCM_SHA256"),
+    (CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, "TLS_CHACHA20_POLY1305_SHA256"),
+    (CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, "ECDHE-ECDSA-AES256-GCM-SHA384"),
+    (CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    (CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-ECDSA-CHACHA20-POLY1305"),
+    (CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, "ECDHE-RSA-AES256-GCM-SHA384"),
+    (CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, "ECDHE-RSA-AES128-GCM-SHA256"),
+    (CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-RSA-CHACHA20-POLY1305"),
+];
+
+/// OpenSSL's name of a suite.
+pub(crate) fn name(suite: SupportedCipherSuite) -> &'static str {
+    NAMES.iter().find(|(own, _)| *own == suite.suite()).map_or("unknown", |(_, name)| name)
+}
+
+/// The versions of a list like `TLSv1.2,TLSv1.3`; both where it is empty.
+pub(crate) fn versions(
+    setting: &'static str,
+    list: &str,
+) -> Result<Vec<&'static SupportedProtocolVersion>, TlsFault> {
+    let mut versions = Vec::new();
+    for (number, name) in items(list, ',') {
+        versions.push(match name {
+            "TLSv1.2" => &version::TLS12,
+            "TLSv1.3" => &version::TLS13,
+            _ => {
+                let reason = match name {
+                    "TLSv1" | "TLSv1.0" | "TLSv1.1" | "SSLv3" => "is broken, and not spoken",
+                    _ => "is no version",
+                };
+                let reason = format!("item {number}, `{name}`, {reason}: TLSv1.2 and TLSv1.3 are");
+                return Err(TlsFault::new(setting, reason));
+            }
+        });
+    }
+    if versions.is_empty() {
+        versions.extend(rustls::ALL_VERSIONS);
+    }
+    Ok(versions)
+}
+
+/// The cryptography with the suites of two lists: up to TLS 1.2 and of TLS 1.3, by OpenSSL's names
+/// and separated by `:`; all of a version where its list is empty.
+pub(crate) fn provider([old, new]: [(&'static str, &str); 2]) -> Result<CryptoProvider, TlsFault> {
+    let all = default_provider();
+    let mut chosen = Vec::new();
+    for ((setting, list), is_new) in [(new, true), (old, false)] {
+        let of_version = |suite: &&SupportedCipherSuite| suite.tls13().is_some() == is_new;
+        let mut any = false;
+        for (number, name) in items(list, ':') {
+            any = true;
+            let suite =
+                all.cipher_suites.iter().filter(of_version).find(|it| self::name(**it) == name);
+            let Some(suite) = suite else {
+                return Err(TlsFault::new(setting, unknown(number, name, is_new)));
+            };
+            chosen.push(*suite);
+        }
+        if !any {
+            chosen.extend(all.cipher_suites.iter().filter(of_version));
+        }
+    }
+    Ok(CryptoProvider { cipher_suites: chosen, ..all })
+}
+
+fn unknown(number: usize, name: &str, is_new: bool) -> String {
+    let of_version = NAMES.iter().filter(|(_, name)| name.starts_with("TLS_") == is_new);
+    let names: Vec<_> = of_version.map(|(_, name)| *name).collect();
+    format!("item {number}, `{name}`, is no suite that is spoken; there are {}", names.join(", "))
+}
+
+/// The items of a list with their numbers, from 1.
+fn items(list: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
+    let items = list.split(separator).map(str::trim).enumerate();
+    items.filter(|(_, item)| !item.is_empty()).map(|(at, item)| (at + 1, item))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_has_a_name_and_lists_choose_by_it() {
+        let all = default_provider().cipher_suites;
+        let names: Vec<_> = all.iter().map(|suite| name(*suite)).collect();
+        assert_eq!(names, NAMES.map(|(_, name)| name));
+        let lists = [("ssl_cipher", "ECDHE-RSA-AES128-GCM-SHA256"), ("tls_ciphersuites", "")];
+        let chosen = provider(lists).expect("they are known").cipher_suites;
+        let chosen: Vec<_> = chosen.iter().map(|suite| name(*suite)).collect();
+        assert_eq!(chosen, [&names[..3], &["ECDHE-RSA-AES128-GCM-SHA256"]].concat());
+    }
+
+    #[test]
+    fn what_is_not_spoken_is_refused_with_its_place() {
+        let lists = [("ssl_cipher", "ECDHE-RSA-AES128-GCM-SHA256:HIGH"), ("tls_ciphersuites", "")];
+        let fault = provider(lists).expect_err("a class is no suite").to_string();
+        assert_eq!(
+            fault,
+            "ssl_cipher: item 2, `HIGH`, is no suite that is spoken; there are \
+             ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES128-GCM-SHA256, \
+             ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES256-GCM-SHA384, \
+             ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-CHACHA20-POLY1305"
+        );
+        let fault = versions("tls_version", "TLSv1.2, TLSv1.1").expect_err("it is broken");
+        assert_eq!(
+            fault.to_string(),
+            "tls_version: item 2, `TLSv1.1`, is broken, and not spoken: TLSv1.2 and TLSv1.3 are"
+        );
+        assert_eq!(versions("tls_version", "").map(|all| all.len()), Ok(2));
+    }
+}
