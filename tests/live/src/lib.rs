@@ -2,8 +2,8 @@
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
 //! their time ([`Program`]), what those in other languages need ([`Kits`]), clients
-//! ([`client`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions ([`eventually`]). It
-//! does not know what any test asserts.
+//! ([`client`], [`encrypted`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions
+//! ([`eventually`]). It does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
 //! `TIDEGATE_LIVE=full` asks for the long form of every test, `TIDEGATE_BIN` names the binary.
@@ -11,6 +11,7 @@
 
 mod asker;
 pub mod client;
+pub mod encrypted;
 mod kits;
 mod load;
 mod management;

@@ -109,7 +109,7 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "tests/live",
         &["wire", "client", "sql", "engine", "io", "worker", "lab", "testkit"],
-        &["anyhow", "mysql", "serde_json", "toml"],
+        &["anyhow", "mysql", "rustls", "serde_json", "toml"],
         &["wire", "lab", "testkit"],
     ),
 ];

@@ -1,0 +1,230 @@
+//! TLS towards clients: who gets it, how, and that nothing else comes by its way.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use lab::{Flavour, RunDir};
+use live::client::{account, refusal};
+use live::{Program, Proxy, Raw, Shared, encrypted};
+use rustls::version::{TLS12, TLS13};
+use wire::auth::sha2;
+use wire::command::code;
+use wire::connect::AuthMore;
+use wire::reply::OkPacket;
+
+static SERVER: Shared = Shared::new("TLS", Flavour::MariaDb, 0);
+
+const BOTH: [&rustls::SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
+const LONG: &str = "SELECT REPEAT('x', 100000)";
+
+/// A proxy with a directory in which it made its certificates.
+struct Scene {
+    proxy: Proxy,
+    dir: RunDir,
+    port: u16,
+}
+
+impl Scene {
+    fn new(port: u16, variables: &str) -> Self {
+        let dir = RunDir::create().expect("a directory");
+        let words = [OsString::from("--datadir"), dir.path().into()];
+        let config = |interfaces: String| configuration(port, &interfaces, variables);
+        let proxy = Proxy::start_with(&words, config).expect("tidegate starts");
+        Self { proxy, dir, port }
+    }
+
+    fn authorities(&self) -> PathBuf {
+        self.dir.path().join("tidegate-ca.pem")
+    }
+
+    fn reload(&self, variables: &str) -> bool {
+        let config = |interfaces: String| configuration(self.port, &interfaces, variables);
+        self.proxy.reload(config).expect("an outcome")
+    }
+
+    /// What becomes of a client that speaks these versions only.
+    fn try_with(&self, versions: &[&'static rustls::SupportedProtocolVersion]) -> String {
+        let tls = encrypted::trusting(&self.authorities(), versions).expect("authorities");
+        match encrypted::log_in(self.proxy.port, &tls, "app", "app") {
+            Ok(mut client) => {
+                let length = encrypted::length_of(&mut client, LONG).expect("an answer");
+                format!("{length} {:?}", client.stream.get_ref().conn.protocol_version())
+            }
+            Err(error) => error.root_cause().to_string(),
+        }
+    }
+}
+
+fn configuration(port: u16, interfaces: &str, variables: &str) -> String {
+    format!(
+        "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n{variables}\n\
+         [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
+         [[mysql_users]]\nusername = \"closed\"\npassword = \"app\"\nuse_ssl = 1\n\
+         [[mysql_users]]\nusername = \"hashed\"\npassword = '''{}'''\n\
+         [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n",
+        *HASHED
+    )
+}
+
+/// What MySQL stores for the password `pear`.
+static HASHED: LazyLock<String> = LazyLock::new(|| {
+    let stored = sha2::make_stored_hash(b"pear", b"a salt of twenty ...");
+    String::from_utf8(stored).expect("text")
+});
+
+#[test]
+fn clients_speak_the_versions_and_suites_that_are_configured() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "");
+    assert_eq!(scene.try_with(&[&TLS12]), "100000 Some(TLSv1_2)");
+    assert_eq!(scene.try_with(&[&TLS13]), "100000 Some(TLSv1_3)");
+    assert!(scene.reload("tls_version = \"TLSv1.3\""));
+    let refused = scene.try_with(&[&TLS12]);
+    assert_eq!(refused, "received fatal alert: ProtocolVersion");
+    assert_eq!(scene.try_with(&BOTH), "100000 Some(TLSv1_3)");
+    // what cannot be is told, and the old goes on
+    assert!(!scene.reload("tls_version = \"TLSv1.1\""));
+    let log = scene.proxy.log();
+    let reason = "mysql_variables column tls_version: item 1, `TLSv1.1`, is broken, and not spoken";
+    assert!(log.contains(reason), "{log}");
+    assert_eq!(scene.try_with(&[&TLS12]), refused);
+    assert!(scene.reload("ssl_cipher = \"ECDHE-ECDSA-AES128-GCM-SHA256\""));
+    for (words, outcome) in [
+        (vec!["-tls1_2"], "Cipher is ECDHE-ECDSA-AES128-GCM-SHA256"),
+        (vec!["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"], "alert handshake failure"),
+        (vec!["-tls1_2", "-cipher", "AES128-SHA:@SECLEVEL=0"], "alert handshake failure"),
+        (vec!["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], "alert handshake failure"),
+        (vec!["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256"], "TLS_AES_128_GCM_SHA256"),
+    ] {
+        let done = Program::new("openssl")
+            .args(["s_client", "-starttls", "mysql", "-connect"])
+            .args([format!("127.0.0.1:{}", scene.proxy.port)])
+            .args(words.iter())
+            .input("")
+            .limit(Duration::from_secs(10))
+            .run();
+        let told = format!("{}{}", done.output, done.errors);
+        assert!(told.contains(outcome), "{words:?}: {told}");
+    }
+    assert!(scene.reload("have_ssl = false"));
+    assert_eq!(scene.try_with(&BOTH), "TLS is not offered");
+}
+
+#[test]
+fn plain_text_behind_the_request_is_never_read() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "");
+    let mut raw = Raw::open(scene.proxy.port).expect("it accepts");
+    raw.receive().expect("a greeting");
+    // a login that would be right, and a statement, in the same send
+    let mut bytes = encrypted::request();
+    wire::frame::write_packet(&mut bytes, &mut 2, &live::response("app", b""));
+    wire::frame::write_packet(&mut bytes, &mut 0, b"\x03CREATE TABLE test.injected (v INT)");
+    raw.bytes(&bytes).expect("sent");
+    let rest = raw.rest().expect("the connection ends");
+    assert_eq!(rest.first(), Some(&21), "nothing but an alert: {rest:?}");
+    assert_eq!(rest.len(), 7);
+    let log = scene.proxy.log();
+    assert!(log.contains("TLS failed: received corrupt message"), "{log}");
+    assert_eq!(scene.proxy.counter("tls_failures").expect("counted"), 1);
+    assert_eq!(scene.proxy.counter("queries").expect("counted"), 0);
+}
+
+#[test]
+fn an_account_that_demands_tls_gets_nothing_without() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "");
+    let refused = mysql::Conn::new(account(scene.proxy.port, "closed", "app"));
+    let (code, state, message) = refusal(&refused.expect_err("it is refused"));
+    assert_eq!((code, state.as_str()), (1045, "28000"));
+    let expected =
+        "Access denied for user 'closed'@'127.0.0.1' (using password: YES). SSL is required";
+    assert_eq!(message, expected);
+    // a wrong password is no more than that
+    let refused = mysql::Conn::new(account(scene.proxy.port, "closed", "wrong"));
+    let (_, _, message) = refusal(&refused.expect_err("it is refused"));
+    assert_eq!(message, "Access denied for user 'closed'@'127.0.0.1' (using password: YES)");
+    let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    let mut client = encrypted::log_in(scene.proxy.port, &tls, "closed", "app").expect("let in");
+    client.command(code::PING, b"").expect("sent");
+    assert_eq!(client.receive().expect("an answer").1.first(), Some(&OkPacket::MARKER));
+    // nor by a change of user
+    let mut raw = Raw::login(scene.proxy.port, "app", "app").expect("let in");
+    let refused = raw.change_user(("closed", "app"), 45).expect_err("it is refused");
+    assert!(refused.to_string().contains("SSL is required"), "{refused}");
+    assert_eq!(scene.proxy.counter("denied_without_tls").expect("counted"), 2);
+}
+
+#[test]
+fn a_hashed_password_is_shown_once_it_is_encrypted() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "");
+    let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    let told = |password: &[u8]| {
+        let mut client = encrypted::open(scene.proxy.port, &tls, "hashed").expect("a handshake");
+        let (seq, switch) = client.receive().expect("a question");
+        assert!(switch.starts_with(b"\xfecaching_sha2_password\0"), "{switch:?}");
+        client.send(seq + 1, &[7; 32]).expect("sent");
+        let (seq, more) = client.receive().expect("a question");
+        assert_eq!(more, [AuthMore::MARKER, AuthMore::FULL_AUTH]);
+        client.send(seq + 1, &[password, &[0]].concat()).expect("sent");
+        String::from_utf8_lossy(&client.receive().expect("an answer").1).into_owned()
+    };
+    assert!(told(b"pair").contains("Access denied for user 'hashed'"));
+    assert!(told(b"pear").starts_with('\0'));
+}
+
+#[test]
+fn certificates_change_under_clients_and_none_is_lost() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "");
+    let old = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    let port = scene.proxy.port;
+    let log_in = |tls| encrypted::log_in(port, tls, "app", "app");
+    let mut clients: Vec<_> = (0..64).map(|_| log_in(&old).expect("let in")).collect();
+    for part in ["ca", "cert", "key"] {
+        std::fs::remove_file(scene.dir.path().join(format!("tidegate-{part}.pem"))).expect("gone");
+    }
+    assert!(scene.reload(""));
+    let new = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    log_in(&new).expect("the new certificate is shown");
+    let unknown = log_in(&old).expect_err("the old one is not").root_cause().to_string();
+    assert!(unknown.contains("invalid peer certificate"), "{unknown}");
+    // a file that cannot be read changes nothing
+    std::fs::write(scene.dir.path().join("tidegate-cert.pem"), "nothing").expect("written");
+    assert!(scene.reload(""));
+    assert!(scene.proxy.log().contains("there is no certificate in it"));
+    log_in(&new).expect("it goes on");
+    for client in &mut clients {
+        assert_eq!(encrypted::length_of(client, LONG).expect("an answer"), 100_000);
+    }
+}
+
+#[test]
+fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary().port, "connect_timeout_client = 1500");
+    let mut stalled: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut raw = Raw::open(scene.proxy.port).expect("it accepts");
+            raw.receive().expect("a greeting");
+            raw.bytes(&encrypted::request()).expect("sent");
+            // the beginning of a record
+            raw.bytes(b"\x16\x03\x01\x02\x00\x01").expect("sent");
+            raw.packets.stream.into_inner()
+        })
+        .collect();
+    assert_eq!(scene.try_with(&BOTH), "100000 Some(TLSv1_3)");
+    for stream in &mut stalled {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("it is ended");
+        assert_eq!(rest, [21, 3, 3, 0, 2, 1, 0], "a farewell and no more");
+        let _ = stream.write(b"x");
+    }
+    let log = scene.proxy.log();
+    assert!(log.contains("the handshake was not completed in time"), "{log}");
+}
