@@ -28,6 +28,11 @@ pub trait Runtime: Send + Sync {
     /// Client addresses that failed to log in; with `reset` they are forgotten.
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient>;
 
+    /// Certificates that clients are shown, and authorities that vouch for theirs.
+    fn certificates(&self) -> Vec<tls::Certificate> {
+        Vec::new()
+    }
+
     /// What checks of servers came to, and what followed from them.
     fn logs(&self) -> Arc<Mutex<Logs>>;
 

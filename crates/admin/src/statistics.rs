@@ -8,6 +8,7 @@
 //! asks anything itself.
 
 mod always_zero_table;
+mod certificates;
 mod checks;
 mod client_hosts;
 mod commands;
@@ -105,6 +106,7 @@ const TABLES: &[LiveTable] = &[
     memory::TABLE,
     pool::TABLE,
     processlist::TABLE,
+    certificates::TABLE,
     redirects::TABLE,
     rules::TABLE,
     servers::TABLE,

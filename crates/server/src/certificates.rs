@@ -6,12 +6,13 @@
 //! `proxysql`. Certificates of other names are shown to clients that ask for one of their hosts.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::config_fault::ConfigFault;
 use engine::vars::Vars;
 use io::Mailbox;
-use tls::{Acceptor, OwnCertificate, Pem, Terms, TlsFault};
+use tls::{Acceptor, Certificate, OwnCertificate, Pem, Terms, TlsFault};
 use worker::Mail;
 
 use crate::{clock, listening};
@@ -22,21 +23,27 @@ pub(crate) struct Certificates {
     workers: Vec<Mailbox<Mail>>,
     /// In force; `None` where clients can have no TLS.
     acceptor: Mutex<Option<Arc<Acceptor>>>,
+    /// When ends of certificates were last warned of, in seconds since 1970.
+    warned_s: AtomicI64,
     /// What was made in memory, for a process without a directory.
     own: Mutex<Option<Arc<OwnCertificate>>>,
 }
 
 /// Days before the end of a certificate from which on it is warned of.
 const WARN_DAYS: i64 = 30;
+const DAY_S: i64 = 86_400;
 
 impl Certificates {
     /// Those of a data directory, where there is one. Before there are workers: a process whose
     /// certificates cannot be read serves whoever can do without.
     pub(crate) fn new(dir: Option<PathBuf>, vars: &Vars) -> Self {
-        let (workers, acceptor, own) = Default::default();
-        let certificates = Self { dir, workers, acceptor, own };
+        let (workers, acceptor, warned_s, own) = Default::default();
+        let certificates = Self { dir, workers, acceptor, warned_s, own };
         match certificates.read(vars) {
-            Ok(acceptor) => *lock(&certificates.acceptor) = acceptor,
+            Ok(acceptor) => {
+                *lock(&certificates.acceptor) = acceptor;
+                certificates.warn_of_ends();
+            }
             Err(fault) => tracing::error!("clients cannot have TLS: {fault}"),
         }
         certificates
@@ -50,6 +57,12 @@ impl Certificates {
     /// What clients get TLS from now.
     pub(crate) fn current(&self) -> Option<Arc<Acceptor>> {
         lock(&self.acceptor).clone()
+    }
+
+    /// What clients are shown, and which authorities vouch for theirs.
+    pub(crate) fn shown(&self) -> Vec<Certificate> {
+        let acceptor = self.current();
+        acceptor.map_or_else(Vec::new, |acceptor| acceptor.certificates().to_vec())
     }
 
     /// Reads what other settings of TLS name, for [`Self::take_over`]; `None` where they are the
@@ -80,6 +93,26 @@ impl Certificates {
             listening::post(worker, Mail::Acceptor(acceptor.clone()));
         }
         *lock(&self.acceptor) = acceptor;
+        self.warned_s.store(0, Ordering::Relaxed);
+        self.warn_of_ends();
+    }
+
+    /// Warns of certificates that end soon, once a day and when others come into force.
+    pub(crate) fn warn_of_ends(&self) {
+        let now_s = now_s();
+        if now_s - self.warned_s.load(Ordering::Relaxed) < DAY_S {
+            return;
+        }
+        self.warned_s.store(now_s, Ordering::Relaxed);
+        for certificate in self.shown() {
+            let (days, Certificate { file, subject, .. }) =
+                (certificate.days_left(now_s), &certificate);
+            if days < 0 {
+                tracing::warn!(file, subject, "a certificate has expired");
+            } else if days < WARN_DAYS {
+                tracing::warn!(file, subject, days, "a certificate expires soon");
+            }
+        }
     }
 
     fn read(&self, vars: &Vars) -> Result<Option<Arc<Acceptor>>, ConfigFault> {
@@ -87,7 +120,6 @@ impl Certificates {
             return Ok(None);
         }
         let acceptor = self.terms(vars).and_then(|terms| Acceptor::new(&terms)).map_err(fault)?;
-        warn_of_ends(&acceptor);
         Ok(Some(Arc::new(acceptor)))
     }
 
@@ -204,18 +236,6 @@ fn make() -> Result<OwnCertificate, TlsFault> {
 
 fn now_s() -> i64 {
     (clock::unix_us() / 1_000_000).cast_signed()
-}
-
-fn warn_of_ends(acceptor: &Acceptor) {
-    for certificate in acceptor.certificates() {
-        let (days, file) = (certificate.days_left(now_s()), &certificate.file);
-        let subject = &certificate.subject;
-        if days < 0 {
-            tracing::warn!(file, subject, "a certificate has expired");
-        } else if days < WARN_DAYS {
-            tracing::warn!(file, subject, days, "a certificate expires soon");
-        }
-    }
 }
 
 /// The name of the files that are made.

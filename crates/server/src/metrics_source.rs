@@ -63,9 +63,15 @@ impl Process for MetricsSource {
             uptime_s: self.began.elapsed().as_secs(),
             version: env!("CARGO_PKG_VERSION"),
             system: System::read(),
+            certificates: ends_of(self.publisher.certificates().shown()),
             log_lines_lost: logs::lines_lost(),
         }
     }
+}
+
+/// Until when certificates are good, by file.
+fn ends_of(certificates: Vec<tls::Certificate>) -> Vec<(String, i64)> {
+    certificates.into_iter().map(|it| (it.file, it.not_after_s)).collect()
 }
 
 /// Numbers of `stats_mysql_global` by name.

@@ -71,7 +71,11 @@ pub(crate) fn start(
     let of_checks = publisher.clone();
     let decisions = move || {
         let mut failing = Failing::default();
-        while let Some(heard) = next(&told, || publisher.release_forgotten()) {
+        let now_and_then = || {
+            publisher.release_forgotten();
+            publisher.certificates().warn_of_ends();
+        };
+        while let Some(heard) = next(&told, now_and_then) {
             let heard = AssertUnwindSafe(|| match heard {
                 Heard::Checked(checked) => {
                     failing.tell(&checked);

@@ -33,6 +33,8 @@ pub struct View {
     pub version: &'static str,
     /// What the system knows of the process.
     pub system: System,
+    /// Files of certificates in use, and until when these are good, in seconds since 1970.
+    pub certificates: Vec<(String, i64)>,
     /// Lines of the log that were dropped because nobody took them.
     pub log_lines_lost: u64,
 }

@@ -37,6 +37,7 @@ impl Process for Made {
             uptime_s: 5,
             version: "0.1.0",
             system: System::default(),
+            certificates: Vec::new(),
             log_lines_lost: 0,
         }
     }

@@ -189,7 +189,7 @@ pub const COMMANDS: &[CommandRow] = &[
     row(
         "The process",
         "PROXYSQL RELOAD TLS",
-        "reads certificates and keys anew; refused as long as there is no TLS",
+        "reads certificates and keys anew; those before stay where one cannot be read",
         "PROXYSQL RELOAD TLS",
     ),
     row("The process", "LOGENTRY text", "writes to the log", "LOGENTRY hello"),

@@ -43,13 +43,10 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
     vec![
         ("Access_Denied_Max_Connections", c.denied_max_connections),
         ("Access_Denied_Max_User_Connections", c.denied_max_user_connections),
-        ("Access_Denied_Without_TLS", c.denied_without_tls),
         ("Access_Denied_Wrong_Password", c.denied_password),
         ("Backend_query_time_nsec", c.backend_time_us.saturating_mul(1000)),
         ("Client_Connections_aborted", c.clients_aborted),
         ("Client_Connections_created", c.clients_created),
-        ("Client_Connections_tls", c.tls_clients),
-        ("Client_Connections_tls_failed", c.tls_failures),
         ("Com_autocommit", c.autocommits),
         ("Com_autocommit_filtered", c.autocommits_filtered),
         ("Com_backend_change_user", 0),
@@ -101,11 +98,13 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 
 /// What ProxySQL does not count, by the names of the documentation.
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    let families = ["shared_", "unshared_", "diagnostics_", "mirror", "redirects_", "stored_code_"];
+    let families =
+        ["tls_", "shared_", "unshared_", "diagnostics_", "mirror", "redirects_", "stored_code_"];
     let alone = [
         "clients_redirected",
         "server_stalls",
         "delayed",
+        "denied_without_tls",
         "logins_held_up",
         "long_commands_refused",
         "newcomers_gave_way",

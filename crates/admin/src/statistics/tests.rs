@@ -176,6 +176,7 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "aurora_checks_ok",
         "clients_redirected",
         "delayed",
+        "denied_without_tls",
         "diagnostics_kept",
         "diagnostics_raised",
         "diagnostics_told",
@@ -201,6 +202,8 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "stored_code_readings",
         "stored_code_readings_failed",
         "timed_out",
+        "tls_clients",
+        "tls_failures",
         "topology_changes",
         "unfinished_commands",
     ];

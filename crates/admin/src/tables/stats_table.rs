@@ -404,6 +404,23 @@ pub(super) const ROWS: &[Table] = &[
         ..SHOWN
     },
     Table {
+        name: "stats_tidegate_certificates",
+        doc: "Certificates that clients are shown over TLS (ssl_cert), and authorities that vouch for clients' own (ssl_ca). file is empty for what was made in memory; names are separated by blanks; sha256 is the fingerprint. not_before and not_after are in seconds since 1970.",
+        columns: &[
+            column("setting", "VARCHAR", NOT_NULL, "", ""),
+            column("file", "VARCHAR", NOT_NULL, "", ""),
+            column("subject", "VARCHAR", NOT_NULL, "", ""),
+            column("issuer", "VARCHAR", NOT_NULL, "", ""),
+            column("names", "VARCHAR", NOT_NULL, "", ""),
+            column("serial", "VARCHAR", NOT_NULL, "", ""),
+            column("sha256", "VARCHAR", NOT_NULL, "", ""),
+            column("not_before", "INT", NOT_NULL, "", ""),
+            column("not_after", "INT", NOT_NULL, "", ""),
+            column("days_left", "INT", NOT_NULL, "", ""),
+        ],
+        ..SHOWN
+    },
+    Table {
         name: "stats_tidegate_redirects",
         doc: "Where servers send their connections, with mysql-follow_redirects: since is in seconds since 1970, ttl_ms is how long new connections go there yet (0: they do not), user the name that they log in with, if it is another one. followed connections were let in there; failed ones went to the server itself.",
         columns: &[

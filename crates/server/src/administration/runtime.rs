@@ -114,6 +114,10 @@ impl Runtime for Workers {
         self.reach.web.set_routes(rows);
     }
 
+    fn certificates(&self) -> Vec<tls::Certificate> {
+        self.reach.publisher.certificates().shown()
+    }
+
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient> {
         let all = self.reach.hosts.rows(reset).into_iter();
         let row = |(address, errors): (_, HostErrors)| FailedClient {

@@ -150,6 +150,27 @@ pub(super) const FAMILIES: &[Family] = &[
             s.one(v.collected.counters.defects);
         },
     ),
+    counter("tidegate_tls_clients_total", "Clients whose TLS handshake succeeded.", |v, s| {
+        s.one(v.collected.counters.tls_clients);
+    }),
+    counter("tidegate_tls_failures_total", "Clients whose TLS came to nothing.", |v, s| {
+        s.one(v.collected.counters.tls_failures);
+    }),
+    counter(
+        "tidegate_denied_without_tls_total",
+        "Logins refused because the account demands TLS.",
+        |v, s| s.one(v.collected.counters.denied_without_tls),
+    ),
+    Family {
+        name: "tidegate_certificate_not_after_seconds",
+        kind: Kind::Gauge,
+        help: "Until when certificates for TLS are good, in seconds since 1970.",
+        source: Source::Series(|v, s| {
+            for (file, not_after_s) in &v.certificates {
+                s.add(&[("file", file)], not_after_s);
+            }
+        }),
+    },
     counter("tidegate_log_lines_lost_total", "Lines that standard error did not take.", |v, s| {
         s.one(v.log_lines_lost);
     }),
