@@ -142,11 +142,11 @@ mod tests {
             ["mysql_users row 1 column backend: 0 is accepted, but the account is used towards \
               servers, too"]
         );
-        let attributes = r#"{"annotations": false, "spiffe_id": "x"}"#.to_owned();
+        let attributes = r#"{"annotations": false, "max_conns": "x"}"#.to_owned();
         let with = UserRow { attributes, ..user(1, 1, "") };
         assert_eq!(
             users(&[with]),
-            ["mysql_users row 1 column attributes: `spiffe_id` is accepted, but without \
+            ["mysql_users row 1 column attributes: `max_conns` is accepted, but without \
                  effect in this version"]
         );
         let settings = [

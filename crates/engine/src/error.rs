@@ -135,10 +135,11 @@ pub fn access_denied(user: &[u8], client: &str, with_password: bool) -> SqlError
     )
 }
 
-/// MySQL 1045, for a right password over a connection without TLS, in ProxySQL's words.
-pub fn tls_required(user: &[u8], client: &str, with_password: bool) -> SqlError {
+/// MySQL 1045, for a right password over a connection that its account does not allow, with the
+/// reason behind it as ProxySQL has it.
+pub fn insecure(user: &[u8], client: &str, with_password: bool, reason: &str) -> SqlError {
     let denied = access_denied(user, client, with_password);
-    SqlError { message: format!("{}. SSL is required", denied.message), ..denied }
+    SqlError { message: format!("{}. {reason}", denied.message), ..denied }
 }
 
 /// MySQL's 2061, for a server whose public key is not one of those that it may have; not sent to

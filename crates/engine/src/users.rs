@@ -15,8 +15,10 @@ use crate::json;
 use crate::rows::UserRow;
 
 mod backends;
+mod certificate;
 
 pub use backends::Backends;
+pub use certificate::{ClientCertificate, Demands};
 
 const TABLE: &str = "mysql_users";
 
@@ -136,6 +138,8 @@ pub struct Account {
     pub fast_forward: bool,
     /// Clients have to come by TLS.
     pub use_ssl: bool,
+    /// What their certificates have to be like.
+    pub demands: Demands,
     /// Clients may log in with it.
     pub frontend: bool,
     /// Most client connections at a time.
@@ -200,17 +204,23 @@ impl Account {
         if same && next.is_unchanged(before) { before.clone() } else { Arc::new(next) }
     }
 
+    /// Whether it asks of a client what that version of it does.
+    pub(crate) fn asks_as(&self, other: &Self) -> bool {
+        let flags = |account: &Self| (account.frontend, account.use_ssl);
+        let same = self.credential == other.credential && self.demands == other.demands;
+        same && flags(self) == flags(other)
+    }
+
     fn is_unchanged(&self, before: &Self) -> bool {
         let columns = |account: &Self| {
             let Self { default_hostgroup, default_schema, max_connections, .. } = account;
-            let Self { transaction_persistent, fast_forward, frontend, .. } = account;
-            let flags = (*transaction_persistent, *fast_forward, *frontend);
+            let flags = (account.transaction_persistent, account.fast_forward);
             let limits =
                 (*max_connections, account.max_backend_connections, account.pipeline_depth);
             let flags = (flags, account.redirect, account.replication, account.annotations);
             (*default_hostgroup, default_schema.clone(), limits, flags, account.isolation)
         };
-        columns(self) == columns(before)
+        columns(self) == columns(before) && self.asks_as(before)
     }
 
     /// Whether servers can be logged in to with it wherever they could with `before`.
@@ -357,6 +367,7 @@ struct Attributes {
     replication: bool,
     annotations: bool,
     isolation: Option<&'static str>,
+    demands: Demands,
 }
 
 impl Attributes {
@@ -368,6 +379,7 @@ impl Attributes {
             replication: json::switch(text, "replication")?,
             annotations: json::switch(text, "annotations")?,
             isolation: isolation(text)?,
+            demands: Demands::read(text)?,
         })
     }
 }
@@ -401,22 +413,14 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
             faults.push(fault(index, column, format!("{value} is not 0 or 1")));
         }
     }
-    let hostgroup = u32::try_from(row.default_hostgroup).unwrap_or_else(|_| {
-        faults.push(fault(
-            index,
-            "default_hostgroup",
-            format!("{} is not 0 or more", row.default_hostgroup),
-        ));
-        0
-    });
-    let max_connections = u32::try_from(row.max_connections).unwrap_or_else(|_| {
-        faults.push(fault(
-            index,
-            "max_connections",
-            format!("{} is not 0 or more", row.max_connections),
-        ));
-        0
-    });
+    let mut number = |column, value: i64| {
+        u32::try_from(value).unwrap_or_else(|_| {
+            faults.push(fault(index, column, format!("{value} is not 0 or more")));
+            0
+        })
+    };
+    let hostgroup = number("default_hostgroup", row.default_hostgroup);
+    let max_connections = number("max_connections", row.max_connections);
     let credential = Credential::parse(&row.password).unwrap_or_else(|reason| {
         faults.push(fault(index, "password", reason));
         Credential::Empty
@@ -441,6 +445,7 @@ fn account(index: usize, row: &UserRow) -> Result<Account, Vec<ConfigFault>> {
         transaction_persistent: row.transaction_persistent == 1,
         fast_forward: row.fast_forward == 1,
         use_ssl: row.use_ssl == 1,
+        demands: of_attributes.demands,
         frontend: row.frontend == 1,
         max_connections,
         max_backend_connections: of_attributes.max_backend_connections,

@@ -4,7 +4,7 @@
 //! them are the moment to tell.
 
 use engine::orders::End;
-use engine::proxy::Secured;
+use engine::proxy::{ClientCertificate, Secured};
 use io::{Driver, Edge};
 
 use crate::Worker;
@@ -36,6 +36,7 @@ impl Worker {
             version: handshake.version,
             cipher: handshake.cipher,
             server_name: handshake.server_name.as_deref().map(Into::into),
+            certificate: handshake.shown.clone().map(certificate),
         };
         self.securing.remove(&end);
         self.tell(end, (), |proxy| proxy.on_secured(id, secured));
@@ -49,4 +50,8 @@ impl Worker {
             self.tell(end, (), |proxy| proxy.on_insecure(id, fault));
         }
     }
+}
+
+fn certificate(tls::Shown { subject, issuer, names, doubt }: tls::Shown) -> ClientCertificate {
+    ClientCertificate { subject, issuer, names, doubt }
 }

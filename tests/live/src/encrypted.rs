@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use client::{Login, Packets};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls::{SupportedProtocolVersion, crypto::aws_lc_rs};
 use wire::Caps;
@@ -33,6 +33,21 @@ pub fn trusting(
         .with_protocol_versions(versions)?
         .with_root_certificates(roots)
         .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// The same, of a client that shows a certificate of its own, with its key.
+pub fn showing(authorities: &Path, certificate: &str, key: &str) -> Result<Arc<ClientConfig>> {
+    let mut roots = RootCertStore::empty();
+    for root in CertificateDer::pem_file_iter(authorities).context("authorities")? {
+        roots.add(root?)?;
+    }
+    let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<_, _>>()?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
+    let config = ClientConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain, key)?;
     Ok(Arc::new(config))
 }
 

@@ -3,13 +3,17 @@
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use lab::{Flavour, RunDir};
+use lab::{Flavour, RunDir, Server};
 use live::client::{account, refusal};
 use live::{Program, Proxy, Raw, Shared, encrypted};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    SanType,
+};
 use rustls::version::{TLS12, TLS13};
 use wire::auth::sha2;
 use wire::command::code;
@@ -29,7 +33,12 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(port: u16, variables: &str) -> Self {
+    fn new(server: &Server, variables: &str) -> Self {
+        for user in ["closed", "spiffe", "shown"] {
+            let text = format!("CREATE USER IF NOT EXISTS {user} IDENTIFIED BY 'app'");
+            server.sql(&text).expect("made");
+        }
+        let port = server.port;
         let dir = RunDir::create().expect("a directory");
         let words = [OsString::from("--datadir"), dir.path().into()];
         let config = |interfaces: String| configuration(port, &interfaces, variables);
@@ -65,6 +74,10 @@ fn configuration(port: u16, interfaces: &str, variables: &str) -> String {
          [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
          [[mysql_users]]\nusername = \"closed\"\npassword = \"app\"\nuse_ssl = 1\n\
          [[mysql_users]]\nusername = \"hashed\"\npassword = '''{}'''\n\
+         [[mysql_users]]\nusername = \"spiffe\"\npassword = \"app\"\n\
+         attributes = '{{\"spiffe_id\": \"!spiffe://example/(app|batch)\"}}'\n\
+         [[mysql_users]]\nusername = \"shown\"\npassword = \"app\"\n\
+         attributes = '{{\"require_subject\": \"/CN=app\"}}'\n\
          [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n",
         *HASHED
     )
@@ -79,7 +92,7 @@ static HASHED: LazyLock<String> = LazyLock::new(|| {
 #[test]
 fn clients_speak_the_versions_and_suites_that_are_configured() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "");
+    let scene = Scene::new(cluster.primary(), "");
     assert_eq!(scene.try_with(&[&TLS12]), "100000 Some(TLSv1_2)");
     assert_eq!(scene.try_with(&[&TLS13]), "100000 Some(TLSv1_3)");
     assert!(scene.reload("tls_version = \"TLSv1.3\""));
@@ -117,7 +130,7 @@ fn clients_speak_the_versions_and_suites_that_are_configured() {
 #[test]
 fn plain_text_behind_the_request_is_never_read() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "");
+    let scene = Scene::new(cluster.primary(), "");
     let mut raw = Raw::open(scene.proxy.port).expect("it accepts");
     raw.receive().expect("a greeting");
     // a login that would be right, and a statement, in the same send
@@ -137,7 +150,7 @@ fn plain_text_behind_the_request_is_never_read() {
 #[test]
 fn an_account_that_demands_tls_gets_nothing_without() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "");
+    let scene = Scene::new(cluster.primary(), "");
     let refused = mysql::Conn::new(account(scene.proxy.port, "closed", "app"));
     let (code, state, message) = refusal(&refused.expect_err("it is refused"));
     assert_eq!((code, state.as_str()), (1045, "28000"));
@@ -162,7 +175,7 @@ fn an_account_that_demands_tls_gets_nothing_without() {
 #[test]
 fn a_hashed_password_is_shown_once_it_is_encrypted() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "");
+    let scene = Scene::new(cluster.primary(), "");
     let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
     let told = |password: &[u8]| {
         let mut client = encrypted::open(scene.proxy.port, &tls, "hashed").expect("a handshake");
@@ -181,7 +194,7 @@ fn a_hashed_password_is_shown_once_it_is_encrypted() {
 #[test]
 fn certificates_change_under_clients_and_none_is_lost() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "");
+    let scene = Scene::new(cluster.primary(), "");
     let old = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
     let port = scene.proxy.port;
     let log_in = |tls| encrypted::log_in(port, tls, "app", "app");
@@ -207,7 +220,7 @@ fn certificates_change_under_clients_and_none_is_lost() {
 #[test]
 fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
     let Some(cluster) = SERVER.cluster() else { return };
-    let scene = Scene::new(cluster.primary().port, "connect_timeout_client = 1500");
+    let scene = Scene::new(cluster.primary(), "connect_timeout_client = 1500");
     let mut stalled: Vec<TcpStream> = (0..200)
         .map(|_| {
             let mut raw = Raw::open(scene.proxy.port).expect("it accepts");
@@ -227,4 +240,81 @@ fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
     }
     let log = scene.proxy.log();
     assert!(log.contains("the handshake was not completed in time"), "{log}");
+}
+
+/// An authority of clients, and what it signs.
+struct Authority(Issuer<'static, KeyPair>);
+
+impl Authority {
+    fn new(file: &Path) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "authority of clients");
+        let key = KeyPair::generate().expect("a key");
+        std::fs::write(file, params.self_signed(&key).expect("signed").pem()).expect("written");
+        Self(Issuer::new(params, key))
+    }
+
+    /// A certificate of that subject and SPIFFE id, and its key.
+    fn sign(&self, subject: &str, id: &str) -> (String, String) {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.remove(DnType::CommonName);
+        params.distinguished_name.push(DnType::CommonName, subject);
+        params.subject_alt_names = vec![SanType::URI(id.try_into().expect("an address"))];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.0).expect("signed");
+        (certificate.pem(), key.serialize_pem())
+    }
+}
+
+#[test]
+fn a_client_s_certificate_is_what_its_account_demands() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let scene = Scene::new(cluster.primary(), "");
+    let file = scene.dir.path().join("clients.pem");
+    let (own, other) = (Authority::new(&file), Authority::new(&scene.dir.path().join("other")));
+    let with_ca = format!("ssl_ca = \"{}\"", file.display());
+    assert!(scene.reload(&with_ca));
+    let log_in = |(certificate, key): &(String, String), user: &str, password: &str| {
+        let tls = encrypted::showing(&scene.authorities(), certificate, key).expect("a client");
+        match encrypted::log_in(scene.proxy.port, &tls, user, password) {
+            Ok(mut client) => {
+                client.command(code::PING, b"").expect("sent");
+                let (_, answer) = client.receive().expect("an answer");
+                assert_eq!(answer.first(), Some(&OkPacket::MARKER));
+                "let in".to_owned()
+            }
+            Err(error) => error.root_cause().to_string(),
+        }
+    };
+    let denied = |user: &str, why: &str| {
+        let account = format!("'{user}'@'127.0.0.1' (using password: YES)");
+        format!("ERROR 1045 (28000): Access denied for user {account}{why}")
+    };
+    let app = own.sign("app", "spiffe://example/app");
+    // who it is says the certificate, whatever the password
+    assert_eq!(log_in(&app, "spiffe", "no password at all"), "let in");
+    assert_eq!(log_in(&own.sign("x", "spiffe://example/batch"), "spiffe", ""), "let in");
+    let elsewhere = own.sign("app", "spiffe://example/app/other");
+    let is_other = ". The SPIFFE id of the client's certificate is another one";
+    assert_eq!(log_in(&elsewhere, "spiffe", "app"), denied("spiffe", is_other));
+    assert_eq!(log_in(&elsewhere, "spiffe", "wrong"), denied("spiffe", ""));
+    let forged = other.sign("app", "spiffe://example/app");
+    let doubt = ". The client's certificate is not trusted: invalid peer certificate: BadSignature";
+    assert_eq!(log_in(&forged, "spiffe", "app"), denied("spiffe", doubt));
+    // an account that asks for none takes any, and that goes on asking for a password
+    assert_eq!(log_in(&forged, "app", "app"), "let in");
+    assert_eq!(log_in(&app, "shown", "app"), "let in");
+    assert_eq!(log_in(&app, "shown", "wrong"), denied("shown", ""));
+    let is_other = ". The subject of the client's certificate is another one";
+    let batch = own.sign("batch", "spiffe://example/batch");
+    assert_eq!(log_in(&batch, "shown", "app"), denied("shown", is_other));
+    let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    let none = encrypted::log_in(scene.proxy.port, &tls, "spiffe", "app").expect_err("refused");
+    let is_missing = ". A certificate of the client is required";
+    assert_eq!(none.root_cause().to_string(), denied("spiffe", is_missing));
+    let refused = mysql::Conn::new(account(scene.proxy.port, "shown", "app"));
+    let (_, _, message) = refusal(&refused.expect_err("it is refused"));
+    assert!(message.ends_with(is_missing), "{message}");
 }

@@ -120,7 +120,7 @@ pub(super) const CRATES: &[Row] = &[
     row(
         "tests/live",
         &["wire", "client", "sql", "engine", "io", "worker", "lab", "testkit"],
-        &["anyhow", "mysql", "rustls", "serde_json", "toml"],
+        &["anyhow", "mysql", "rcgen", "rustls", "serde_json", "toml"],
         &["wire", "lab", "testkit"],
     ),
 ];

@@ -128,6 +128,11 @@ rows! {
             "max_backend_connections",
             "redirect",
             "replication",
+            "require_issuer",
+            "require_san",
+            "require_subject",
+            "require_x509",
+            "spiffe_id",
             "annotations",
             "default-transaction_isolation",
         ]);

@@ -79,7 +79,7 @@ fn attributes_switch_off_what_is_on() {
         users.map(|users| users.find(b"a").map(|a| (a.replication, a.annotations)).unwrap())
     };
     assert_eq!(read(""), Ok((true, true)));
-    assert_eq!(read(r#"{"spiffe_id": 1}"#), Ok((true, true)));
+    assert_eq!(read(r#"{"unknown": 1}"#), Ok((true, true)));
     assert_eq!(read(r#"{"replication": false}"#), Ok((false, true)));
     assert_eq!(read(r#"{"annotations": false, "replication": true}"#), Ok((true, false)));
     let wrong = "mysql_users row 1 column attributes: annotations is neither true nor false";
@@ -87,6 +87,13 @@ fn attributes_switch_off_what_is_on() {
     let first = Users::compile(&[with("")]).unwrap();
     let next = first.recompile(&[with(r#"{"annotations": false}"#)]).unwrap();
     assert!(!next.find(b"a").unwrap().annotations, "a change comes into force");
+    let next = first.recompile(&[UserRow { use_ssl: 1, ..with("") }]).unwrap();
+    assert!(next.find(b"a").unwrap().use_ssl, "so does this one");
+    let spiffe = first.recompile(&[with(r#"{"spiffe_id": "a"}"#)]).unwrap();
+    assert!(spiffe.find(b"a").unwrap().demands.replace_password(), "and this one");
+    let other = spiffe.recompile(&[with(r#"{"spiffe_id": "!a"}"#)]).unwrap();
+    let [spiffe, other] = [&spiffe, &other].map(|users| users.find(b"a").unwrap());
+    assert!(spiffe.demands != other.demands);
 }
 
 #[test]

@@ -28,11 +28,28 @@ impl Proxy {
         self.refuse(id, login.seq, error);
     }
 
-    /// The password is right, but its account demands TLS.
-    fn demand_tls(&mut self, id: SessionId, login: &Login) {
+    /// What a client's TLS, or the certificate that it has shown, lacks for an account.
+    fn lacks_of(&self, id: SessionId, account: &Account) -> Option<String> {
+        let tls = self.sessions.get(id)?.client.tls.as_deref();
+        if account.use_ssl && tls.is_none() {
+            return Some("SSL is required".to_owned());
+        }
+        let shown = tls.and_then(|tls| tls.certificate.as_ref());
+        account.demands.lack(shown).map(|lack| lack.to_string())
+    }
+
+    /// Whether a client's certificate says who it is, so that no password is asked for.
+    pub(crate) fn is_certified(&self, id: SessionId, login: &Login) -> bool {
+        let account = login.account.as_ref().filter(|account| account.demands.replace_password());
+        account.is_some_and(|account| self.lacks_of(id, account).is_none())
+    }
+
+    /// The password is right, but not the way by which it came.
+    fn deny_insecure(&mut self, id: SessionId, login: &Login, reason: &str) {
         self.stats.denied_without_tls += 1;
         let Some(session) = self.sessions.get(id) else { return self.impossible(()) };
-        let error = error::tls_required(&login.user, &session.client.addr, login.with_password);
+        let (user, client) = (&login.user, &session.client.addr);
+        let error = error::insecure(user, client, login.with_password, reason);
         self.refuse(id, login.seq, error);
     }
 
@@ -63,13 +80,16 @@ impl Proxy {
         if self.sessions.get(id).is_some_and(Session::is_being_cleared) {
             return self.keep_login(id, login);
         }
-        // the account may have been removed since the login began, or have another password
-        let in_force = |account: &Arc<Account>| !self.snapshot.users.has_changed(account);
+        // the account may have been removed since the login began, or ask for something else
+        let users = &self.snapshot.users;
+        let in_force = |account: &Arc<Account>| {
+            users.find(account.name.as_bytes()).is_some_and(|now| now.asks_as(account))
+        };
         let Some(account) = login.account.clone().filter(in_force) else {
             return self.deny(id, &login);
         };
-        if account.use_ssl && self.sessions.get(id).is_some_and(|it| it.client.tls.is_none()) {
-            return self.demand_tls(id, &login);
+        if let Some(reason) = self.lacks_of(id, &account) {
+            return self.deny_insecure(id, &login, &reason);
         }
         if !self.has_place(id) {
             self.stats.denied_max_connections += 1;

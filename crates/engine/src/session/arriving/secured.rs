@@ -12,6 +12,7 @@ use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
+use crate::users::ClientCertificate;
 
 /// What is known of a client's TLS.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,8 @@ pub struct Secured {
     pub cipher: &'static str,
     /// The name by which the client asked for the server (SNI), where it did.
     pub server_name: Option<Arc<str>>,
+    /// The certificate that the client has shown.
+    pub certificate: Option<ClientCertificate>,
 }
 
 impl Proxy {

@@ -1,0 +1,219 @@
+//! What an account demands of the certificate that its client shows over TLS.
+
+use std::fmt;
+
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+
+use crate::json;
+
+/// A certificate that a client has shown, and holds the key of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClientCertificate {
+    /// Its subject, as X.509 writes it: `C=DE, CN=app`.
+    pub subject: String,
+    /// Who has signed it.
+    pub issuer: String,
+    /// Its further names: `DNS:app`, `IP:10.0.0.1`, `URI:spiffe://x/app`, `email:a@x`.
+    pub names: Vec<String>,
+    /// Why no authority that is trusted vouches for it; `None` where one does.
+    pub doubt: Option<String>,
+}
+
+/// What the certificate has to be like; nothing, where all of it is empty.
+#[derive(Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Any that is vouched for.
+    any: bool,
+    subject: Option<String>,
+    issuer: Option<String>,
+    /// One of its further names.
+    name: Option<Wanted>,
+    /// The one of them that says who the client is, so that it needs no password.
+    spiffe_id: Option<Wanted>,
+}
+
+/// A text as it is, or all that a pattern behind `!` matches from end to end.
+enum Wanted {
+    Text(String),
+    Like { pattern: String, regex: Box<Regex> },
+}
+
+impl PartialEq for Wanted {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(own), Self::Text(other)) => own == other,
+            (Self::Like { pattern: own, .. }, Self::Like { pattern: other, .. }) => own == other,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Wanted {}
+
+/// What a certificate lacks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Lack {
+    /// There is none, or not even TLS.
+    None,
+    /// Nobody who is trusted vouches for it.
+    Doubted(String),
+    /// It is another one than the account's, as that part of it says.
+    Other(&'static str),
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("A certificate of the client is required"),
+            Self::Doubted(why) => write!(f, "The client's certificate is not trusted: {why}"),
+            Self::Other(part) => write!(f, "The {part} of the client's certificate is another one"),
+        }
+    }
+}
+
+impl Demands {
+    /// What a user's attributes say of it.
+    pub(super) fn read(attributes: &str) -> Result<Self, String> {
+        let text = |name| match json::member(attributes, name)? {
+            None => Ok(None),
+            Some(value) => match value.as_str() {
+                Some(text) if !text.is_empty() => Ok(Some(text.to_owned())),
+                _ => Err(format!("{name} is no text")),
+            },
+        };
+        Ok(Self {
+            any: json::flag(attributes, "require_x509")?,
+            subject: text("require_subject")?.map(distinguished),
+            issuer: text("require_issuer")?.map(distinguished),
+            name: wanted("require_san", text("require_san")?)?,
+            spiffe_id: wanted("spiffe_id", text("spiffe_id")?)?,
+        })
+    }
+
+    /// Whether a client that meets them needs no password.
+    pub(crate) fn replace_password(&self) -> bool {
+        self.spiffe_id.is_some()
+    }
+
+    /// What a client's certificate lacks, if anything.
+    pub(crate) fn lack(&self, shown: Option<&ClientCertificate>) -> Option<Lack> {
+        let Self { any, subject, issuer, name, spiffe_id } = self;
+        let parts = [subject.is_some(), issuer.is_some(), name.is_some(), spiffe_id.is_some()];
+        if !any && !parts.contains(&true) {
+            return None;
+        }
+        let Some(shown) = shown else { return Some(Lack::None) };
+        if let Some(doubt) = &shown.doubt {
+            return Some(Lack::Doubted(doubt.clone()));
+        }
+        let is = |wanted: &Option<String>, own: &String| wanted.as_ref().is_none_or(|it| it == own);
+        let has = |wanted: &Option<Wanted>, kind: &str| {
+            let mut names = shown.names.iter().filter_map(|name| name.strip_prefix(kind));
+            wanted.as_ref().is_none_or(|wanted| names.any(|name| wanted.is(name)))
+        };
+        let checks = [
+            ("subject", is(subject, &shown.subject)),
+            ("issuer", is(issuer, &shown.issuer)),
+            ("alternative name", has(name, "")),
+            ("SPIFFE id", has(spiffe_id, "URI:")),
+        ];
+        checks.into_iter().find(|(_, is_met)| !is_met).map(|(part, _)| Lack::Other(part))
+    }
+}
+
+impl Wanted {
+    fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Text(own) => own == text,
+            Self::Like { regex, .. } => regex.is_match(text),
+        }
+    }
+}
+
+fn wanted(name: &str, text: Option<String>) -> Result<Option<Wanted>, String> {
+    let Some(text) = text else { return Ok(None) };
+    let Some(pattern) = text.strip_prefix('!') else { return Ok(Some(Wanted::Text(text))) };
+    let whole = format!(r"\A(?:{pattern})\z");
+    let config = Regex::config().nfa_size_limit(Some(PATTERN_BYTES_MAX)).dfa(false);
+    let regex = Regex::builder().configure(config).syntax(syntax::Config::new()).build(&whole);
+    match regex {
+        Ok(regex) => Ok(Some(Wanted::Like { pattern: pattern.to_owned(), regex: Box::new(regex) })),
+        Err(error) => Err(format!("{name}: {error}: `{pattern}`")),
+    }
+}
+
+/// A name as certificates' are written here, from that or from MySQL's `/C=DE/CN=app`.
+fn distinguished(name: String) -> String {
+    match name.strip_prefix('/') {
+        Some(parts) => parts.split('/').collect::<Vec<_>>().join(", "),
+        None => name,
+    }
+}
+
+/// Largest compiled form of a pattern.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown() -> ClientCertificate {
+        ClientCertificate {
+            subject: "C=DE, CN=app".into(),
+            issuer: "CN=authority".into(),
+            names: vec!["DNS:app.example".into(), "URI:spiffe://example/app".into()],
+            doubt: None,
+        }
+    }
+
+    fn lack(attributes: &str, shown: Option<&ClientCertificate>) -> Option<String> {
+        Demands::read(attributes).expect("valid").lack(shown).map(|lack| lack.to_string())
+    }
+
+    #[test]
+    fn each_part_is_demanded_by_itself() {
+        let shown = shown();
+        for (attributes, what) in [
+            ("", None),
+            (r#"{"require_x509": true}"#, None),
+            (r#"{"require_subject": "C=DE, CN=app", "require_issuer": "CN=authority"}"#, None),
+            (r#"{"require_subject": "/C=DE/CN=app"}"#, None),
+            (r#"{"require_subject": "CN=app"}"#, Some("subject")),
+            (r#"{"require_issuer": "/CN=other"}"#, Some("issuer")),
+            (r#"{"require_san": "DNS:app.example"}"#, None),
+            (r#"{"require_san": "!DNS:.*\\.example"}"#, None),
+            (r#"{"require_san": "DNS:example"}"#, Some("alternative name")),
+            (r#"{"spiffe_id": "spiffe://example/app"}"#, None),
+            (r#"{"spiffe_id": "!spiffe://example/.*"}"#, None),
+            // from end to end
+            (r#"{"spiffe_id": "!spiffe://example"}"#, Some("SPIFFE id")),
+            (r#"{"spiffe_id": "!a|spiffe://example"}"#, Some("SPIFFE id")),
+        ] {
+            let told =
+                what.map(|part| format!("The {part} of the client's certificate is another one"));
+            assert_eq!(lack(attributes, Some(&shown)), told, "{attributes}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_vouches_for_is_worth_nothing() {
+        let doubted = ClientCertificate { doubt: Some("expired".into()), ..shown() };
+        let spiffe = r#"{"spiffe_id": "spiffe://example/app"}"#;
+        let told = Some("The client's certificate is not trusted: expired".to_owned());
+        assert_eq!(lack(spiffe, Some(&doubted)), told);
+        assert_eq!(lack("", Some(&doubted)), None);
+        let none = Some("A certificate of the client is required".to_owned());
+        assert_eq!(lack(spiffe, None), none);
+        assert_eq!(lack(r#"{"require_x509": true}"#, None), none);
+    }
+
+    #[test]
+    fn wrong_demands_are_named() {
+        let fault = |attributes| Demands::read(attributes).err().expect("wrong");
+        assert_eq!(fault(r#"{"spiffe_id": 1}"#), "spiffe_id is no text");
+        assert_eq!(fault(r#"{"spiffe_id": ""}"#), "spiffe_id is no text");
+        assert_eq!(fault(r#"{"require_x509": 1}"#), "require_x509 is neither true nor false");
+        assert!(fault(r#"{"require_san": "!("}"#).ends_with("`(`"));
+    }
+}
