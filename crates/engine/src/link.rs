@@ -202,34 +202,26 @@ impl LinkState {
         Some(text)
     }
 
-    /// How to have a connection read texts as in this state and go back to what it has. Where it is
-    /// `certain` how this state reads, it is for a connection that may read in any way; else only
-    /// for what differs from `have` as far as is known. `None` where nothing does.
+    /// How to have a connection that may read in any way read texts as in this state, and go back to
+    /// what it has. `None` where this state has a collation that nobody knows.
     ///
     /// No answer in between goes to a client. So on MySQL the results' character set is left alone:
     /// it would come back with another collation. MariaDB keeps it, and is told names, since only
     /// with these the collation is the one that a client's own `SET NAMES` gives.
-    pub(crate) fn reading(&self, have: &Self, certain: bool, is_mariadb: bool) -> Option<Aside> {
-        let (want, have_set) = (self.settings.as_deref(), have.settings.as_deref());
-        let names = certain || self.has_other_charsets(have);
-        let mode = certain || settings::sql_mode(want) != settings::sql_mode(have_set);
-        let mut reading = String::from("SET ");
-        if names && is_mariadb {
-            reading = self.charset.statement()?;
-            settings::write_charsets(want, &mut reading);
-        } else if names {
-            reading = self.charset.of_texts()?;
-            settings::write_charsets_of_texts(want, &mut reading);
+    pub(crate) fn reading(&self, is_mariadb: bool) -> Option<Aside> {
+        let want = self.settings.as_deref();
+        let mut reading =
+            if is_mariadb { self.charset.statement() } else { self.charset.of_texts() }?;
+        match is_mariadb {
+            true => settings::write_charsets(want, &mut reading),
+            false => settings::write_charsets_of_texts(want, &mut reading),
         }
-        if mode {
-            settings::write_sql_mode(want, &mut reading);
-        }
-        let (put, back) = match (names, is_mariadb) {
-            (false, _) => (PUT_MODE, BRING_MODE),
-            (true, true) => (PUT_ASIDE, BRING_BACK),
-            (true, false) => (PUT_TEXTS, BRING_TEXTS),
+        settings::write_sql_mode(want, &mut reading);
+        let (put, back) = match is_mariadb {
+            true => (PUT_ASIDE, BRING_BACK),
+            false => (PUT_TEXTS, BRING_TEXTS),
         };
-        (names || mode).then_some(Aside { put, reading, back })
+        Some(Aside { put, reading, back })
     }
 
     /// Whether a connection in state `have` loses a user variable on the way to this one. It is
@@ -290,8 +282,6 @@ const PUT_TEXTS: &str = "SET @tidegate_mode=@@sql_mode,\
      @tidegate_client=@@character_set_client,@tidegate_collation=@@collation_connection";
 const BRING_TEXTS: &str = "SET sql_mode=@tidegate_mode,\
      character_set_client=@tidegate_client,collation_connection=@tidegate_collation";
-const PUT_MODE: &str = "SET @tidegate_mode=@@sql_mode";
-const BRING_MODE: &str = "SET sql_mode=@tidegate_mode";
 
 /// How texts are read where some variables are set, and a client's character set is so.
 #[inline(never)]
@@ -345,21 +335,15 @@ mod tests {
         let texts = "SET character_set_client=utf8mb4, collation_connection=utf8mb4_general_ci";
         let results = set("SET character_set_results = latin1");
         let named = "SET character_set_client=latin1, character_set_connection=latin1";
-        let (maria, mysql) = (true, false);
-        for (then, have, (certain, of), text, back) in [
-            (&plain, &ansi, (false, maria), Some(format!("SET {mode}")), BRING_MODE),
-            (&plain, &ansi, (false, mysql), Some(format!("SET {mode}")), BRING_MODE),
-            (&plain, &plain, (true, maria), Some(format!("{names}, {mode}")), BRING_BACK),
-            (&plain, &plain, (true, mysql), Some(format!("{texts}, {mode}")), BRING_TEXTS),
-            (&results, &plain, (false, mysql), Some(texts.into()), BRING_TEXTS),
-            (&latin1, &plain, (false, mysql), Some(named.into()), BRING_TEXTS),
-            (&plain, &latin1, (false, maria), Some(names.into()), BRING_BACK),
-            (&ansi, &latin1, (false, maria), Some(format!("{names}, sql_mode='ANSI'")), BRING_BACK),
-            (&plain, &plain, (false, maria), None, ""),
+        for (state, is_mariadb, text, back) in [
+            (&plain, true, format!("{names}, {mode}"), BRING_BACK),
+            (&ansi, true, format!("{names}, sql_mode='ANSI'"), BRING_BACK),
+            (&plain, false, format!("{texts}, {mode}"), BRING_TEXTS),
+            (&results, false, format!("{texts}, {mode}"), BRING_TEXTS),
+            (&latin1, false, format!("{named}, {mode}"), BRING_TEXTS),
         ] {
-            let aside = then.reading(have, certain, of);
-            let told = aside.as_ref().map_or("", |aside| aside.back);
-            assert_eq!((aside.as_ref().map(|aside| aside.reading.clone()), told), (text, back));
+            let aside = state.reading(is_mariadb).expect("known");
+            assert_eq!((aside.reading, aside.back), (text, back));
         }
     }
 

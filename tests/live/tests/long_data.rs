@@ -366,3 +366,36 @@ fn data_counts_against_other_sessions_no_longer_than_it_is_kept() {
     let mut others: Vec<_> = (0..4).map(|_| sends()).collect();
     assert!(others.iter_mut().all(is_executed), "{}", proxy.log());
 }
+
+#[test]
+fn what_could_not_be_prepared_alike_once_more_stays() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = cluster("not evicted", flavour) else { continue };
+        let proxy = proxy(&cluster, "max_stmts_per_connection = 2\n");
+        for again in [
+            "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+            "SET character_set_results = utf8mb4",
+            "SET sql_mode = 'STRICT_ALL_TABLES'",
+        ] {
+            let told = [cluster.primary().port, proxy.port].map(|port| {
+                cluster.primary().sql("TRUNCATE test.w").expect("emptied");
+                let mut session = Session::open(port);
+                // NO_BACKSLASH_ESCAPES, as a number
+                session.does(Text("SET sql_mode = 1048576"));
+                session
+                    .does(Prepare(r"INSERT INTO w (v) VALUES (CONCAT(?, '\',')),((2)) -- '))"));
+                let (mut answers, stmt) = (session.does(ExecutePlainly), session.stmt.clone());
+                session.does(Text(again));
+                for other in ["SELECT 1, ?", "SELECT 2, ?", "SELECT 3, ?"] {
+                    session.does(Prepare(other));
+                    session.does(ExecutePlainly);
+                }
+                session.stmt = stmt;
+                answers.extend(session.does(ExecutePlainly));
+                answers.extend(session.does(HEX));
+                answers
+            });
+            assert_eq!(told[0], told[1], "{flavour:?}, {again}");
+        }
+    }
+}

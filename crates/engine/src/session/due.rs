@@ -70,6 +70,7 @@ impl Proxy {
     pub(crate) fn free_lane(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         lane.lease = Lease::Freed;
+        lane.stmts.keep_no_more();
         match self.dues.is_empty() {
             true => self.dues.lane = Some(lane_id),
             false => self.dues.others.push_back(Due::Lane(lane_id)),

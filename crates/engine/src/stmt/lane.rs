@@ -28,8 +28,8 @@ pub struct LaneStmt {
     executed: bool,
     /// The types were sent, and were not refused as far as is known.
     typed: bool,
-    /// It serves any types: it could not be prepared alike for others.
-    any_types: bool,
+    /// It cannot be prepared alike once more: it serves any types, and stays.
+    kept: bool,
     used: u64,
 }
 
@@ -48,7 +48,7 @@ impl LaneStmt {
 
     /// Whether an execution with these types may use it.
     fn serves(&self, key: StmtKey, owner: Option<ClientStmtId>, types: &[u8]) -> bool {
-        let fits = owner.is_some() || self.any_types || !self.executed || self.types == types;
+        let fits = owner.is_some() || self.kept || !self.executed || self.types == types;
         self.key == key && self.owner == owner && fits
     }
 
@@ -63,6 +63,8 @@ impl LaneStmt {
 pub struct OnLane {
     list: Vec<LaneStmt>,
     uses: u64,
+    /// Some of them are kept.
+    keeps: bool,
     /// What the server takes for the statement prepared last.
     last: Option<ServerStmtId>,
 }
@@ -109,20 +111,29 @@ impl OnLane {
         self.uses += 1;
         let (typed, types) = (types.is_some(), types.unwrap_or_default().to_vec());
         let (executed, used) = (typed, self.uses);
-        self.list.push(LaneStmt { key, id, owner, types, executed, typed, any_types: false, used });
+        self.list.push(LaneStmt { key, id, owner, types, executed, typed, kept: false, used });
     }
 
-    /// A statement could not be prepared alike for other types: only the server knows in which
-    /// modes it was read.
-    pub fn serve_any_types(&mut self, id: ServerStmtId) {
+    /// A statement cannot be prepared alike once more: only the server knows in which modes it was
+    /// read.
+    pub fn keep(&mut self, id: ServerStmtId) {
         if let Some(stmt) = self.list.iter_mut().find(|stmt| stmt.id == id) {
-            stmt.any_types = true;
+            stmt.kept = true;
+            self.keeps = true;
+        }
+    }
+
+    /// Its session has gone, or has no more settings that nobody was told of.
+    pub fn keep_no_more(&mut self) {
+        if std::mem::take(&mut self.keeps) {
+            self.list.iter_mut().for_each(|stmt| stmt.kept = false);
         }
     }
 
     /// Takes out the statement that was not used for longest, if there is one that is free.
     pub fn evict(&mut self) -> Option<ServerStmtId> {
-        let free = self.list.iter().enumerate().filter(|(_, stmt)| stmt.owner.is_none());
+        let is_free = |stmt: &LaneStmt| stmt.owner.is_none() && !stmt.kept;
+        let free = self.list.iter().enumerate().filter(|(_, stmt)| is_free(stmt));
         let (at, _) = free.min_by_key(|(_, stmt)| stmt.used)?;
         Some(self.list.swap_remove(at).id)
     }

@@ -247,11 +247,14 @@ fn a_long_text_goes_with_its_last_client() {
 }
 
 #[test]
-fn what_cannot_be_prepared_alike_again_serves_any_types() {
+fn what_cannot_be_prepared_alike_again_serves_any_types_and_stays() {
     let mut on_lane = OnLane::default();
     on_lane.insert(key(1), ServerStmtId(7), None, Some(&[8, 0]));
     on_lane.insert(key(2), ServerStmtId(9), None, Some(&[8, 0]));
-    on_lane.serve_any_types(ServerStmtId(7));
+    on_lane.keep(ServerStmtId(7));
     let of_text = [Wanted { key: key(1), types: &[3, 0] }, Wanted { key: key(2), types: &[3, 0] }];
     assert_eq!(of_text.map(|wanted| on_lane.has(wanted)), [true, false]);
+    assert_eq!([on_lane.evict(), on_lane.evict()], [Some(ServerStmtId(9)), None]);
+    on_lane.keep_no_more();
+    assert_eq!(on_lane.evict(), Some(ServerStmtId(7)));
 }

@@ -21,6 +21,10 @@ use crate::sim::rules::NEVER_SEEN;
 /// `mysql-max_stmts_per_connection`.
 pub(crate) const STATEMENTS_MAX: usize = 3;
 
+/// Statements beyond these that stay because nobody could prepare them alike once more: not more
+/// than a client prepares.
+const STATEMENTS_KEPT: usize = 16;
+
 /// Longest parameter of an execution that the proxy keeps whole.
 const WORDS_MAX: usize = 1000;
 
@@ -330,7 +334,7 @@ impl Conn {
         self.stmts.insert(id, stmt);
         let lost = |stmt: &&Stmt| stmt.gone == Some(LOST);
         let there = self.stmts.len() - self.stmts.values().filter(lost).count();
-        if there > STATEMENTS_MAX && self.user != RELAYED {
+        if there > STATEMENTS_MAX + STATEMENTS_KEPT && self.user != RELAYED {
             self.complain(board, &format!("{there} statements"));
         }
         board.count("server: prepared");

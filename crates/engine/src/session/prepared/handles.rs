@@ -321,7 +321,12 @@ impl Proxy {
         let Some(stmt) = self.resolve(id, stmt_id) else { return };
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(stmts) = &mut session.stmts else { return };
-        let Some(Handle { key, cursor, only, .. }) = stmts.remove(stmt) else { return };
+        let Some(Handle { key, cursor, only, text, .. }) = stmts.remove(stmt) else { return };
+        // of no use to others, and it would stay
+        let held = session.held.iter().map(|held| held.lane).filter(|_| !text.modes_known);
+        for lane in held.collect::<Vec<_>>() {
+            self.close_on(lane, key, None);
+        }
         for lane in [cursor, only].into_iter().flatten() {
             self.close_on(lane, key, Some(stmt));
             if let Some(session) = self.sessions.get_mut(id) {

@@ -272,7 +272,7 @@ impl Proxy {
         if let Some(lane) = self.lanes.get_mut(lane_id) {
             lane.stmts.insert(key, ServerStmtId(server_id), owner, None);
             if !modes_known {
-                lane.stmts.serve_any_types(ServerStmtId(server_id));
+                lane.stmts.keep(ServerStmtId(server_id));
             }
         }
         self.texts.learn(key, (columns, params));
@@ -330,13 +330,9 @@ impl Proxy {
         let why = held.map_or(Holds::NONE, |held| held.why);
         let toward = text.wants(&session.want, &lane.state, why);
         // what the server alone knows is put aside, and comes back
-        let aside = why
-            .intersects(Holds::UNTOLD_SETTINGS)
-            .then(|| {
-                let is_mariadb = lane.greeted.names_last_prepared;
-                text.state.reading(&lane.state, text.modes_known, is_mariadb)
-            })
-            .flatten();
+        let is_aside = why.intersects(Holds::UNTOLD_SETTINGS) && text.modes_known;
+        let is_mariadb = lane.greeted.names_last_prepared;
+        let aside = is_aside.then(|| text.state.reading(is_mariadb)).flatten();
         let Some(before) = toward.plan(&lane.state) else {
             let error =
                 error::internal("the connection cannot be brought to the statement's state");
