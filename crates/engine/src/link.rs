@@ -202,25 +202,25 @@ impl LinkState {
         Some(text)
     }
 
-    /// How to have a connection that may read in any way read texts as in this state, and go back to
-    /// what it has. `None` where this state has a collation that nobody knows.
+    /// How to have a connection that may read texts in any way read them as in this state, and go
+    /// back to what it has. `None` where this state has a collation that nobody knows.
     ///
     /// No answer in between goes to a client. So on MySQL the results' character set is left alone:
     /// it would come back with another collation. MariaDB keeps it, and is told names, since only
     /// with these the collation is the one that a client's own `SET NAMES` gives.
     pub(crate) fn reading(&self, is_mariadb: bool) -> Option<Aside> {
         let want = self.settings.as_deref();
-        let mut reading =
-            if is_mariadb { self.charset.statement() } else { self.charset.of_texts() }?;
-        match is_mariadb {
-            true => settings::write_charsets(want, &mut reading),
-            false => settings::write_charsets_of_texts(want, &mut reading),
-        }
-        settings::write_sql_mode(want, &mut reading);
-        let (put, back) = match is_mariadb {
-            true => (PUT_ASIDE, BRING_BACK),
-            false => (PUT_TEXTS, BRING_TEXTS),
+        let mut reading;
+        let (put, back) = if is_mariadb {
+            reading = self.charset.statement()?;
+            settings::write_charsets(want, &mut reading);
+            (PUT_ASIDE, BRING_BACK)
+        } else {
+            reading = self.charset.of_texts()?;
+            settings::write_charsets_of_texts(want, &mut reading);
+            (PUT_TEXTS, BRING_TEXTS)
         };
+        settings::write_sql_mode(want, &mut reading);
         Some(Aside { put, reading, back })
     }
 
