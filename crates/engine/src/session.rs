@@ -457,7 +457,12 @@ impl Session {
                 ended_us: None,
             },
             timing: maintenance::deadline::Timing::new(now_us),
-            auth: arriving::login::Auth { scramble, end_seq: 0, told: Status::AUTOCOMMIT },
+            auth: arriving::login::Auth {
+                scramble,
+                end_seq: 0,
+                told: Status::AUTOCOMMIT,
+                info: Vec::new(),
+            },
             relay: running::relay::Tries::default(),
             catalogs: Vec::new(),
         }

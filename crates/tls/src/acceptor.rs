@@ -45,6 +45,7 @@ pub struct Terms {
 /// Makes the codecs of clients' sockets.
 pub struct Acceptor {
     config: Arc<ServerConfig>,
+    shown: Arc<ByName>,
     /// Says whether an authority vouches for a client's certificate.
     trust: Option<Arc<dyn ClientCertVerifier>>,
     certificates: Vec<Certificate>,
@@ -57,7 +58,7 @@ impl Acceptor {
         let suites = [("ssl_cipher", &*terms.suites), ("tls_ciphersuites", &*terms.suites_of_1_3)];
         let provider = Arc::new(suites::provider(suites)?);
         let mut certificates = Vec::new();
-        let shown = shown(terms, &provider, &mut certificates)?;
+        let shown = Arc::new(shown(terms, &provider, &mut certificates)?);
         let trust = trust(terms, &provider, &mut certificates)?;
         let asks = trust.as_ref().map(|trust| Arc::new(Asks { trust: trust.clone() }));
         let builder = ServerConfig::builder_with_provider(provider)
@@ -67,20 +68,21 @@ impl Acceptor {
             Some(asks) => builder.with_client_cert_verifier(asks),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(shown));
+        let mut config = builder.with_cert_resolver(shown.clone());
         let ticketer = Ticketer::new();
         config.ticketer = ticketer.map_err(|error| TlsFault::new("ssl_key", error.to_string()))?;
         // a ticket has all that is needed to resume a session, and serves several times
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 1;
-        Ok(Self { config: Arc::new(config), trust, certificates })
+        Ok(Self { config: Arc::new(config), shown, trust, certificates })
     }
 
     /// The codec of a client's socket, for everything behind the request for TLS, and where to
     /// watch it; `None` when the system has no random bytes.
     pub fn accept(&self) -> Option<(Box<dyn Codec>, Watch)> {
         let connection = ServerConnection::new(self.config.clone()).ok()?;
-        let (records, watch) = Records::new(Connection::Server(connection), self.trust.clone());
+        let server = Serves { shown: self.shown.clone(), trust: self.trust.clone() };
+        let (records, watch) = Records::new(Connection::Server(connection), Some(server));
         Some((Box::new(records), watch))
     }
 
@@ -90,18 +92,44 @@ impl Acceptor {
     }
 }
 
+/// What a server's handshake is looked at with.
+pub(crate) struct Serves {
+    shown: Arc<ByName>,
+    trust: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+impl Serves {
+    /// SHA-256 of the certificate that is shown to whoever asks for that name.
+    pub(crate) fn digest(&self, asked: Option<&str>) -> Option<[u8; 32]> {
+        let certificate = self.shown.of(asked)?.cert.first()?;
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate);
+        digest.as_ref().try_into().ok()
+    }
+
+    /// Who says whether an authority vouches for a client's certificate.
+    pub(crate) fn trust(&self) -> Option<&dyn ClientCertVerifier> {
+        self.trust.as_deref()
+    }
+}
+
 /// Certificates by the name that a client asks for.
 #[derive(Debug)]
 struct ByName(Vec<(Vec<String>, Arc<CertifiedKey>)>);
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let asked = client_hello.server_name();
+        self.of(client_hello.server_name()).cloned()
+    }
+}
+
+impl ByName {
+    /// What is shown to whoever asks for that name.
+    fn of(&self, asked: Option<&str>) -> Option<&Arc<CertifiedKey>> {
         let named = |(names, _): &&(Vec<String>, _)| {
             asked.is_some_and(|asked| names.iter().any(|name| fits(name, asked)))
         };
         let found = self.0.iter().find(named).or_else(|| self.0.first());
-        found.map(|(_, key)| key.clone())
+        found.map(|(_, key)| key)
     }
 }
 

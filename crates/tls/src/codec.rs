@@ -3,13 +3,11 @@
 //! Its unbuffered one would save a copy, but panics when it is asked to encrypt while a fragment of
 //! a handshake message lies in a buffer that it is not given, which the other side can bring about.
 
-use std::io::{ErrorKind, Read, Write};
-use std::sync::Arc;
-
 use io::{Codec, Step, StreamEnd};
-use rustls::server::danger::ClientCertVerifier;
 use rustls::{Connection, ProtocolVersion};
+use std::io::{ErrorKind, Read, Write};
 
+use crate::acceptor::Serves;
 use crate::certificate;
 use crate::handshake::{Handshake, Watch};
 use crate::suites;
@@ -23,8 +21,8 @@ const HEADER_BYTES: usize = 5;
 /// One connection's records.
 pub(crate) struct Records {
     connection: Connection,
-    /// What is said of the other side's certificate.
-    trust: Option<Arc<dyn ClientCertVerifier>>,
+    /// `None` for the side of a client.
+    serves: Option<Serves>,
     watch: Watch,
     /// The handshake is over, and told.
     is_told: bool,
@@ -34,14 +32,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(
-        connection: Connection,
-        trust: Option<Arc<dyn ClientCertVerifier>>,
-    ) -> (Self, Watch) {
+    pub(crate) fn new(connection: Connection, serves: Option<Serves>) -> (Self, Watch) {
         let watch = Watch::default();
         let records = Self {
             connection,
-            trust,
+            serves,
             watch: watch.clone(),
             is_told: false,
             has_ended: false,
@@ -84,16 +79,18 @@ impl Records {
             _ => "unknown",
         };
         let server_name = match connection {
-            Connection::Server(server) => server.server_name().map(Into::into),
+            Connection::Server(server) => server.server_name(),
             Connection::Client(_) => None,
         };
         let shown = connection.peer_certificates();
+        let trust = self.serves.as_ref().and_then(Serves::trust);
         Handshake {
             version,
             cipher: connection.negotiated_cipher_suite().map_or("unknown", suites::name),
-            server_name,
+            server_name: server_name.map(Into::into),
+            own_digest: self.serves.as_ref().and_then(|serves| serves.digest(server_name)),
             is_resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
-            shown: shown.and_then(|shown| certificate::shown(shown, self.trust.as_deref())),
+            shown: shown.and_then(|shown| certificate::shown(shown, trust)),
         }
     }
 

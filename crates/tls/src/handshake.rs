@@ -13,6 +13,8 @@ pub struct Handshake {
     pub server_name: Option<Box<str>>,
     /// Whether an earlier session was resumed.
     pub is_resumed: bool,
+    /// SHA-256 of the certificate that a client was shown; `None` for a client's own handshake.
+    pub own_digest: Option<[u8; 32]>,
     /// The certificate that the other side has shown, and holds the key of.
     pub shown: Option<Shown>,
 }

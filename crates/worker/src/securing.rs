@@ -36,6 +36,7 @@ impl Worker {
             version: handshake.version,
             cipher: handshake.cipher,
             server_name: handshake.server_name.as_deref().map(Into::into),
+            own_digest: handshake.own_digest,
             certificate: handshake.shown.clone().map(certificate),
         };
         self.securing.remove(&end);

@@ -382,8 +382,7 @@ fn what_could_not_be_prepared_alike_once_more_stays() {
                 let mut session = Session::open(port);
                 // NO_BACKSLASH_ESCAPES, as a number
                 session.does(Text("SET sql_mode = 1048576"));
-                session
-                    .does(Prepare(r"INSERT INTO w (v) VALUES (CONCAT(?, '\',')),((2)) -- '))"));
+                session.does(Prepare(r"INSERT INTO w (v) VALUES (CONCAT(?, '\',')),((2)) -- '))"));
                 let (mut answers, stmt) = (session.does(ExecutePlainly), session.stmt.clone());
                 session.does(Text(again));
                 for other in ["SELECT 1, ?", "SELECT 2, ?", "SELECT 3, ?"] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lab::{Flavour, RunDir, Server};
 use live::client::{account, refusal};
-use live::{Program, Proxy, Raw, Shared, encrypted};
+use live::{Kits, Program, Proxy, Raw, Shared, encrypted, skip};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     SanType,
@@ -141,8 +141,9 @@ fn plain_text_behind_the_request_is_never_read() {
     let rest = raw.rest().expect("the connection ends");
     assert_eq!(rest.first(), Some(&21), "nothing but an alert: {rest:?}");
     assert_eq!(rest.len(), 7);
-    let log = scene.proxy.log();
-    assert!(log.contains("TLS failed: received corrupt message"), "{log}");
+    live::eventually("the log has it", Duration::from_secs(5), || {
+        scene.proxy.log().contains("TLS failed: received corrupt message")
+    });
     assert_eq!(scene.proxy.counter("tls_failures").expect("counted"), 1);
     assert_eq!(scene.proxy.counter("queries").expect("counted"), 0);
 }
@@ -238,8 +239,9 @@ fn a_handshake_that_stalls_is_ended_and_delays_nobody() {
         assert_eq!(rest, [21, 3, 3, 0, 2, 1, 0], "a farewell and no more");
         let _ = stream.write(b"x");
     }
-    let log = scene.proxy.log();
-    assert!(log.contains("the handshake was not completed in time"), "{log}");
+    live::eventually("the log has it", Duration::from_secs(5), || {
+        scene.proxy.log().contains("the handshake was not completed in time")
+    });
 }
 
 /// An authority of clients, and what it signs.
@@ -317,4 +319,21 @@ fn a_client_s_certificate_is_what_its_account_demands() {
     let refused = mysql::Conn::new(account(scene.proxy.port, "shown", "app"));
     let (_, _, message) = refusal(&refused.expect_err("it is refused"));
     assert!(message.ends_with(is_missing), "{message}");
+}
+
+#[test]
+fn a_client_of_mariadb_trusts_a_certificate_that_its_password_proves() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let kits = Kits::set_up();
+    if let Some(why) = kits.missing("node") {
+        return skip("TLS without configuration", why);
+    }
+    // such a client looks for it from 11.4.1 on
+    let scene = Scene::new(cluster.primary(), "server_version = \"11.4.5-MariaDB\"");
+    let done = Program::new("node")
+        .args([kits.fetched.join("node/self_signed.js")])
+        .args(["127.0.0.1".to_owned(), scene.proxy.port.to_string()])
+        .limit(Duration::from_secs(30))
+        .run();
+    assert_eq!(done.output, "100000 over TLS\n", "{}", done.errors);
 }

@@ -91,6 +91,9 @@ impl Proxy {
         if let Some(reason) = self.lacks_of(id, &account) {
             return self.deny_insecure(id, &login, &reason);
         }
+        // a change of user is told nothing of it
+        let is_first = self.sessions.get(id).is_some_and(|session| !session.client.logged_in);
+        let info = self.proof_of_certificate(id, &login).filter(|_| is_first);
         if !self.has_place(id) {
             self.stats.denied_max_connections += 1;
             return self.refuse(id, login.seq, error::too_many_connections());
@@ -114,6 +117,7 @@ impl Proxy {
         // what else of it has changed is in force as well
         let account = self.snapshot.users.successor(&account).cloned().unwrap_or(account);
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.auth.info = info.unwrap_or_default();
         session.want = login.first.clone();
         session.first = login.first.clone();
         session.variable_texts = VariableTexts::default();
@@ -132,7 +136,7 @@ impl Proxy {
         match unseen.cloned() {
             Some(schema) => self.check_schema(id, Some(&schema), seq),
             None if self.begin_by_default(id) || !self.has_to_meet(account.default_hostgroup) => {
-                self.send_ok(id, seq, b"");
+                self.send_login_ok(id, seq);
             }
             None => self.check_schema(id, None, seq),
         }
@@ -142,6 +146,12 @@ impl Proxy {
     /// still to come, and turns into that of an idle session then.
     pub(crate) fn welcome(&mut self, id: SessionId, seq: u8) {
         self.begin_by_default(id);
-        self.send_ok(id, seq, b"");
+        self.send_login_ok(id, seq);
+    }
+
+    fn send_login_ok(&mut self, id: SessionId, seq: u8) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        let info = std::mem::take(&mut session.auth.info);
+        self.send_ok(id, seq, &info);
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Auth {
     pub end_seq: u8,
     /// Status flags that the login ends with.
     pub told: Status,
+    /// What its OK tells besides.
+    pub info: Vec<u8>,
 }
 
 /// An authentication under way.

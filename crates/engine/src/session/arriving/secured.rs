@@ -6,13 +6,17 @@
 
 use std::sync::Arc;
 
+use wire::Caps;
+use wire::auth::{Plugin, native};
+
 use crate::error;
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::Phase;
-use crate::users::ClientCertificate;
+use crate::session::arriving::login::Login;
+use crate::users::{ClientCertificate, Credential};
 
 /// What is known of a client's TLS.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +27,8 @@ pub struct Secured {
     pub cipher: &'static str,
     /// The name by which the client asked for the server (SNI), where it did.
     pub server_name: Option<Arc<str>>,
+    /// SHA-256 of the certificate that the client was shown.
+    pub own_digest: Option<[u8; 32]>,
     /// The certificate that the client has shown.
     pub certificate: Option<ClientCertificate>,
 }
@@ -60,6 +66,20 @@ impl Proxy {
         session.client.secure = true;
         session.client.tls = Some(Arc::new(secured));
         self.stats.tls_clients += 1;
+    }
+
+    /// What the OK of a login tells a client of MariaDB, so that it may trust a certificate that it
+    /// cannot check: only who knows the password's hash can tell it.
+    pub(crate) fn proof_of_certificate(&self, id: SessionId, login: &Login) -> Option<Vec<u8>> {
+        let session = self.sessions.get(id)?;
+        let digest = session.client.tls.as_ref()?.own_digest?;
+        let is_asked =
+            login.plugin == Plugin::NativePassword && !session.caps.contains(Caps::MYSQL);
+        let double_sha1 = match &login.account.as_ref()?.credential {
+            Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
+            Credential::Empty | Credential::CachingSha2(_) => return None,
+        };
+        is_asked.then(|| native::proof_of_certificate(double_sha1, &login.scramble, &digest))
     }
 
     /// A client's TLS cannot go on, for that reason; its socket is gone.

@@ -120,10 +120,10 @@ impl Proxy {
         session.phase = Phase::Relaying(lane);
         session.last.told = status;
         session.want.autocommit = status.contains(Status::AUTOCOMMIT);
-        let seq = session.auth.end_seq;
+        let (seq, info) = (session.auth.end_seq, std::mem::take(&mut session.auth.info));
         self.drop_kept(id);
         let place = self.told_place(id, lane);
-        self.send_ok_telling(id, seq, b"", &place);
+        self.send_ok_telling(id, seq, &info, &place);
         self.resume_input(id);
     }
 
