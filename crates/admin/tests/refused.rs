@@ -11,21 +11,18 @@ use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
 
 #[test]
-fn nobody_who_asks_for_tls_gets_clear_text() {
+fn whoever_asks_for_tls_to_servers_gets_no_clear_text() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();
-    let no_tls = "column use_ssl: this version has no TLS yet; only 0 is allowed";
-    {
-        let (table, columns) = ("mysql_servers", "hostname");
-        let (row, module) = ("hostgroup_id=0, hostname='a', port=3306", "MYSQL SERVERS");
-        run(&mut admin, &[&format!("INSERT INTO {table} ({columns}, use_ssl) VALUES ('a', 1)")]);
-        let load = format!("LOAD {module} TO RUNTIME");
-        let (code, _, message) = error(admin.query_drop(&load));
-        assert_eq!(code, 1210, "{message}");
-        assert_eq!(message, format!("nothing was applied: {table} ({row}) {no_tls}"));
-        assert_eq!(lines(&mut admin, &format!("SELECT * FROM runtime_{table}")), "");
-        run(&mut admin, &[&format!("UPDATE {table} SET use_ssl = 0"), &load]);
-    }
+    let no_tls = "column use_ssl: this version has no TLS to servers yet; only 0 is allowed";
+    let load = "LOAD MYSQL SERVERS TO RUNTIME";
+    run(&mut admin, &["INSERT INTO mysql_servers (hostname, use_ssl) VALUES ('a', 1)"]);
+    let (code, _, message) = error(admin.query_drop(load));
+    assert_eq!(code, 1210, "{message}");
+    let row = "mysql_servers (hostgroup_id=0, hostname='a', port=3306)";
+    assert_eq!(message, format!("nothing was applied: {row} {no_tls}"));
+    assert_eq!(lines(&mut admin, "SELECT * FROM runtime_mysql_servers"), "");
+    run(&mut admin, &["UPDATE mysql_servers SET use_ssl = 0", load]);
 }
 
 #[test]

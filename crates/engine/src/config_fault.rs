@@ -18,14 +18,6 @@ pub struct ConfigFault {
     pub reason: String,
 }
 
-impl ConfigFault {
-    /// Of a row's `use_ssl`, when it asks for anything: going on in clear text would be unsafe.
-    pub(crate) fn of_tls(table: &'static str, row: usize, use_ssl: i64) -> Option<Self> {
-        let reason = "this version has no TLS yet; only 0 is allowed".to_owned();
-        (use_ssl != 0).then(|| Self { table, row: Some(row), column: "use_ssl".to_owned(), reason })
-    }
-}
-
 impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.table)?;

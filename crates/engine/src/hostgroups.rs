@@ -60,7 +60,9 @@ pub struct ServersDefaults {
 impl ServersDefaults {
     fn of(text: &str) -> Result<Self, String> {
         if json::number(text, "use_ssl", 1)? == Some(1) {
-            return Err("use_ssl: this version has no TLS yet; only 0 is allowed".to_owned());
+            return Err(
+                "use_ssl: this version has no TLS to servers yet; only 0 is allowed".to_owned()
+            );
         }
         Ok(Self {
             weight: json::number(text, "weight", 10_000_000)?,
@@ -248,7 +250,8 @@ mod tests {
         let faults = Hostgroups::compile(&[bad, twice.clone(), twice]).expect_err("refused");
         let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let row = |row: u32, text: &str| format!("{TABLE} row {row} column {text}");
-        let tls = "servers_defaults: use_ssl: this version has no TLS yet; only 0 is allowed";
+        let tls =
+            "servers_defaults: use_ssl: this version has no TLS to servers yet; only 0 is allowed";
         assert_eq!(
             said,
             [

@@ -348,7 +348,11 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
     bounded("max_replication_lag", row.max_replication_lag, 126_144_000);
     bounded("max_latency_ms", row.max_latency_ms, i64::from(i32::MAX));
     bounded("compression", row.compression, 1);
-    faults.extend(ConfigFault::of_tls(TABLE, index, row.use_ssl));
+    if row.use_ssl != 0 {
+        // going on in clear text would be unsafe
+        let reason = "this version has no TLS to servers yet; only 0 is allowed";
+        faults.push(fault(index, "use_ssl", reason));
+    }
     let status = Status::parse(&row.status).unwrap_or_else(|| {
         let reason =
             format!("'{}' is not ONLINE, SHUNNED, OFFLINE_SOFT or OFFLINE_HARD", row.status);

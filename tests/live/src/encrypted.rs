@@ -82,12 +82,16 @@ pub fn log_in(port: u16, tls: &Arc<ClientConfig>, user: &str, password: &str) ->
     Ok(packets)
 }
 
-/// The length of the text that a statement selects, which is one value.
-pub fn length_of(packets: &mut Encrypted, statement: &str) -> Result<usize> {
+/// The row of a statement that selects one value, as it is on the wire.
+pub fn row_of(packets: &mut Encrypted, statement: &str) -> Result<Vec<u8>> {
     packets.command(code::QUERY, statement.as_bytes())?;
-    let answer: Vec<_> = (0..5).map(|_| packets.receive()).collect::<Result<_, _>>()?;
-    let (_, row) = &answer[3];
+    let mut answer: Vec<_> = (0..5).map(|_| packets.receive()).collect::<Result<_, _>>()?;
     ensure!(answer[4].1.first() == Some(&0xfe), "no end: {answer:?}");
-    // a length of three bytes in front
-    Ok(row.len() - 4)
+    Ok(answer.swap_remove(3).1)
+}
+
+/// The length of the text that a statement selects, which has 64 KiB or more.
+pub fn length_of(packets: &mut Encrypted, statement: &str) -> Result<usize> {
+    // a length of four bytes in front
+    Ok(row_of(packets, statement)?.len() - 4)
 }

@@ -61,6 +61,15 @@ impl Scene {
         match encrypted::log_in(self.proxy.port, &tls, "app", "app") {
             Ok(mut client) => {
                 let length = encrypted::length_of(&mut client, LONG).expect("an answer");
+                let told = encrypted::row_of(&mut client, "PROXYSQL INTERNAL SESSION");
+                let told = told.expect("a row");
+                let told = String::from_utf8_lossy(&told);
+                let tls = [
+                    "\"ssl_version\": \"TLSv1.",
+                    "\"ssl_cipher\": \"",
+                    "\"ssl_server_name\": \"localhost\"",
+                ];
+                assert!(tls.iter().all(|part| told.contains(part)), "{told}");
                 format!("{length} {:?}", client.stream.get_ref().conn.protocol_version())
             }
             Err(error) => error.root_cause().to_string(),

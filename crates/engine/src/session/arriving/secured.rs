@@ -72,10 +72,13 @@ impl Proxy {
     /// cannot check: only who knows the password's hash can tell it.
     pub(crate) fn proof_of_certificate(&self, id: SessionId, login: &Login) -> Option<Vec<u8>> {
         let session = self.sessions.get(id)?;
+        let account = login.account.as_ref()?;
         let digest = session.client.tls.as_ref()?.own_digest?;
-        let is_asked =
-            login.plugin == Plugin::NativePassword && !session.caps.contains(Caps::MYSQL);
-        let double_sha1 = match &login.account.as_ref()?.credential {
+        // who has shown no password may not know it, and could try some against the proof
+        let is_asked = login.plugin == Plugin::NativePassword
+            && !session.caps.contains(Caps::MYSQL)
+            && !account.demands.replace_password();
+        let double_sha1 = match &account.credential {
             Credential::Clear { double_sha1, .. } | Credential::Native(double_sha1) => double_sha1,
             Credential::Empty | Credential::CachingSha2(_) => return None,
         };

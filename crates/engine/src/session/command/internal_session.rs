@@ -81,6 +81,11 @@ impl Proxy {
             ("client", client(session)),
             ("conn", conn(session)),
         ];
+        if let Some(tls) = &session.client.tls {
+            members.push(("ssl_version", text(tls.version)));
+            members.push(("ssl_cipher", text(tls.cipher)));
+            members.extend(tls.server_name.as_deref().map(|name| ("ssl_server_name", text(name))));
+        }
         let backends: Vec<Json> = session
             .held
             .iter()
