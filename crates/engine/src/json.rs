@@ -17,6 +17,16 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
     })
 }
 
+/// The names of the members of a column that holds JSON or nothing.
+pub(crate) fn names(text: &str) -> Result<Vec<String>, String> {
+    match text {
+        "" => Ok(Vec::new()),
+        text => {
+            Ok(parse(text)?.as_object().into_iter().flat_map(|it| it.keys().cloned()).collect())
+        }
+    }
+}
+
 /// The `pipeline_depth` of a column that holds JSON: commands of several sessions on one
 /// connection. `None` where it says nothing of that; the error is for whoever wrote it.
 pub(crate) fn pipeline_depth(text: &str) -> Result<Option<u32>, String> {

@@ -18,7 +18,7 @@ mod backends;
 mod certificate;
 
 pub use backends::Backends;
-pub use certificate::{ClientCertificate, Demands};
+pub use certificate::{ClientCertificate, Demands, Voucher};
 
 const TABLE: &str = "mysql_users";
 

@@ -107,8 +107,8 @@ impl Serves {
     }
 
     /// Who says whether an authority vouches for a client's certificate.
-    pub(crate) fn trust(&self) -> Option<&dyn ClientCertVerifier> {
-        self.trust.as_deref()
+    pub(crate) fn trust(&self) -> Option<Arc<dyn ClientCertVerifier>> {
+        self.trust.clone()
     }
 }
 
@@ -164,6 +164,7 @@ fn shown(
             Error::InconsistentKeys(_) => {
                 key.fault(&format!("it is not the key of the certificate in {}", chain.file))
             }
+            Error::General(_) => key.fault("it is of no kind or size that is supported"),
             error => chain.fault(&error.to_string()),
         })?;
         shown.push((names, Arc::new(certified)));

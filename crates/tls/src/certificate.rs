@@ -1,9 +1,12 @@
 //! What certificates say.
 
-use rustls::pki_types::{CertificateDer, UnixTime};
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::objects::{oid_registry, oid2abbrev};
+use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 
 use crate::handshake::Shown;
 
@@ -42,8 +45,8 @@ impl Certificate {
         Some(Self {
             file,
             setting,
-            subject: parsed.subject().to_string(),
-            issuer: parsed.issuer().to_string(),
+            subject: distinguished(parsed.subject()),
+            issuer: distinguished(parsed.issuer()),
             names: names(&parsed),
             serial: parsed.raw_serial_as_string(),
             fingerprint: hexadecimal(digest.as_ref()),
@@ -59,25 +62,34 @@ impl Certificate {
     }
 }
 
-/// The certificate that the other side has shown, and what `trust` says of it.
+/// The certificate that a client has shown; `trust` is asked about it later.
 pub(crate) fn shown(
-    shown: &[CertificateDer<'static>],
-    trust: Option<&dyn ClientCertVerifier>,
+    chain: &[CertificateDer<'static>],
+    trust: Option<Arc<dyn ClientCertVerifier>>,
 ) -> Option<Shown> {
-    let (own, others) = shown.split_first()?;
-    let (_, parsed) = X509Certificate::from_der(own).ok()?;
-    let verdict = trust.map(|trust| trust.verify_client_cert(own, others, UnixTime::now()));
-    let doubt = match verdict {
-        Some(Ok(_)) => None,
-        Some(Err(error)) => Some(error.to_string()),
-        None => Some("there is no authority to ask".to_owned()),
-    };
+    let (_, parsed) = X509Certificate::from_der(chain.first()?).ok()?;
     Some(Shown {
-        subject: parsed.subject().to_string(),
-        issuer: parsed.issuer().to_string(),
+        subject: distinguished(parsed.subject()),
+        issuer: distinguished(parsed.issuer()),
         names: names(&parsed),
-        doubt,
+        chain: chain.to_vec(),
+        trust,
     })
+}
+
+/// A name with its parts in their order, `C=DE, CN=app`. A comma or a backslash within a part has a
+/// backslash in front, so that no part looks like two.
+fn distinguished(name: &X509Name<'_>) -> String {
+    let parts = name.iter().map(|together| {
+        let parts = together.iter().map(|part| {
+            let kind = oid2abbrev(part.attr_type(), oid_registry());
+            let kind = kind.map_or_else(|_| part.attr_type().to_id_string(), str::to_owned);
+            let value = part.as_str().map_or_else(|_| hexadecimal(part.as_slice()), str::to_owned);
+            format!("{kind}={}", value.replace('\\', "\\\\").replace(',', "\\,"))
+        });
+        parts.collect::<Vec<_>>().join(" + ")
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {

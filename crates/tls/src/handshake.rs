@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+
 /// What both sides have agreed on, and what the other side has shown.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Handshake {
     /// The version as MySQL and OpenSSL write it: `TLSv1.3`.
     pub version: &'static str,
@@ -19,18 +22,39 @@ pub struct Handshake {
     pub shown: Option<Shown>,
 }
 
-/// A certificate of the other side.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A certificate of a client. Whether an authority vouches for it is looked at when that is asked:
+/// a chain can be made so that this takes long, and anybody may show one.
+#[derive(Clone, Debug)]
 pub struct Shown {
-    /// Its subject, as X.509 writes it: `C=DE, CN=app`.
+    /// Its subject, with a backslash in front of commas and backslashes in it: `C=DE, CN=app`.
     pub subject: String,
     /// Who has signed it.
     pub issuer: String,
     /// Its further names: `DNS:app`, `IP:10.0.0.1`, `URI:spiffe://x/app`, `email:a@x`.
     pub names: Vec<String>,
-    /// Why no authority that is trusted vouches for it; `None` where one does.
-    pub doubt: Option<String>,
+    /// Itself, and the certificates behind it.
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) trust: Option<Arc<dyn ClientCertVerifier>>,
 }
+
+impl Shown {
+    /// Why no authority that is trusted vouches for it now; `None` where one does.
+    pub fn doubt(&self) -> Option<String> {
+        let Some(trust) = &self.trust else {
+            return Some("there is no authority to ask".to_owned());
+        };
+        let (own, others) = self.chain.split_first()?;
+        if others.len() > OTHERS_MAX {
+            let (shown, max) = (others.len(), OTHERS_MAX);
+            return Some(format!("{shown} certificates stand behind it, where {max} may"));
+        }
+        let verdict = trust.verify_client_cert(own, others, UnixTime::now());
+        verdict.err().map(|error| error.to_string())
+    }
+}
+
+/// Most certificates behind one's own: what it takes to judge more grows with each.
+const OTHERS_MAX: usize = 4;
 
 /// Where the owner of a socket sees what became of its TLS.
 #[derive(Clone, Default, Debug)]

@@ -1,6 +1,6 @@
 //! Certificates that are made where none is configured.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -47,28 +47,42 @@ impl OwnCertificate {
         Ok(Self { authority: signed.pem(), certificate, key: key.serialize_pem() })
     }
 
-    /// Writes it to three files that must not exist yet; the key's can be read by its owner only.
+    /// Writes the certificate and its key, which can be read by its owner only, to files that must
+    /// not exist yet. So does the authority; where its file is somebody else's already, it goes
+    /// behind the certificate. Either all is written or nothing.
     pub fn write(&self, [authority, certificate, key]: [&Path; 3]) -> Result<(), TlsFault> {
-        let files = [
-            ("ssl_key", key, &self.key, 0o600),
-            ("ssl_ca", authority, &self.authority, 0o644),
-            ("ssl_cert", certificate, &self.certificate, 0o644),
-        ];
-        for (setting, path, content, mode) in files {
-            let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
-            let written = file.and_then(|mut file: File| {
-                // whatever the mask of the process takes away
-                file.set_permissions(Permissions::from_mode(mode))?;
-                file.write_all(content.as_bytes())?;
-                file.sync_all()
-            });
-            written.map_err(|error| {
-                let reason = format!("{}: it cannot be written: {error}", path.display());
-                TlsFault::new(setting, reason)
-            })?;
+        let chain = format!("{}{}", self.certificate, self.authority);
+        let files: &[(_, &Path, &str, _)] = match authority.exists() {
+            false => &[
+                ("ssl_key", key, &self.key, 0o600),
+                ("ssl_ca", authority, &self.authority, 0o644),
+                ("ssl_cert", certificate, &self.certificate, 0o644),
+            ],
+            true => &[("ssl_key", key, &self.key, 0o600), ("ssl_cert", certificate, &chain, 0o644)],
+        };
+        for (at, (setting, path, content, mode)) in files.iter().enumerate() {
+            if let Err(error) = write_new(path, content, *mode) {
+                // what is left would be taken for somebody's
+                files[..at].iter().for_each(|(_, path, ..)| drop(std::fs::remove_file(path)));
+                let reason = format!("{}: it cannot be made: {error}", path.display());
+                return Err(TlsFault::new(setting, reason));
+            }
         }
         Ok(())
     }
+}
+
+fn write_new(path: &Path, content: &str, mode: u32) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    // whatever the mask of the process takes away
+    let written = file
+        .set_permissions(Permissions::from_mode(mode))
+        .and_then(|()| file.write_all(content.as_bytes()))
+        .and_then(|()| file.sync_all());
+    if written.is_err() {
+        drop(std::fs::remove_file(path));
+    }
+    written
 }
 
 fn params(name: &str, now_s: i64) -> CertificateParams {

@@ -18,10 +18,14 @@ pub struct Pem {
 impl Pem {
     /// Reads a file for a setting.
     pub fn read(setting: &'static str, file: &Path) -> Result<Self, TlsFault> {
-        let pem = |text| Self { setting, file: file.display().to_string(), text };
-        std::fs::read(file).map(pem).map_err(|error| {
-            TlsFault::new(setting, format!("{}: it cannot be read: {error}", file.display()))
-        })
+        let fault = |reason: &str| TlsFault::new(setting, format!("{}: {reason}", file.display()));
+        let unreadable = |error: std::io::Error| fault(&format!("it cannot be read: {error}"));
+        let kind = std::fs::metadata(file).map_err(unreadable)?;
+        if !kind.is_file() || kind.len() > FILE_BYTES_MAX {
+            return Err(fault("it is no file of at most 64 MiB"));
+        }
+        let text = std::fs::read(file).map_err(unreadable)?;
+        Ok(Self { setting, file: file.display().to_string(), text })
     }
 
     /// What is in no file.
@@ -41,11 +45,10 @@ impl Pem {
 
     /// The private key in it.
     pub(crate) fn key(&self) -> Result<PrivateKeyDer<'static>, TlsFault> {
-        let encrypted = b"BEGIN ENCRYPTED PRIVATE KEY";
+        // of PKCS #8, and of the form before that
+        let is_encrypted = self.text.windows(9).any(|part| part == b"ENCRYPTED");
         PrivateKeyDer::from_pem_slice(&self.text).map_err(|error| match error {
-            pem::Error::NoItemsFound
-                if self.text.windows(encrypted.len()).any(|part| part == encrypted) =>
-            {
+            _ if is_encrypted => {
                 self.fault("the private key is encrypted; `openssl pkey` decrypts it")
             }
             pem::Error::NoItemsFound => self.fault("there is no private key in it"),
@@ -74,3 +77,6 @@ impl Pem {
         }
     }
 }
+
+/// Chains are shorter, and so are all but the longest lists of revoked certificates.
+const FILE_BYTES_MAX: u64 = 64 << 20;

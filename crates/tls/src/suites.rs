@@ -1,8 +1,11 @@
 //! Versions and cipher suites by the names that MySQL and OpenSSL have for them.
 
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion, version};
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
+use rustls::{
+    CipherSuite, CipherSuiteCommon, SupportedCipherSuite, SupportedProtocolVersion,
+    Tls12CipherSuite, version,
+};
 
 use crate::fault::TlsFault;
 
@@ -18,6 +21,42 @@ const NAMES: [(CipherSuite, &str); 9] = [
     (CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, "ECDHE-RSA-AES128-GCM-SHA256"),
     (CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-RSA-CHACHA20-POLY1305"),
 ];
+
+/// The suites of TLS 1.2, in their order. `rustls` ends a connection after 2^24 records that are
+/// encrypted with AES-GCM, and loses what it was given then: a busy one lasts hours. Nonces are
+/// counted, so that no two are alike, and 2^40 records leave the chance of an attack below 2^-28
+/// (RFC 8446, section 5.5). OpenSSL has no limit.
+static OF_1_2: [Tls12CipherSuite; 6] = [
+    lasting(&cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    lasting(&cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    lasting(&cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    lasting(&cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    lasting(&cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    lasting(&cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+];
+
+const RECORDS_MAX: u64 = 1 << 40;
+
+/// The same suite with that limit.
+const fn lasting(suite: &'static SupportedCipherSuite) -> Tls12CipherSuite {
+    let SupportedCipherSuite::Tls12(suite) = suite else { panic!("it is of TLS 1.2") };
+    Tls12CipherSuite {
+        common: CipherSuiteCommon {
+            suite: suite.common.suite,
+            hash_provider: suite.common.hash_provider,
+            confidentiality_limit: RECORDS_MAX,
+        },
+        ..**suite
+    }
+}
+
+/// What is spoken: the suites of TLS 1.3, which change their keys, and these.
+fn spoken() -> CryptoProvider {
+    let all = default_provider();
+    let new = all.cipher_suites.iter().filter(|suite| suite.tls13().is_some()).copied();
+    let cipher_suites = new.chain(OF_1_2.iter().map(SupportedCipherSuite::Tls12)).collect();
+    CryptoProvider { cipher_suites, ..all }
+}
 
 /// OpenSSL's name of a suite.
 pub(crate) fn name(suite: SupportedCipherSuite) -> &'static str {
@@ -53,7 +92,7 @@ pub(crate) fn versions(
 /// The cryptography with the suites of two lists: up to TLS 1.2 and of TLS 1.3, by OpenSSL's names
 /// and separated by `:`; all of a version where its list is empty.
 pub(crate) fn provider([old, new]: [(&'static str, &str); 2]) -> Result<CryptoProvider, TlsFault> {
-    let all = default_provider();
+    let all = spoken();
     let mut chosen = Vec::new();
     for ((setting, list), is_new) in [(new, true), (old, false)] {
         let of_version = |suite: &&SupportedCipherSuite| suite.tls13().is_some() == is_new;
@@ -92,7 +131,9 @@ mod tests {
 
     #[test]
     fn every_suite_has_a_name_and_lists_choose_by_it() {
-        let all = default_provider().cipher_suites;
+        let theirs: Vec<_> = default_provider().cipher_suites.iter().map(|it| it.suite()).collect();
+        let all = spoken().cipher_suites;
+        assert_eq!(all.iter().map(|suite| suite.suite()).collect::<Vec<_>>(), theirs);
         let names: Vec<_> = all.iter().map(|suite| name(*suite)).collect();
         assert_eq!(names, NAMES.map(|(_, name)| name));
         let lists = [("ssl_cipher", "ECDHE-RSA-AES128-GCM-SHA256"), ("tls_ciphersuites", "")];

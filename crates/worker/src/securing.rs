@@ -3,8 +3,10 @@
 //! Bytes of a stream that is encrypted are only there when its handshake is over, so the first of
 //! them are the moment to tell.
 
+use std::sync::Arc;
+
 use engine::orders::End;
-use engine::proxy::{ClientCertificate, Secured};
+use engine::proxy::{ClientCertificate, Secured, Voucher};
 use io::{Driver, Edge};
 
 use crate::Worker;
@@ -53,6 +55,18 @@ impl Worker {
     }
 }
 
-fn certificate(tls::Shown { subject, issuer, names, doubt }: tls::Shown) -> ClientCertificate {
-    ClientCertificate { subject, issuer, names, doubt }
+fn certificate(shown: tls::Shown) -> ClientCertificate {
+    let (subject, issuer, names) =
+        (shown.subject.clone(), shown.issuer.clone(), shown.names.clone());
+    ClientCertificate { subject, issuer, names, voucher: Arc::new(Vouched(shown)) }
+}
+
+/// Asks what a client has shown about itself.
+#[derive(Debug)]
+struct Vouched(tls::Shown);
+
+impl Voucher for Vouched {
+    fn doubt(&self) -> Option<String> {
+        self.0.doubt()
+    }
 }

@@ -1,23 +1,30 @@
 //! What an account demands of the certificate that its client shows over TLS.
 
 use std::fmt;
+use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use crate::json;
 
+/// Knows whether an authority that is trusted vouches for a certificate.
+pub trait Voucher: fmt::Debug + Send + Sync {
+    /// Why none does; `None` where one does. It may take milliseconds to find out.
+    fn doubt(&self) -> Option<String>;
+}
+
 /// A certificate that a client has shown, and holds the key of.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ClientCertificate {
-    /// Its subject, as X.509 writes it: `C=DE, CN=app`.
+    /// Its subject, with a backslash in front of commas and backslashes in it: `C=DE, CN=app`.
     pub subject: String,
     /// Who has signed it.
     pub issuer: String,
     /// Its further names: `DNS:app`, `IP:10.0.0.1`, `URI:spiffe://x/app`, `email:a@x`.
     pub names: Vec<String>,
-    /// Why no authority that is trusted vouches for it; `None` where one does.
-    pub doubt: Option<String>,
+    /// Whom to ask about it.
+    pub voucher: Arc<dyn Voucher>,
 }
 
 /// What the certificate has to be like; nothing, where all of it is empty.
@@ -73,8 +80,15 @@ impl fmt::Display for Lack {
 }
 
 impl Demands {
-    /// What a user's attributes say of it.
+    /// What a user's attributes say of it. A demand that nobody knows is an error: it would demand
+    /// nothing.
     pub(super) fn read(attributes: &str) -> Result<Self, String> {
+        for name in json::names(attributes)? {
+            let is_demand = starts_with(&name, "require_") || starts_with(&name, "spiffe");
+            if is_demand && !NAMES.contains(&name.as_str()) {
+                return Err(format!("{name} is no demand; there are {}", NAMES.join(", ")));
+            }
+        }
         let text = |name| match json::member(attributes, name)? {
             None => Ok(None),
             Some(value) => match value.as_str() {
@@ -86,7 +100,7 @@ impl Demands {
             any: json::flag(attributes, "require_x509")?,
             subject: text("require_subject")?.map(distinguished),
             issuer: text("require_issuer")?.map(distinguished),
-            name: wanted("require_san", text("require_san")?)?,
+            name: san(text("require_san")?)?,
             spiffe_id: wanted("spiffe_id", text("spiffe_id")?)?,
         })
     }
@@ -104,9 +118,6 @@ impl Demands {
             return None;
         }
         let Some(shown) = shown else { return Some(Lack::None) };
-        if let Some(doubt) = &shown.doubt {
-            return Some(Lack::Doubted(doubt.clone()));
-        }
         let is = |wanted: &Option<String>, own: &String| wanted.as_ref().is_none_or(|it| it == own);
         let has = |wanted: &Option<Wanted>, kind: &str| {
             let mut names = shown.names.iter().filter_map(|name| name.strip_prefix(kind));
@@ -118,7 +129,10 @@ impl Demands {
             ("alternative name", has(name, "")),
             ("SPIFFE id", has(spiffe_id, "URI:")),
         ];
-        checks.into_iter().find(|(_, is_met)| !is_met).map(|(part, _)| Lack::Other(part))
+        let other = checks.into_iter().find(|(_, is_met)| !is_met);
+        // what takes longest is looked at last
+        let doubt = || shown.voucher.doubt().map(Lack::Doubted);
+        other.map(|(part, _)| Lack::Other(part)).or_else(doubt)
     }
 }
 
@@ -134,6 +148,9 @@ impl Wanted {
 fn wanted(name: &str, text: Option<String>) -> Result<Option<Wanted>, String> {
     let Some(text) = text else { return Ok(None) };
     let Some(pattern) = text.strip_prefix('!') else { return Ok(Some(Wanted::Text(text))) };
+    if pattern.is_empty() {
+        return Err(format!("{name} has no pattern behind the !"));
+    }
     let whole = format!(r"\A(?:{pattern})\z");
     let config = Regex::config().nfa_size_limit(Some(PATTERN_BYTES_MAX)).dfa(false);
     let regex = Regex::builder().configure(config).syntax(syntax::Config::new()).build(&whole);
@@ -143,13 +160,34 @@ fn wanted(name: &str, text: Option<String>) -> Result<Option<Wanted>, String> {
     }
 }
 
-/// A name as certificates' are written here, from that or from MySQL's `/C=DE/CN=app`.
-fn distinguished(name: String) -> String {
-    match name.strip_prefix('/') {
-        Some(parts) => parts.split('/').collect::<Vec<_>>().join(", "),
-        None => name,
+/// A further name with its kind in front, or a pattern for that.
+fn san(text: Option<String>) -> Result<Option<Wanted>, String> {
+    const KINDS: [&str; 4] = ["DNS:", "IP:", "URI:", "email:"];
+    match &text {
+        Some(name) if !name.starts_with('!') && !KINDS.iter().any(|it| name.starts_with(it)) => {
+            Err(format!("require_san begins with none of {}", KINDS.join(", ")))
+        }
+        _ => wanted("require_san", text),
     }
 }
+
+/// A name as certificates' are written here, from that or from MySQL's `/C=DE/CN=app`.
+fn distinguished(name: String) -> String {
+    let Some(parts) = name.strip_prefix('/') else { return name };
+    let part = |part: &str| {
+        let part = part.replace('\\', "\\\\").replace(',', "\\,");
+        part.strip_prefix("emailAddress=").map_or(part.clone(), |value| format!("Email={value}"))
+    };
+    parts.split('/').map(part).collect::<Vec<_>>().join(", ")
+}
+
+fn starts_with(name: &str, beginning: &str) -> bool {
+    name.get(..beginning.len()).is_some_and(|part| part.eq_ignore_ascii_case(beginning))
+}
+
+/// The attributes that demand something.
+const NAMES: [&str; 5] =
+    ["require_issuer", "require_san", "require_subject", "require_x509", "spiffe_id"];
 
 /// Largest compiled form of a pattern.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -163,7 +201,16 @@ mod tests {
             subject: "C=DE, CN=app".into(),
             issuer: "CN=authority".into(),
             names: vec!["DNS:app.example".into(), "URI:spiffe://example/app".into()],
-            doubt: None,
+            voucher: Arc::new(Says(None)),
+        }
+    }
+
+    #[derive(Debug)]
+    struct Says(Option<&'static str>);
+
+    impl Voucher for Says {
+        fn doubt(&self) -> Option<String> {
+            self.0.map(Into::into)
         }
     }
 
@@ -180,6 +227,8 @@ mod tests {
             (r#"{"require_subject": "C=DE, CN=app", "require_issuer": "CN=authority"}"#, None),
             (r#"{"require_subject": "/C=DE/CN=app"}"#, None),
             (r#"{"require_subject": "CN=app"}"#, Some("subject")),
+            // one part with a comma is not two
+            (r#"{"require_subject": "/C=DE, CN=app"}"#, Some("subject")),
             (r#"{"require_issuer": "/CN=other"}"#, Some("issuer")),
             (r#"{"require_san": "DNS:app.example"}"#, None),
             (r#"{"require_san": "!DNS:.*\\.example"}"#, None),
@@ -198,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_nobody_vouches_for_is_worth_nothing() {
-        let doubted = ClientCertificate { doubt: Some("expired".into()), ..shown() };
+        let doubted = ClientCertificate { voucher: Arc::new(Says(Some("expired"))), ..shown() };
         let spiffe = r#"{"spiffe_id": "spiffe://example/app"}"#;
         let told = Some("The client's certificate is not trusted: expired".to_owned());
         assert_eq!(lack(spiffe, Some(&doubted)), told);
@@ -210,10 +259,17 @@ mod tests {
 
     #[test]
     fn wrong_demands_are_named() {
-        let fault = |attributes| Demands::read(attributes).err().expect("wrong");
+        let fault = |attributes: &str| Demands::read(attributes).err().expect("wrong");
         assert_eq!(fault(r#"{"spiffe_id": 1}"#), "spiffe_id is no text");
         assert_eq!(fault(r#"{"spiffe_id": ""}"#), "spiffe_id is no text");
         assert_eq!(fault(r#"{"require_x509": 1}"#), "require_x509 is neither true nor false");
         assert!(fault(r#"{"require_san": "!("}"#).ends_with("`(`"));
+        assert_eq!(fault(r#"{"spiffe_id": "!"}"#), "spiffe_id has no pattern behind the !");
+        let kinds = "require_san begins with none of DNS:, IP:, URI:, email:";
+        assert_eq!(fault(r#"{"require_san": "app.example"}"#), kinds);
+        for unknown in ["require_X509", "spiffe_ID", "require_name"] {
+            let told = fault(&format!("{{\"{unknown}\": true}}"));
+            assert!(told.starts_with(&format!("{unknown} is no demand; there are ")), "{told}");
+        }
     }
 }

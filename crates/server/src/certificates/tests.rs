@@ -48,6 +48,29 @@ fn what_is_missing_is_made_once_and_kept_from_others() {
 }
 
 #[test]
+fn an_authority_that_is_there_is_left_alone_and_nothing_is_made_in_part() {
+    let dir = Dir::new("there");
+    let authority = dir.0.join("tidegate-ca.pem");
+    let other = tls::OwnCertificate::make("other", 1_800_000_000).expect("it can be made");
+    std::fs::write(&authority, &other.authority).expect("written");
+    assert_eq!(dir.shown(&vars(&[])), ["tidegate-cert.pem", "tidegate-ca.pem"]);
+    assert_eq!(std::fs::read_to_string(&authority).expect("there"), other.authority);
+    let certificate = dir.0.join("tidegate-cert.pem");
+    let chain = std::fs::read_to_string(&certificate).expect("there");
+    assert_eq!(chain.matches("BEGIN CERTIFICATE").count(), 2);
+    // a key without its certificate is not written over
+    std::fs::remove_file(&certificate).expect("gone");
+    let fault = Certificates::new(Some(dir.0.clone()), &vars(&[("have_ssl", "false")]))
+        .reload(&vars(&[]))
+        .expect_err("the key is in the way");
+    assert!(
+        fault.to_string().contains("tidegate-key.pem: it cannot be made: File exists"),
+        "{fault}"
+    );
+    assert!(!certificate.exists());
+}
+
+#[test]
 fn proxysql_s_files_serve_and_others_are_there_for_names() {
     let dir = Dir::new("others");
     dir.shown(&vars(&[]));

@@ -19,7 +19,7 @@ use crate::session::arriving::login::Login;
 use crate::users::{ClientCertificate, Credential};
 
 /// What is known of a client's TLS.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Secured {
     /// The version as MySQL writes it: `TLSv1.3`.
     pub version: &'static str,
