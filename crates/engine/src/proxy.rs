@@ -28,7 +28,7 @@ use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Overall, Parts, QueryStats, ServerStats, Share};
 use crate::stmt::{Registry, StmtsOfAll};
 use crate::topology::LastFault;
-pub use crate::users::{ClientCertificate, Voucher};
+pub use crate::users::ClientCertificate;
 
 /// What the process offers to every client, found out at start.
 pub struct Offer {

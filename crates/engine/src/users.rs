@@ -18,7 +18,7 @@ mod backends;
 mod certificate;
 
 pub use backends::Backends;
-pub use certificate::{ClientCertificate, Demands, Voucher};
+pub use certificate::{ClientCertificate, Demands};
 
 const TABLE: &str = "mysql_users";
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use engine::orders::End;
-use engine::proxy::{ClientCertificate, Secured, Voucher};
+use engine::proxy::{ClientCertificate, Secured};
 use io::{Driver, Edge};
 
 use crate::Worker;
@@ -39,7 +39,7 @@ impl Worker {
             cipher: handshake.cipher,
             server_name: handshake.server_name.as_deref().map(Into::into),
             own_digest: handshake.own_digest,
-            certificate: handshake.shown.clone().map(certificate),
+            certificate: handshake.shown.clone().map(|shown| Arc::new(OfClient(shown)) as _),
         };
         self.securing.remove(&end);
         self.tell(end, (), |proxy| proxy.on_secured(id, secured));
@@ -55,17 +55,23 @@ impl Worker {
     }
 }
 
-fn certificate(shown: tls::Shown) -> ClientCertificate {
-    let (subject, issuer, names) =
-        (shown.subject.clone(), shown.issuer.clone(), shown.names.clone());
-    ClientCertificate { subject, issuer, names, voucher: Arc::new(Vouched(shown)) }
-}
-
-/// Asks what a client has shown about itself.
+/// What a client has shown, as the engine looks at it.
 #[derive(Debug)]
-struct Vouched(tls::Shown);
+struct OfClient(tls::Shown);
 
-impl Voucher for Vouched {
+impl ClientCertificate for OfClient {
+    fn subject(&self) -> &str {
+        &self.0.subject
+    }
+
+    fn issuer(&self) -> &str {
+        &self.0.issuer
+    }
+
+    fn names(&self) -> &[String] {
+        &self.0.names
+    }
+
     fn doubt(&self) -> Option<String> {
         self.0.doubt()
     }

@@ -1,30 +1,27 @@
-//! What an account demands of the certificate that its client shows over TLS.
+//! What an account demands of the certificate that its client shows over TLS. Deliberately knows no
+//! X.509: whoever has read the certificate answers for it.
 
 use std::fmt;
-use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use crate::json;
 
-/// Knows whether an authority that is trusted vouches for a certificate.
-pub trait Voucher: fmt::Debug + Send + Sync {
-    /// Why none does; `None` where one does. It may take milliseconds to find out.
-    fn doubt(&self) -> Option<String>;
-}
-
-/// A certificate that a client has shown, and holds the key of.
-#[derive(Clone, Debug)]
-pub struct ClientCertificate {
+/// A certificate that a client has shown, and holds the key of. Who can read one is not known here.
+pub trait ClientCertificate: fmt::Debug + Send + Sync {
     /// Its subject, with a backslash in front of commas and backslashes in it: `C=DE, CN=app`.
-    pub subject: String,
-    /// Who has signed it.
-    pub issuer: String,
+    fn subject(&self) -> &str;
+
+    /// Who has signed it, written alike.
+    fn issuer(&self) -> &str;
+
     /// Its further names: `DNS:app`, `IP:10.0.0.1`, `URI:spiffe://x/app`, `email:a@x`.
-    pub names: Vec<String>,
-    /// Whom to ask about it.
-    pub voucher: Arc<dyn Voucher>,
+    fn names(&self) -> &[String];
+
+    /// Why no authority that is trusted vouches for it; `None` where one does. It may take
+    /// milliseconds to find out.
+    fn doubt(&self) -> Option<String>;
 }
 
 /// What the certificate has to be like; nothing, where all of it is empty.
@@ -111,27 +108,27 @@ impl Demands {
     }
 
     /// What a client's certificate lacks, if anything.
-    pub(crate) fn lack(&self, shown: Option<&ClientCertificate>) -> Option<Lack> {
+    pub(crate) fn lack(&self, shown: Option<&dyn ClientCertificate>) -> Option<Lack> {
         let Self { any, subject, issuer, name, spiffe_id } = self;
         let parts = [subject.is_some(), issuer.is_some(), name.is_some(), spiffe_id.is_some()];
         if !any && !parts.contains(&true) {
             return None;
         }
         let Some(shown) = shown else { return Some(Lack::None) };
-        let is = |wanted: &Option<String>, own: &String| wanted.as_ref().is_none_or(|it| it == own);
+        let is = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|it| it == own);
         let has = |wanted: &Option<Wanted>, kind: &str| {
-            let mut names = shown.names.iter().filter_map(|name| name.strip_prefix(kind));
+            let mut names = shown.names().iter().filter_map(|name| name.strip_prefix(kind));
             wanted.as_ref().is_none_or(|wanted| names.any(|name| wanted.is(name)))
         };
         let checks = [
-            ("subject", is(subject, &shown.subject)),
-            ("issuer", is(issuer, &shown.issuer)),
+            ("subject", is(subject, shown.subject())),
+            ("issuer", is(issuer, shown.issuer())),
             ("alternative name", has(name, "")),
             ("SPIFFE id", has(spiffe_id, "URI:")),
         ];
         let other = checks.into_iter().find(|(_, is_met)| !is_met);
         // what takes longest is looked at last
-        let doubt = || shown.voucher.doubt().map(Lack::Doubted);
+        let doubt = || shown.doubt().map(Lack::Doubted);
         other.map(|(part, _)| Lack::Other(part)).or_else(doubt)
     }
 }
@@ -196,31 +193,39 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 mod tests {
     use super::*;
 
-    fn shown() -> ClientCertificate {
-        ClientCertificate {
-            subject: "C=DE, CN=app".into(),
-            issuer: "CN=authority".into(),
-            names: vec!["DNS:app.example".into(), "URI:spiffe://example/app".into()],
-            voucher: Arc::new(Says(None)),
-        }
+    /// One of the application, of which an authority says that.
+    #[derive(Debug)]
+    struct Of(Option<&'static str>, [String; 2]);
+
+    fn shown(doubt: Option<&'static str>) -> Of {
+        Of(doubt, ["DNS:app.example", "URI:spiffe://example/app"].map(Into::into))
     }
 
-    #[derive(Debug)]
-    struct Says(Option<&'static str>);
+    impl ClientCertificate for Of {
+        fn subject(&self) -> &str {
+            "C=DE, CN=app"
+        }
 
-    impl Voucher for Says {
+        fn issuer(&self) -> &str {
+            "CN=authority"
+        }
+
+        fn names(&self) -> &[String] {
+            &self.1
+        }
+
         fn doubt(&self) -> Option<String> {
             self.0.map(Into::into)
         }
     }
 
-    fn lack(attributes: &str, shown: Option<&ClientCertificate>) -> Option<String> {
+    fn lack(attributes: &str, shown: Option<&dyn ClientCertificate>) -> Option<String> {
         Demands::read(attributes).expect("valid").lack(shown).map(|lack| lack.to_string())
     }
 
     #[test]
     fn each_part_is_demanded_by_itself() {
-        let shown = shown();
+        let shown = shown(None);
         for (attributes, what) in [
             ("", None),
             (r#"{"require_x509": true}"#, None),
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_nobody_vouches_for_is_worth_nothing() {
-        let doubted = ClientCertificate { voucher: Arc::new(Says(Some("expired"))), ..shown() };
+        let doubted = shown(Some("expired"));
         let spiffe = r#"{"spiffe_id": "spiffe://example/app"}"#;
         let told = Some("The client's certificate is not trusted: expired".to_owned());
         assert_eq!(lack(spiffe, Some(&doubted)), told);

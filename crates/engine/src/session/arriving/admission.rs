@@ -34,7 +34,7 @@ impl Proxy {
         if account.use_ssl && tls.is_none() {
             return Some("SSL is required".to_owned());
         }
-        let shown = tls.and_then(|tls| tls.certificate.as_ref());
+        let shown = tls.and_then(|tls| tls.certificate.as_deref());
         account.demands.lack(shown).map(|lack| lack.to_string())
     }
 

@@ -30,7 +30,7 @@ pub struct Secured {
     /// SHA-256 of the certificate that the client was shown.
     pub own_digest: Option<[u8; 32]>,
     /// The certificate that the client has shown.
-    pub certificate: Option<ClientCertificate>,
+    pub certificate: Option<Arc<dyn ClientCertificate>>,
 }
 
 impl Proxy {
