@@ -19,6 +19,8 @@ pub(super) struct Handle {
     pub(super) text: Meta,
     /// What its connection was when it was prepared.
     pub(super) home: Home,
+    /// Only the server knew by then in which modes it read the text.
+    pub(super) unsure: bool,
     /// The parameter's type, if one was sent.
     pub(super) kind: Option<u8>,
     /// Data was sent for it that no execution is to find.

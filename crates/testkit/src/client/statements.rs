@@ -53,8 +53,9 @@ impl Setting<'_> {
         let columns: &[ColumnDef<'_>] = if reads || returns { &column } else { &[] };
         let caps = self.model.caps;
         let home = self.model.home();
-        let handle =
-            Handle { id: 0, reads, returns, text: meta, home, kind: None, littered: false };
+        let (kind, littered) = (None, false);
+        let unsure = self.model.stuck || self.model.pin != 0;
+        let handle = Handle { id: 0, reads, returns, text: meta, home, unsure, kind, littered };
         // after an error nobody has told the proxy whether a transaction is open, and other
         // connections have no part in the one that is
         let mut candidates = Vec::new();
@@ -171,7 +172,7 @@ impl Setting<'_> {
             expect.counts = None;
         }
         expect.effects.push(Effect::Typed(handle.id, kind));
-        expect.may_be_lost = self.stored_code;
+        expect.may_be_lost = self.stored_code || handle.unsure;
         let sticks = self.stored_code && !handle.reads;
         let name = if long { "execute with long data" } else { "execute" };
         Sending { bytes, expect: Some(expect), name, sticks, ..Sending::default() }

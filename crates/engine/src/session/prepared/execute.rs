@@ -266,7 +266,8 @@ impl Proxy {
         let again = job.mends_left > 0
             && job.upload.is_none()
             && !running.delivered
-            && running.killed.is_none();
+            && running.killed.is_none()
+            && self.can_be_had_again(id, job.what);
         if !again {
             return false;
         }
@@ -286,6 +287,14 @@ impl Proxy {
             running.job.mends_left -= 1;
         }
         mended
+    }
+
+    /// Whether what a command needs could be prepared again and mean the same: not in modes that
+    /// only the server knows.
+    fn can_be_had_again(&self, id: SessionId, what: What) -> bool {
+        let What::Execute(stmt) = what else { return true };
+        let handle = self.sessions.get(id).and_then(|session| session.handle(stmt));
+        handle.is_none_or(|handle| handle.text.modes_known)
     }
 
     /// Makes room on a server that has as many statements as it may have: the one unused for
