@@ -50,6 +50,7 @@ impl Plan {
     /// When the system has no epoll or no port.
     pub fn start(&self, seed: u64) -> (Loop<EpollDriver, Worker>, SocketAddr) {
         let outside = Outside {
+            connectors: Arc::default(),
             shared: self.shared.clone(),
             addresses: self.addresses.clone(),
             look_up: Box::new(|_| {}),

@@ -2,6 +2,8 @@
 //!
 //! A pure machine: packets in, bytes to send out. Who dials, when and why is not known here.
 
+mod tls;
+
 use std::sync::Arc;
 
 use wire::auth::{Plugin, native, rsa, sha2};
@@ -13,10 +15,13 @@ use wire::redirect;
 use wire::reply::{ErrPacket, OkPacket};
 use wire::{Caps, Status};
 
+use self::tls::Leg;
 use crate::link::{Charset, LinkState};
 use crate::topology::LastFault;
 use crate::users::{Account, Credential, Learned};
 use crate::vars::{KeyHash, Vars};
+
+pub use tls::{ServerTls, Verified};
 
 /// Capabilities that change what the bytes on a connection look like or mean; a session may only
 /// use a lane that has exactly those its client negotiated.
@@ -55,8 +60,20 @@ pub const MARK: &[u8] = b"_tidegate_mark";
 
 enum Stage {
     ExpectGreeting,
-    ExpectResult { plugin: Plugin, scramble: [u8; SCRAMBLE_BYTES] },
-    ExpectKey { scramble: [u8; SCRAMBLE_BYTES] },
+    /// TLS was asked for; the payload that goes out in it comes next.
+    ExpectTls {
+        plugin: Plugin,
+        scramble: [u8; SCRAMBLE_BYTES],
+        seq: u8,
+        response: Vec<u8>,
+    },
+    ExpectResult {
+        plugin: Plugin,
+        scramble: [u8; SCRAMBLE_BYTES],
+    },
+    ExpectKey {
+        scramble: [u8; SCRAMBLE_BYTES],
+    },
     Over,
 }
 
@@ -102,8 +119,7 @@ pub struct BackendLogin {
     class: Caps,
     schema: Option<Arc<[u8]>>,
     collation: u8,
-    /// Nobody can listen in: clear text is safe.
-    secure: bool,
+    leg: Leg,
     keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
@@ -124,6 +140,11 @@ pub struct BackendLogin {
 pub enum LoginStep {
     /// More packets are awaited.
     Wait,
+    /// Behind what is to be sent comes TLS, and in that [`BackendLogin::respond`].
+    Secure {
+        /// The server may prove by the password that its certificate is its own.
+        may_prove: bool,
+    },
     /// The connection is ready.
     Ready {
         /// What was negotiated.
@@ -146,6 +167,8 @@ pub enum LoginStep {
     },
     /// It will not be: the server shows a public key that it may not have.
     KeyRefused(KeyHash),
+    /// It will not be: the connection is not as secure as it has to be, for that reason.
+    Insecure(String),
 }
 
 fn failed(fault: LastFault) -> LoginStep {
@@ -188,7 +211,7 @@ impl BackendLogin {
             class,
             schema,
             collation,
-            secure,
+            leg: if secure { Leg::Local } else { Leg::Plain },
             keys: Keys::Only(Vec::new()),
             tracks: true,
             program: "tidegate",
@@ -217,6 +240,12 @@ impl BackendLogin {
     #[must_use]
     pub fn trusting(self, keys: Keys) -> Self {
         Self { keys, ..self }
+    }
+
+    /// The same in TLS.
+    #[must_use]
+    pub fn in_tls(self) -> Self {
+        Self { leg: Leg::Wanted, ..self }
     }
 
     /// The same at a place that the server sent it to: with the name to use there, if it is
@@ -260,11 +289,13 @@ impl BackendLogin {
         let seq = packet.seq.wrapping_add(1);
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::ExpectGreeting => self.on_greeting(packet.payload, seq, out),
+            // nothing comes in front of the answer to what is sent in TLS
+            _ if self.leg == Leg::Wanted => failed(LastFault::Protocol),
             Stage::ExpectResult { plugin, scramble } => {
                 self.on_result(packet.payload, seq, plugin, scramble, out)
             }
             Stage::ExpectKey { scramble } => self.on_key(packet.payload, seq, scramble, out),
-            Stage::Over => failed(LastFault::Protocol),
+            Stage::ExpectTls { .. } | Stage::Over => failed(LastFault::Protocol),
         }
     }
 
@@ -277,6 +308,12 @@ impl BackendLogin {
         let mut asked = class.union(ALWAYS);
         if self.tracks {
             asked = asked.union(Caps::SESSION_TRACK);
+        }
+        if self.leg == Leg::Wanted {
+            if !greeting.caps.contains(Caps::SSL) {
+                return LoginStep::Insecure("the server offers no TLS".to_owned());
+            }
+            asked = asked.union(Caps::SSL);
         }
         let mut caps = asked.intersect(greeting.caps);
         if !class.intersects(Caps::MARIADB_ALL) {
@@ -309,12 +346,21 @@ impl BackendLogin {
             plugin: Some(plugin.name().as_bytes()),
             attributes: &attributes,
         };
-        frame::write_with(out, &mut seq, |payload| response.encode(payload));
         self.caps = caps;
         self.thread_id = greeting.connection_id;
         // both came with the same version of MariaDB
         self.names_last_prepared = greeting.caps.contains(Caps::MARIADB_BULK);
-        self.stage = Stage::ExpectResult { plugin, scramble: greeting.scramble };
+        let scramble = greeting.scramble;
+        if self.leg == Leg::Wanted {
+            let mut payload = Vec::new();
+            let may_prove = greeting.is_mariadb() && self.can_be_proved(plugin);
+            // a MariaDB proves nothing to clients of MySQL
+            let caps = if may_prove { caps.without(Caps::MYSQL) } else { caps };
+            HandshakeResponse { caps, ..response }.encode(&mut payload);
+            return self.ask_for_tls((plugin, scramble), seq, payload, may_prove, out);
+        }
+        frame::write_with(out, &mut seq, |payload| response.encode(payload));
+        self.stage = Stage::ExpectResult { plugin, scramble };
         LoginStep::Wait
     }
 
@@ -332,7 +378,7 @@ impl BackendLogin {
             (Plugin::CachingSha2, Secret::Clear(password)) => {
                 Some(sha2::scramble(password, scramble).to_vec())
             }
-            (Plugin::ClearPassword, Secret::Clear(password)) if self.secure => {
+            (Plugin::ClearPassword, Secret::Clear(password)) if self.is_secure() => {
                 Some([password, &[0]].concat())
             }
             _ => None,
@@ -348,13 +394,16 @@ impl BackendLogin {
         out: &mut Vec<u8>,
     ) -> LoginStep {
         match payload.first() {
-            Some(&OkPacket::MARKER) => self.on_ok(payload),
+            Some(&OkPacket::MARKER) => self.on_ok(payload, plugin, &scramble),
             Some(&AuthSwitch::MARKER) => {
                 let Ok(switch) = AuthSwitch::parse(payload) else {
                     return failed(LastFault::Protocol);
                 };
                 let plugin = Plugin::from_name(switch.plugin);
                 let scramble = switch.scramble().unwrap_or(scramble);
+                if self.is_unproved() && plugin != Plugin::NativePassword {
+                    return LoginStep::Insecure(self.unproved());
+                }
                 let Some(auth) = self.response(plugin, &scramble) else {
                     return failed(LastFault::NoPassword);
                 };
@@ -386,7 +435,7 @@ impl BackendLogin {
                 let Secret::Clear(password) = self.account.secret() else {
                     return failed(LastFault::NoPassword);
                 };
-                if self.secure {
+                if self.is_secure() {
                     frame::write_packet(out, &mut seq, &[password, &[0]].concat());
                     self.stage = Stage::ExpectResult { plugin, scramble };
                 } else {
@@ -423,8 +472,16 @@ impl BackendLogin {
         LoginStep::Wait
     }
 
-    fn on_ok(&mut self, payload: &[u8]) -> LoginStep {
+    fn on_ok(
+        &mut self,
+        payload: &[u8],
+        plugin: Plugin,
+        scramble: &[u8; SCRAMBLE_BYTES],
+    ) -> LoginStep {
         match OkPacket::parse(payload, self.caps) {
+            Ok(ok) if !self.is_proved(ok.info, plugin, scramble) => {
+                LoginStep::Insecure(self.unproved())
+            }
             Ok(ok) => LoginStep::Ready {
                 caps: self.caps,
                 thread_id: self.thread_id,

@@ -152,6 +152,13 @@ pub fn server_key_refused(key: &dyn fmt::Display) -> SqlError {
     SqlError { code: 2061, sqlstate: *b"HY000", message }
 }
 
+/// MySQL's 2026, for a server that is not reached as securely as it has to be; not sent to clients
+/// but as the last reason why none could be had.
+pub fn tls_failed(server: &str, why: &str) -> SqlError {
+    let message = format!("TLS to {server} failed: {why}");
+    SqlError { code: 2026, sqlstate: *b"HY000", message }
+}
+
 /// MySQL 1129, for a login that was not looked at in its time.
 pub fn too_many_wrong_passwords() -> SqlError {
     let message = "Too many wrong passwords for this account from this address: try again later";

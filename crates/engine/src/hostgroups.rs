@@ -55,18 +55,16 @@ pub struct ServersDefaults {
     pub weight: Option<u32>,
     /// Most connections.
     pub max_connections: Option<u32>,
+    /// Whether connections are in TLS.
+    pub use_ssl: Option<bool>,
 }
 
 impl ServersDefaults {
     fn of(text: &str) -> Result<Self, String> {
-        if json::number(text, "use_ssl", 1)? == Some(1) {
-            return Err(
-                "use_ssl: this version has no TLS to servers yet; only 0 is allowed".to_owned()
-            );
-        }
         Ok(Self {
             weight: json::number(text, "weight", 10_000_000)?,
             max_connections: json::number(text, "max_connections", i32::MAX.unsigned_abs())?,
+            use_ssl: json::number(text, "use_ssl", 1)?.map(|flag| flag == 1),
         })
     }
 }
@@ -244,14 +242,13 @@ mod tests {
         };
         let twice = HostgroupRow {
             hostgroup_id: 7,
-            servers_defaults: r#"{"use_ssl": 1}"#.into(),
+            servers_defaults: r#"{"use_ssl": 2}"#.into(),
             ..HostgroupRow::default()
         };
         let faults = Hostgroups::compile(&[bad, twice.clone(), twice]).expect_err("refused");
         let said: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let row = |row: u32, text: &str| format!("{TABLE} row {row} column {text}");
-        let tls =
-            "servers_defaults: use_ssl: this version has no TLS to servers yet; only 0 is allowed";
+        let tls = "servers_defaults: use_ssl is no whole number from 0 to 1";
         assert_eq!(
             said,
             [

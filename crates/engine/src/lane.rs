@@ -13,7 +13,7 @@ use std::sync::Arc;
 use wire::result::{ReplyKind, ReplyTracker};
 use wire::{Caps, Status};
 
-use crate::backend::BackendLogin;
+use crate::backend::{BackendLogin, ServerTls};
 use crate::catalog::Part;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
@@ -239,6 +239,8 @@ pub struct Lane {
     pub collation: u8,
     /// The login, while it lasts.
     pub login: Option<Box<BackendLogin>>,
+    /// What is known of its TLS, once it is logged in; `None` where it has none.
+    pub tls: Option<Box<ServerTls>>,
     /// What its server said of it.
     pub greeted: Greeted,
     /// What the connection has now, everything on its way included.
@@ -296,6 +298,7 @@ impl Lane {
             state: login.state(),
             collation: login.collation(),
             login: Some(Box::new(login)),
+            tls: None,
             greeted: Greeted::default(),
             status: Status::default(),
             lease,

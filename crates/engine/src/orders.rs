@@ -54,6 +54,20 @@ pub enum Order {
     /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
     /// call; what comes of it is told by `Proxy::on_secured` or `Proxy::on_insecure`.
     Secure(End),
+    /// The same for a lane's, towards its server; what comes of it is told by
+    /// `Proxy::on_lane_secured` or `Proxy::on_lane_insecure`.
+    SecureLane {
+        /// Whose socket.
+        lane: LaneId,
+        /// Whose TLS it is to be like.
+        server: ServerRef,
+        /// The same for this account.
+        account: Arc<str>,
+        /// The host that the server sent it to; `None` for its own.
+        host: Option<Arc<str>>,
+        /// The server may prove by the password that its certificate is its own.
+        may_prove: bool,
+    },
     /// Opens a socket to a server for a lane; the answer is `Proxy::on_dialed`.
     Dial {
         /// The lane that will be known by that socket.
@@ -216,7 +230,9 @@ impl Orders {
             Order::SendKept { session, lane } | Order::SendData { session, lane } => {
                 !goes(End::Client(*session)) && !goes(End::Lane(*lane))
             }
-            Order::Dial { lane, .. } | Order::Give { lane, .. } => !goes(End::Lane(*lane)),
+            Order::SecureLane { lane, .. }
+            | Order::Dial { lane, .. }
+            | Order::Give { lane, .. } => !goes(End::Lane(*lane)),
             Order::Close(_)
             | Order::Want { .. }
             | Order::LookUp(_)

@@ -17,7 +17,7 @@ pub use clusters_table::{
     AuroraRow, GaleraRow, GroupReplicationRow, ReplicationClusterRow, ReplicationRow,
 };
 pub use column::{Acts, Column, Saved, Shape, Table, Use};
-pub use drafted_table::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, UserRow};
+pub use drafted_table::{FastRoutingRow, HostgroupRow, RuleRow, ServerRow, ServerTlsRow, UserRow};
 pub use programs_table::{RestapiRouteRow, SchedulerRow};
 pub use table_rows::TableRows;
 pub use tables_table::TABLES;

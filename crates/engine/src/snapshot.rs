@@ -13,7 +13,7 @@ use crate::hostgroups::Hostgroups;
 use crate::ids::HostgroupId;
 use crate::rows::{
     AuroraRow, FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
-    ReplicationRow, Row, RuleRow, ServerRow, TableRows, UserRow,
+    ReplicationRow, Row, RuleRow, ServerRow, ServerTlsRow, TableRows, UserRow,
 };
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
@@ -25,6 +25,8 @@ use crate::vars::{AfterRestart, Vars};
 pub struct Draft {
     /// `mysql_servers`.
     pub servers: Vec<ServerRow>,
+    /// `mysql_servers_ssl_params`.
+    pub server_tls: Vec<ServerTlsRow>,
     /// `mysql_hostgroup_attributes`.
     pub hostgroups: Vec<HostgroupRow>,
     /// `mysql_replication_hostgroups`.
@@ -49,9 +51,10 @@ pub struct Draft {
 
 impl Draft {
     /// The rows of its tables.
-    pub fn tables(&self) -> [&dyn TableRows; 10] {
+    pub fn tables(&self) -> [&dyn TableRows; 11] {
         [
             &self.servers,
+            &self.server_tls,
             &self.hostgroups,
             &self.replication,
             &self.group_replication,
@@ -87,8 +90,9 @@ impl Draft {
 
     /// The rows of one of its tables.
     pub fn table_mut(&mut self, name: &str) -> Option<&mut dyn TableRows> {
-        let tables: [&mut dyn TableRows; 10] = [
+        let tables: [&mut dyn TableRows; 11] = [
             &mut self.servers,
+            &mut self.server_tls,
             &mut self.hostgroups,
             &mut self.replication,
             &mut self.group_replication,
@@ -219,6 +223,7 @@ impl Snapshot {
         let clusters = keep(clusters, &mut faults);
         faults.extend(unpaired(draft));
         faults.extend(unsound_programs(draft));
+        faults.extend(unsound_tls(draft));
         let users = match (old(|a, b| a.users == b.users), before) {
             (Some(same), _) => Ok(same.users.clone()),
             (None, Some(before)) => before.users.recompile(&draft.users).map(Arc::new),
@@ -322,6 +327,24 @@ fn unsound_programs(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
         row: Some(at),
         column: column.into(),
         reason,
+    })
+}
+
+/// Rows about TLS to servers that say nothing that could be meant. Files are looked at by whoever
+/// reads them.
+fn unsound_tls(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
+    let reason = |row: &ServerTlsRow| match row.ssl_verify.as_str() {
+        "" | "none" | "ca" | "identity" if row.hostname.is_empty() => {
+            Some(("hostname", "must not be empty".to_owned()))
+        }
+        "" | "none" | "ca" | "identity" => None,
+        other => Some(("ssl_verify", format!("`{other}` is not none, ca or identity, nor empty"))),
+    };
+    let found = draft.server_tls.iter().enumerate();
+    found.filter_map(move |(at, row)| {
+        let (column, reason) = reason(row)?;
+        let table = ServerTlsRow::TABLE.name;
+        Some(ConfigFault { table, row: Some(at), column: column.into(), reason })
     })
 }
 

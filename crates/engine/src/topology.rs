@@ -88,6 +88,8 @@ pub struct Server {
     pub weight: u32,
     /// Most backend connections.
     pub max_connections: u32,
+    /// Connections to it are in TLS.
+    pub use_ssl: bool,
     /// What all workers know together; shared by all versions of the server.
     pub gauge: Arc<Gauge>,
     /// What all workers know together of its hostgroup; shared by all servers of it.
@@ -108,6 +110,11 @@ impl Server {
     /// Whether it is reached through a Unix socket, so that clear text stays on the machine.
     pub fn is_local_socket(&self) -> bool {
         self.port == 0
+    }
+
+    /// Whether connections to it are in TLS: not those that stay on the machine.
+    pub fn is_in_tls(&self) -> bool {
+        self.use_ssl && !self.is_local_socket()
     }
 
     /// Whether one more connection may be begun now, as far as it is a matter of how many are and
@@ -146,7 +153,7 @@ impl Server {
 
     /// Whether another version of the server has the same in every column.
     fn is_unchanged(&self, before: &Self) -> bool {
-        let told = |it: &Self| (it.status, it.stand, it.weight, it.max_connections);
+        let told = |it: &Self| (it.status, it.stand, it.weight, it.max_connections, it.use_ssl);
         told(self) == told(before)
     }
 }
@@ -348,11 +355,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
     bounded("max_replication_lag", row.max_replication_lag, 126_144_000);
     bounded("max_latency_ms", row.max_latency_ms, i64::from(i32::MAX));
     bounded("compression", row.compression, 1);
-    if row.use_ssl != 0 {
-        // going on in clear text would be unsafe
-        let reason = "this version has no TLS to servers yet; only 0 is allowed";
-        faults.push(fault(index, "use_ssl", reason));
-    }
+    let use_ssl = bounded("use_ssl", row.use_ssl, 1) == 1;
     let status = Status::parse(&row.status).unwrap_or_else(|| {
         let reason =
             format!("'{}' is not ONLINE, SHUNNED, OFFLINE_SOFT or OFFLINE_HARD", row.status);
@@ -385,6 +388,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         stand: Stand::Well,
         weight,
         max_connections,
+        use_ssl,
         gauge: Arc::default(),
         group: Arc::default(),
     })
@@ -402,7 +406,7 @@ mod tests {
     fn every_fault_of_a_row_is_named_with_its_column() {
         let mut bad = row("/tmp/s", 3306);
         bad.weight = -1;
-        bad.use_ssl = 1;
+        bad.use_ssl = 2;
         bad.status = "UP".into();
         let faults = Topology::compile(&[row("a", 1), bad, row("a", 1)]).err().unwrap();
         let columns: Vec<_> = faults.iter().map(|f| (f.row, f.column.as_str())).collect();

@@ -169,6 +169,7 @@ fn defaults(snapshot: &Snapshot) -> BTreeMap<i64, ServerRow> {
         let mut row = ServerRow::default();
         row.weight = own.weight.map_or(row.weight, i64::from);
         row.max_connections = own.max_connections.map_or(row.max_connections, i64::from);
+        row.use_ssl = own.use_ssl.map_or(row.use_ssl, i64::from);
         Some((reader, row))
     };
     let Clusters { pairs, members, aurora } = &*snapshot.clusters;

@@ -23,6 +23,7 @@ mod question;
 mod service;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use io::Sock;
 use keeper::{Endpoint, Seen};
@@ -64,6 +65,8 @@ pub enum Mail {
 pub struct Outside {
     /// The time of the calendar, in microseconds since 1970.
     pub unix_us: Box<dyn FnMut() -> u64 + Send>,
+    /// What connections have their TLS from.
+    pub connectors: Arc<tls::Connectors>,
     /// Takes what checks came to.
     pub tell: Box<dyn FnMut(Checked) + Send>,
 }

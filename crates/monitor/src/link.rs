@@ -1,9 +1,10 @@
 //! One connection to a server: logging in, and the answers to what was asked on it. Bytes in,
 //! bytes out; deliberately knows no sockets and no time.
 
-use engine::backend::{BackendLogin, LoginStep};
+use engine::backend::{BackendLogin, LoginStep, ServerTls};
 use engine::vars::KeyHash;
 use keeper::{Endpoint, Failure};
+use tls::Watch;
 use wire::Caps;
 use wire::command::code;
 use wire::connect::Greeting;
@@ -23,6 +24,10 @@ pub(crate) struct Link {
     pub(crate) idle_since_us: u64,
     /// How often the account had changed when it was made.
     pub(crate) accounts: u64,
+    /// It is to be in TLS.
+    pub(crate) in_tls: bool,
+    /// Its TLS, until the handshake is over.
+    pub(crate) securing: Option<Watch>,
     stage: Stage,
     dialect: Dialect,
     reading: Reading,
@@ -42,6 +47,11 @@ enum Stage {
 pub(crate) enum Came {
     /// More are awaited.
     Nothing,
+    /// What follows is in TLS, and then [`Link::respond`] is sent.
+    Secure {
+        /// The server may prove by the password that its certificate is its own.
+        may_prove: bool,
+    },
     /// The login is over: commands may be sent.
     LoggedIn,
     /// All answers to what was asked.
@@ -54,16 +64,24 @@ pub(crate) enum Came {
 
 impl Link {
     /// A connection that is being opened, for a check.
-    pub(crate) fn new(server: Endpoint, slot: u32, plan: &Plan, secure: bool) -> Self {
+    pub(crate) fn new(
+        server: Endpoint,
+        slot: u32,
+        plan: &Plan,
+        (secure, in_tls): (bool, bool),
+    ) -> Self {
         let login = BackendLogin::new(plan.account.clone(), Caps::NONE, None, COLLATION, secure)
             .untracked()
             .named("tidegate_monitor")
             .trusting(plan.keys.clone());
+        let login = if in_tls { login.in_tls() } else { login };
         Self {
             server,
             slot: Some(slot),
             idle_since_us: 0,
             accounts: 0,
+            in_tls,
+            securing: None,
             stage: Stage::Login(Box::new(login)),
             dialect: Dialect::MariaDb,
             reading: Reading::default(),
@@ -96,6 +114,20 @@ impl Link {
         match statements {
             [] => frame::write_packet(out, &mut 0, &[code::PING]),
             _ => statements.iter().for_each(|statement| query(statement, out)),
+        }
+    }
+
+    /// Appends what is to be sent first in TLS.
+    pub(crate) fn respond(&mut self, out: &mut Vec<u8>) {
+        if let Stage::Login(login) = &mut self.stage {
+            login.respond(out);
+        }
+    }
+
+    /// The handshake of its TLS is over.
+    pub(crate) fn on_secured(&mut self, tls: ServerTls) {
+        if let Stage::Login(login) = &mut self.stage {
+            login.on_secured(tls);
         }
     }
 
@@ -132,6 +164,12 @@ impl Link {
     fn on_login(&mut self, step: LoginStep) -> Came {
         match step {
             LoginStep::Wait => Came::Nothing,
+            LoginStep::Secure { may_prove } => Came::Secure { may_prove },
+            LoginStep::Insecure(why) => {
+                // it answers, so that it lives: what is amiss is to be mended by hand
+                let failure = Some(Failure::Error(SSL_CONNECTION_ERROR));
+                Came::Failed(failure, format!("TLS failed: {why}"))
+            }
             LoginStep::Ready { .. } => {
                 self.stage = Stage::Ready;
                 Came::LoggedIn
@@ -188,6 +226,9 @@ fn query(statement: &str, out: &mut Vec<u8>) {
 
 /// `utf8mb4_general_ci`, which all servers have.
 const COLLATION: u8 = 45;
+
+/// The error of a client whose TLS failed.
+pub(crate) const SSL_CONNECTION_ERROR: u16 = 2026;
 
 /// The error of a login that is refused.
 const ACCESS_DENIED: u16 = 1045;

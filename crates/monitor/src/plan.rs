@@ -77,6 +77,8 @@ pub(crate) struct Target {
     pub(crate) checks: BTreeSet<Check>,
     /// It misses pings.
     pub(crate) is_silent: bool,
+    /// Connections to it are in TLS: so it is in some hostgroup.
+    pub(crate) in_tls: bool,
 }
 
 /// All checks.
@@ -113,8 +115,10 @@ impl Plan {
                 addr: snapshot.topology.server_of(&placed.row).and_then(|server| addr(server)),
                 checks: BTreeSet::new(),
                 is_silent: false,
+                in_tls: false,
             });
             target.checks.extend(checks);
+            target.in_tls |= placed.row.use_ssl == 1;
             target.is_silent |= placed.stand == Stand::Silent;
         }
         plan

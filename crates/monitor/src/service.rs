@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use engine::backend::ServerTls;
 use io::{Addr, Driver, Edge, Failure as IoFailure, Listener, Micros, Service, Sock};
 use keeper::{Endpoint, Failure};
+use tls::{Handshake, Watch};
 
-use crate::link::{Came, Link};
+use crate::link::{Came, Link, SSL_CONNECTION_ERROR};
 use crate::plan::{Check, Plan};
 use crate::question;
 use crate::{Checked, Mail, Monitor, Run, Slot};
@@ -178,7 +180,8 @@ impl Monitor {
             Ok(sock) => {
                 run.sock = Some(sock);
                 let secure = matches!(addr, Addr::Unix(_));
-                let mut link = Link::new(slot.server.clone(), id, &self.plan, secure);
+                let in_tls = target.is_some_and(|target| target.in_tls) && !secure;
+                let mut link = Link::new(slot.server.clone(), id, &self.plan, (secure, in_tls));
                 link.accounts = self.accounts;
                 self.links.insert(sock, link);
                 self.set_timer(io, id, deadline_us);
@@ -318,14 +321,50 @@ impl Monitor {
         }
     }
 
+    /// A connection is of no use any more, for a reason that another would meet too.
+    fn fail<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, unmet: Unmet) {
+        let link = self.links.remove(&sock);
+        if let Some(id) = link.and_then(|link| link.slot) {
+            self.end(io, id, Err(unmet));
+        }
+    }
+
+    fn fail_insecure<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: &str) {
+        let failure = Some(Failure::Error(SSL_CONNECTION_ERROR));
+        self.fail(io, sock, Unmet { failure, text: format!("TLS failed: {why}") });
+    }
+
+    /// Puts TLS on a connection; its login goes on in that.
+    fn secure<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, may_prove: bool) {
+        let Some(link) = self.links.get_mut(&sock) else { return };
+        let Endpoint { hostname, port } = &link.server;
+        let port = u16::try_from(*port).unwrap_or(0);
+        let account = &self.plan.account.name;
+        let found = self.outside.connectors.find(hostname, port, account);
+        match found.and_then(|it| it.connect((hostname, port), may_prove)) {
+            Ok((codec, watch)) => {
+                link.securing = Some(watch);
+                io.put_on(sock, codec);
+                self.out.clear();
+                link.respond(&mut self.out);
+                io.send(sock, &[&self.out]);
+            }
+            Err(why) => {
+                io.close(sock);
+                self.fail_insecure(io, sock, &why);
+            }
+        }
+    }
+
     /// Closes connections that nobody needs: of servers that are gone, of another account, and
     /// those that were not used for long.
     fn close_unused<D: Driver>(&mut self, io: &mut Edge<D>) {
         let (now_us, idle_us) = (io.now().0, self.plan.idle_us());
         let is_unused = |link: &Link| {
+            let target = self.plan.targets.get(&link.server);
             link.is_idle()
                 && (link.accounts != self.accounts
-                    || !self.plan.targets.contains_key(&link.server)
+                    || target.is_none_or(|target| target.in_tls && !link.in_tls)
                     || now_us.saturating_sub(link.idle_since_us) > idle_us)
         };
         let unused: Vec<_> =
@@ -356,6 +395,14 @@ impl Monitor {
     }
 }
 
+/// What a handshake came to, as a login is told.
+fn seen(handshake: Handshake) -> ServerTls {
+    let agreed = (handshake.version, handshake.cipher);
+    let server = handshake.server;
+    let verified = server.as_ref().map_or("none", |server| server.verified.name());
+    ServerTls::seen(agreed, verified, server.and_then(|server| server.unproved))
+}
+
 impl Service for Monitor {
     type Mail = Mail;
 
@@ -380,6 +427,10 @@ impl Service for Monitor {
         loop {
             let Some(link) = self.links.get_mut(&sock) else { return bytes.len() };
             self.out.clear();
+            if let Some(handshake) = link.securing.as_ref().and_then(Watch::handshake).cloned() {
+                link.securing = None;
+                link.on_secured(seen(handshake));
+            }
             let (consumed, came) =
                 link.on_bytes(bytes.get(taken..).unwrap_or_default(), &mut self.out);
             taken += consumed;
@@ -389,6 +440,10 @@ impl Service for Monitor {
             }
             match (came, slot) {
                 (Came::Nothing, _) => return taken,
+                (Came::Secure { may_prove }, _) => {
+                    self.secure(io, sock, may_prove);
+                    return taken;
+                }
                 (Came::LoggedIn, _) => self.on_logged_in(io, sock),
                 (Came::Answers(answers), Some(id)) => self.end(io, id, Ok(answers)),
                 (Came::Refused(code, text), Some(id)) => {
@@ -396,12 +451,9 @@ impl Service for Monitor {
                     let unmet = Unmet { failure: Some(Failure::Error(code)), text };
                     self.end(io, id, Err(unmet));
                 }
-                (Came::Failed(failure, text), slot) => {
-                    self.links.remove(&sock);
+                (Came::Failed(failure, text), _) => {
                     io.close(sock);
-                    if let Some(id) = slot {
-                        self.end(io, id, Err(Unmet { failure, text }));
-                    }
+                    self.fail(io, sock, Unmet { failure, text });
                     return bytes.len();
                 }
                 // nobody asked
@@ -415,6 +467,11 @@ impl Service for Monitor {
     }
 
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<IoFailure>) {
+        let link = self.links.get(&sock);
+        let watch = link.and_then(|link| link.securing.clone());
+        if let Some(why) = watch.as_ref().and_then(Watch::fault) {
+            return self.fail_insecure(io, sock, why);
+        }
         let text = why.map_or("the server closed the connection".to_owned(), |it| it.to_string());
         self.lost(io, sock, &text);
     }

@@ -166,6 +166,7 @@ impl Scene {
         server.add_listener(net.listen(&addr()));
         let (tell, told) = channel();
         let outside = Outside {
+            connectors: std::sync::Arc::default(),
             unix_us: Box::new(|| 0),
             tell: Box::new(move |checked| tell.send(checked).expect("somebody listens")),
         };

@@ -1,18 +1,21 @@
 //! The certificates that clients are shown: which files they are in, and what is made where there
-//! are none.
+//! are none. What TLS to servers is made from is [`to_servers`]'s.
 //!
 //! Files in the data directory are named as ProxySQL names its own: `NAME-cert.pem` with
 //! `NAME-key.pem`, and `NAME-ca.pem` for authorities of clients, with `tidegate` as the name, or
 //! `proxysql`. Certificates of other names are shown to clients that ask for one of their hosts.
+
+mod to_servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::config_fault::ConfigFault;
+use engine::snapshot::Snapshot;
 use engine::vars::Vars;
 use io::Mailbox;
-use tls::{Acceptor, Certificate, OwnCertificate, Pem, Terms, TlsFault};
+use tls::{Acceptor, ByServer, Certificate, Connectors, OwnCertificate, Pem, Terms, TlsFault};
 use worker::Mail;
 
 use crate::{clock, listening};
@@ -23,6 +26,8 @@ pub(crate) struct Certificates {
     workers: Vec<Mailbox<Mail>>,
     /// In force; `None` where clients can have no TLS.
     acceptor: Mutex<Option<Arc<Acceptor>>>,
+    /// In force towards servers, for whoever makes connections to them.
+    connectors: Arc<Connectors>,
     /// When ends of certificates were last warned of, in seconds since 1970.
     warned_s: AtomicI64,
     /// What was made in memory, for a process without a directory.
@@ -36,10 +41,12 @@ const DAY_S: i64 = 86_400;
 impl Certificates {
     /// Those of a data directory, where there is one. Before there are workers: a process whose
     /// certificates cannot be read serves whoever can do without.
-    pub(crate) fn new(dir: Option<PathBuf>, vars: &Vars) -> Self {
+    pub(crate) fn new(dir: Option<PathBuf>, snapshot: &Snapshot) -> Self {
         let (workers, acceptor, warned_s, own) = Default::default();
-        let certificates = Self { dir, workers, acceptor, warned_s, own };
-        match certificates.read(vars) {
+        let connectors = Arc::<Connectors>::default();
+        connectors.replace(to_servers::as_far_as_can_be(snapshot));
+        let certificates = Self { dir, workers, acceptor, connectors, warned_s, own };
+        match certificates.read(&snapshot.vars) {
             Ok(acceptor) => {
                 *lock(&certificates.acceptor) = acceptor;
                 certificates.warn_of_ends();
@@ -59,40 +66,69 @@ impl Certificates {
         lock(&self.acceptor).clone()
     }
 
-    /// What clients are shown, and which authorities vouch for theirs.
-    pub(crate) fn shown(&self) -> Vec<Certificate> {
-        let acceptor = self.current();
-        acceptor.map_or_else(Vec::new, |acceptor| acceptor.certificates().to_vec())
+    /// What connections to servers have their TLS from, now and when that changes.
+    pub(crate) fn connectors(&self) -> Arc<Connectors> {
+        self.connectors.clone()
     }
 
-    /// Reads what other settings of TLS name, for [`Self::take_over`]; `None` where they are the
-    /// same.
-    pub(crate) fn prepare(&self, before: &Vars, after: &Vars) -> Result<Prepared, ConfigFault> {
+    /// What clients and servers are shown, and which authorities vouch for theirs.
+    pub(crate) fn shown(&self) -> Vec<Certificate> {
+        let acceptor = self.current();
+        let to_clients = acceptor.iter().flat_map(|acceptor| acceptor.certificates()).cloned();
+        let by_server = self.connectors.current();
+        let to_servers = by_server.iter().filter_map(|found| found.as_ref().ok());
+        let to_servers = to_servers.flat_map(|connector| connector.certificates()).cloned();
+        to_clients.chain(to_servers).collect()
+    }
+
+    /// Reads what other settings of TLS name, for [`Self::take_over`].
+    pub(crate) fn prepare(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<Prepared, ConfigFault> {
+        let to_servers = match to_servers::are_same(before, after) {
+            true => None,
+            false => Some(to_servers::read(after)?),
+        };
+        let to_clients = self.prepare_to_clients(&before.vars, &after.vars)?;
+        Ok(Prepared { to_clients, to_servers })
+    }
+
+    fn prepare_to_clients(&self, before: &Vars, after: &Vars) -> Result<ToClients, ConfigFault> {
         let settings = |vars: &Vars| {
             let files = [&vars.ssl_cert, &vars.ssl_key, &vars.ssl_ca, &vars.ssl_crl];
             let terms = [&vars.tls_version, &vars.ssl_cipher, &vars.tls_ciphersuites];
             (vars.have_ssl, files.map(String::clone), terms.map(String::clone))
         };
         match settings(before) == settings(after) {
-            true => Ok(Prepared(None)),
-            false => self.read(after).map(|acceptor| Prepared(Some(acceptor))),
+            true => Ok(None),
+            false => self.read(after).map(Some),
         }
     }
 
     /// Reads all files again. When that fails, nothing has changed.
-    pub(crate) fn reload(&self, vars: &Vars) -> Result<(), ConfigFault> {
-        let acceptor = self.read(vars)?;
-        self.take_over(Prepared(Some(acceptor)));
+    pub(crate) fn reload(&self, snapshot: &Snapshot) -> Result<(), ConfigFault> {
+        let to_servers = Some(to_servers::read(snapshot)?);
+        let to_clients = Some(self.read(&snapshot.vars)?);
+        self.take_over(Prepared { to_clients, to_servers });
         Ok(())
     }
 
-    /// Has clients that come from now on get their TLS from there.
-    pub(crate) fn take_over(&self, Prepared(acceptor): Prepared) {
-        let Some(acceptor) = acceptor else { return };
-        for worker in &self.workers {
-            listening::post(worker, Mail::Acceptor(acceptor.clone()));
+    /// Has connections that are made from now on get their TLS from there.
+    pub(crate) fn take_over(&self, Prepared { to_clients, to_servers }: Prepared) {
+        if to_clients.is_none() && to_servers.is_none() {
+            return;
         }
-        *lock(&self.acceptor) = acceptor;
+        if let Some(acceptor) = to_clients {
+            for worker in &self.workers {
+                listening::post(worker, Mail::Acceptor(acceptor.clone()));
+            }
+            *lock(&self.acceptor) = acceptor;
+        }
+        if let Some(connectors) = to_servers {
+            self.connectors.replace(connectors);
+        }
         self.warned_s.store(0, Ordering::Relaxed);
         self.warn_of_ends();
     }
@@ -169,8 +205,15 @@ impl Certificates {
     }
 }
 
-/// What was read and is not in force yet; `None` in it where nothing has changed.
-pub(crate) struct Prepared(Option<Option<Arc<Acceptor>>>);
+/// What was read and is not in force yet.
+pub(crate) struct Prepared {
+    to_clients: ToClients,
+    /// `None` where nothing has changed.
+    to_servers: Option<ByServer>,
+}
+
+/// What gives clients TLS, if they can have it; `None` where nothing has changed.
+type ToClients = Option<Option<Arc<Acceptor>>>;
 
 /// Between two steps everything is whole, whatever happened to the thread that held it.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

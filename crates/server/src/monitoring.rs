@@ -117,6 +117,7 @@ fn open(publisher: &Publisher, tell: &Sender<Heard>) -> anyhow::Result<Loop<Epol
     let tell = tell.clone();
     let outside = Outside {
         unix_us: Box::new(clock::unix_us),
+        connectors: publisher.certificates().connectors(),
         // nobody listens when the process ends
         tell: Box::new(move |checked| drop(tell.send(Heard::Checked(checked)))),
     };

@@ -329,7 +329,7 @@ impl Publisher {
             Err(faults) => return Err(refuse(misplaced(faults))),
         };
         let (before, after) = (&state.snapshot.vars, &snapshot.vars);
-        let secured = self.certificates.prepare(before, after);
+        let secured = self.certificates.prepare(&state.snapshot, &snapshot);
         let listens = |secured| self.listening.follow(before, after).map(|()| secured);
         self.certificates.take_over(secured.and_then(listens).map_err(refuse)?);
         state.recording.note(input, &events, &keeper);
@@ -540,6 +540,7 @@ mod tests {
         let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
         let offer = Arc::new(Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key));
         let outside = Outside {
+            connectors: Arc::default(),
             shared: Arc::<Shared>::default(),
             addresses: Arc::default(),
             look_up: Box::new(|_| {}),
@@ -561,7 +562,7 @@ mod tests {
         let listeners = Listeners::open(&[], 1, 1).expect("nothing to open");
         let workers = vec![events.mailbox()];
         let listening = Arc::new(Listening::new(listeners, workers.clone(), &snapshot.vars));
-        let outside = (listening, Certificates::new(None, &Vars::default()));
+        let outside = (listening, Certificates::new(None, &snapshot));
         let mut publisher =
             Publisher::new(workers, (snapshot, Keeper::default()), Arc::default(), outside);
         publisher.limit = Duration::from_millis(20);

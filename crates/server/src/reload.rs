@@ -23,8 +23,8 @@ pub(crate) fn from_file(publisher: &Publisher, file: &Path) -> Option<Arc<Draft>
     };
     let changed = publisher.change(load, |fault| anyhow::anyhow!("{fault}"));
     crate::run::log_told(&warnings);
-    let vars = publisher.current().vars.clone();
-    if let Err(fault) = publisher.certificates().reload(&vars) {
+    let current = publisher.current();
+    if let Err(fault) = publisher.certificates().reload(&current) {
         tracing::error!("certificates are not read again: {fault}");
     }
     let published = match changed {

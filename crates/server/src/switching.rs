@@ -99,6 +99,17 @@ impl Switching {
         }
     }
 
+    /// Connections to the servers of a cluster; none yet.
+    fn connections(
+        &self,
+        known: (Arc<Snapshot>, Arc<ServerAddresses>),
+        row: &ReplicationClusterRow,
+        limit: Duration,
+    ) -> Connections {
+        let connectors = self.publisher.certificates().connectors();
+        Connections::new(known, connectors, self.names.clone(), row, limit)
+    }
+
     /// Has an order carried out on a thread of its own; gives its number.
     fn carry_out(
         &self,
@@ -117,7 +128,7 @@ impl Switching {
         }
         let number = lock(&self.journal).begin();
         let limit = order.limit;
-        let mut servers = Connections::new((snapshot, addresses), self.names.clone(), row, limit);
+        let mut servers = self.connections((snapshot, addresses), row, limit);
         let began = Instant::now();
         let mut clients = Held {
             switching: self.clone(),

@@ -85,6 +85,8 @@ struct Plan {
     offer: Arc<Offer>,
     shared: Arc<Shared>,
     addresses: Arc<ServerAddresses>,
+    /// Gives connections to servers TLS.
+    connectors: Arc<tls::Connectors>,
     /// Gives clients TLS, where they can have it.
     acceptor: Option<Arc<tls::Acceptor>>,
     /// What is listened on, in the order of every worker's sockets.
@@ -112,9 +114,10 @@ pub(crate) fn start(
     let mut listeners = Listeners::open(&vars.interfaces, workers, vars.listen_backlog)?;
     let (doubts, heard) = channel();
     let (names, asked) = sync_channel(NAMES_MAX);
-    let certificates = Certificates::new(datadir.map(Path::to_path_buf), &vars);
+    let certificates = Certificates::new(datadir.map(Path::to_path_buf), &snapshot);
     let plan = Plan {
         acceptor: certificates.current(),
+        connectors: certificates.connectors(),
         names,
         doubts: doubts.clone(),
         shared: Arc::<Shared>::default(),
@@ -245,6 +248,7 @@ fn make(
         look_up: Box::new(move |name| drop(names.try_send(name.clone()))),
         shared: plan.shared.clone(),
         addresses: plan.addresses.clone(),
+        connectors: plan.connectors.clone(),
         random: Box::new(|| {
             let mut bytes = [0; 20];
             fill(&mut bytes);

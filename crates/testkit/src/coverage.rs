@@ -43,10 +43,11 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 /// Counters of what must not happen, of what nobody asked to be summed up, of what clients do too
 /// rarely, or too slowly, to meet a limit, of lags that no query here asks about, of places that
 /// servers here never send anybody to, and of TLS, whose random numbers no seed brings about.
-const NEVER: [&str; 18] = [
+const NEVER: [&str; 19] = [
     "denied_without_tls",
     "tls_clients",
     "tls_failures",
+    "server_tls_failures",
     "lag_limited",
     "lag_limit_waits",
     "lag_limit_wait_us",

@@ -82,6 +82,7 @@ impl Street {
             addresses.push(Some(addr));
         }
         let outside = Outside {
+            connectors: Arc::default(),
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::new(addresses)),
             look_up: Box::new(|_| {}),

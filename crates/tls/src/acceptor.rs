@@ -17,8 +17,8 @@ use rustls::{
     ServerConnection, SignatureScheme,
 };
 
-use crate::certificate::Certificate;
-use crate::codec::Records;
+use crate::certificate::{self, Certificate};
+use crate::codec::{Records, Side};
 use crate::fault::TlsFault;
 use crate::handshake::Watch;
 use crate::pem::Pem;
@@ -82,7 +82,7 @@ impl Acceptor {
     pub fn accept(&self) -> Option<(Box<dyn Codec>, Watch)> {
         let connection = ServerConnection::new(self.config.clone()).ok()?;
         let server = Serves { shown: self.shown.clone(), trust: self.trust.clone() };
-        let (records, watch) = Records::new(Connection::Server(connection), Some(server));
+        let (records, watch) = Records::new(Connection::Server(connection), Side::Server(server));
         Some((Box::new(records), watch))
     }
 
@@ -126,21 +126,10 @@ impl ByName {
     /// What is shown to whoever asks for that name.
     fn of(&self, asked: Option<&str>) -> Option<&Arc<CertifiedKey>> {
         let named = |(names, _): &&(Vec<String>, _)| {
-            asked.is_some_and(|asked| names.iter().any(|name| fits(name, asked)))
+            asked.is_some_and(|asked| names.iter().any(|name| certificate::fits(name, asked)))
         };
         let found = self.0.iter().find(named).or_else(|| self.0.first());
         found.map(|(_, key)| key)
-    }
-}
-
-/// Whether a certificate's name, which may begin with `*.`, is the one asked for (RFC 6125, section
-/// 6.4.3).
-fn fits(name: &str, asked: &str) -> bool {
-    match name.strip_prefix("*.") {
-        Some(domain) => {
-            asked.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain))
-        }
-        None => name.eq_ignore_ascii_case(asked),
     }
 }
 
@@ -151,22 +140,10 @@ fn shown(
 ) -> Result<ByName, TlsFault> {
     let mut shown = Vec::new();
     for (chain, key) in &terms.certificates {
-        let certificates = chain.certificates()?;
-        let own = certificates
-            .first()
-            .and_then(|own| Certificate::of(chain.setting, chain.file.clone(), own))
-            .ok_or_else(|| chain.fault("the certificate is not X.509"))?;
+        let (own, certified) = chain.certified(key, provider)?;
         let names = own.names.iter().filter_map(|name| name.strip_prefix("DNS:"));
         let names = names.map(ToOwned::to_owned).collect();
         told.push(own);
-        let certified = CertifiedKey::from_der(certificates, key.key()?, provider);
-        let certified = certified.map_err(|error| match error {
-            Error::InconsistentKeys(_) => {
-                key.fault(&format!("it is not the key of the certificate in {}", chain.file))
-            }
-            Error::General(_) => key.fault("it is of no kind or size that is supported"),
-            error => chain.fault(&error.to_string()),
-        })?;
         shown.push((names, Arc::new(certified)));
     }
     match shown.is_empty() {
@@ -188,8 +165,7 @@ fn trust(
     };
     let mut roots = RootCertStore::empty();
     for certificate in authorities.certificates()? {
-        let setting = authorities.setting;
-        told.extend(Certificate::of(setting, authorities.file.clone(), &certificate));
+        told.extend(authorities.told(&certificate));
         roots.add(certificate).map_err(|error| authorities.fault(&error.to_string()))?;
     }
     let mut builder =

@@ -1,8 +1,9 @@
 //! What certificates say.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::extensions::GeneralName;
 use x509_parser::objects::{oid_registry, oid2abbrev};
@@ -92,7 +93,8 @@ fn distinguished(name: &X509Name<'_>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
+/// The further names of a certificate, as [`Certificate::names`] has them.
+pub(crate) fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
     let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
     let names = extension.value.general_names.iter();
     names
@@ -106,7 +108,26 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
         .collect()
 }
 
-fn address(bytes: &[u8]) -> Option<std::net::IpAddr> {
+/// Whether a certificate's name, which may begin with `*.`, is the one asked for (RFC 6125, section
+/// 6.4.3).
+pub(crate) fn fits(name: &str, asked: &str) -> bool {
+    match name.strip_prefix("*.") {
+        Some(domain) => {
+            asked.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain))
+        }
+        None => name.eq_ignore_ascii_case(asked),
+    }
+}
+
+/// The name of a server as it is written: a host's, or an address.
+pub(crate) fn host(name: &ServerName<'_>) -> String {
+    match name {
+        ServerName::IpAddress(ip) => IpAddr::from(*ip).to_string(),
+        name => name.to_str().into_owned(),
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(bytes).ok().map(Into::into);
     v4.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(Into::into))
 }

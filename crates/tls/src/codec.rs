@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 
 use crate::acceptor::Serves;
 use crate::certificate;
+use crate::connector::Called;
 use crate::handshake::{Handshake, Watch};
 use crate::suites;
 
@@ -21,8 +22,7 @@ const HEADER_BYTES: usize = 5;
 /// One connection's records.
 pub(crate) struct Records {
     connection: Connection,
-    /// `None` for the side of a client.
-    serves: Option<Serves>,
+    side: Side,
     watch: Watch,
     /// The handshake is over, and told.
     is_told: bool,
@@ -31,12 +31,20 @@ pub(crate) struct Records {
     failed: bool,
 }
 
+/// Which side of a connection it is, and what a handshake is looked at with there.
+pub(crate) enum Side {
+    /// A server's.
+    Server(Serves),
+    /// A client's.
+    Client(Called),
+}
+
 impl Records {
-    pub(crate) fn new(connection: Connection, serves: Option<Serves>) -> (Self, Watch) {
+    pub(crate) fn new(connection: Connection, side: Side) -> (Self, Watch) {
         let watch = Watch::default();
         let records = Self {
             connection,
-            serves,
+            side,
             watch: watch.clone(),
             is_told: false,
             has_ended: false,
@@ -62,7 +70,13 @@ impl Records {
         }
         match self.connection.process_new_packets() {
             Ok(state) => self.has_ended = state.peer_has_closed(),
-            Err(error) => return Err(self.fail(error.to_string())),
+            Err(error) => {
+                let words = match &self.side {
+                    Side::Server(_) => error.to_string(),
+                    Side::Client(called) => called.words(&error),
+                };
+                return Err(self.fail(words));
+            }
         }
         if !self.is_told && !self.connection.is_handshaking() {
             self.is_told = true;
@@ -78,20 +92,19 @@ impl Records {
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
             _ => "unknown",
         };
-        let server_name = match connection {
-            Connection::Server(server) => server.server_name(),
-            Connection::Client(_) => None,
+        let cipher = connection.negotiated_cipher_suite().map_or("unknown", suites::name);
+        let is_resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+        let others = connection.peer_certificates();
+        let (server_name, own_digest, shown, server) = match (&self.side, connection) {
+            (Side::Server(serves), Connection::Server(server)) => {
+                let name = server.server_name();
+                let shown = others.and_then(|shown| certificate::shown(shown, serves.trust()));
+                (name.map(Into::into), serves.digest(name), shown, None)
+            }
+            (Side::Client(called), _) => (None, None, None, Some(called.seen(others))),
+            (Side::Server(_), Connection::Client(_)) => (None, None, None, None),
         };
-        let shown = connection.peer_certificates();
-        let trust = self.serves.as_ref().and_then(Serves::trust);
-        Handshake {
-            version,
-            cipher: connection.negotiated_cipher_suite().map_or("unknown", suites::name),
-            server_name: server_name.map(Into::into),
-            own_digest: self.serves.as_ref().and_then(|serves| serves.digest(server_name)),
-            is_resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
-            shown: shown.and_then(|shown| certificate::shown(shown, trust)),
-        }
+        Handshake { version, cipher, server_name, is_resumed, own_digest, shown, server }
     }
 
     /// Moves what is to be sent to `wire`; says how much that is.
@@ -171,4 +184,4 @@ fn first_record(wire: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 
+use crate::judge::Verify;
+
 /// What both sides have agreed on, and what the other side has shown.
 #[derive(Clone, Debug)]
 pub struct Handshake {
@@ -18,8 +20,20 @@ pub struct Handshake {
     pub is_resumed: bool,
     /// SHA-256 of the certificate that a client was shown; `None` for a client's own handshake.
     pub own_digest: Option<[u8; 32]>,
-    /// The certificate that the other side has shown, and holds the key of.
+    /// The certificate that a client has shown, and holds the key of.
     pub shown: Option<Shown>,
+    /// What was seen of a server; `None` for a client's handshake.
+    pub server: Option<ServerSeen>,
+}
+
+/// How far a server is known to be who it should be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerSeen {
+    /// What was verified of its certificate.
+    pub verified: Verify,
+    /// SHA-256 of a certificate that nothing vouches for, and why: the server has yet to prove that
+    /// it knows the account's password.
+    pub unproved: Option<([u8; 32], String)>,
 }
 
 /// A certificate of a client. Whether an authority vouches for it is looked at when that is asked:

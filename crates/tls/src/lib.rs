@@ -1,7 +1,8 @@
 //! TLS between a socket and its service: an [`io::Codec`], and what it needs to know.
 //!
 //! An [`Acceptor`] is made from certificate files and from what a server allows, when these come
-//! into force, and gives each client's socket its codec. A [`Watch`] tells whoever owns the socket
+//! into force, and gives each client's socket its codec; a [`Connector`] does the same for
+//! connections to servers. A [`Watch`] tells whoever owns the socket
 //! what the handshake came to. Outside formats: TLS 1.2 (RFC 5246) and 1.3 (RFC 8446), which
 //! `rustls` speaks; X.509 certificates in PEM files (RFC 5280, RFC 7468).
 //!
@@ -13,15 +14,21 @@
 mod acceptor;
 mod certificate;
 mod codec;
+mod connector;
+mod connectors;
 mod fault;
 mod handshake;
+mod judge;
 mod own;
 mod pem;
 mod suites;
 
 pub use acceptor::{Acceptor, Terms};
 pub use certificate::Certificate;
+pub use connector::{Connector, ServerTerms};
+pub use connectors::{ByServer, Connectors};
 pub use fault::TlsFault;
-pub use handshake::{Handshake, Shown, Watch};
+pub use handshake::{Handshake, ServerSeen, Shown, Watch};
+pub use judge::Verify;
 pub use own::OwnCertificate;
 pub use pem::Pem;

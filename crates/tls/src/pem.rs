@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use rustls::Error;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 
+use crate::certificate::Certificate;
 use crate::fault::TlsFault;
 
 /// The content of a PEM file, and for which setting it was read.
@@ -26,6 +30,30 @@ impl Pem {
         }
         let text = std::fs::read(file).map_err(unreadable)?;
         Ok(Self { setting, file: file.display().to_string(), text })
+    }
+
+    /// Reads all files of a directory for a setting that have something of that kind in them:
+    /// `CERTIFICATE`, `X509 CRL`.
+    pub fn read_all(setting: &'static str, dir: &Path, kind: &str) -> Result<Vec<Self>, TlsFault> {
+        let fault = |reason: &str| TlsFault::new(setting, format!("{}: {reason}", dir.display()));
+        let unreadable = |error: std::io::Error| fault(&format!("it cannot be read: {error}"));
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+            paths.push(entry.map_err(unreadable)?.path());
+        }
+        paths.sort();
+        let marker = format!("-----BEGIN {kind}-----");
+        let mut files = Vec::new();
+        for path in paths.iter().filter(|path| path.is_file()) {
+            let file = Self::read(setting, path)?;
+            if file.text.windows(marker.len()).any(|part| part == marker.as_bytes()) {
+                files.push(file);
+            }
+        }
+        match files.is_empty() {
+            true => Err(fault(&format!("no file in it has a {kind}"))),
+            false => Ok(files),
+        }
     }
 
     /// What is in no file.
@@ -54,6 +82,31 @@ impl Pem {
             pem::Error::NoItemsFound => self.fault("there is no private key in it"),
             error => self.fault(&format!("it is no PEM file: {error}")),
         })
+    }
+
+    /// The first certificate in it with the others behind, for whoever shows it, and what it says.
+    pub(crate) fn certified(
+        &self,
+        key: &Self,
+        provider: &CryptoProvider,
+    ) -> Result<(Certificate, CertifiedKey), TlsFault> {
+        let certificates = self.certificates()?;
+        let own = certificates.first().and_then(|own| self.told(own));
+        let own = own.ok_or_else(|| self.fault("the certificate is not X.509"))?;
+        let certified = CertifiedKey::from_der(certificates, key.key()?, provider);
+        let certified = certified.map_err(|error| match error {
+            Error::InconsistentKeys(_) => {
+                key.fault(&format!("it is not the key of the certificate in {}", self.file))
+            }
+            Error::General(_) => key.fault("it is of no kind or size that is supported"),
+            error => self.fault(&error.to_string()),
+        })?;
+        Ok((own, certified))
+    }
+
+    /// What a certificate of it says; `None` where it cannot be read.
+    pub(crate) fn told(&self, certificate: &CertificateDer<'_>) -> Option<Certificate> {
+        Certificate::of(self.setting, self.file.clone(), certificate)
     }
 
     /// A fault of it.

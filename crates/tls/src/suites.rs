@@ -102,7 +102,10 @@ pub(crate) fn provider([old, new]: [(&'static str, &str); 2]) -> Result<CryptoPr
             let suite =
                 all.cipher_suites.iter().filter(of_version).find(|it| self::name(**it) == name);
             let Some(suite) = suite else {
-                return Err(TlsFault::new(setting, unknown(number, name, is_new)));
+                return Err(TlsFault::new(
+                    setting,
+                    unknown(number, name, |name| is_of_1_3(name) == is_new),
+                ));
             };
             chosen.push(*suite);
         }
@@ -113,9 +116,30 @@ pub(crate) fn provider([old, new]: [(&'static str, &str); 2]) -> Result<CryptoPr
     Ok(CryptoProvider { cipher_suites: chosen, ..all })
 }
 
-fn unknown(number: usize, name: &str, is_new: bool) -> String {
-    let of_version = NAMES.iter().filter(|(_, name)| name.starts_with("TLS_") == is_new);
-    let names: Vec<_> = of_version.map(|(_, name)| *name).collect();
+/// The same by one list with suites of both; all of a version of which it has none.
+pub(crate) fn provider_of_both(
+    setting: &'static str,
+    list: &str,
+) -> Result<CryptoProvider, TlsFault> {
+    let is_known = |name: &str| NAMES.iter().any(|(_, known)| *known == name);
+    if let Some((number, name)) = items(list, ':').find(|(_, name)| !is_known(name)) {
+        return Err(TlsFault::new(setting, unknown(number, name, |_| true)));
+    }
+    let [new, old] = [true, false].map(|is_new| {
+        let names = items(list, ':').map(|(_, name)| name);
+        names.filter(|name| is_of_1_3(name) == is_new).collect::<Vec<_>>().join(":")
+    });
+    provider([(setting, &old), (setting, &new)])
+}
+
+/// Whether a suite is of TLS 1.3, by its name.
+fn is_of_1_3(name: &str) -> bool {
+    name.starts_with("TLS_")
+}
+
+fn unknown(number: usize, name: &str, is_meant: impl Fn(&str) -> bool) -> String {
+    let meant = NAMES.iter().filter(|(_, name)| is_meant(name));
+    let names: Vec<_> = meant.map(|(_, name)| *name).collect();
     format!("item {number}, `{name}`, is no suite that is spoken; there are {}", names.join(", "))
 }
 

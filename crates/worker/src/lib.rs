@@ -107,6 +107,8 @@ pub struct Outside {
     pub shared: Arc<Shared>,
     /// Where servers are.
     pub addresses: Arc<ServerAddresses>,
+    /// What connections to servers have their TLS from.
+    pub connectors: Arc<tls::Connectors>,
     /// Has the address of a name looked up, which is told by [`Mail::LookedUp`]; must not block.
     pub look_up: LookUp,
     /// Gives random bytes.
@@ -144,7 +146,7 @@ pub struct Worker {
     draining: bool,
     /// Gives clients TLS; `None` where they can have none.
     acceptor: Option<Arc<tls::Acceptor>>,
-    /// Clients in a TLS handshake.
+    /// Clients, and lanes, in a TLS handshake.
     securing: HashMap<End, tls::Watch>,
     /// A call panicked: when its orders are carried out, sockets are compared with the proxy.
     panicked: bool,

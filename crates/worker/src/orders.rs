@@ -75,6 +75,10 @@ impl Worker {
                 self.dial(io, lane, &server, at.map(Addr::Tcp).as_ref());
             }
             Order::Secure(end) => self.secure(io, *end),
+            Order::SecureLane { lane, server, account, host, may_prove } => {
+                let host = host.as_deref().unwrap_or(&server.hostname);
+                self.secure_lane(io, *lane, (server, account), host, *may_prove);
+            }
             Order::LookUp(name) => (self.outside.look_up)(name),
             Order::Pause(end) => self.sock(*end).into_iter().for_each(|sock| io.pause(sock)),
             Order::Resume(end) => self.sock(*end).into_iter().for_each(|sock| io.resume(sock)),

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use engine::backend::ServerTls;
+use engine::ids::LaneId;
 use engine::orders::End;
 use engine::proxy::{ClientCertificate, Secured};
+use engine::topology::Server;
 use io::{Driver, Edge};
 
 use crate::Worker;
@@ -25,34 +28,86 @@ impl Worker {
         }
     }
 
+    /// Puts TLS on the socket of a lane that goes to that host.
+    pub(crate) fn secure_lane<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        lane: LaneId,
+        (server, account): (&Server, &str),
+        host: &str,
+        may_prove: bool,
+    ) {
+        let end = End::Lane(lane);
+        let Some(sock) = self.sock(end) else { return };
+        let found = self.outside.connectors.find(&server.hostname, server.port, account);
+        match found.and_then(|it| it.connect((host, server.port), may_prove)) {
+            Ok((codec, watch)) => {
+                self.securing.insert(end, watch);
+                io.put_on(sock, codec);
+            }
+            Err(why) => {
+                self.close(io, end);
+                self.tell(end, (), |proxy| proxy.on_lane_insecure(lane, &why));
+            }
+        }
+    }
+
     /// Tells the proxy, in front of the first bytes of a stream, what was agreed on for it.
     pub(crate) fn tell_secured(&mut self, end: Option<End>) {
         if self.securing.is_empty() {
             return;
         }
-        let Some(end @ End::Client(id)) = end else { return };
-        let Some(handshake) = self.securing.get(&end).and_then(tls::Watch::handshake) else {
+        let Some(end) = end else { return };
+        let Some(handshake) = self.securing.get(&end).and_then(tls::Watch::handshake).cloned()
+        else {
             return;
         };
-        let secured = Secured {
-            version: handshake.version,
-            cipher: handshake.cipher,
-            server_name: handshake.server_name.as_deref().map(Into::into),
-            own_digest: handshake.own_digest,
-            certificate: handshake.shown.clone().map(|shown| Arc::new(OfClient(shown)) as _),
-        };
         self.securing.remove(&end);
-        self.tell(end, (), |proxy| proxy.on_secured(id, secured));
-    }
-
-    /// Tells the proxy, in front of the end of a socket, that it is its TLS that failed.
-    pub(crate) fn tell_insecure(&mut self, end: End) {
-        let End::Client(id) = end else { return };
-        let watch = self.securing.remove(&end);
-        if let Some(fault) = watch.as_ref().and_then(tls::Watch::fault) {
-            self.tell(end, (), |proxy| proxy.on_insecure(id, fault));
+        match end {
+            End::Client(id) => {
+                let secured = of_client(handshake);
+                self.tell(end, (), |proxy| proxy.on_secured(id, secured));
+            }
+            End::Lane(id) => {
+                if let Some(tls) = of_server(handshake) {
+                    self.tell(end, (), |proxy| proxy.on_lane_secured(id, tls));
+                }
+            }
         }
     }
+
+    /// Tells the proxy, in front of the end of a socket, that it is its TLS that failed. Whether
+    /// nothing more is to be told of it.
+    pub(crate) fn tell_insecure(&mut self, end: End) -> bool {
+        let watch = self.securing.remove(&end);
+        let Some(fault) = watch.as_ref().and_then(tls::Watch::fault) else { return false };
+        match end {
+            End::Client(id) => {
+                self.tell(end, (), |proxy| proxy.on_insecure(id, fault));
+                false
+            }
+            End::Lane(id) => {
+                self.tell(end, (), |proxy| proxy.on_lane_insecure(id, fault));
+                true
+            }
+        }
+    }
+}
+
+fn of_client(handshake: tls::Handshake) -> Secured {
+    Secured {
+        version: handshake.version,
+        cipher: handshake.cipher,
+        server_name: handshake.server_name.map(Into::into),
+        own_digest: handshake.own_digest,
+        certificate: handshake.shown.map(|shown| Arc::new(OfClient(shown)) as _),
+    }
+}
+
+fn of_server(handshake: tls::Handshake) -> Option<ServerTls> {
+    let seen = handshake.server?;
+    let agreed = (handshake.version, handshake.cipher);
+    Some(ServerTls::seen(agreed, seen.verified.name(), seen.unproved))
 }
 
 /// What a client has shown, as the engine looks at it.

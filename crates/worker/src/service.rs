@@ -216,8 +216,11 @@ impl Service for Worker {
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, why: Option<Failure>) {
         self.at(io);
         let Some(end) = self.end(sock) else { return };
-        self.tell_insecure(end);
+        let is_told = self.tell_insecure(end);
         self.unbind(end, sock);
+        if is_told {
+            return self.obey(io, &[]);
+        }
         let errno = why.map_or(0, |failure| failure.errno);
         self.tell(end, (), |proxy| match end {
             End::Client(id) => proxy.on_client_gone(id),
@@ -284,6 +287,7 @@ mod tests {
         let key = wire::auth::rsa::ServerKey::generate().expect("a key can be made");
         let offer = Offer::new(b"8.0.11", wire::Caps::PROTOCOL_41, key);
         let outside = Outside {
+            connectors: Arc::default(),
             shared: Arc::<Shared>::default(),
             addresses: Arc::new(ServerAddresses::default()),
             look_up: Box::new(|_| {}),

@@ -1,6 +1,7 @@
 //! `stats_tidegate_servers`: what keeps servers from being asked, though their status may not
 //! say so. What traffic there was is `pool`'s; when a server stands still is the engine's to say.
 
+use engine::backend::Verified;
 use engine::stats::{Parts, ServerShare};
 use engine::topology::LastFault;
 
@@ -33,6 +34,7 @@ fn row_of(seen: &Seen<'_>, share: &ServerShare) -> Row {
         int(server.port),
         text(pool::status(seen, server)),
         text(fault),
+        text(server.gauge.tls().map_or("", Verified::name)),
         int(shunned_us / 1000),
         int(share.still_workers),
         int(still_us / 1000),

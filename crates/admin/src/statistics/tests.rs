@@ -199,6 +199,7 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "redirects_offered",
         "redirects_refused",
         "server_stalls",
+        "server_tls_failures",
         "stored_code_readings",
         "stored_code_readings_failed",
         "timed_out",

@@ -439,13 +439,14 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_servers",
-        doc: "What keeps servers from being asked: last_fault is why the last connect failed, if none worked since; shunned_ms how long the server is left out for it. still_workers find that it stands still, the first of them for still_ms: it gets nothing new while another server of its hostgroup answers.",
+        doc: "What keeps servers from being asked: last_fault is why the last connect failed, if none worked since; tls what was verified of the server's certificate when a connection to it was last made in TLS: none, ca, identity or password; shunned_ms how long the server is left out. still_workers find that it stands still, the first of them for still_ms: it gets nothing new while another server of its hostgroup answers.",
         columns: &[
             column("hostgroup", "INT", NOT_NULL, "", ""),
             column("srv_host", "VARCHAR", NOT_NULL, "", ""),
             column("srv_port", "INT", NOT_NULL, "", ""),
             column("status", "VARCHAR", NOT_NULL, "", ""),
             column("last_fault", "VARCHAR", NOT_NULL, "", ""),
+            column("tls", "VARCHAR", NOT_NULL, "", ""),
             column("shunned_ms", "INT", NOT_NULL, "", ""),
             column("still_workers", "INT", NOT_NULL, "", ""),
             column("still_ms", "INT", NOT_NULL, "", ""),

@@ -260,3 +260,109 @@ fn what_a_server_says_of_a_refusal_is_kept() {
         assert!(told.is_empty());
     }
 }
+
+/// What is seen of a server in a handshake; of one that nothing vouches for, its digest.
+fn seen(verified: &str, unproved: Option<[u8; 32]>) -> ServerTls {
+    let unproved = unproved.map(|digest| (digest, "nobody vouches".to_owned()));
+    ServerTls::seen(("TLSv1.3", "TLS_AES_256_GCM_SHA384"), verified, unproved)
+}
+
+/// A login that asks for TLS, gets it, and then says what is given.
+fn in_tls(account: Arc<Account>, plugin: &[u8], caps: Caps, tls: ServerTls) -> (Scene, Vec<u8>) {
+    let login = BackendLogin::new(account, Caps::NONE, None, 45, false).in_tls();
+    let mut scene = Scene { login, seq: 0 };
+    let (step, asked) = scene.greet(plugin, caps.union(Caps::SSL));
+    let may_prove = !caps.contains(Caps::MYSQL) && plugin == NATIVE;
+    assert_eq!(step, LoginStep::Secure { may_prove });
+    let request = wire::connect::SslRequest::parse(&asked).expect("nothing else goes in clear");
+    assert_eq!(request.caps.contains(Caps::MYSQL), !may_prove, "a MariaDB is asked to prove");
+    let mut told = Vec::new();
+    scene.login.respond(&mut told);
+    let Framed::Packet(packet) = next_packet(&told) else { panic!("one packet") };
+    assert_eq!(packet.seq, 2, "behind the request");
+    scene.seq = 3;
+    scene.login.on_secured(tls);
+    (scene, packet.payload.to_vec())
+}
+
+#[test]
+fn in_tls_the_login_goes_behind_the_request_and_nothing_in_clear_is_heard() {
+    let mysql = everything().union(Caps::MYSQL);
+    let (mut scene, told) = in_tls(account(b"pear"), NATIVE, mysql, seen("ca", None));
+    assert_eq!(auth_of(&told), (NATIVE.to_vec(), native::scramble(b"pear", &SCRAMBLE).to_vec()));
+    assert!(scene.is_let_in());
+    // a server that has none
+    let login = BackendLogin::new(account(b"pear"), CLASS, None, 45, false).in_tls();
+    let mut scene = Scene { login, seq: 0 };
+    let why = "the server offers no TLS".to_owned();
+    assert_eq!(scene.greet(NATIVE, everything()), (LoginStep::Insecure(why), Vec::new()));
+    // an OK that comes before the handshake is over
+    for responds in [false, true] {
+        let login = BackendLogin::new(account(b"pear"), CLASS, None, 45, false).in_tls();
+        let mut scene = Scene { login, seq: 0 };
+        scene.greet(NATIVE, everything().union(Caps::SSL));
+        if responds {
+            scene.login.respond(&mut Vec::new());
+        }
+        assert!(scene.login.is_securing());
+        let caps = scene.login.caps;
+        let ok = OkPacket { status: Status::AUTOCOMMIT, ..OkPacket::default() };
+        assert_eq!(scene.hears(|out, seq| write_ok(out, seq, caps, &ok)).0, PROTOCOL);
+    }
+}
+
+#[test]
+fn a_password_goes_in_clear_where_the_operator_trusts_the_server() {
+    let mysql = everything().union(Caps::MYSQL);
+    let elsewhere = |login: BackendLogin| login.sent_to(None, "mark".to_owned());
+    for (verified, is_elsewhere, is_told) in [
+        ("identity", false, true),
+        ("ca", false, true),
+        ("none", false, true),
+        ("identity", true, true),
+        ("none", true, false),
+    ] {
+        let (mut scene, _) = in_tls(account(b"pear"), SHA2, mysql, seen(verified, None));
+        if is_elsewhere {
+            scene.login = elsewhere(scene.login);
+        }
+        let (step, told) = scene.hears(|out, seq| write_auth_more(out, seq, &[4]));
+        assert_eq!(step, LoginStep::Wait);
+        let right: &[u8] = if is_told { b"pear\0" } else { &PublicKeyRequest::PAYLOAD };
+        assert_eq!(told, right, "{verified}, elsewhere: {is_elsewhere}");
+    }
+}
+
+#[test]
+fn a_server_that_nobody_vouches_for_proves_that_it_knows_the_password() {
+    let mariadb = everything().without(Caps::MYSQL);
+    let digest = [7; 32];
+    let proof = |password: &[u8], digest| {
+        native::proof_of_certificate(&native::double_sha1(password), &SCRAMBLE, &digest)
+    };
+    for (info, is_proved) in [
+        (proof(b"pear", digest), true),
+        (proof(b"plum", digest), false),
+        (proof(b"pear", [8; 32]), false),
+        (Vec::new(), false),
+    ] {
+        let (mut scene, _) = in_tls(account(b"pear"), NATIVE, mariadb, seen("none", Some(digest)));
+        let caps = scene.login.caps;
+        let ok = OkPacket { info: &info, status: Status::AUTOCOMMIT, ..OkPacket::default() };
+        let (step, _) = scene.hears(|out, seq| write_ok(out, seq, caps, &ok));
+        match is_proved {
+            true => assert!(matches!(step, LoginStep::Ready { .. }), "{step:?}"),
+            false => assert_eq!(step, LoginStep::Insecure(UNPROVED.to_owned())),
+        }
+    }
+    // nor is it told anything that says more of the password
+    for plugin in [SHA2, CLEAR] {
+        let (mut scene, _) = in_tls(account(b"pear"), NATIVE, mariadb, seen("none", Some(digest)));
+        let switch = AuthSwitch { plugin, data: &OTHER };
+        let (step, told) = scene.hears(|out, seq| write_auth_switch(out, seq, &switch));
+        assert_eq!((step, told), (LoginStep::Insecure(UNPROVED.to_owned()), Vec::new()));
+    }
+}
+
+const UNPROVED: &str =
+    "nobody vouches; nor did the server prove that it knows the account's password";

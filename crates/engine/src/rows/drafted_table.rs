@@ -47,6 +47,40 @@ rows! {
 }
 
 rows! {
+    /// A row of `mysql_servers_ssl_params`: all of it in place of the variables `mysql-ssl_p2s_...`.
+    ServerTlsRow, table("mysql_servers_ssl_params", "TLS to one server, for one account or all, in place of the variables mysql-ssl_p2s_….")
+        .key(&["hostname", "port", "username"]).drafted();
+    /// The server.
+    hostname: String = text("hostname");
+    /// Its port.
+    port: i64 = int("port").default("3306").check("port >= 0 AND port <= 65535");
+    /// The account; empty for all that have no row.
+    username: String = text("username").default("''");
+    /// File of authorities that vouch for the server, or with its own certificate.
+    ssl_ca: String = text("ssl_ca").default("''");
+    /// File of the certificate that the server is shown.
+    ssl_cert: String = text("ssl_cert").default("''");
+    /// File of its private key.
+    ssl_key: String = text("ssl_key").default("''");
+    /// Directory of files of authorities.
+    ssl_capath: String = text("ssl_capath").default("''");
+    /// File of lists of revoked certificates.
+    ssl_crl: String = text("ssl_crl").default("''");
+    /// Directory of such files.
+    ssl_crlpath: String = text("ssl_crlpath").default("''");
+    /// Cipher suites by OpenSSL's names, separated by `:`; empty for all.
+    ssl_cipher: String = text("ssl_cipher").default("''");
+    /// Versions, separated by `,`; empty for all.
+    tls_version: String = text("tls_version").default("''");
+    /// Free text.
+    comment: String = text("comment").default("''");
+    /// What is verified of the server: `none`, `ca` or `identity`; empty for what the variable
+    /// `mysql-ssl_p2s_verify` says. Tidegate's own.
+    ssl_verify: String = text("ssl_verify")
+        .default("''").check("ssl_verify IN ('','none','ca','identity')");
+}
+
+rows! {
     /// A row of `mysql_hostgroup_attributes`: what holds for a hostgroup in place of variables.
     HostgroupRow, table("mysql_hostgroup_attributes", "What holds for a whole hostgroup instead of the global variables.")
         .key(&["hostgroup_id"]).drafted();

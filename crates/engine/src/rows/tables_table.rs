@@ -6,7 +6,7 @@
 use super::column::{Table, int, table, text};
 use super::{
     AuroraRow, FastRoutingRow, GaleraRow, GroupReplicationRow, HostgroupRow, ReplicationClusterRow,
-    ReplicationRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, UserRow,
+    ReplicationRow, RestapiRouteRow, Row, RuleRow, SchedulerRow, ServerRow, ServerTlsRow, UserRow,
 };
 
 /// The tables.
@@ -23,7 +23,7 @@ pub static TABLES: &[Table] = &[
     *FastRoutingRow::TABLE,
     *ReplicationRow::TABLE,
     *ServerRow::TABLE,
-    MYSQL_SERVERS_SSL_PARAMS,
+    *ServerTlsRow::TABLE,
     *UserRow::TABLE,
     PROXYSQL_SERVERS,
     *RestapiRouteRow::TABLE,
@@ -67,26 +67,6 @@ const MYSQL_FIREWALL_WHITELIST_USERS: Table =
             text("mode").default("'OFF'").check("mode IN ('OFF','DETECTING','PROTECTING')"),
             text("comment").not_needed(),
         ]);
-
-const MYSQL_SERVERS_SSL_PARAMS: Table = table(
-    "mysql_servers_ssl_params",
-    "TLS files for connections to one server, for one user or all.",
-)
-.key(&["hostname", "port", "username"])
-.columns(&[
-    text("hostname"),
-    int("port").default("3306").check("port >= 0 AND port <= 65535"),
-    text("username").default("''"),
-    text("ssl_ca").default("''"),
-    text("ssl_cert").default("''"),
-    text("ssl_key").default("''"),
-    text("ssl_capath").default("''"),
-    text("ssl_crl").default("''"),
-    text("ssl_crlpath").default("''"),
-    text("ssl_cipher").default("''"),
-    text("tls_version").default("''"),
-    text("comment").default("''"),
-]);
 
 const PROXYSQL_SERVERS: Table =
     table("proxysql_servers", "Members of the cluster.").key(&["hostname", "port"]).columns(&[

@@ -16,6 +16,7 @@ pub(crate) mod donation;
 pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;
 pub(crate) mod lag;
+pub(crate) mod securing;
 pub(crate) mod setting_off;
 pub(crate) mod transactions;
 pub(crate) mod wait_queue;

@@ -100,6 +100,8 @@ counters! {
     pub tls_clients: u64,
     /// Clients whose TLS came to nothing.
     pub tls_failures: u64,
+    /// Connections to servers that could not be as secure as they have to be.
+    pub server_tls_failures: u64,
     /// Logins refused: wrong user or password.
     pub denied_password: u64,
     /// Logins refused: the account demands TLS, or another certificate of the client.

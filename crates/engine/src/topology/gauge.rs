@@ -1,8 +1,9 @@
 //! What all workers know together of one server: permits for backend connections, and failures.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::errno_table;
+use crate::backend::Verified;
 use crate::server_error::Meaning;
 
 /// Why a server last failed, small enough for an atomic.
@@ -30,6 +31,8 @@ pub enum LastFault {
     NoPassword,
     /// The public key that it shows is not one of those that it may have.
     PublicKey,
+    /// TLS to it could not be had as it has to be.
+    Tls,
 }
 
 /// Stands in the place of an errno for a name without an address; the system's end at 4095.
@@ -49,6 +52,7 @@ impl LastFault {
             Self::PublicKey => (8, 0),
             Self::Unfit => (9, 0),
             Self::Outdone => (10, 0),
+            Self::Tls => (11, 0),
         };
         kind << 32 | u64::from(code)
     }
@@ -66,6 +70,7 @@ impl LastFault {
             8 => Self::PublicKey,
             9 => Self::Unfit,
             10 => Self::Outdone,
+            11 => Self::Tls,
             _ => Self::None,
         }
     }
@@ -74,7 +79,7 @@ impl LastFault {
     pub fn is_final(self) -> bool {
         match self {
             Self::Server(_) => self.means(Meaning::FINAL),
-            Self::Capability | Self::NoPassword | Self::PublicKey => true,
+            Self::Capability | Self::NoPassword | Self::PublicKey | Self::Tls => true,
             _ => false,
         }
     }
@@ -124,6 +129,7 @@ impl std::fmt::Display for LastFault {
             Self::Outdone => f.write_str("not the one to be written to (several_writers)"),
             Self::Capability => f.write_str("lacks a capability the client uses"),
             Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
+            Self::Tls => f.write_str("no TLS as use_ssl asks for"),
             Self::PublicKey => f.write_str(
                 "no password is encrypted for its public key unless mysql-server_public_keys has \
                  that, or mysql-get_server_public_key is true",
@@ -200,7 +206,18 @@ pub struct Gauge {
     ping_us: AtomicU64,
     /// How far it is behind its primary; 0 where it is not, or nobody knows.
     lag_us: AtomicU64,
+    /// The place in [`VERIFIED`] of what was last verified of it.
+    verified: AtomicUsize,
 }
+
+/// What may have been verified of a server in TLS; nothing is known of the first.
+const VERIFIED: [Option<Verified>; 5] = [
+    None,
+    Some(Verified::Nothing),
+    Some(Verified::Authority),
+    Some(Verified::Identity),
+    Some(Verified::Password),
+];
 
 impl Gauge {
     /// The mean of what its last pings took, in microseconds; 0 while that is not known.
@@ -221,6 +238,17 @@ impl Gauge {
     /// It is so far behind its primary, in microseconds.
     pub fn note_lag_us(&self, lag_us: u64) {
         self.lag_us.store(lag_us, Ordering::Relaxed);
+    }
+
+    /// What was verified of it when a connection was last made; `None` where that has no TLS.
+    pub fn tls(&self) -> Option<Verified> {
+        VERIFIED.get(self.verified.load(Ordering::Relaxed)).copied().flatten()
+    }
+
+    /// A connection was made, for which that was verified.
+    pub fn note_tls(&self, verified: Option<Verified>) {
+        let place = VERIFIED.iter().position(|known| *known == verified);
+        self.verified.store(place.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Takes a permit for one more backend connection, if there is one left.

@@ -196,16 +196,33 @@ pub(super) const ROWS: &[Variable] = &[
         "Whether a running query is killed on its server when its client goes away.",
     )
     .acts(Effect::AtOnce),
-    mysql("ssl_p2s_ca", Kind::Text, "", "File of certificate authorities for TLS to servers."),
     mysql(
-        "ssl_p2s_capath",
+        "ssl_p2s_ca",
         Kind::Text,
         "",
-        "Directory of certificate authorities for TLS to servers.",
-    ),
-    mysql("ssl_p2s_cert", Kind::Text, "", "Certificate shown to servers."),
-    mysql("ssl_p2s_key", Kind::Text, "", "Private key of that certificate."),
-    mysql("ssl_p2s_cipher", Kind::Text, "", "Ciphers allowed towards servers."),
-    mysql("ssl_p2s_crl", Kind::Text, "", "File of revoked server certificates."),
-    mysql("ssl_p2s_crlpath", Kind::Text, "", "Directory of revoked server certificates."),
+        "File of authorities that vouch for servers, or with their own certificates; without one \
+         and ssl_p2s_capath those that the system trusts.",
+    )
+    .acts(Effect::NewConnections),
+    mysql("ssl_p2s_capath", Kind::Text, "", "Directory of such files.")
+        .acts(Effect::NewConnections),
+    mysql("ssl_p2s_cert", Kind::Text, "", "File of the certificate that servers are shown.")
+        .acts(Effect::NewConnections),
+    mysql("ssl_p2s_key", Kind::Text, "", "File of its private key.").acts(Effect::NewConnections),
+    mysql(
+        "ssl_p2s_cipher",
+        Kind::Text,
+        "",
+        "Cipher suites towards servers, by OpenSSL's names and separated by `:`; empty for all.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
+        "ssl_p2s_crl",
+        Kind::Text,
+        "",
+        "File of lists of servers' certificates that are revoked.",
+    )
+    .acts(Effect::NewConnections),
+    mysql("ssl_p2s_crlpath", Kind::Text, "", "Directory of such files.")
+        .acts(Effect::NewConnections),
 ];

@@ -6,7 +6,6 @@
 pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-stacksize"], "the stacks of our threads need no such choice"),
     (&["mysql-server_capabilities"], "what is offered follows from what the servers can do"),
-    (&["mysql-ssl_p2s_"], "there is no TLS to servers yet"),
     (&["admin-ssl_"], "keys of sessions are not written anywhere yet"),
     (&["mysql-have_compress"], "the protocol is not compressed yet"),
     (

@@ -48,6 +48,15 @@ pub(super) const ROWS: &[Variable] = &[
     mysql("ssl_crl", Kind::Text, "", "File of lists of clients' certificates that are revoked.")
         .acts(Effect::NewConnections),
     mysql(
+        "ssl_p2s_verify",
+        Kind::OneOf(&["none", "ca", "identity"]),
+        "identity",
+        "What is verified of servers in TLS: nothing, that an authority vouches for the \
+         certificate, or also that it is for the server's host. Without ssl_p2s_ca a MariaDB may \
+         prove itself by the account's password.",
+    )
+    .acts(Effect::NewConnections),
+    mysql(
         "tls_version",
         Kind::Text,
         "TLSv1.2,TLSv1.3",

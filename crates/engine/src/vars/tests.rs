@@ -30,6 +30,7 @@ const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-ssl_key", "likewise"),
     ("mysql-tls_ciphersuites", "likewise"),
     ("mysql-tls_version", "likewise"),
+    ("mysql-ssl_p2s_verify", "ours: ProxySQL verifies no name, and without ssl_p2s_ca nothing"),
     ("mysql-get_server_public_key", "ours, named as in MySQL's clients: ProxySQL always does"),
     ("mysql-server_public_keys", "ours: the keys that servers may show"),
     ("mysql-listen_backlog", "ours: how long the accept queue may get"),
@@ -141,7 +142,7 @@ fn a_variable_without_effect_has_a_reason() {
         );
     }
     let reason = |name| find(name).and_then(Variable::idle_reason);
-    assert_eq!(reason("mysql-ssl_p2s_ca"), Some("there is no TLS to servers yet"));
+    assert_eq!(reason("mysql-have_compress"), Some("the protocol is not compressed yet"));
     assert_eq!(reason("mysql-threads"), None);
 }
 

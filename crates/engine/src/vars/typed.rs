@@ -63,6 +63,22 @@ vars! {
     ssl_cipher: String = "mysql-ssl_cipher",
     /// Suites of TLS 1.3.
     tls_ciphersuites: String = "mysql-tls_ciphersuites",
+    /// The file of authorities that vouch for servers.
+    ssl_p2s_ca: String = "mysql-ssl_p2s_ca",
+    /// The directory of such files.
+    ssl_p2s_capath: String = "mysql-ssl_p2s_capath",
+    /// The file of the certificate that servers are shown.
+    ssl_p2s_cert: String = "mysql-ssl_p2s_cert",
+    /// The file of its key.
+    ssl_p2s_key: String = "mysql-ssl_p2s_key",
+    /// Suites towards servers.
+    ssl_p2s_cipher: String = "mysql-ssl_p2s_cipher",
+    /// The file of lists of servers' certificates that are revoked.
+    ssl_p2s_crl: String = "mysql-ssl_p2s_crl",
+    /// The directory of such files.
+    ssl_p2s_crlpath: String = "mysql-ssl_p2s_crlpath",
+    /// What is verified of servers.
+    ssl_p2s_verify: String = "mysql-ssl_p2s_verify",
     /// Whether clients may be asked for their files.
     enable_load_data_local_infile: bool = "mysql-enable_load_data_local_infile",
     /// Whether any public key is taken that a server shows.

@@ -200,7 +200,7 @@ impl Runtime for Workers {
             }
             Control::ReloadTls => {
                 let publisher = &self.reach.publisher;
-                let read = publisher.certificates().reload(&publisher.current().vars);
+                let read = publisher.certificates().reload(&publisher.current());
                 read.map(|()| 0).map_err(|fault| fault.to_string())
             }
         }

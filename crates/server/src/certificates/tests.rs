@@ -1,13 +1,14 @@
 use std::os::unix::fs::PermissionsExt;
 
-use engine::vars::Vars;
+use engine::snapshot::{Draft, Snapshot};
 
 use super::Certificates;
 
-fn vars(pairs: &[(&str, &str)]) -> Vars {
-    let pairs: Vec<_> =
+fn configured(pairs: &[(&str, &str)]) -> Snapshot {
+    let pairs =
         pairs.iter().map(|(name, value)| (format!("mysql-{name}"), (*value).to_owned())).collect();
-    Vars::from_pairs(&pairs).expect("valid")
+    let draft = Draft { variables: pairs, ..Draft::default() };
+    Snapshot::compile(&draft).expect("valid")
 }
 
 /// A directory of a test, which goes with it.
@@ -20,8 +21,8 @@ impl Dir {
         Self(path)
     }
 
-    fn shown(&self, vars: &Vars) -> Vec<String> {
-        let acceptor = Certificates::new(Some(self.0.clone()), vars).current().expect("TLS");
+    fn shown(&self, wanted: &Snapshot) -> Vec<String> {
+        let acceptor = Certificates::new(Some(self.0.clone()), wanted).current().expect("TLS");
         let name = |file: &str| file.rsplit('/').next().unwrap_or_default().to_owned();
         acceptor.certificates().iter().map(|own| name(&own.file)).collect()
     }
@@ -36,14 +37,14 @@ impl Drop for Dir {
 #[test]
 fn what_is_missing_is_made_once_and_kept_from_others() {
     let dir = Dir::new("made");
-    let vars = vars(&[]);
+    let wanted = configured(&[]);
     let files = ["tidegate-cert.pem", "tidegate-ca.pem"];
-    assert_eq!(dir.shown(&vars), files);
+    assert_eq!(dir.shown(&wanted), files);
     let key = dir.0.join("tidegate-key.pem");
     let content = std::fs::read(&key).expect("it is there");
     let mode = std::fs::metadata(&key).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(dir.shown(&vars), files);
+    assert_eq!(dir.shown(&wanted), files);
     assert_eq!(std::fs::read(&key).expect("it is there"), content);
 }
 
@@ -53,15 +54,15 @@ fn an_authority_that_is_there_is_left_alone_and_nothing_is_made_in_part() {
     let authority = dir.0.join("tidegate-ca.pem");
     let other = tls::OwnCertificate::make("other", 1_800_000_000).expect("it can be made");
     std::fs::write(&authority, &other.authority).expect("written");
-    assert_eq!(dir.shown(&vars(&[])), ["tidegate-cert.pem", "tidegate-ca.pem"]);
+    assert_eq!(dir.shown(&configured(&[])), ["tidegate-cert.pem", "tidegate-ca.pem"]);
     assert_eq!(std::fs::read_to_string(&authority).expect("there"), other.authority);
     let certificate = dir.0.join("tidegate-cert.pem");
     let chain = std::fs::read_to_string(&certificate).expect("there");
     assert_eq!(chain.matches("BEGIN CERTIFICATE").count(), 2);
     // a key without its certificate is not written over
     std::fs::remove_file(&certificate).expect("gone");
-    let fault = Certificates::new(Some(dir.0.clone()), &vars(&[("have_ssl", "false")]))
-        .reload(&vars(&[]))
+    let fault = Certificates::new(Some(dir.0.clone()), &configured(&[("have_ssl", "false")]))
+        .reload(&configured(&[]))
         .expect_err("the key is in the way");
     assert!(
         fault.to_string().contains("tidegate-key.pem: it cannot be made: File exists"),
@@ -73,20 +74,20 @@ fn an_authority_that_is_there_is_left_alone_and_nothing_is_made_in_part() {
 #[test]
 fn proxysql_s_files_serve_and_others_are_there_for_names() {
     let dir = Dir::new("others");
-    dir.shown(&vars(&[]));
+    dir.shown(&configured(&[]));
     for part in ["cert", "key", "ca"] {
         let own = dir.0.join(format!("tidegate-{part}.pem"));
         std::fs::copy(&own, dir.0.join(format!("a-{part}.pem"))).expect("copied");
         std::fs::rename(&own, dir.0.join(format!("proxysql-{part}.pem"))).expect("moved");
     }
     let files = ["proxysql-cert.pem", "a-cert.pem", "proxysql-ca.pem"];
-    assert_eq!(dir.shown(&vars(&[])), files);
+    assert_eq!(dir.shown(&configured(&[])), files);
 }
 
 #[test]
 fn what_cannot_be_read_changes_nothing() {
     let dir = Dir::new("unread");
-    let before = vars(&[]);
+    let before = configured(&[]);
     let certificates = Certificates::new(Some(dir.0.clone()), &before);
     let first = certificates.current().expect("TLS");
     std::fs::write(dir.0.join("tidegate-key.pem"), "").expect("written");
@@ -98,13 +99,13 @@ fn what_cannot_be_read_changes_nothing() {
     );
     assert_eq!(fault, told);
     assert!(std::sync::Arc::ptr_eq(&first, &certificates.current().expect("TLS")));
-    let one_key = vars(&[("ssl_cert", "/a;/b"), ("ssl_key", "/c")]);
+    let one_key = configured(&[("ssl_cert", "/a;/b"), ("ssl_key", "/c")]);
     let fault = certificates.prepare(&before, &one_key).err().expect("a key is missing");
     assert_eq!(
         fault.to_string(),
         "mysql_variables column ssl_key: 1 files, for 2 of mysql-ssl_cert"
     );
-    let off = vars(&[("have_ssl", "false")]);
+    let off = configured(&[("have_ssl", "false")]);
     let prepared = certificates.prepare(&before, &off).expect("nothing is read");
     certificates.take_over(prepared);
     assert!(certificates.current().is_none());

@@ -9,13 +9,15 @@ use std::thread;
 use std::time::Duration;
 
 use client::{Client, Packets};
-use engine::backend::{BackendLogin, Keys, LoginStep};
+use engine::backend::{BackendLogin, Keys, LoginStep, ServerTls};
 use engine::rows::{ReplicationClusterRow, UserRow};
 use engine::snapshot::Snapshot;
+use engine::topology::ServerRef;
 use engine::users::{Account, Users};
 use failover::Servers;
 use io::Addr;
 use keeper::Endpoint;
+use tls::ServerSeen;
 use wire::Caps;
 use wire::frame::Packet;
 use wire::text_result::TextResult;
@@ -31,6 +33,8 @@ pub(super) type Names = Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>;
 pub(super) struct Connections {
     snapshot: Arc<Snapshot>,
     addresses: Arc<ServerAddresses>,
+    /// What connections have their TLS from.
+    connectors: Arc<tls::Connectors>,
     names: Names,
     account: Option<Arc<Account>>,
     /// How long an answer may take.
@@ -46,6 +50,7 @@ impl Connections {
     /// None yet. What servers are asked may take as long as the order.
     pub(super) fn new(
         (snapshot, addresses): (Arc<Snapshot>, Arc<ServerAddresses>),
+        connectors: Arc<tls::Connectors>,
         names: Names,
         row: &ReplicationClusterRow,
         limit: Duration,
@@ -58,20 +63,25 @@ impl Connections {
         let users = Users::compile(&[user]).ok();
         let account = users.and_then(|users| users.find(row.username.as_bytes()).cloned());
         let patience = limit + CONNECT;
-        Self { snapshot, addresses, names, account, patience, open: BTreeMap::new() }
+        Self { snapshot, addresses, connectors, names, account, patience, open: BTreeMap::new() }
     }
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let addr = self.address(server).ok_or("its name has no address")?;
         let account = self.account.clone().ok_or("the account's name or password is no such")?;
         let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
-        let mut packets = Packets::over(stream);
         let is_local = matches!(addr, Addr::Unix(_));
+        let name = account.name.clone();
         let login = BackendLogin::new(account, Caps::NONE, None, COLLATION, is_local)
             .untracked()
             .named("tidegate_switchover")
             .trusting(Keys::of_vars(&self.snapshot.vars));
-        log_in(&mut packets, login)?;
+        let login = if !is_local && self.is_in_tls(server) { login.in_tls() } else { login };
+        let packets = log_in(stream, login, |stream, may_prove| {
+            let port = u16::try_from(server.port).map_err(|error| error.to_string())?;
+            let connector = self.connectors.find(&server.hostname, port, &name)?;
+            connector.wrap((&server.hostname, port), may_prove, stream)
+        })?;
         let mut client = Client { packets };
         // literals are read in one way, and locks last as long as the programs of a cluster
         client
@@ -86,6 +96,18 @@ impl Connections {
             let (hostname, port) = (server.hostname.clone(), i64::from(server.port));
             Some((Endpoint { hostname, port }, self.addresses.find(server)?))
         })
+    }
+
+    /// Whether connections to a server are in TLS: one that only replicas name is as any other.
+    fn is_in_tls(&self, server: &Endpoint) -> bool {
+        let own = |known: &&ServerRef| {
+            known.hostname == server.hostname && i64::from(known.port) == server.port
+        };
+        let servers = self.snapshot.topology.servers();
+        match servers.iter().any(|known| own(&known)) {
+            true => servers.iter().filter(own).any(|known| known.is_in_tls()),
+            false => servers.iter().any(|known| known.is_in_tls()),
+        }
     }
 
     /// Where a server is, also one that only replicas name.
@@ -201,10 +223,13 @@ impl Servers for Connections {
     }
 }
 
-fn log_in<S: Read + Write>(
-    packets: &mut Packets<S>,
+/// Logs in; `secure` makes a stream in TLS of one, and says what was seen of its server.
+fn log_in<T: Read + Write + Send + 'static>(
+    stream: Box<dyn Stream>,
     mut login: BackendLogin,
-) -> Result<(), String> {
+    secure: impl Fn(Box<dyn Stream>, bool) -> Result<(ServerSeen, T), String>,
+) -> Result<Packets<Box<dyn Stream>>, String> {
+    let mut packets = Packets::over(stream);
     loop {
         let (seq, payload) = packets.receive().map_err(|error| error.to_string())?;
         let mut out = Vec::new();
@@ -213,11 +238,25 @@ fn log_in<S: Read + Write>(
         packets.bytes(&out).map_err(|error| error.to_string())?;
         match step {
             LoginStep::Wait => {}
-            LoginStep::Ready { .. } => return Ok(()),
+            LoginStep::Ready { .. } => return Ok(packets),
+            LoginStep::Secure { may_prove } => {
+                if !packets.stream.buffer().is_empty() {
+                    return Err("something came in clear behind the greeting".to_owned());
+                }
+                let stream = packets.stream.into_inner();
+                let (seen, stream) =
+                    secure(stream, may_prove).map_err(|why| format!("TLS failed: {why}"))?;
+                login.on_secured(ServerTls::seen(("", ""), seen.verified.name(), seen.unproved));
+                packets = Packets::over(Box::new(stream));
+                let mut out = Vec::new();
+                login.respond(&mut out);
+                packets.bytes(&out).map_err(|error| error.to_string())?;
+            }
             LoginStep::Failed { said: Some((code, _, message)), .. } => {
                 return Err(format!("{code} {}", String::from_utf8_lossy(&message)));
             }
             LoginStep::Failed { fault, said: None } => return Err(fault.to_string()),
+            LoginStep::Insecure(why) => return Err(format!("TLS failed: {why}")),
             LoginStep::KeyRefused(_) => return Err("its public key is not trusted".to_owned()),
         }
     }
@@ -253,7 +292,8 @@ mod tests {
         let found = snapshot.topology.servers().iter().map(|it| addresses::resolve(it).ok());
         let known = Arc::new(ServerAddresses::new(found.collect()));
         let row = ReplicationClusterRow::default();
-        Connections::new((Arc::new(snapshot), known), Names::default(), &row, CONNECT)
+        let connectors = Arc::default();
+        Connections::new((Arc::new(snapshot), known), connectors, Names::default(), &row, CONNECT)
     }
 
     #[test]

@@ -13,7 +13,6 @@ use engine::topology::{Placed, Stand};
 use failover::{Clients, Failed, Former, Identity, Left, Order, Servers, Step, Succeeded};
 use keeper::Endpoint;
 
-use super::connections::Connections;
 use super::{Switching, limit_of, lock, order_for, placed_in, servers_of};
 
 /// What is known of each cluster, by its hostgroup of writers.
@@ -116,8 +115,7 @@ impl Switching {
     fn ask(&self, snapshot: &Snapshot, row: &ReplicationClusterRow, pair: &Pair) {
         let (current, addresses, _) = self.publisher.addresses();
         let replicas: Vec<_> = servers_of(snapshot, pair.reader).collect();
-        let mut servers =
-            Connections::new((current, addresses), self.names.clone(), row, limit_of(row));
+        let mut servers = self.connections((current, addresses), row, limit_of(row));
         let all: Vec<_> = servers_of(snapshot, pair.writer).chain(replicas.clone()).collect();
         let (writer, this) = (pair.writer, self.clone());
         let ask = move || {

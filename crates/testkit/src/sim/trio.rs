@@ -447,6 +447,7 @@ fn outside(
 ) -> Outside {
     let log = log.clone();
     Outside {
+        connectors: Arc::default(),
         shared: shared.clone(),
         addresses: addresses.clone(),
         look_up: Box::new(|_| {}),

@@ -1,4 +1,5 @@
-use super::{Acceptor, Terms, fits};
+use super::{Acceptor, Terms};
+use crate::certificate::fits;
 use crate::{OwnCertificate, Pem};
 
 fn own() -> OwnCertificate {

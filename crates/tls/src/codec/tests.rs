@@ -1,30 +1,23 @@
-use std::sync::Arc;
-
 use io::{CODEC_ROOM_BYTES, Codec, Step, StreamEnd};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore};
 
-use super::Records;
-use crate::{Acceptor, OwnCertificate, Pem, Terms, Watch};
+use crate::{Acceptor, Connector, OwnCertificate, Pem, ServerTerms, Terms, Watch};
 
 const NOW_S: i64 = 1_800_000_000;
 
 /// A time at which certificates that tests make are good.
-fn now_s() -> i64 {
+pub(crate) fn now_s() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
     since.map_or(NOW_S, |since| since.as_secs().cast_signed())
 }
 
 struct Lab {
     own: OwnCertificate,
-    client: Arc<ClientConfig>,
+    connector: Connector,
 }
 
 /// One side of a connection: what arrived for it and was not taken.
-struct Side {
+pub(crate) struct Side {
     codec: Box<dyn Codec>,
     wire: Vec<u8>,
     heard: Vec<u8>,
@@ -34,16 +27,14 @@ struct Side {
 impl Lab {
     fn new() -> Self {
         let own = OwnCertificate::make("db.example", now_s()).expect("it can be made");
-        let mut roots = RootCertStore::empty();
-        for root in Pem::of_text("ssl_ca", &own.authority).certificates().expect("one") {
-            roots.add(root).expect("an authority");
-        }
-        let client = ClientConfig::builder_with_provider(default_provider().into())
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Self { own, client: Arc::new(client) }
+        let connector = Self::connector(&own, None);
+        Self { own, connector }
+    }
+
+    fn connector(own: &OwnCertificate, shown: Option<(Pem, Pem)>) -> Connector {
+        let authorities = vec![Pem::of_text("ssl_ca", &own.authority)];
+        let terms = ServerTerms { authorities, own: shown, ..ServerTerms::default() };
+        Connector::new(&terms).expect("the terms are fine")
     }
 
     fn terms(&self) -> Terms {
@@ -60,15 +51,14 @@ impl Lab {
 
     fn sides(&self, acceptor: &Acceptor) -> ([Side; 2], [Watch; 2]) {
         let (server, watch) = acceptor.accept().expect("random bytes");
-        let name = ServerName::try_from("db.example").expect("a name");
-        let client = ClientConnection::new(self.client.clone(), name).expect("a client");
-        let (client, client_watch) = Records::new(Connection::Client(client), None);
-        ([Side::new(Box::new(client)), Side::new(server)], [client_watch, watch])
+        let client = self.connector.connect(("db.example", 3306), false);
+        let (client, client_watch) = client.expect("a name");
+        ([Side::new(client), Side::new(server)], [client_watch, watch])
     }
 }
 
 impl Side {
-    fn new(codec: Box<dyn Codec>) -> Self {
+    pub(crate) fn new(codec: Box<dyn Codec>) -> Self {
         Self { codec, wire: Vec::new(), heard: Vec::new(), errno: None }
     }
 
@@ -119,7 +109,7 @@ fn hand(to: &mut Side, bytes: &[u8], piece: usize) -> Vec<u8> {
 }
 
 /// Lets both talk until neither says anything.
-fn settle([client, server]: &mut [Side; 2], piece: usize) {
+pub(crate) fn settle([client, server]: &mut [Side; 2], piece: usize) {
     let mut to_server = client.turn();
     while !to_server.is_empty() {
         let to_client = hand(server, &to_server, piece);
@@ -198,18 +188,18 @@ fn a_flipped_bit_is_noticed() {
 
 /// A certificate of that subject and one behind it for each further name, all signed by
 /// themselves, and the key of the first.
-fn chain(subject: &str, others: usize) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+fn chain(subject: &str, others: usize) -> (Pem, Pem) {
     let made = |name: &str| {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::OrganizationName, name);
         let key = KeyPair::generate().expect("a key");
-        (params.self_signed(&key).expect("signed").der().clone(), key)
+        (params.self_signed(&key).expect("signed").pem(), key.serialize_pem())
     };
     let (own, key) = made(subject);
     let others = (0..others).map(|_| made("authority").0);
-    let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-    (std::iter::once(own).chain(others).collect(), key)
+    let chain: String = std::iter::once(own).chain(others).collect();
+    (Pem::of_text("ssl_cert", &chain), Pem::of_text("ssl_key", &key))
 }
 
 #[test]
@@ -220,11 +210,7 @@ fn what_a_client_shows_is_judged_by_whoever_asks() {
         (0, "invalid peer certificate: UnknownIssuer"),
         (5, "5 certificates stand behind it, where 4 may"),
     ] {
-        let (shown, key) = chain(r"acme, CN=a\pp", others);
-        let mut client = ClientConfig::clone(&lab.client);
-        let key = CertifiedKey::from_der(shown, key, &default_provider()).expect("they fit");
-        client.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(key));
-        lab.client = Arc::new(client);
+        lab.connector = Lab::connector(&lab.own, Some(chain(r"acme, CN=a\pp", others)));
         let (mut sides, [_, watch]) = lab.sides(&acceptor);
         settle(&mut sides, 4096);
         let shown = watch.handshake().expect("it goes on").shown.clone().expect("shown");

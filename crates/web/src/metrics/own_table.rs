@@ -157,6 +157,11 @@ pub(super) const FAMILIES: &[Family] = &[
         s.one(v.collected.counters.tls_failures);
     }),
     counter(
+        "tidegate_server_tls_failures_total",
+        "Connections to servers that could not be as secure as they have to be.",
+        |v, s| s.one(v.collected.counters.server_tls_failures),
+    ),
+    counter(
         "tidegate_denied_without_tls_total",
         "Logins refused because the account demands TLS, or another certificate.",
         |v, s| s.one(v.collected.counters.denied_without_tls),

@@ -26,6 +26,11 @@ pub fn double_sha1(password: &[u8]) -> Hash {
     sha1(&[&sha1(&[password])])
 }
 
+/// The stored form of the password whose SHA-1 that is.
+pub fn double_sha1_of_sha1(sha1_of_password: &Hash) -> Hash {
+    sha1(&[sha1_of_password])
+}
+
 /// Whether `response` proves the password that `double` was made of; if so, `SHA1(password)`,
 /// with which a backend can be answered in turn.
 pub fn verify(response: &[u8], nonce: &[u8; SCRAMBLE_BYTES], double: &Hash) -> Option<Hash> {
@@ -83,6 +88,17 @@ pub fn proof_of_certificate(
         proof.extend_from_slice(format!("{byte:02X}").as_bytes());
     }
     proof
+}
+
+/// Whether a server's text proves so that the certificate is its own.
+pub fn proves_certificate(
+    proof: &[u8],
+    double_sha1: &[u8; 20],
+    scramble: &[u8; 20],
+    certificate: &[u8; 32],
+) -> bool {
+    let awaited = proof_of_certificate(double_sha1, scramble, certificate);
+    verify_slices_are_equal(&awaited, proof).is_ok()
 }
 
 #[cfg(test)]

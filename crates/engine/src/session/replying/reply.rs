@@ -14,7 +14,7 @@ use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, ServerStmtId, SessionId};
 use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
-use crate::orders::End;
+use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::server_error::{Meaning, NEEDS_PREPARE, UNKNOWN_STATEMENT};
@@ -74,7 +74,11 @@ impl Proxy {
             let Some(lane) = self.lanes.get_mut(id) else { return bytes.len() };
             lane.times.heard_us = self.now_us;
             let rest = bytes.get(taken..).unwrap_or_default();
-            if lane.login.is_some() {
+            if let Some(login) = &lane.login {
+                if login.is_securing() {
+                    // what came in clear behind the greeting is not the server's
+                    return taken;
+                }
                 match self.on_login_bytes(id, rest) {
                     0 => return taken,
                     more => taken += more,
@@ -128,8 +132,19 @@ impl Proxy {
         orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
         match step {
             LoginStep::Wait => {}
+            LoginStep::Secure { may_prove } => {
+                let (server, account) = (lane.server.clone(), lane.account.name.clone());
+                let host = lane.via.as_ref().map(|via| via.target.host.clone());
+                orders.push(Order::SecureLane { lane: id, server, account, host, may_prove });
+                orders.send(End::Lane(id), |out| login.respond(out));
+            }
             LoginStep::Ready { caps, thread_id, status, names_last_prepared, offered } => {
-                let hears = lane.login.take().is_some_and(|login| login.hears_offers());
+                let hears = login.hears_offers();
+                lane.tls = login.server_tls().cloned().map(Box::new);
+                lane.login = None;
+                if lane.via.is_none() {
+                    lane.server.gauge.note_tls(lane.tls.as_ref().map(|tls| tls.verified));
+                }
                 lane.caps = caps;
                 lane.greeted.thread_id = thread_id;
                 lane.greeted.names_last_prepared = names_last_prepared;
@@ -151,6 +166,10 @@ impl Proxy {
                     message: String::from_utf8_lossy(&message).into_owned(),
                 });
                 self.fail_dial(id, fault, said, true);
+                return bytes.len();
+            }
+            LoginStep::Insecure(why) => {
+                self.fail_insecure(id, &why, true);
                 return bytes.len();
             }
             LoginStep::KeyRefused(key) => {
