@@ -136,6 +136,9 @@ pub struct End {
     pub several: bool,
     /// The payload of its last packet, if that is an OK packet that carries session-track data.
     pub track: Option<Range<usize>>,
+    /// Whether a result with columns ended with an EOF packet, which has no room for session-track
+    /// data and, from MySQL, no flag that there would be any.
+    pub untold: bool,
     /// Whether the whole reply was one OK (or EOF) packet.
     pub ok_only: bool,
     /// What servers give as `ROW_COUNT()` afterwards: the affected rows of its last result, -1 if

@@ -134,6 +134,7 @@ impl ReplyTracker {
         let eof = EofPacket::parse(whole.payload).map_err(|_| unexpected(whole))?;
         if self.kind == ReplyKind::Execute && eof.status.contains(Status::CURSOR_EXISTS) {
             (self.tally.warnings, self.tally.row_count) = (eof.warnings, -1);
+            self.tally.untold = true;
             return Ok(self.on_end_of_result(eof.status, None));
         }
         self.out_params = self.kind == ReplyKind::Execute
@@ -151,6 +152,7 @@ impl ReplyTracker {
         let eof = EofPacket::parse(whole.payload)?;
         self.tally.warnings = eof.warnings;
         self.tally.row_count = -1;
+        self.tally.untold = true;
         Ok(self.on_end_of_result(eof.status, None))
     }
 

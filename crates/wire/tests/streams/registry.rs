@@ -195,6 +195,7 @@ fn tell(event: &Event, taken: &[u8]) -> Option<String> {
             rows,
             resultsets,
             several: _,
+            untold: _,
             track,
             ok_only,
             row_count: _,

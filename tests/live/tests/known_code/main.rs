@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{Cluster, Flavour};
-use live::{Proxy, Shared, client};
+use live::{Proxy, Raw, Shared, client};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -562,5 +562,30 @@ fn a_session_waits_no_longer_than_seconds_for_what_is_read_on_its_connection() {
         // what could not be read is read later
         let mut other = client::connect(client::options(proxy.port));
         assert_eq!(number(&mut other, "SELECT test.clean(1)"), Some(2));
+    }
+}
+
+#[test]
+fn what_a_function_sets_reaches_nobody_else_though_an_eof_packet_tells_of_nothing() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        let zoned = "CREATE FUNCTION test.zoned() RETURNS INT NO SQL \
+                     BEGIN SET time_zone = '+02:00'; RETURN 1; END";
+        for statement in ["DROP FUNCTION IF EXISTS test.zoned", zoned] {
+            cluster.primary().sql(statement).expect(statement);
+        }
+        let proxy = proxy_with(&cluster, 2);
+        let [_known] = after_a_reading(&proxy);
+        let [mut first, mut second] =
+            [0, 1].map(|_| Raw::login(proxy.port, "app", "app").expect("in"));
+        let zone = |client: &mut Raw| client.first_row("SELECT @@time_zone").expect("a row");
+        assert_eq!(first.first_row("SELECT test.zoned()").expect("a row"), b"\x011");
+        assert_eq!(zone(&mut first), b"\x06+02:00");
+        for _ in 0..4 {
+            assert_eq!(zone(&mut second), b"\x06SYSTEM");
+        }
+        drop(first);
+        let mut third = Raw::login(proxy.port, "app", "app").expect("in");
+        assert_eq!([zone(&mut second), zone(&mut third)], [b"\x06SYSTEM"; 2]);
     }
 }

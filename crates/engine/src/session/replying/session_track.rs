@@ -181,12 +181,16 @@ impl Proxy {
 
 impl Running {
     /// Whether the server's session has changed and the text of the command does not say how, or
-    /// may have: an error tells of no change, nor does what comes after it.
+    /// may have: neither an error nor the end of rows by an EOF packet tells of one, nor does what
+    /// comes after it.
     pub(crate) fn has_hidden_change(&self, outcome: &Outcome) -> bool {
         let job = &self.job;
         let runs_code = job.effects.intersects(Effects::STORED_CODE);
-        let failed = matches!(outcome, Outcome::Failed { .. });
-        if !(self.changed || outcome.hints_at_changes() || runs_code && failed) {
+        let is_untold = match outcome {
+            Outcome::Done(end) => end.untold,
+            Outcome::Failed { .. } => true,
+        };
+        if !(self.changed || outcome.hints_at_changes() || runs_code && is_untold) {
             return false;
         }
         if runs_code && job.multiplex != Some(Multiplex::IgnoreVariables) {
