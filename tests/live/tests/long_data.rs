@@ -398,3 +398,65 @@ fn what_could_not_be_prepared_alike_once_more_stays() {
         }
     }
 }
+
+/// Prepared where only the server knows that double quotes are for names, and executed with a
+/// cursor; the execution that fails is by another type.
+const FAILS_ONCE: &[Step] = &[
+    Text("SET sql_mode = 4"),
+    Prepare("SELECT \"v\", IF(? = 5, (SELECT 1 UNION SELECT 2), 3) FROM w ORDER BY id"),
+    Open,
+    Fetch,
+    Text("SET sql_mode = ''"),
+    ExecuteNumber,
+    ExecutePlainly,
+    Ping,
+];
+
+#[test]
+fn what_fails_beside_its_cursor_stays_as_it_was_read() {
+    let Some(cluster) = cluster("fails once", Flavour::MariaDb) else { return };
+    let proxy = proxy(&cluster, "");
+    cluster.primary().sql("INSERT INTO test.w (v) VALUES ('one'), ('two')").expect("written");
+    cluster.wait_replicated().expect("replicated");
+    let told = [cluster.primary().port, proxy.port].map(|port| {
+        let mut session = Session::open(port);
+        FAILS_ONCE.iter().map(|step| session.does(*step)).collect::<Vec<_>>()
+    });
+    assert_eq!(told[0], told[1]);
+}
+
+/// What a MySQL settles when it prepares a text: it is prepared again with that.
+const SETTLED: &[Step] = &[
+    Text("SET div_precision_increment = 4, lc_time_names = 'en_US', default_week_format = 3"),
+    Prepare("INSERT INTO w (v) SELECT CONCAT(?, 1/3, DAYNAME('2026-11-27'), WEEK('2026-01-01'))"),
+    Text("SET div_precision_increment = 9, lc_time_names = 'de_DE', default_week_format = 0"),
+    Text("BEGIN"),
+    ExecutePlainly,
+    Text("COMMIT"),
+    WRITTEN,
+];
+
+#[test]
+fn what_is_settled_when_a_text_is_prepared_is_that_in_a_transaction_too() {
+    for flavour in FLAVOURS {
+        let Some(cluster) = cluster("settled", flavour) else { continue };
+        let proxy = proxy(&cluster, "max_stmts_per_connection = 1\n");
+        let told = [cluster.primary().port, proxy.port].map(|port| {
+            cluster.primary().sql("TRUNCATE test.w").expect("emptied");
+            let mut session = Session::open(port);
+            let mut answers = Vec::new();
+            for step in SETTLED {
+                answers.push(session.does(*step));
+                if matches!(step, Text("BEGIN")) {
+                    // makes it go from its connection
+                    let stmt = session.stmt.clone();
+                    session.does(Prepare("SELECT ?"));
+                    session.does(ExecutePlainly);
+                    session.stmt = stmt;
+                }
+            }
+            answers
+        });
+        assert_eq!(told[0], told[1], "{flavour:?}");
+    }
+}

@@ -138,6 +138,12 @@ impl OnLane {
         Some(self.list.swap_remove(at).id)
     }
 
+    /// A statement has nothing there any more for which it alone may use what is prepared.
+    pub fn disown(&mut self, key: StmtKey, owner: ClientStmtId) {
+        let is_its = |stmt: &&mut LaneStmt| stmt.key == key && stmt.owner == Some(owner);
+        self.list.iter_mut().filter(is_its).for_each(|stmt| stmt.owner = None);
+    }
+
     /// Takes out the statement of a text, an owner's or a free one.
     pub fn remove(&mut self, key: StmtKey, owner: Option<ClientStmtId>) -> Option<ServerStmtId> {
         let at = self.list.iter().position(|stmt| stmt.key == key && stmt.owner == owner)?;

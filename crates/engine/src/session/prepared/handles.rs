@@ -465,12 +465,16 @@ impl Proxy {
         let simple = owner.is_none() && elsewhere.is_none();
         let Some(status) = told else {
             // what an error leaves there nobody knows
+            let can_be_had_again = handle.text.modes_known;
             match owner {
-                Some(_) if !only => self.close_on(lane_id, key, owner),
-                None if session.serving.data.is_some() && handle.text.modes_known => {
+                Some(_) if !only && can_be_had_again => self.close_on(lane_id, key, owner),
+                None if session.serving.data.is_some() && can_be_had_again => {
                     self.close_used(id, lane_id, stmt);
                 }
                 _ => self.forget_types(id, lane_id, stmt),
+            }
+            if !only && let Some(lane) = self.lanes.get_mut(lane_id) {
+                lane.stmts.disown(key, stmt);
             }
             return self.note_cursor(id, lane_id, stmt, elsewhere.filter(|on| *on != lane_id));
         };
