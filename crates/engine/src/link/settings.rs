@@ -41,13 +41,18 @@ const BYTES_MAX: usize = 4096;
 /// How servers read texts, and more.
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
-/// What servers read texts by, beside character sets.
-const READ_BY: [&[u8]; 5] = [
+/// What servers read texts by, beside character sets, and what a MySQL settles when it prepares one.
+const READ_BY: [&[u8]; 10] = [
     SQL_MODE,
     b"old_mode",
     b"character_set_collations",
     b"default_collation_for_utf8mb4",
     b"explicit_defaults_for_timestamp",
+    b"default_week_format",
+    b"div_precision_increment",
+    b"group_concat_max_len",
+    b"lc_time_names",
+    b"time_zone",
 ];
 
 /// The first sets the second as well.
@@ -367,6 +372,7 @@ mod tests {
             ("collation_connection", "'latin1_bin'", "'utf8mb4_bin'", true),
             ("default_collation_for_utf8mb4", "'utf8mb4_bin'", "'utf8mb4_0900_ai_ci'", true),
             ("explicit_defaults_for_timestamp", "OFF", "ON", true),
+            ("div_precision_increment", "4", "10", true),
             ("max_join_size", "1", "2", false),
             ("lock_wait_timeout", "7", "8", false),
             ("@a", "1", "2", false),
