@@ -52,10 +52,15 @@ pub fn cluster(what: &str, flavour: Flavour, replicas: usize) -> Option<Cluster>
     start(what, LabOptions { replicas, flavour, ..LabOptions::default() })
 }
 
-/// The same with two replicas and more words for each server.
-pub fn cluster_with(what: &str, flavour: Flavour, words: &[&str]) -> Option<Cluster> {
+/// The same with more words for each server.
+pub fn cluster_with(
+    what: &str,
+    flavour: Flavour,
+    replicas: usize,
+    words: &[&str],
+) -> Option<Cluster> {
     let extra_args = words.iter().map(|word| (*word).to_owned()).collect();
-    start(what, LabOptions { replicas: 2, flavour, extra_args, ..LabOptions::default() })
+    start(what, LabOptions { replicas, flavour, extra_args, ..LabOptions::default() })
 }
 
 fn start(what: &str, options: LabOptions) -> Option<Cluster> {

@@ -221,7 +221,7 @@ fn mysql_servers_change_places() {
 
 /// A second server takes writes: where one writer is wanted its GTIDs decide.
 fn two_servers_that_take_writes(flavour: Flavour) {
-    let Some(cluster) = live::cluster_with("two writers", flavour, &["--log-bin=binlog"]) else {
+    let Some(cluster) = live::cluster_with("two writers", flavour, 2, &["--log-bin=binlog"]) else {
         return;
     };
     let mut scene = Scene::before(cluster, 300);

@@ -182,6 +182,13 @@ fn backend(held: &Held, lane: &Lane) -> Json {
         ("no_backslash_escapes", Json::Bool(state.modes().no_backslash_escapes)),
         ("mysql", mysql),
     ]);
+    if let Some(tls) = &lane.tls {
+        conn.extend([
+            ("ssl_version", text(tls.version)),
+            ("ssl_cipher", text(tls.cipher)),
+            ("ssl_verified", text(tls.verified.name())),
+        ]);
+    }
     Json::Object(vec![
         ("hostgroup_id", Json::Number(held.hostgroup.0.into())),
         ("gtid", text("")),
