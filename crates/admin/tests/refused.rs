@@ -11,18 +11,26 @@ use fake::{Dir, GivenFile, Interface, error, lines, run};
 use mysql::prelude::Queryable;
 
 #[test]
-fn whoever_asks_for_tls_to_servers_gets_no_clear_text() {
+fn how_a_server_is_verified_is_taken_as_a_whole_or_refused() {
     let interface = Interface::start(&[]);
     let mut admin = interface.admin();
-    let no_tls = "column use_ssl: this version has no TLS to servers yet; only 0 is allowed";
     let load = "LOAD MYSQL SERVERS TO RUNTIME";
-    run(&mut admin, &["INSERT INTO mysql_servers (hostname, use_ssl) VALUES ('a', 1)"]);
+    let insert = "INSERT INTO mysql_servers_ssl_params (hostname, ssl_ca, ssl_verify)";
+    let (_, _, message) = error(admin.query_drop(format!("{insert} VALUES ('a', '', 'some')")));
+    assert!(message.contains("CHECK constraint failed"), "{message}");
+    run(&mut admin, &[&format!("{insert} VALUES ('', '', 'ca')")]);
     let (code, _, message) = error(admin.query_drop(load));
-    assert_eq!(code, 1210, "{message}");
-    let row = "mysql_servers (hostgroup_id=0, hostname='a', port=3306)";
-    assert_eq!(message, format!("nothing was applied: {row} {no_tls}"));
-    assert_eq!(lines(&mut admin, "SELECT * FROM runtime_mysql_servers"), "");
-    run(&mut admin, &["UPDATE mysql_servers SET use_ssl = 0", load]);
+    let row = "mysql_servers_ssl_params (hostname='', port=3306, username='')";
+    let right = format!("nothing was applied: {row} column hostname: must not be empty");
+    assert_eq!((code, message), (1210, right));
+    let rename = "UPDATE mysql_servers_ssl_params SET hostname = 'a'";
+    run(
+        &mut admin,
+        &["INSERT INTO mysql_servers (hostname, use_ssl) VALUES ('a', 1)", rename, load],
+    );
+    let rows = "SELECT hostname, port, username, ssl_verify FROM runtime_mysql_servers_ssl_params";
+    assert_eq!(lines(&mut admin, rows), "a|3306||ca");
+    assert_eq!(lines(&mut admin, "SELECT hostname, use_ssl FROM runtime_mysql_servers"), "a|1");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod document;
 mod fault;
 mod file_permissions;
 mod format;
+mod loosen;
 mod mend;
 mod places;
 mod tree;
@@ -172,6 +173,7 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
     };
     if document.format == Format::Cnf {
         document.take_last_of_each();
+        document.verify_as_there();
     }
     document.leave_rows_out();
     let mut compiled = compile(&document.draft);

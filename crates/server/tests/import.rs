@@ -144,6 +144,29 @@ fn a_file_that_cannot_be_read_writes_nothing_and_one_that_cannot_run_says_why() 
 }
 
 #[test]
+fn servers_are_verified_as_proxysql_does_and_that_is_told() {
+    let scratch = Scratch::new("verified");
+    for (authorities, verify, told) in [
+        ("", "none", "whoever answers in the place of one gets passwords"),
+        ("ssl_p2s_ca = \"/etc/ca.pem\"", "ca", "all that the authority knows pass for each other"),
+    ] {
+        let (file, output) = (scratch.file("tls.cnf"), scratch.file("tls.toml"));
+        let text = format!(
+            "mysql_variables = {{ {authorities} }}\n\
+             mysql_servers = ( {{ address = \"10.0.0.1\", hostgroup = 0, use_ssl = 1 }} )\n\
+             mysql_servers_ssl_params = ( {{ hostname = \"10.0.0.1\", ssl_capath = \"/etc/ca\" }} )\n"
+        );
+        std::fs::write(&file, text).expect("a file");
+        let (code, out, _) = run(&["import", &file, "--force", "-o", &output]);
+        assert_eq!(code, 0, "{out}");
+        assert!(out.contains(told), "{out}");
+        let written = std::fs::read_to_string(&output).expect("written");
+        assert!(written.contains(&format!("ssl_p2s_verify = \"{verify}\"")), "{written}");
+        assert!(written.contains("ssl_verify = \"ca\""), "{written}");
+    }
+}
+
+#[test]
 fn a_database_of_proxysql_is_imported() {
     let scratch = Scratch::new("database");
     let file = scratch.file("proxysql.db");

@@ -103,6 +103,7 @@ fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> 
     let alone = [
         "clients_redirected",
         "server_stalls",
+        "server_tls_failures",
         "delayed",
         "denied_without_tls",
         "logins_held_up",

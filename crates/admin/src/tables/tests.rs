@@ -61,6 +61,7 @@ fn every_recorded_table_is_there_with_its_columns_types_and_defaults() {
                 "stats_mysql_query_digest" | "stats_mysql_query_digest_reset" => {
                     &["p50_time", "p95_time", "p99_time"]
                 }
+                "mysql_servers_ssl_params" | "runtime_mysql_servers_ssl_params" => &["ssl_verify"],
                 _ => &[],
             };
             assert_eq!(own, allowed, "columns of our own in {place}");

@@ -1,0 +1,42 @@
+//! What ProxySQL verifies of servers in TLS, which is less than is verified here: a `proxysql.cnf`
+//! goes on as it was, with a warning that says how to have more.
+
+use super::document::Document;
+use super::fault::Fault;
+
+/// What is verified of servers that have no row of their own.
+const VERIFY: &str = "mysql-ssl_p2s_verify";
+
+impl Document {
+    /// Has no more verified of servers than ProxySQL does, where the file does not say what is.
+    pub(super) fn verify_as_there(&mut self) {
+        let in_tls = |row: &engine::rows::ServerRow| row.use_ssl == 1;
+        let Some(first) = self.draft.servers.iter().position(in_tls) else { return };
+        let variables = &self.draft.variables;
+        let set = |name: &str| variables.iter().any(|(it, value)| it == name && !value.is_empty());
+        if set(VERIFY) {
+            return;
+        }
+        let verify = |has_authorities: bool| if has_authorities { "ca" } else { "none" }.to_owned();
+        let others = verify(set("mysql-ssl_p2s_ca") || set("mysql-ssl_p2s_capath"));
+        for row in self.draft.server_tls.iter_mut().filter(|row| row.ssl_verify.is_empty()) {
+            row.ssl_verify = verify(!row.ssl_ca.is_empty() || !row.ssl_capath.is_empty());
+        }
+        let told = match others.as_str() {
+            "none" => {
+                "servers are not verified: whoever answers in the place of one gets passwords"
+            }
+            _ => {
+                "names of servers are not verified: all that the authority knows pass for each other"
+            }
+        };
+        let title = format!(
+            "mysql_servers.use_ssl: as in ProxySQL, {told}; {VERIFY} is `{others}`, and `identity` \
+             has them verified"
+        );
+        let span = self.places.find("mysql_servers", Some(first), "use_ssl");
+        let span = span.unwrap_or_else(|| self.places.find_row("mysql_servers", Some(first)));
+        self.faults.push(Fault::warning(span, title));
+        self.draft.variables.push((VERIFY.to_owned(), others));
+    }
+}
