@@ -21,7 +21,7 @@ use crate::topology::LastFault;
 use crate::users::{Account, Credential, Learned};
 use crate::vars::{KeyHash, Vars};
 
-pub use tls::{ServerTls, Verified};
+pub use tls::ServerTls;
 
 /// Capabilities that change what the bytes on a connection look like or mean; a session may only
 /// use a lane that has exactly those its client negotiated.

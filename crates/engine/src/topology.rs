@@ -9,6 +9,7 @@ mod errno_table;
 mod gauge;
 mod stand;
 mod state;
+mod verified;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -21,6 +22,7 @@ pub use board::Board;
 pub use gauge::{DialLimits, FULL_PAUSE_US, Gauge, LastFault, NAME_UNKNOWN, Pace};
 pub use stand::{Placed, Stand};
 pub use state::ServerState;
+pub use verified::Verified;
 
 const TABLE: &str = "mysql_servers";
 

@@ -148,13 +148,14 @@ fn servers_are_verified_as_proxysql_does_and_that_is_told() {
     let scratch = Scratch::new("verified");
     for (authorities, verify, told) in [
         ("", "none", "whoever answers in the place of one gets passwords"),
-        ("ssl_p2s_ca = \"/etc/ca.pem\"", "ca", "all that the authority knows pass for each other"),
+        ("ssl_p2s_ca = \"/etc/ca.pem\"", "ca", "all that the authority knows may stand in"),
     ] {
         let (file, output) = (scratch.file("tls.cnf"), scratch.file("tls.toml"));
         let text = format!(
             "mysql_variables = {{ {authorities} }}\n\
              mysql_servers = ( {{ address = \"10.0.0.1\", hostgroup = 0, use_ssl = 1 }} )\n\
-             mysql_servers_ssl_params = ( {{ hostname = \"10.0.0.1\", ssl_capath = \"/etc/ca\" }} )\n"
+             mysql_servers_ssl_params = \
+             ( {{ hostname = \"10.0.0.1\", ssl_capath = \"/etc/ca\" }} )\n"
         );
         std::fs::write(&file, text).expect("a file");
         let (code, out, _) = run(&["import", &file, "--force", "-o", &output]);

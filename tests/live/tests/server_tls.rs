@@ -1,5 +1,5 @@
-//! TLS towards servers: that it is had where it is demanded, what is verified, and that nothing goes
-//! another way when it cannot be had.
+//! TLS towards servers: that it is had where it is demanded, what is verified, and that nothing
+//! goes another way when it cannot be had.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -50,8 +50,13 @@ pub(super) const CRATES: &[Row] = &[
     row("crates/keeper", &["engine"], &["serde_json"], &[]),
     row("crates/failover", &["wire", "keeper"], &[], &[]),
     row("crates/io", &[], &["libc"], &[]),
-    row("crates/monitor", &["wire", "engine", "keeper", "io"], &[], &[]),
-    row("crates/tls", &["io"], &["aws-lc-rs", "libc", "rcgen", "rustls", "x509-parser"], &[]),
+    row("crates/monitor", &["wire", "engine", "keeper", "io", "tls"], &[], &[]),
+    row(
+        "crates/tls",
+        &["io"],
+        &["aws-lc-rs", "libc", "rcgen", "rustls", "rustls-native-certs", "webpki", "x509-parser"],
+        &[],
+    ),
     row("crates/worker", &["engine", "wire", "io", "tls"], &[], &["testkit"]),
     row("crates/mysql_server", &["wire"], &[], &[]),
     row(

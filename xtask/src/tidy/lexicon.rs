@@ -29,11 +29,12 @@ const NOT_OURS: [(&str, &str); 12] = [
 ];
 
 /// Identifiers that hold such a word and are right all the same, each with its reason.
-const RIGHT: [(&str, &str); 8] = [
+const RIGHT: [(&str, &str); 9] = [
     ("frontend", "a column of mysql_users"),
     ("fingerprint", "the digest of an X.509 certificate"),
     ("peer_certificates", "the name rustls gave this"),
     ("peer_has_closed", "the name rustls gave this"),
+    ("PeerIncompatible", "the name rustls gave this"),
     ("PeerFault", "the other side of a protocol, whichever it is"),
     ("acquire_owned", "the name tokio gave this"),
     ("try_acquire_owned", "the name tokio gave this"),

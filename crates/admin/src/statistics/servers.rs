@@ -1,9 +1,8 @@
 //! `stats_tidegate_servers`: what keeps servers from being asked, though their status may not
 //! say so. What traffic there was is `pool`'s; when a server stands still is the engine's to say.
 
-use engine::backend::Verified;
 use engine::stats::{Parts, ServerShare};
-use engine::topology::LastFault;
+use engine::topology::{LastFault, Verified};
 
 use super::{LiveTable, Row, Seen, int, pool, text};
 

@@ -9,31 +9,7 @@ use wire::connect::{SCRAMBLE_BYTES, SslRequest};
 use wire::frame;
 
 use super::{BackendLogin, LoginStep, Secret, Stage};
-
-/// What was verified of a server's certificate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verified {
-    /// Nothing, as the operator wants it.
-    Nothing,
-    /// That an authority vouches for it.
-    Authority,
-    /// That as well, and that it is for the server's host.
-    Identity,
-    /// That the server knows the account's password; or has yet to prove that.
-    Password,
-}
-
-impl Verified {
-    /// As the operator reads it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "none",
-            Self::Authority => "ca",
-            Self::Identity => "identity",
-            Self::Password => "password",
-        }
-    }
-}
+use crate::topology::Verified;
 
 /// What is known of a server's TLS.
 #[derive(Clone, PartialEq, Eq, Debug)]

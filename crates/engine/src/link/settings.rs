@@ -41,7 +41,7 @@ const BYTES_MAX: usize = 4096;
 /// How servers read texts, and more.
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
-/// What servers read texts by, beside character sets, and what a MySQL settles when it prepares one.
+/// What servers read texts by, beside character sets, and what a MySQL settles in a prepare.
 const READ_BY: [&[u8]; 10] = [
     SQL_MODE,
     b"old_mode",

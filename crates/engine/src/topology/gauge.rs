@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::errno_table;
-use crate::backend::Verified;
+use super::verified::Verified;
 use crate::server_error::Meaning;
 
 /// Why a server last failed, small enough for an atomic.

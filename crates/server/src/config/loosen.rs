@@ -26,9 +26,7 @@ impl Document {
             "none" => {
                 "servers are not verified: whoever answers in the place of one gets passwords"
             }
-            _ => {
-                "names of servers are not verified: all that the authority knows pass for each other"
-            }
+            _ => "names of servers are not verified: all that the authority knows may stand in",
         };
         let title = format!(
             "mysql_servers.use_ssl: as in ProxySQL, {told}; {VERIFY} is `{others}`, and `identity` \
