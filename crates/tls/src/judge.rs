@@ -74,8 +74,10 @@ impl Judge {
         for file in &terms.authorities {
             for certificate in file.certificates()? {
                 told.extend(file.told(&certificate));
-                let added = roots.add(certificate.clone());
-                added.map_err(|error| file.fault(&error.to_string()))?;
+                if may_sign(&parse(&certificate).map_err(|error| file.fault(&error.to_string()))?) {
+                    let added = roots.add(certificate.clone());
+                    added.map_err(|error| file.fault(&error.to_string()))?;
+                }
                 anchors.push(certificate);
             }
         }
@@ -92,6 +94,10 @@ impl Judge {
         if terms.authorities.is_empty() {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
+        // nobody but the servers themselves, or a system without authorities
+        if roots.is_empty() {
+            return Ok(judge);
+        }
         let mut lists = Vec::new();
         for file in &terms.revoked {
             lists.extend(file.revoked()?);
@@ -102,8 +108,6 @@ impl Judge {
         let builder = builder.with_crls(lists).allow_unknown_revocation_status();
         match builder.build() {
             Ok(webpki) => judge.webpki = Some(webpki),
-            // a system without authorities: nothing vouches for anybody
-            Err(_) if terms.authorities.is_empty() && terms.revoked.is_empty() => {}
             Err(error) => {
                 let file = terms.revoked.first().or(terms.authorities.first());
                 let fault = |reason: &str| file.map(|file| file.fault(reason));
@@ -182,8 +186,9 @@ impl Judge {
             .ok_or(CertificateError::BadSignature)?;
         let (content, signature) = (parsed.tbs_certificate.as_ref(), &parsed.signature_value.data);
         let vouches = |anchor: &CertificateDer<'_>| {
-            let Ok((_, anchor)) = X509Certificate::from_der(anchor) else { return false };
-            anchor.subject().as_raw() == parsed.issuer().as_raw()
+            let Ok(anchor) = parse(anchor) else { return false };
+            may_sign(&anchor)
+                && anchor.subject().as_raw() == parsed.issuer().as_raw()
                 && self.verify_by(anchor.public_key().raw, scheme, content, signature).is_ok()
         };
         match self.anchors.iter().any(vouches) {
@@ -215,6 +220,16 @@ impl Judge {
 fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
     let parsed = X509Certificate::from_der(certificate);
     parsed.map(|(_, parsed)| parsed).map_err(|_| CertificateError::BadEncoding.into())
+}
+
+/// Whether a certificate that was configured is an authority's: a server's own, which may be among
+/// them, vouches for itself and for nobody else.
+fn may_sign(anchor: &X509Certificate<'_>) -> bool {
+    match anchor.version() {
+        X509Version::V3 => anchor.is_ca(),
+        // there was no way to say so
+        _ => anchor.subject().as_raw() == anchor.issuer().as_raw(),
+    }
 }
 
 fn is_other_name(error: &Error) -> bool {

@@ -161,6 +161,34 @@ fn a_certificate_that_has_ended_or_not_begun_is_refused() {
 }
 
 #[test]
+fn a_server_s_own_certificate_vouches_for_nobody_else() {
+    let made = |issuer: Option<&Issuer<'_, KeyPair>>| {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(vec![SERVER.0.to_owned()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, "server");
+        let signed = match issuer {
+            Some(issuer) => params.signed_by(&key, issuer),
+            None => params.self_signed(&key),
+        };
+        (signed.expect("signed").pem(), params, key)
+    };
+    let (own, params, key) = made(None);
+    let own_key = key.serialize_pem();
+    let issuer = Issuer::new(params, key);
+    let (forged, _, key) = made(Some(&issuer));
+    for (shown, is_taken) in [((&own, &own_key), true), ((&forged, &key.serialize_pem()), false)] {
+        let case = Case {
+            shown: (shown.0, shown.1),
+            authorities: &own,
+            verify: Verify::Identity,
+            host: SERVER.0,
+            may_prove: false,
+        };
+        assert_eq!(seen(&case).is_ok(), is_taken, "{:?}", seen(&case));
+    }
+}
+
+#[test]
 fn a_common_name_counts_where_there_is_no_other() {
     let key = KeyPair::generate().expect("a key");
     let mut authority = CertificateParams::default();
