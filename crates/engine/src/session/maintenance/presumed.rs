@@ -46,7 +46,8 @@ const NAMES_MAX: usize = 256;
 
 impl Session {
     /// The reasons to keep a lane that are presumed after a command, of those that it is kept for
-    /// then; `untold` says that it failed, so that nobody told of changes in its server's session.
+    /// then; `untold` says that nobody told of changes in its server's session, for it failed or
+    /// ended with an EOF packet.
     #[inline]
     pub(crate) fn presumed_after(
         &mut self,

@@ -186,11 +186,7 @@ impl Running {
     pub(crate) fn has_hidden_change(&self, outcome: &Outcome) -> bool {
         let job = &self.job;
         let runs_code = job.effects.intersects(Effects::STORED_CODE);
-        let is_untold = match outcome {
-            Outcome::Done(end) => end.untold,
-            Outcome::Failed { .. } => true,
-        };
-        if !(self.changed || outcome.hints_at_changes() || runs_code && is_untold) {
+        if !(self.changed || outcome.hints_at_changes() || runs_code && outcome.is_untold()) {
             return false;
         }
         if runs_code && job.multiplex != Some(Multiplex::IgnoreVariables) {
@@ -205,6 +201,14 @@ impl Running {
 }
 
 impl Outcome {
+    /// Whether nothing of it could have told of changes.
+    pub(crate) fn is_untold(&self) -> bool {
+        match self {
+            Self::Done(end) => end.untold && !self.hints_at_changes(),
+            Self::Failed { .. } => true,
+        }
+    }
+
     /// Whether its last packet says that there are changes, and has no room for them.
     fn hints_at_changes(&self) -> bool {
         let Self::Done(end) = self else { return false };

@@ -104,7 +104,7 @@ impl Proxy {
             locks: !in_transaction && !session.want.autocommit && session.names_objects(job),
         };
         let why = holds::after(before, &ended);
-        let untold = how == How::Failed && !running.changed;
+        let untold = how != How::Refused && !running.changed && outcome.is_untold();
         let presumed = session.presumed_after(&held_before, (job, untold), why, self.now_us);
         if let Some(held) = session.held.get_mut(at) {
             (held.why, held.presumed) = (why, presumed);
