@@ -77,7 +77,7 @@ impl<'a> Body<'a> {
             return Effects::NONE;
         }
         let is_target = std::mem::take(&mut statement.target);
-        if statement.set.is_some() && is_of_transactions(at.bytes, is_target, next) {
+        if statement.set.is_some() && is_untold(at.bytes, is_target, next) {
             return Effects::STORED_CODE | Effects::CHANGES_SESSION;
         }
         if is_target {
@@ -91,7 +91,10 @@ impl<'a> Body<'a> {
         statement.declares |= at.bytes.eq_ignore_ascii_case(b"DECLARE");
         // Oracle's way needs no `SET`
         if next.kind() == Some(TokenKind::Assign) && is_session_variable(at.bytes) {
-            return Effects::STORED_CODE;
+            return match is_untold(at.bytes, true, next) {
+                true => Effects::STORED_CODE | Effects::CHANGES_SESSION,
+                false => Effects::STORED_CODE,
+            };
         }
         match at.kind {
             TokenKind::Punct(b',') => statement.target = statement.set == Some(at.depth),
@@ -201,9 +204,9 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether a word of a `SET` says how transactions are to be, of which servers do not tell that it
-/// has changed: `TRANSACTION`, alone or behind `SESSION`, or a variable.
-fn is_of_transactions(word: &[u8], is_target: bool, next: &Reader<'_>) -> bool {
+/// Whether a word of a `SET` is about what servers do not tell of: how transactions are to be, as
+/// `TRANSACTION`, alone or behind `SESSION`, or as a variable, and whether they tell at all.
+fn is_untold(word: &[u8], is_target: bool, next: &Reader<'_>) -> bool {
     const VARIABLES: [&[u8]; 4] =
         [b"transaction_isolation", b"tx_isolation", b"transaction_read_only", b"tx_read_only"];
     let name = word.strip_prefix(b"@@").unwrap_or(word);
@@ -211,8 +214,12 @@ fn is_of_transactions(word: &[u8], is_target: bool, next: &Reader<'_>) -> bool {
     let is_scope = || is_any(&[b"session", b"local"]);
     let is_alone = || is_any(&[b"transaction"]) && next.kind() == Some(TokenKind::Word);
     let is_behind = || is_scope() && next.bytes().eq_ignore_ascii_case(b"transaction");
-    is_any(&VARIABLES) || is_target && (is_alone() || is_behind())
+    let tells = || name.get(..TELLS.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(TELLS));
+    is_any(&VARIABLES) || tells() || is_target && (is_alone() || is_behind())
 }
+
+/// The beginning of variables that say what servers tell of.
+const TELLS: &[u8] = b"session_track_";
 
 /// What lasts beyond the code that does it, also where that fails.
 const STAYS: Effects = Effects::SETS_USER_VARIABLE
@@ -262,6 +269,12 @@ mod tests {
             ),
             ("SET NEW.a = 1, @@tx_isolation = 'SERIALIZABLE'", SAYS | Effects::SYSTEM_VARIABLE),
             ("SET NEW.transaction = 1, NEW.a = transaction", Effects::NONE),
+            ("BEGIN SET Session_Track_State_Change = 0, time_zone = '+05:00'; END", SAYS),
+            ("BEGIN SET SESSION session_track_schema = OFF; END", SAYS),
+            (
+                "BEGIN SET @@local.session_track_system_variables = ''; END",
+                SAYS | Effects::SYSTEM_VARIABLE,
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(definition(text.as_bytes(), Modes::default()), expected, "{text}");

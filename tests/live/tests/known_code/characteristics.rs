@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use live::client;
+use live::{Raw, client};
 use mysql::prelude::Queryable;
+use wire::reply::OkPacket;
 
 use super::{MARIADB, MYSQL, after_a_reading, code, number, proxy_with};
 
@@ -71,5 +72,35 @@ fn how_transactions_are_to_be_is_one_sessions_where_nobody_has_read_the_function
         for _ in 0..4 {
             second.query_drop("INSERT INTO test.written VALUES (1)").expect(set);
         }
+    }
+}
+
+#[test]
+fn what_is_set_where_the_telling_was_switched_off_is_one_sessions() {
+    for servers in [&MARIADB, &MYSQL] {
+        let Some(cluster) = servers.cluster() else { continue };
+        for statement in [
+            "DROP FUNCTION IF EXISTS test.deafens",
+            "CREATE FUNCTION test.deafens() RETURNS INT NO SQL BEGIN \
+             SET session_track_state_change = 0, div_precision_increment = 9; RETURN 1; END",
+        ] {
+            cluster.primary().sql(statement).expect(statement);
+        }
+        let proxy = proxy_with(&cluster, 2);
+        let [_known] = after_a_reading::<1>(&proxy);
+        let log_in = || Raw::login(proxy.port, "app", "app").expect("let in");
+        let digits =
+            |client: &mut Raw| client.first_row("SELECT @@div_precision_increment").expect("a row");
+        let mut first = log_in();
+        assert_eq!(first.first_row("SELECT 1").expect("a row"), b"\x011");
+        first.send(0, b"\x03DO test.deafens()").expect("sent");
+        assert_eq!(first.receive().expect("an answer").1.first(), Some(&OkPacket::MARKER));
+        let mut second = log_in();
+        for _ in 0..4 {
+            assert_eq!(digits(&mut second), b"\x014");
+        }
+        assert_eq!(digits(&mut first), b"\x019");
+        drop(first);
+        assert_eq!([digits(&mut second), digits(&mut log_in())], [b"\x014"; 2]);
     }
 }
