@@ -99,6 +99,8 @@ pub enum Upkeep {
     Reset,
     /// Which schema it is in, behind a reset.
     Schema,
+    /// `COM_INIT_DB` of that: a server stays in it, and forgets its character set.
+    SchemaAgain,
     /// A `SET` that brings it to what it was after the login: `SET NAMES`, for servers go back to
     /// different character sets, and what puts status flags right.
     Names,

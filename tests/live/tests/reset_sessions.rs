@@ -2,6 +2,7 @@
 //! that others could meet, and is in the schema that the server says.
 
 use std::path::Path;
+use std::time::Duration;
 
 use lab::{Cluster, Flavour};
 use live::{Program, Proxy, Shared, client, skip};
@@ -207,5 +208,39 @@ fn a_role_that_a_prepared_text_has_set_is_nobody_elses() {
         first.query_drop("PREPARE r FROM 'SET ROLE visitor'").expect("prepared");
         first.query_drop("EXECUTE r").expect("set");
         assert_eq!(role_of(&mut first).as_deref(), Some("visitor"));
+    }
+}
+
+#[test]
+fn the_schema_s_character_set_is_what_it_was_behind_a_reset() {
+    for shared in [&MARIADB, &MYSQL] {
+        let Some(cluster) = shared.cluster() else { continue };
+        for text in [
+            "DROP DATABASE IF EXISTS read_otherwise",
+            "CREATE DATABASE read_otherwise CHARACTER SET cp1250",
+        ] {
+            cluster.primary().sql(text).expect(text);
+        }
+        let proxy = proxy(&cluster);
+        let options = || client::options(proxy.port).db_name(Some("read_otherwise"));
+        let charset = |conn: &mut Conn| {
+            let told = conn.query_first::<String, _>("SELECT @@character_set_database");
+            told.expect("answered")
+        };
+        let resets = proxy.counter("lanes_reset").expect("counted");
+        for _ in 0..8 {
+            let mut leaves = client::connect(options());
+            let told = charset(&mut leaves);
+            assert_eq!(told.as_deref(), Some("cp1250"), "{:?}", cluster.software().flavour);
+            // its connection is reset when it goes
+            leaves.query_drop("CREATE TEMPORARY TABLE left_there (a INT)").expect("made");
+            drop(leaves);
+        }
+        live::eventually("one is reset", Duration::from_secs(5), || {
+            proxy.counter("lanes_reset").expect("counted") > resets
+        });
+        let mut conns: Vec<_> = (0..4).map(|_| client::connect(options())).collect();
+        let told: Vec<_> = conns.iter_mut().map(charset).collect();
+        assert_eq!(told, vec![Some("cp1250".to_owned()); 4]);
     }
 }

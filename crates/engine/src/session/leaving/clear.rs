@@ -6,6 +6,8 @@
 //! it: no server tells when it has noticed the end of a connection, but it answers a reset when
 //! that is done. A lane that goes, or takes too long, is waited for no longer.
 
+use std::sync::Arc;
+
 use crate::error::{self, SqlError};
 use crate::holds::{Fate, Holds};
 use crate::ids::{LaneId, SessionId};
@@ -106,11 +108,15 @@ impl Proxy {
         if told.is_some_and(|schema| !schema.is_ascii()) {
             return self.reset_answered(lane_id);
         }
-        lane.state.schema = told.filter(|schema| !schema.is_empty()).map(Into::into);
+        let schema: Option<Arc<[u8]>> = told.filter(|schema| !schema.is_empty()).map(Into::into);
         if let Lease::Clearing(id) = lane.lease
             && let Some(session) = self.sessions.get_mut(id)
         {
-            session.want.schema.clone_from(&lane.state.schema);
+            session.want.schema.clone_from(&schema);
+        }
+        // a lane that is sent back to its own is there behind this answer
+        if !lane.is_owed(Owner::Upkeep(Upkeep::SchemaAgain)) {
+            lane.state.schema = schema;
         }
         self.reset_answered(lane_id);
     }

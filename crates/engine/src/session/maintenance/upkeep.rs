@@ -227,6 +227,8 @@ impl Proxy {
         let lane = self.lanes.get(lane_id)?;
         let as_before = lane.may_be_once_reset() && !lane.marks.init_connect;
         let goes_on = as_before && !self.is_surplus(lane) && lane.is_quiet();
+        // in which character set such a name would be read is not looked at
+        let goes_on = goes_on && lane.state.schema.as_deref().is_none_or(<[u8]>::is_ascii);
         Charset::Collation(lane.collation.into()).statement().filter(|_| goes_on)
     }
 
@@ -243,8 +245,18 @@ impl Proxy {
         let charset = Charset::Collation(lane.collation.into());
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         self.send_upkeep_text(lane_id, Upkeep::Names, names);
+        self.choose_again(lane_id);
         self.send_init_connect(lane_id);
         self.send_upkeep_text(lane_id, Upkeep::Defaults, QUESTION);
+    }
+
+    /// Has a lane that was reset go to the schema that it is in: its server has forgotten the
+    /// character set of that.
+    fn choose_again(&mut self, lane_id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
+        let Some(schema) = lane.state.schema.as_deref() else { return };
+        self.orders.send(End::Lane(lane_id), |out| command::write(out, code::INIT_DB, schema));
+        lane.enqueue(Owner::Upkeep(Upkeep::SchemaAgain), ReplyKind::Simple);
     }
 
     /// Sends the statement for new connections, if there is one. It may take as long as a query
@@ -380,7 +392,7 @@ impl Proxy {
                     Upkeep::CatalogRead => self.survey_answered(id),
                     Upkeep::Reset => self.reset_answered(id),
                     Upkeep::Schema => self.schema_told(id),
-                    Upkeep::Names | Upkeep::InitConnect => {}
+                    Upkeep::Names | Upkeep::SchemaAgain | Upkeep::InitConnect => {}
                     Upkeep::Defaults => {
                         if self.note_defaults(id) {
                             self.begins(id);
