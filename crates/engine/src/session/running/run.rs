@@ -14,6 +14,7 @@ use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::server_error::{INTERRUPTED, TOO_MANY_STATEMENTS};
 use crate::session::{Job, Phase, Running, Stage, What};
+use crate::topology::LastFault;
 
 /// A lane that is kept for these may know better what the last statement came to, and is not told
 /// the last insert id.
@@ -232,7 +233,8 @@ impl Proxy {
         }
     }
 
-    /// The answer to a step came.
+    /// The answer to a step came. Where one failed that puts aside what the server alone knows of
+    /// the session, that may not come back, and the lane goes.
     pub(crate) fn on_step_done(
         &mut self,
         id: SessionId,
@@ -243,7 +245,10 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Phase::Running(running) = &mut session.phase else { return };
-        lane.marks.unsure |= result.is_err() && matches!(step, Step::Settings | Step::Aside);
+        if result.is_err() && step == Step::Aside {
+            return self.lose_lane(lane_id, LastFault::Os(0));
+        }
+        lane.marks.unsure |= result.is_err() && step == Step::Settings;
         if result.is_ok() {
             let toward = match &running.stage {
                 Stage::Aligning { toward: Some(toward), .. } => toward,
