@@ -334,11 +334,14 @@ fn unsound_programs(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
 /// reads them.
 fn unsound_tls(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
     let reason = |row: &ServerTlsRow| match row.ssl_verify.as_str() {
-        "" | "none" | "ca" | "identity" if row.hostname.is_empty() => {
+        "" | "none" | "ca" | "identity" | "password" if row.hostname.is_empty() => {
             Some(("hostname", "must not be empty".to_owned()))
         }
-        "" | "none" | "ca" | "identity" => None,
-        other => Some(("ssl_verify", format!("`{other}` is not none, ca or identity, nor empty"))),
+        "" | "none" | "ca" | "identity" | "password" => None,
+        other => Some((
+            "ssl_verify",
+            format!("`{other}` is not none, ca, identity or password, nor empty"),
+        )),
     };
     let found = draft.server_tls.iter().enumerate();
     found.filter_map(move |(at, row)| {

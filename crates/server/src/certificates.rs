@@ -87,7 +87,8 @@ impl Certificates {
         before: &Snapshot,
         after: &Snapshot,
     ) -> Result<Prepared, ConfigFault> {
-        let to_servers = match to_servers::are_same(before, after) {
+        let is_whole = self.connectors.current().iter().all(Result::is_ok);
+        let to_servers = match is_whole && to_servers::are_same(before, after) {
             true => None,
             false => Some(to_servers::read(after)?),
         };

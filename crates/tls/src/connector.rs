@@ -164,7 +164,7 @@ pub(crate) struct Called {
 impl Called {
     /// What was seen of the server, when the handshake is over.
     pub(crate) fn seen(&self, shown: Option<&[CertificateDer<'_>]>) -> ServerSeen {
-        let verified = self.judge.verify;
+        let verified = self.judge.verified();
         let Some((own, others)) = shown.and_then(<[_]>::split_first).filter(|_| self.proves) else {
             return ServerSeen { verified, unproved: None };
         };

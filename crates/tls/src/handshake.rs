@@ -68,7 +68,7 @@ impl Shown {
 }
 
 /// Most certificates behind one's own: what it takes to judge more grows with each.
-const OTHERS_MAX: usize = 4;
+pub(crate) const OTHERS_MAX: usize = 4;
 
 /// Where the owner of a socket sees what became of its TLS.
 #[derive(Clone, Default, Debug)]

@@ -21,6 +21,7 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 use crate::certificate;
 use crate::connector::ServerTerms;
 use crate::fault::TlsFault;
+use crate::handshake::OTHERS_MAX;
 
 /// What is verified of a server's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,12 +33,16 @@ pub enum Verify {
     /// That as well, and that it is for the host that was called.
     #[default]
     Identity,
+    /// The same, or, of a MariaDB, that it knows the account's password.
+    Password,
 }
 
 impl Verify {
     /// By the operator's word for it.
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::None, Self::Ca, Self::Identity].into_iter().find(|verify| verify.name() == name)
+        [Self::None, Self::Ca, Self::Identity, Self::Password]
+            .into_iter()
+            .find(|verify| verify.name() == name)
     }
 
     /// The operator's word for it.
@@ -46,6 +51,7 @@ impl Verify {
             Self::None => "none",
             Self::Ca => "ca",
             Self::Identity => "identity",
+            Self::Password => "password",
         }
     }
 }
@@ -118,10 +124,17 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Whether a server may prove who it is by the account's password: no authority was configured
-    /// that would have to vouch for it.
+    /// Whether a server may prove who it is by the account's password.
     pub(crate) fn lets_prove(&self) -> bool {
-        self.verify != Verify::None && self.anchors.is_empty()
+        self.verify == Verify::Password
+    }
+
+    /// What is verified of a server that an authority vouches for.
+    pub(crate) fn verified(&self) -> Verify {
+        match self.verify {
+            Verify::Password => Verify::Identity,
+            other => other,
+        }
     }
 
     /// Who may vouch, for a person.
@@ -140,8 +153,17 @@ impl Judge {
         if self.verify == Verify::None {
             return Ok(());
         }
+        if others.len() > OTHERS_MAX {
+            let (shown, max) = (others.len(), OTHERS_MAX);
+            let why = format!("{shown} certificates stand behind the server's, where {max} may");
+            return Err(Error::General(why));
+        }
         let parsed = parse(own)?;
         let is_anchor = self.anchors.iter().any(|anchor| anchor == own);
+        // where authorities are constrained to some names, or many are asked, only those count that
+        // they look at
+        let is_constrained =
+            self.anchors.is_empty() || self.anchors.iter().chain(others).any(has_constraints);
         let is_named = match self.webpki.as_ref().filter(|_| !is_anchor) {
             Some(webpki) if parsed.version() == X509Version::V3 => {
                 match webpki.verify_server_cert(own, others, name, &[], now) {
@@ -157,8 +179,8 @@ impl Judge {
                 self.dated(&parsed, now)?
             }
         };
-        match self.verify == Verify::Identity && !is_named {
-            true => named(&parsed, name),
+        match self.verified() == Verify::Identity && !is_named {
+            true => named(&parsed, name, is_constrained),
             false => Ok(()),
         }
     }
@@ -222,6 +244,11 @@ fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>,
     parsed.map(|(_, parsed)| parsed).map_err(|_| CertificateError::BadEncoding.into())
 }
 
+/// Whether an authority may vouch for some names only.
+fn has_constraints(certificate: &CertificateDer<'_>) -> bool {
+    parse(certificate).is_ok_and(|parsed| !matches!(parsed.name_constraints(), Ok(None)))
+}
+
 /// Whether a certificate that was configured is an authority's: a server's own, which may be among
 /// them, vouches for itself and for nobody else.
 fn may_sign(anchor: &X509Certificate<'_>) -> bool {
@@ -238,19 +265,27 @@ fn is_other_name(error: &Error) -> bool {
 }
 
 /// Whether a certificate is for that host: by its further names, and by its common name where it
-/// has none, as MySQL's own clients look at it.
-fn named(parsed: &X509Certificate<'_>, name: &ServerName<'_>) -> Result<(), Error> {
+/// has none and no authority `is_constrained` to some, as MySQL's own clients look at it.
+fn named(
+    parsed: &X509Certificate<'_>,
+    name: &ServerName<'_>,
+    is_constrained: bool,
+) -> Result<(), Error> {
     let names = certificate::names(parsed);
     let mut hosts: Vec<_> = (names.iter())
         .filter_map(|name| name.strip_prefix("DNS:").or_else(|| name.strip_prefix("IP:")))
         .map(str::to_owned)
         .collect();
-    if hosts.is_empty() {
+    if hosts.is_empty() && !is_constrained {
         let common = parsed.subject().iter_common_name();
         hosts.extend(common.filter_map(|name| name.as_str().ok().map(str::to_owned)));
     }
     let asked = certificate::host(name);
-    match hosts.iter().any(|host| certificate::fits(host, &asked)) {
+    let is_it = |host: &String| match name {
+        ServerName::IpAddress(_) => *host == asked,
+        _ => certificate::fits(host, &asked),
+    };
+    match hosts.iter().any(is_it) {
         true => Ok(()),
         false => {
             let (expected, presented) = (name.to_owned(), hosts);

@@ -351,7 +351,8 @@ fn a_mariadb_proves_by_the_password_that_its_certificate_is_its_own() {
     };
     let client = |server: &Proxy| {
         let config = |interfaces: String| {
-            configuration("127.0.0.1", server.port, &interfaces, "")
+            let verify = "ssl_p2s_verify = \"password\"";
+            configuration("127.0.0.1", server.port, &interfaces, verify)
                 .replace("\"sealed\"", "\"app\"")
         };
         Proxy::start(config).expect("tidegate starts")

@@ -74,10 +74,10 @@ rows! {
     tls_version: String = text("tls_version").default("''");
     /// Free text.
     comment: String = text("comment").default("''");
-    /// What is verified of the server: `none`, `ca` or `identity`; empty for what the variable
+    /// What is verified of the server: `none`, `ca`, `identity` or `password`; empty for what the variable
     /// `mysql-ssl_p2s_verify` says. Tidegate's own.
     ssl_verify: String = text("ssl_verify")
-        .default("''").check("ssl_verify IN ('','none','ca','identity')");
+        .default("''").check("ssl_verify IN ('','none','ca','identity','password')");
 }
 
 rows! {

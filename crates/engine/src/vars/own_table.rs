@@ -49,11 +49,11 @@ pub(super) const ROWS: &[Variable] = &[
         .acts(Effect::NewConnections),
     mysql(
         "ssl_p2s_verify",
-        Kind::OneOf(&["none", "ca", "identity"]),
+        Kind::OneOf(&["none", "ca", "identity", "password"]),
         "identity",
         "What is verified of servers in TLS: nothing, that an authority vouches for the \
-         certificate, or also that it is for the server's host. Without ssl_p2s_ca a MariaDB may \
-         prove itself by the account's password.",
+         certificate, or also that it is for the server's host; with `password` that, or that a \
+         MariaDB knows the account's password.",
     )
     .acts(Effect::NewConnections),
     mysql(

@@ -87,15 +87,20 @@ fn a_server_is_taken_for_what_vouches_for_it() {
 }
 
 #[test]
-fn a_server_without_authority_may_prove_itself_where_none_is_configured() {
+fn a_server_without_authority_may_prove_itself_where_the_operator_lets_it() {
     let own = own();
     let shown = (&*own.certificate, &*own.key);
     let case =
         |verify, may_prove| Case { shown, authorities: "", verify, host: SERVER.0, may_prove };
-    assert_eq!(seen(&case(Verify::Identity, true)), Ok((Verify::None, true)));
+    assert_eq!(seen(&case(Verify::Password, true)), Ok((Verify::None, true)));
     assert_eq!(seen(&case(Verify::None, true)), Ok((Verify::None, false)));
-    let error = seen(&case(Verify::Identity, false)).expect_err("nothing vouches for it");
-    assert!(error.starts_with("no authority that the system trusts vouches"), "{error}");
+    for case in [case(Verify::Identity, true), case(Verify::Password, false)] {
+        let error = seen(&case).expect_err("nothing vouches for it");
+        assert!(error.starts_with("no authority that the system trusts vouches"), "{error}");
+    }
+    let authorities = &own.authority;
+    let known = Case { authorities, ..case(Verify::Password, true) };
+    assert_eq!(seen(&known), Ok((Verify::Identity, false)));
 }
 
 #[test]
