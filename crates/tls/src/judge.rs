@@ -409,6 +409,7 @@ pub(crate) fn words(error: &Error, host: &str, authorities: &str) -> String {
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateUnknown,
         ) => format!("the server does not take the certificate that it was shown ({error})"),
+        Error::General(why) => why.clone(),
         error => error.to_string(),
     }
 }

@@ -217,3 +217,19 @@ fn a_common_name_counts_where_there_is_no_other() {
     assert_eq!(seen(&case(SERVER.0)), Ok((Verify::Identity, false)));
     assert!(seen(&case("a.db.example")).is_err(), "a star stands for one label");
 }
+
+#[test]
+fn a_chain_that_would_take_long_to_judge_is_refused_unread() {
+    let own = own();
+    let others: String = (0..5).map(|_| self::own().authority).collect();
+    let chain = format!("{}{others}", own.certificate);
+    let case = Case {
+        shown: (&chain, &own.key),
+        authorities: &own.authority,
+        verify: Verify::Ca,
+        host: SERVER.0,
+        may_prove: false,
+    };
+    let error = "5 certificates stand behind the server's, where 4 may";
+    assert_eq!(seen(&case), Err(error.to_owned()));
+}

@@ -8,6 +8,7 @@ use wire::frame::{self, Framed};
 use wire::reply::{ErrPacket, OkPacket, SessionChange, write_err, write_ok};
 
 use super::*;
+use crate::rows::ServerRow;
 use crate::session::placing::failed_dial::tests::waiting;
 use crate::stats::Counters;
 
@@ -54,8 +55,14 @@ fn dials(proxy: &mut Proxy) -> Vec<(LaneId, Option<String>)> {
 
 /// A proxy that follows, with a session that waits and whose first connection was let in.
 fn sent_elsewhere(url: &[u8]) -> (Proxy, SessionId) {
+    sent_elsewhere_by(url, |_| ())
+}
+
+/// The same of another server.
+fn sent_elsewhere_by(url: &[u8], amend: impl Fn(&mut ServerRow)) -> (Proxy, SessionId) {
     let (mut proxy, id) = waiting(|draft| {
         draft.variables.push(("mysql-follow_redirects".into(), "true".into()));
+        draft.servers.iter_mut().for_each(&amend);
     });
     let first = dials(&mut proxy);
     assert_eq!(first.len(), 1);
@@ -90,6 +97,21 @@ fn the_next_connection_goes_where_the_login_of_the_first_one_says() {
     let counted = (proxy.stats.redirects_offered, proxy.stats.redirects_followed);
     assert_eq!((counted, proxy.stats.redirects_failed), ((1, 1), 0));
     assert_eq!(dial(&mut proxy, id).1.as_deref(), Some("10.0.0.2:3307"));
+}
+
+#[test]
+fn a_server_with_tls_behind_a_socket_sends_nobody_anywhere_in_clear_text() {
+    let (mut proxy, id) = sent_elsewhere_by(b"mysql://10.0.0.2:3307/?ttl=100", |server| {
+        (server.hostname, server.port, server.use_ssl) = ("/run/db.sock".into(), 0, 1);
+    });
+    let (lane, at) = dial(&mut proxy, id);
+    assert_eq!(at.as_deref(), Some("10.0.0.2:3307"));
+    proxy.orders.made.clear();
+    // one without TLS gets nothing, and the server itself is asked
+    proxy.on_lane_bytes(lane, &greeting());
+    assert!(proxy.orders.made.is_empty(), "{:?}", proxy.orders.made);
+    assert_eq!(dials(&mut proxy), [(lane, None)]);
+    assert_eq!((proxy.stats.server_tls_failures, proxy.stats.redirects_failed), (1, 1));
 }
 
 #[test]
