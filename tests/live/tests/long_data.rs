@@ -2,8 +2,15 @@
 //! a session did since: scripts say the same directly and through the proxy, which sends reads to a
 //! replica.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
 use lab::{Cluster, Flavour, SplitOptions};
 use live::{Proxy, Raw, client};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Statement};
 use wire::command::code;
 use wire::reply::{EofPacket, ErrPacket, OkPacket};
 
@@ -459,4 +466,55 @@ fn what_is_settled_when_a_text_is_prepared_is_that_in_a_transaction_too() {
         });
         assert_eq!(told[0], told[1], "{flavour:?}");
     }
+}
+
+/// A session in modes that only the server knows, with statements from before; more of them than
+/// its connection may have.
+fn with_older_statements(port: u16) -> (Conn, Vec<Statement>) {
+    let mut conn = client::connect(client::options(port));
+    let texts = (0..4).map(|number| format!("SELECT 'a' || 'b', {number}, ?"));
+    let statements = texts.map(|text| conn.prep(text).expect("prepared")).collect();
+    conn.query_drop("SET sql_mode = 4").expect("set");
+    (conn, statements)
+}
+
+#[test]
+fn a_kill_amid_what_is_put_aside_costs_the_session_no_setting() {
+    let Some(cluster) = cluster("killed aside", Flavour::MariaDb) else { return };
+    let proxy = proxy(&cluster, "max_stmts_per_connection = 2\n");
+    let (mut conn, mut statements) = with_older_statements(proxy.port);
+    let mut killer = client::connect(client::options(proxy.port));
+    let (killed, end) =
+        (Arc::new(AtomicU32::new(conn.connection_id())), Arc::new(AtomicBool::new(false)));
+    let kills = {
+        let (killed, end) = (killed.clone(), end.clone());
+        thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                // it may be gone by now
+                drop(killer.query_drop(format!("KILL QUERY {}", killed.load(Ordering::Relaxed))));
+            }
+        })
+    };
+    let until = Instant::now() + Duration::from_secs(8);
+    let (mut interrupted, mut lost) = (0, 0);
+    while Instant::now() < until {
+        for statement in statements.clone() {
+            match conn.exec_drop(statement, ("x",)) {
+                Ok(()) => continue,
+                Err(mysql::Error::MySqlError(error)) if error.code == 1317 => interrupted += 1,
+                Err(_) => {
+                    lost += 1;
+                    (conn, statements) = with_older_statements(proxy.port);
+                    killed.store(conn.connection_id(), Ordering::Relaxed);
+                    break;
+                }
+            }
+            let modes =
+                (0..100).find_map(|_| conn.query_first::<String, _>("SELECT @@sql_mode").ok());
+            assert_eq!(modes.flatten().as_deref(), Some("ANSI_QUOTES"), "{interrupted}, {lost}");
+        }
+    }
+    end.store(true, Ordering::Relaxed);
+    kills.join().expect("it ran");
+    assert!(interrupted + lost > 0, "nothing was hit");
 }
