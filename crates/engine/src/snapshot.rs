@@ -18,7 +18,7 @@ use crate::rows::{
 use crate::rules::{FastRouting, RuleOptions, RuleSet};
 use crate::topology::{Placed, Topology};
 use crate::users::{Account, Users};
-use crate::vars::{AfterRestart, Vars};
+use crate::vars::{AfterRestart, VERIFY, Vars};
 
 /// Rows exactly as typed.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -334,14 +334,10 @@ fn unsound_programs(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
 /// reads them.
 fn unsound_tls(draft: &Draft) -> impl Iterator<Item = ConfigFault> {
     let reason = |row: &ServerTlsRow| match row.ssl_verify.as_str() {
-        "" | "none" | "ca" | "identity" | "password" if row.hostname.is_empty() => {
-            Some(("hostname", "must not be empty".to_owned()))
-        }
-        "" | "none" | "ca" | "identity" | "password" => None,
-        other => Some((
-            "ssl_verify",
-            format!("`{other}` is not none, ca, identity or password, nor empty"),
-        )),
+        _ if row.hostname.is_empty() => Some(("hostname", "must not be empty".to_owned())),
+        "" => None,
+        word if VERIFY.contains(&word) => None,
+        word => Some(("ssl_verify", format!("`{word}` is none of {}", VERIFY.join(", ")))),
     };
     let found = draft.server_tls.iter().enumerate();
     found.filter_map(move |(at, row)| {

@@ -62,6 +62,9 @@ pub enum Family {
     Admin,
 }
 
+/// What may be verified of servers in TLS, by the operator's words.
+pub const VERIFY: &[&str] = &["none", "ca", "identity", "password"];
+
 /// What values a variable takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -1,4 +1,5 @@
 //! TLS towards servers: what is shown, demanded and allowed, and the codecs of connections to them.
+//! Whether a certificate is good is [`judge`]'s to say; which settings a server has, `connectors`'.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -14,7 +15,7 @@ use crate::certificate::{self, Certificate};
 use crate::codec::{Records, Side};
 use crate::fault::TlsFault;
 use crate::handshake::{ServerSeen, Watch};
-use crate::judge::{Judge, Verify};
+use crate::judge::{Asked, Judge, Verify};
 use crate::pem::Pem;
 use crate::{judge, suites};
 
@@ -63,7 +64,7 @@ impl Connector {
             .with_protocol_versions(&versions)
             .map_err(|error| TlsFault::new(terms.versions.0, error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(judge.clone());
+            .with_custom_certificate_verifier(asked(&judge, true));
         let config = match &terms.own {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => {
@@ -76,8 +77,8 @@ impl Connector {
     }
 
     /// The codec of a connection to a server, for everything behind the request for TLS, and where
-    /// to watch it. A server that `may_prove` itself by the account's password, and for which no
-    /// authority is configured, needs none that vouches for it. An error says why there is none.
+    /// to watch it. A server that `may_prove` itself by the account's password needs nobody who
+    /// vouches for it where the terms say so. An error says why there is none.
     pub fn connect(
         &self,
         (host, port): (&str, u16),
@@ -147,10 +148,14 @@ impl Connector {
     /// session of it is resumed: what was seen then would not be seen again.
     fn unjudged(&self) -> ClientConfig {
         let mut config = self.config.clone();
-        config.dangerous().set_certificate_verifier(Arc::new(judge::Later(self.judge.clone())));
+        config.dangerous().set_certificate_verifier(asked(&self.judge, false));
         config.resumption = Resumption::disabled();
         config
     }
+}
+
+fn asked(judge: &Arc<Judge>, at_once: bool) -> Arc<Asked> {
+    Arc::new(Asked { judge: judge.clone(), at_once })
 }
 
 /// What a handshake with a server is looked at with.

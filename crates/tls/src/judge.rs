@@ -1,7 +1,8 @@
 //! Whether a server is who it says: its certificate, and what vouches for it.
 //!
 //! `rustls` reads no certificate of X.509 v1, and `webpki` takes no authority's own for a server's.
-//! MySQL's servers have both, so that these are judged here.
+//! MySQL's servers have both, so that these are judged here. Which server is called, and what
+//! becomes of one that is not taken, is not known here.
 
 use std::sync::Arc;
 
@@ -59,8 +60,8 @@ impl Verify {
 /// Looks at servers' certificates.
 #[derive(Debug)]
 pub(crate) struct Judge {
-    pub(crate) verify: Verify,
-    /// `None` where nothing is verified.
+    verify: Verify,
+    /// `None` where nothing is verified, or there is no authority.
     webpki: Option<Arc<WebPkiServerVerifier>>,
     /// What was configured; empty where the system's authorities are asked.
     anchors: Vec<CertificateDer<'static>>,
@@ -307,7 +308,15 @@ fn scheme(id: &str) -> Option<SignatureScheme> {
     })
 }
 
-impl ServerCertVerifier for Judge {
+/// A judge as `rustls` asks it, at once or not at all: then the certificate is judged when the
+/// handshake is over.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) at_once: bool,
+}
+
+impl ServerCertVerifier for Asked {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,
@@ -316,7 +325,10 @@ impl ServerCertVerifier for Judge {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.judge(own, others, name, now).map(|()| ServerCertVerified::assertion())
+        if self.at_once {
+            self.judge.judge(own, others, name, now)?;
+        }
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -327,7 +339,7 @@ impl ServerCertVerifier for Judge {
     ) -> Result<HandshakeSignatureValid, Error> {
         let parsed = parse(certificate)?;
         let key = parsed.public_key().raw;
-        self.verify_by(key, signed.scheme, message, signed.signature())?;
+        self.judge.verify_by(key, signed.scheme, message, signed.signature())?;
         Ok(HandshakeSignatureValid::assertion())
     }
 
@@ -339,50 +351,11 @@ impl ServerCertVerifier for Judge {
     ) -> Result<HandshakeSignatureValid, Error> {
         let parsed = parse(certificate)?;
         let key = SubjectPublicKeyInfoDer::from(parsed.public_key().raw);
-        verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
+        verify_tls13_signature_with_raw_key(message, &key, signed, &self.judge.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
-}
-
-/// Lets a handshake go on whatever its certificate is, which is judged when it is over.
-#[derive(Debug)]
-pub(crate) struct Later(pub(crate) Arc<Judge>);
-
-impl ServerCertVerifier for Later {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.judge.algorithms.supported_schemes()
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) const ROWS: &[Variable] = &[
         .acts(Effect::NewConnections),
     mysql(
         "ssl_p2s_verify",
-        Kind::OneOf(&["none", "ca", "identity", "password"]),
+        Kind::OneOf(super::VERIFY),
         "identity",
         "What is verified of servers in TLS: nothing, that an authority vouches for the \
          certificate, or also that it is for the server's host; with `password` that, or that a \

@@ -110,3 +110,50 @@ fn what_cannot_be_read_changes_nothing() {
     certificates.take_over(prepared);
     assert!(certificates.current().is_none());
 }
+
+#[test]
+fn a_file_for_tls_to_servers_is_named_with_its_row_and_costs_no_other() {
+    use engine::rows::ServerTlsRow;
+    let dir = Dir::new("servers");
+    let own = tls::OwnCertificate::make("db", 1_800_000_000).expect("it can be made");
+    let file = |name: &str, text: &str| {
+        let path = dir.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        path.display().to_string()
+    };
+    let (good, key) = (file("ca.pem", &own.authority), file("own-key.pem", &own.key));
+    let row = |hostname: &str, ssl_ca: &str| ServerTlsRow {
+        hostname: hostname.to_owned(),
+        ssl_ca: ssl_ca.to_owned(),
+        ..ServerTlsRow::default()
+    };
+    let with = |rows: Vec<ServerTlsRow>| {
+        let draft = Draft { server_tls: rows, ..Draft::default() };
+        Snapshot::compile(&draft).expect("valid")
+    };
+    let before = with(Vec::new());
+    let certificates = Certificates::new(Some(dir.0.clone()), &before);
+    for (bad, column, reason) in [
+        (row("b", "/nowhere"), "ssl_ca", "/nowhere: it cannot be read: No such file"),
+        (row("b", &key), "ssl_ca", "there is no certificate in it"),
+        (ServerTlsRow { ssl_key: key.clone(), ..row("b", "") }, "ssl_cert", "where there is one"),
+        (ServerTlsRow { ssl_capath: "/dev".into(), ..row("b", "") }, "ssl_capath", "has a CERT"),
+        (
+            ServerTlsRow { ssl_cipher: "HIGH".into(), ..row("b", "") },
+            "ssl_cipher",
+            "item 1, `HIGH`",
+        ),
+        (ServerTlsRow { tls_version: "TLSv1".into(), ..row("b", "") }, "tls_version", "is broken"),
+    ] {
+        let after = with(vec![row("a", &good), bad]);
+        let fault = certificates.prepare(&before, &after).err().expect("refused").to_string();
+        let begin = format!("mysql_servers_ssl_params row 2 column {column}: ");
+        assert!(fault.starts_with(&begin) && fault.contains(reason), "{fault}");
+        // a process that starts with it has the others, and reads it again at the next change
+        let started = Certificates::new(Some(dir.0.clone()), &after);
+        let found = |host: &str| started.connectors().find(host, 3306, "app").err();
+        assert_eq!((found("a"), found("b"), found("c")), (None, Some(fault.clone()), None));
+        let again = started.prepare(&after, &after).err().map(|fault| fault.to_string());
+        assert_eq!(again, Some(fault));
+    }
+}

@@ -36,29 +36,40 @@ pub(super) fn are_same(one: &Snapshot, other: &Snapshot) -> bool {
 
 /// Reads everything, or says what cannot be read.
 pub(super) fn read(snapshot: &Snapshot) -> Result<ByServer, ConfigFault> {
-    let others = connector(&of_vars(&snapshot.vars)).map_err(super::fault)?;
-    let mut own = Vec::new();
-    for (at, row) in snapshot.draft.server_tls.iter().enumerate() {
-        let read = connector(&of_row(row, &snapshot.vars)).map_err(|fault| of_row_at(at, fault))?;
-        own.push((key(row), Ok(Arc::new(read))));
+    let (by_server, faults) = each(snapshot);
+    match faults.into_iter().next() {
+        Some(fault) => Err(fault),
+        None => Ok(by_server),
     }
-    Ok(ByServer { others: Some(Ok(Arc::new(others))), own })
 }
 
 /// The same for a process that starts: what cannot be read is told in the log, and to whoever needs
 /// it.
 pub(super) fn as_far_as_can_be(snapshot: &Snapshot) -> ByServer {
-    let keep = |read: Result<Connector, ConfigFault>| {
-        let read = read.inspect_err(|fault| tracing::error!("servers cannot have TLS: {fault}"));
-        read.map(Arc::new).map_err(|fault| fault.to_string())
+    let (by_server, faults) = each(snapshot);
+    faults.iter().for_each(|fault| tracing::error!("servers cannot have TLS: {fault}"));
+    by_server
+}
+
+/// Reads all groups of settings; what cannot be read stands in its place, and is told.
+fn each(snapshot: &Snapshot) -> (ByServer, Vec<ConfigFault>) {
+    let mut faults = Vec::new();
+    let mut keep = |read: Result<Connector, ConfigFault>| {
+        read.map(Arc::new).map_err(|fault| {
+            let text = fault.to_string();
+            faults.push(fault);
+            text
+        })
     };
-    let others = connector(&of_vars(&snapshot.vars)).map_err(super::fault);
-    let own = |(at, row)| {
-        let read = connector(&of_row(row, &snapshot.vars));
-        (key(row), keep(read.map_err(|fault| of_row_at(at, fault))))
-    };
-    let own = snapshot.draft.server_tls.iter().enumerate().map(own).collect();
-    ByServer { others: Some(keep(others)), own }
+    let vars = &snapshot.vars;
+    let others = Some(keep(connector(&of_vars(vars)).map_err(super::fault)));
+    let rows = snapshot.draft.server_tls.iter().enumerate();
+    let own = rows.map(|(at, row)| {
+        let read = connector(&of_row(row, vars)).map_err(|fault| of_row_at(at, fault));
+        (key(row), keep(read))
+    });
+    let own = own.collect();
+    (ByServer { others, own }, faults)
 }
 
 fn key(row: &ServerTlsRow) -> (String, u16, String) {
