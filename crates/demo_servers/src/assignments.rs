@@ -1,5 +1,7 @@
 //! `SET`: what is assigned to variables.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use mysql_server::{Answer, Cell, Fault};
 
 use crate::dialect::{Tokens, tokens};
@@ -120,6 +122,10 @@ impl Session {
         };
         if name == "autocommit" {
             self.set_autocommit(text != "0")?;
+        }
+        if name == "last_insert_id" {
+            self.facts.last_insert_id.store(text.parse().unwrap_or(0), Relaxed);
+            return Ok(());
         }
         self.variables.insert(name.to_owned(), text);
         Ok(())

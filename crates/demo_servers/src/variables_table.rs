@@ -22,6 +22,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("init_connect", ""),
     ("innodb_lock_wait_timeout", "5"),
     ("interactive_timeout", "28800"),
+    ("last_insert_id", "0"),
     ("license", "Apache-2.0 OR MIT"),
     ("lower_case_table_names", "1"),
     ("max_allowed_packet", "67108864"),

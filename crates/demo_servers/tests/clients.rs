@@ -134,6 +134,8 @@ fn variables_are_set_and_shown_and_unknown_ones_refused() {
     assert_eq!(texts(&mut conn, "SELECT @c"), [["NULL"]]);
     assert_eq!(code(conn.query_drop("SELECT @@no_such")), 1193);
     assert_eq!(code(conn.query_drop("SET GLOBAL sql_mode = ''")), 1235);
+    conn.query_drop("SET last_insert_id = 7").expect("set");
+    assert_eq!(texts(&mut conn, "SELECT LAST_INSERT_ID(), @@last_insert_id"), [["7", "7"]]);
     conn.reset().expect("reset");
     assert_eq!(texts(&mut conn, asked), [["utf8mb4", "NULL", "", "NULL"]]);
 }

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+
+use client::{Client, Login, Packets};
 
 /// Longest time anything here may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,15 +35,26 @@ fn the_tour_ends_well_and_shows_who_answered() {
     assert!(told.ends_with("everything did what it should.\n"), "{told}");
 }
 
+/// A demo that ends with its test.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 #[test]
 fn after_the_tour_it_serves_until_it_is_interrupted() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+    let child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
         .arg("demo")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let stdout = child.stdout.take().expect("it is piped");
+    let mut demo = Demo(child);
+    let stdout = demo.0.stdout.take().expect("it is piped");
     let (sender, told) = channel();
     let reading = std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -62,14 +75,22 @@ fn after_the_tour_it_serves_until_it_is_interrupted() {
     stream.read_exact(&mut greeting).expect("it greets");
     assert_eq!(greeting[4], 10);
     drop(stream);
+    // what no server of it knows is told by one, and costs nobody the connection
+    let mut packets = Packets::tcp(([127, 0, 0, 1], port).into(), PATIENCE).expect("it listens");
+    packets.log_in(&Login::new("demo", "demo")).expect("let in");
+    let mut client = Client { packets };
+    for statement in ["selct 1", "selct 2"] {
+        let error = client.query(statement).err().expect("refused").to_string();
+        assert!(error.contains("1235"), "{error}");
+    }
     let line = next("The configuration in use: ");
     let file = std::path::PathBuf::from(line.rsplit(": ").next().expect("a path"));
     assert!(file.exists());
     next("Ctrl-C");
-    let pid = child.id().to_string();
+    let pid = demo.0.id().to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
     assert!(killed.success());
-    assert!(child.wait().expect("it ends").success());
+    assert!(demo.0.wait().expect("it ends").success());
     next("Stopped.");
     reading.join().expect("its output ended");
     assert!(!file.exists());
