@@ -70,6 +70,17 @@ impl Charset {
         Some(format!("SET character_set_client={charset}, {collation}"))
     }
 
+    /// A number that no other one has: ids have two bytes, names three to eight.
+    #[inline]
+    fn number(self) -> u64 {
+        match self {
+            Self::Collation(id) => id.into(),
+            Self::Named(charset) => {
+                charset.bytes().fold(0, |number, byte| number << 8 | u64::from(byte))
+            }
+        }
+    }
+
     /// The statement that gives a connection this charset; `None` for an id nobody knows.
     pub(crate) fn statement(self) -> Option<String> {
         match self {
@@ -95,6 +106,11 @@ pub struct LinkState {
     /// are compared by two words.
     pub settings: Option<Arc<Settings>>,
 }
+
+/// A number for what a server would read a text by that it reads on a connection, as far as it is
+/// set there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadBy(u64);
 
 /// What has to ride in front of a command. Empty for a lane that fits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -135,6 +151,13 @@ impl LinkState {
     pub(crate) fn wait_timeout_us(&self) -> u64 {
         let set = self.settings.as_deref().and_then(Settings::wait_timeout_us);
         set.unwrap_or(u64::MAX)
+    }
+
+    /// What texts are read by in it; `all` settings matter for those in which variables are.
+    #[inline]
+    pub fn read_by(&self, all: bool) -> ReadBy {
+        let settings = self.settings.as_deref().map_or(0, |set| set.read_by(all));
+        ReadBy(settings ^ self.charset.number())
     }
 
     /// How texts are read in it.
@@ -297,6 +320,8 @@ mod tracked_table;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn state(schema: Option<&str>, charset: Charset, autocommit: bool) -> LinkState {
@@ -373,6 +398,16 @@ mod tests {
         };
         assert!(!set("SET character_set_client = latin1").is_utf8());
         assert!(set("SET character_set_results = latin1").is_utf8());
+    }
+
+    #[test]
+    fn each_charset_has_a_number_of_its_own() {
+        let known = || (0..4096).filter_map(collation::find_id);
+        let names = known().map(|known| known.charset).collect::<BTreeSet<_>>();
+        let named = names.iter().map(|name| Charset::Named(name));
+        let all = known().map(|known| Charset::Collation(known.id)).chain(named);
+        let numbers = all.clone().map(Charset::number).collect::<BTreeSet<_>>();
+        assert_eq!(numbers.len(), all.count());
     }
 
     #[test]

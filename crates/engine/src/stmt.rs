@@ -21,7 +21,7 @@ use wire::Caps;
 
 use crate::catalog::Naming;
 use crate::holds::Holds;
-use crate::link::{LinkState, Settings};
+use crate::link::{LinkState, ReadBy, Settings};
 use crate::route::Conduct;
 
 pub use answer::KeptAnswer;
@@ -91,6 +91,13 @@ impl Text {
     pub fn runs_parameters(&self) -> bool {
         self.effects.intersects(Effects::RUNS_TEXTS)
             && sql::may_run_parameters(&self.text, self.state.modes())
+    }
+
+    /// What a server may read it by, in a session whose connection looks like that.
+    #[inline]
+    pub fn read_by(&self, now: &LinkState) -> ReadBy {
+        // the type of a variable is settled, too
+        now.read_by(self.effects.intersects(Effects::USER_VARIABLE | Effects::SYSTEM_VARIABLE))
     }
 
     /// What an execution does, as far as it matters where it goes; `holds` are the reasons that its

@@ -80,7 +80,7 @@ fn after_the_tour_it_serves_until_it_is_interrupted() {
     packets.log_in(&Login::new("demo", "demo")).expect("let in");
     let mut client = Client { packets };
     for statement in ["selct 1", "selct 2"] {
-        let error = client.query(statement).err().expect("refused").to_string();
+        let error = client.query(statement).expect_err("refused").to_string();
         assert!(error.contains("1235"), "{error}");
     }
     let line = next("The configuration in use: ");

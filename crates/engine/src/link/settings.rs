@@ -28,6 +28,8 @@ pub struct Settings {
     list: Vec<Setting>,
     /// Of all of them: what differs is known without a look at the values.
     hash: u64,
+    /// Of those that servers read texts by, 0 where none of them is set.
+    read_by: u64,
     bytes: usize,
     modes: Modes,
     /// Of the client's character set, if it was set alone.
@@ -99,9 +101,9 @@ impl Settings {
 
     /// Those of `have`, but the ones by which servers read texts, which are as in `then`.
     pub fn read_as_by(then: Option<&Self>, have: Option<&Arc<Self>>) -> Option<Arc<Self>> {
-        let is_read_by =
-            |differs: &Difference<'_>| READ_BY.contains(&differs.name) || differs.is_of_charset();
-        let mut differ = differences(then, have.map(Arc::as_ref)).filter(is_read_by).peekable();
+        let mut differ = differences(then, have.map(Arc::as_ref))
+            .filter(|differs| is_read_by(differs.name))
+            .peekable();
         if differ.peek().is_none() {
             return have.cloned();
         }
@@ -127,6 +129,11 @@ impl Settings {
     pub fn has_user_variable(&self, name: &[u8]) -> bool {
         let mut known = self.list.iter().filter_map(|setting| setting.name.strip_prefix(b"@"));
         known.any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// A number for those by which servers read texts, or for all; 0 where none of them is set.
+    pub(super) fn read_by(&self, all: bool) -> u64 {
+        if all { self.hash } else { self.read_by }
     }
 
     /// How texts are read where these are set.
@@ -171,9 +178,9 @@ impl Settings {
         if self.list.is_empty() {
             return None;
         }
-        let mut hasher = DefaultHasher::new();
-        self.list.hash(&mut hasher);
-        self.hash = hasher.finish();
+        self.hash = hash_of(self.list.iter());
+        let mut read_by = self.list.iter().filter(|set| is_read_by(&set.name)).peekable();
+        self.read_by = if read_by.peek().is_some() { hash_of(read_by) } else { 0 };
         let modes = |value| modes_of(value).unwrap_or_else(|| named_by(value));
         self.modes = self.get(SQL_MODE).map(modes).unwrap_or_default();
         self.high_bytes = self.get(CLIENT).and_then(client_of).map(HighBytes::of);
@@ -346,6 +353,16 @@ pub(super) fn differences<'a>(
             return Some(difference);
         }
     })
+}
+
+fn hash_of<'a>(list: impl Iterator<Item = &'a Setting>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    list.for_each(|setting| setting.hash(&mut hasher));
+    hasher.finish()
+}
+
+fn is_read_by(name: &[u8]) -> bool {
+    READ_BY.contains(&name) || is_of_charset(name)
 }
 
 fn is_of_charset(name: &[u8]) -> bool {

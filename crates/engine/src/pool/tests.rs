@@ -288,12 +288,14 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let shared = bench.shared_lane(0, "test");
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(shared).unwrap().stmts;
-    stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
+    let read_by = bench.want.read_by(false);
+    let wanted = Wanted { key, types: &[8, 0], read_by };
+    stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     let mut joins = |key, types: &[u8]| {
         let bounds = Bounds { depth: 16, latency_us: 1_000, reply_bytes: 1_000 };
         let need = Need {
             share: Some((bounds, 100)),
-            stmt: Some(Wanted { key, types }),
+            stmt: Some(Wanted { key, types, read_by }),
             ..need(&bench.account, &bench.want)
         };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
@@ -309,12 +311,12 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
     let [has_it, newer, newest] = [(); 3].map(|()| bench.idle_lane(0, "test", Caps::NONE));
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(has_it).unwrap().stmts;
-    stmts.insert(key, ServerStmtId(5), None, Some(&[8, 0]));
+    let read_by = bench.want.read_by(false);
+    let wanted = Wanted { key, types: &[8, 0], read_by };
+    stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     for (key, expected) in [(other, newest), (key, has_it), (key, newer)] {
-        let need = Need {
-            stmt: Some(Wanted { key, types: &[8, 0] }),
-            ..need(&bench.account, &bench.want)
-        };
+        let need =
+            Need { stmt: Some(Wanted { key, ..wanted }), ..need(&bench.account, &bench.want) };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
         assert!(matches!(found, Checkout::Lane(lane) if lane == expected));
     }

@@ -1,6 +1,7 @@
 //! The statements that are prepared on one backend connection.
 
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
+use crate::link::ReadBy;
 
 /// What a connection must have prepared to serve an execution.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +10,8 @@ pub struct Wanted<'a> {
     pub key: StmtKey,
     /// The parameter types, two bytes each.
     pub types: &'a [u8],
+    /// What its session's texts are read by now.
+    pub read_by: ReadBy,
 }
 
 /// A statement that is prepared on a connection.
@@ -24,32 +27,69 @@ pub struct LaneStmt {
     /// The parameter types that it is executed with, two bytes each. A server may settle what its
     /// expressions are by the types of the first execution, so that it serves no others.
     types: Vec<u8>,
-    /// It was executed.
-    executed: bool,
+    /// It was executed, and how.
+    executed: Executed,
     /// The types were sent, and were not refused as far as is known.
     typed: bool,
-    /// It cannot be prepared alike once more: it serves any types, and stays.
+    /// It cannot be prepared alike once more: it serves any execution, and stays.
     kept: bool,
     used: u64,
 }
 
+/// What a statement was executed under. An execution may have its server read the text once more,
+/// for parameters of other types or because a table is another one, and by what its session has set
+/// then. So a statement serves nobody whose texts are read by anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Executed {
+    Never,
+    Under(ReadBy),
+    /// One after the other.
+    UnderSeveral,
+}
+
 impl LaneStmt {
-    /// Whether an execution without types would be read with these.
-    pub fn has_types(&self, types: &[u8]) -> bool {
-        self.typed && self.types == types
+    /// Notes that it is executed so, with types that the server knows or that may have to be told.
+    #[inline]
+    pub fn note_execution(&mut self, wanted: Wanted<'_>) {
+        let alike = self.executed == Executed::Under(wanted.read_by) && self.types == wanted.types;
+        if !alike {
+            self.note_other_execution(wanted);
+        }
     }
 
-    /// Notes that these types are sent.
-    pub fn set_types(&mut self, types: &[u8]) {
-        (self.typed, self.executed) = (true, true);
-        self.types.clear();
-        self.types.extend_from_slice(types);
+    #[inline(never)]
+    fn note_other_execution(&mut self, wanted: Wanted<'_>) {
+        self.executed = match self.executed {
+            Executed::Never => Executed::Under(wanted.read_by),
+            Executed::Under(before) if before == wanted.read_by => self.executed,
+            Executed::Under(_) | Executed::UnderSeveral => Executed::UnderSeveral,
+        };
+        if self.types != wanted.types {
+            self.typed = false;
+            self.types.clear();
+            self.types.extend_from_slice(wanted.types);
+        }
     }
 
-    /// Whether an execution with these types may use it.
-    fn serves(&self, key: StmtKey, owner: Option<ClientStmtId>, types: &[u8]) -> bool {
-        let fits = owner.is_some() || self.kept || !self.executed || self.types == types;
-        self.key == key && self.owner == owner && fits
+    /// Whether the server would read an execution without types with those of the last.
+    pub fn knows_types(&self) -> bool {
+        self.typed
+    }
+
+    /// The types of the last execution are sent with it.
+    pub fn tell_types(&mut self) {
+        self.typed = true;
+    }
+
+    /// Whether an execution may use it.
+    fn serves(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> bool {
+        let fits = || match self.executed {
+            Executed::Never => true,
+            Executed::Under(read_by) => read_by == wanted.read_by && self.types == wanted.types,
+            Executed::UnderSeveral => false,
+        };
+        let is_its = self.key == wanted.key && self.owner == owner;
+        is_its && (owner.is_some() || self.kept || fits())
     }
 
     /// Nobody knows which types the server remembers.
@@ -70,48 +110,48 @@ pub struct OnLane {
 }
 
 impl OnLane {
-    /// Whether a text is prepared and free to be executed by anybody with these types.
+    /// Whether a text is prepared and free to be executed so by anybody.
     pub fn has(&self, wanted: Wanted<'_>) -> bool {
-        self.find(wanted.key, None, wanted.types).is_some()
+        self.find(wanted, None).is_some()
     }
 
     /// The statement of a text: the owner's own, if there is an owner, else one that is free and
-    /// serves executions with these types.
-    pub fn find(
-        &self,
-        key: StmtKey,
-        owner: Option<ClientStmtId>,
-        types: &[u8],
-    ) -> Option<&LaneStmt> {
-        self.list.iter().find(|stmt| stmt.serves(key, owner, types))
+    /// serves such executions.
+    pub fn find(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> Option<&LaneStmt> {
+        self.list.iter().find(|stmt| stmt.serves(wanted, owner))
     }
 
     /// The same, to be used now.
     pub fn take(
         &mut self,
-        key: StmtKey,
+        wanted: Wanted<'_>,
         owner: Option<ClientStmtId>,
-        types: &[u8],
     ) -> Option<&mut LaneStmt> {
         self.uses += 1;
         let uses = self.uses;
-        let stmt = self.list.iter_mut().find(|stmt| stmt.serves(key, owner, types))?;
+        let stmt = self.list.iter_mut().find(|stmt| stmt.serves(wanted, owner))?;
         stmt.used = uses;
         Some(stmt)
     }
 
-    /// A text was prepared, and executed with these types if there are any.
+    /// A text was prepared.
     pub fn insert(
         &mut self,
         key: StmtKey,
         id: ServerStmtId,
         owner: Option<ClientStmtId>,
-        types: Option<&[u8]>,
-    ) {
+    ) -> &mut LaneStmt {
         self.uses += 1;
-        let (typed, types) = (types.is_some(), types.unwrap_or_default().to_vec());
-        let (executed, used) = (typed, self.uses);
-        self.list.push(LaneStmt { key, id, owner, types, executed, typed, kept: false, used });
+        self.list.push_mut(LaneStmt {
+            key,
+            id,
+            owner,
+            types: Vec::new(),
+            executed: Executed::Never,
+            typed: false,
+            kept: false,
+            used: self.uses,
+        })
     }
 
     /// A statement cannot be prepared alike once more: only the server knows in which modes it was

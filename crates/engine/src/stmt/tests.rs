@@ -7,6 +7,7 @@ use wire::{Caps, Status};
 use super::{KeptAnswer, Limits, OnLane, Registry, Sought, Text, Wanted};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
+use crate::link::assign::assigned;
 use crate::link::{Charset, LinkState};
 use crate::slab::Key;
 
@@ -43,17 +44,22 @@ fn key(slot: u32) -> StmtKey {
     StmtKey::new(slot, 0)
 }
 
+/// An execution of a text with these types, in a session that has set nothing.
+fn wanted(slot: u32, types: &[u8]) -> Wanted<'_> {
+    Wanted { key: key(slot), types, read_by: state("a", true).read_by(false) }
+}
+
 #[test]
 fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
     let mut on_lane = OnLane::default();
     let owner = Some(ClientStmtId(9));
-    on_lane.insert(key(0), ServerStmtId(10), owner, None);
+    on_lane.insert(key(0), ServerStmtId(10), owner);
     for slot in 1..4 {
-        on_lane.insert(key(slot), ServerStmtId(10 + slot), None, None);
+        on_lane.insert(key(slot), ServerStmtId(10 + slot), None);
     }
-    assert!(on_lane.take(key(1), None, &[]).is_some());
-    assert!(!on_lane.has(Wanted { key: key(0), types: &[] }));
-    assert!(on_lane.find(key(0), owner, &[]).is_some());
+    assert!(on_lane.take(wanted(1, &[]), None).is_some());
+    assert!(!on_lane.has(wanted(0, &[])));
+    assert!(on_lane.find(wanted(0, &[]), owner).is_some());
     let gone: Vec<_> = std::iter::from_fn(|| on_lane.evict()).map(|id| id.0).collect();
     assert_eq!((gone, on_lane.len()), (vec![12, 13, 11], 1));
 }
@@ -61,24 +67,25 @@ fn the_statement_unused_for_longest_goes_and_an_owner_s_never() {
 #[test]
 fn a_server_reads_with_the_types_that_were_sent_last() {
     let mut on_lane = OnLane::default();
-    on_lane.insert(key(1), ServerStmtId(1), None, None);
-    let stmt = on_lane.take(key(1), None, &[]).unwrap();
-    assert!(!stmt.has_types(&[8, 0]));
-    stmt.set_types(&[8, 0]);
-    assert!(stmt.has_types(&[8, 0]) && !stmt.has_types(&[253, 0]));
-    stmt.set_types(&[253, 0]);
-    assert!(!stmt.has_types(&[8, 0]));
+    let stmt = on_lane.insert(key(1), ServerStmtId(1), Some(ClientStmtId(9)));
+    for types in [[8, 0], [253, 0]] {
+        stmt.note_execution(wanted(1, &types));
+        assert!(!stmt.knows_types());
+        stmt.tell_types();
+        stmt.note_execution(wanted(1, &types));
+        assert!(stmt.knows_types());
+    }
     stmt.forget_types();
-    assert!(!stmt.has_types(&[253, 0]));
+    assert!(!stmt.knows_types());
 }
 
 #[test]
 fn what_a_server_has_lost_is_taken_out_and_nothing_else_that_serves() {
     let mut on_lane = OnLane::default();
-    on_lane.insert(key(1), ServerStmtId(7), None, Some(&[8, 0]));
-    on_lane.insert(key(1), ServerStmtId(9), None, None);
+    on_lane.insert(key(1), ServerStmtId(7), None).note_execution(wanted(1, &[8, 0]));
+    on_lane.insert(key(1), ServerStmtId(9), None);
     assert!(on_lane.take_out(ServerStmtId(7)) && !on_lane.take_out(ServerStmtId(7)));
-    assert_eq!(on_lane.find(key(1), None, &[8, 0]).map(|found| found.id), Some(ServerStmtId(9)));
+    assert_eq!(on_lane.find(wanted(1, &[8, 0]), None).map(|found| found.id), Some(ServerStmtId(9)));
 }
 
 fn state(schema: &str, autocommit: bool) -> LinkState {
@@ -249,12 +256,41 @@ fn a_long_text_goes_with_its_last_client() {
 #[test]
 fn what_cannot_be_prepared_alike_again_serves_any_types_and_stays() {
     let mut on_lane = OnLane::default();
-    on_lane.insert(key(1), ServerStmtId(7), None, Some(&[8, 0]));
-    on_lane.insert(key(2), ServerStmtId(9), None, Some(&[8, 0]));
+    on_lane.insert(key(1), ServerStmtId(7), None).note_execution(wanted(1, &[8, 0]));
+    on_lane.insert(key(2), ServerStmtId(9), None).note_execution(wanted(2, &[8, 0]));
     on_lane.keep(ServerStmtId(7));
-    let of_text = [Wanted { key: key(1), types: &[3, 0] }, Wanted { key: key(2), types: &[3, 0] }];
+    let of_text = [wanted(1, &[3, 0]), wanted(2, &[3, 0])];
     assert_eq!(of_text.map(|wanted| on_lane.has(wanted)), [true, false]);
     assert_eq!([on_lane.evict(), on_lane.evict()], [Some(ServerStmtId(9)), None]);
     on_lane.keep_no_more();
     assert_eq!(on_lane.evict(), Some(ServerStmtId(7)));
+}
+
+#[test]
+fn a_statement_serves_those_alone_whose_texts_are_read_as_when_it_was_executed() {
+    let plain = wanted(1, &[8, 0]);
+    let latin1 = LinkState { charset: Charset::Named("latin1"), ..state("a", true) };
+    let of = |name: &str| {
+        let set = format!("SET {name}");
+        let parsed = sql::parse_set(set.as_bytes()).expect("a SET");
+        let set = assigned(&state("a", true), &parsed).expect("followed").state;
+        [false, true].map(|all| Wanted { read_by: set.read_by(all), ..plain })
+    };
+    let [zone, _] = of("time_zone = '+01:00'");
+    let [of_text, of_all] = of("@a = 1");
+    let others = [zone, of_all, Wanted { read_by: latin1.read_by(false), ..plain }];
+    let mut on_lane = OnLane::default();
+    on_lane.insert(key(1), ServerStmtId(7), None);
+    assert!(others.into_iter().all(|other| on_lane.has(other)), "nobody has executed it");
+    on_lane.take(plain, None).expect("it is there").note_execution(plain);
+    assert!(on_lane.has(plain) && on_lane.has(of_text));
+    assert!(!others.into_iter().any(|other| on_lane.has(other)));
+
+    let owner = Some(ClientStmtId(9));
+    let own = on_lane.insert(key(2), ServerStmtId(9), owner);
+    let zone = Wanted { key: key(2), ..zone };
+    [wanted(2, &[]), zone].into_iter().for_each(|wanted| own.note_execution(wanted));
+    assert!(on_lane.find(zone, owner).is_some());
+    on_lane.disown(key(2), ClientStmtId(9));
+    assert!(!on_lane.has(zone) && !on_lane.has(wanted(2, &[])), "it may be read as either");
 }

@@ -54,15 +54,15 @@ pub(crate) fn lacks_types(raw: &[u8], params: u16, known: &[u8]) -> bool {
     }
 }
 
-/// Adds the parameter types to a kept execution, where the server would read it with others or with
-/// none, and notes what the server knows then.
+/// Adds the parameter types to a kept execution that was noted, where the server would read it with
+/// others or with none, and notes what the server knows then.
 pub(crate) fn tell_types(
     kept: &mut Vec<u8>,
     (params, types): (u16, &[u8]),
     on_lane: Option<&mut LaneStmt>,
     shares: bool,
 ) {
-    let told = on_lane.as_ref().is_some_and(|on_lane| on_lane.has_types(types));
+    let told = on_lane.as_ref().is_some_and(|on_lane| on_lane.knows_types());
     // an execution on a shared lane cannot rely on those before it to succeed
     let relies = told && !shares;
     if relies || types.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn tell_types(
     }
     let sends = types_in(kept, params).is_some() || insert_types(kept, params, types);
     if let Some(on_lane) = on_lane.filter(|_| sends) {
-        on_lane.set_types(types);
+        on_lane.tell_types();
         // should it be taken off the lane, nobody sees whether it fails
         if shares && !told {
             on_lane.forget_types();
@@ -102,8 +102,9 @@ fn insert_types(kept: &mut Vec<u8>, params: u16, types: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::ids::{ServerStmtId, StmtKey};
+    use crate::link::{Charset, LinkState};
     use crate::slab::Key;
-    use crate::stmt::OnLane;
+    use crate::stmt::{OnLane, Wanted};
 
     fn execute(flag: u8, rest: &[u8]) -> Vec<u8> {
         framed(vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, flag], rest)
@@ -146,8 +147,12 @@ mod tests {
     /// What is sent of an execution without types, alone or shared, on a lane with the statement.
     fn sent(lane: &mut OnLane, shares: bool) -> Vec<u8> {
         let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
-        let on_lane = lane.take(StmtKey::new(1, 0), None, &[3, 0, 253, 0]);
-        tell_types(&mut kept, (2, &[3, 0, 253, 0]), on_lane, shares);
+        let state = LinkState::new(None, Charset::Collation(45));
+        let (key, types) = (StmtKey::new(1, 0), [3, 0, 253, 0].as_slice());
+        let wanted = Wanted { key, types, read_by: state.read_by(false) };
+        let mut on_lane = lane.take(wanted, None);
+        on_lane.as_mut().expect("it is there").note_execution(wanted);
+        tell_types(&mut kept, (2, types), on_lane, shares);
         kept
     }
 
@@ -156,7 +161,7 @@ mod tests {
         let bare = execute(0, &[7, 0, 0, 0, 1, b'x']);
         let typed = execute(1, &[3, 0, 253, 0, 7, 0, 0, 0, 1, b'x']);
         let mut lane = OnLane::default();
-        lane.insert(StmtKey::new(1, 0), ServerStmtId(1), None, None);
+        lane.insert(StmtKey::new(1, 0), ServerStmtId(1), None);
         // it may have been taken off its lane, and nobody knows what came of it
         assert_eq!(sent(&mut lane, true), typed);
         assert_eq!(sent(&mut lane, false), typed, "nobody has told them for certain");

@@ -41,7 +41,7 @@ impl Proxy {
         };
         session.serving.asked.set_class(handle.text.command);
         // whatever becomes of this one, the client does not send them again
-        handle.note_types(raw);
+        handle.note_execution(raw, &session.want);
         let refused = handle.refusal(raw, upload.is_some());
         if refused.is_some() || route.answer.is_some() {
             return self.not_executed(id, stmt, upload, refused, &route);
@@ -325,17 +325,18 @@ impl Proxy {
     ) -> bool {
         let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some(handle) = session.handle(stmt) else { return false };
-        let Handle { key, types, .. } = handle;
         if handle.owner_on(lane_id).is_some() {
             return false;
         }
-        let key = *key;
+        let key = handle.key;
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(false) };
         // others that serve it may have come since
         let sent = session.serving.kept.get(HEADER_BYTES + command::STMT_ID.start..);
         let sent = sent.and_then(<[u8]>::first_chunk).map(|id| u32::from_le_bytes(*id));
         let server_id = match sent {
-            Some(command::LAST_PREPARED) => lane.stmts.find(key, None, types).map(|found| found.id),
+            Some(command::LAST_PREPARED) => {
+                lane.stmts.find(handle.wanted(), None).map(|found| found.id)
+            }
             named => named.map(ServerStmtId),
         };
         if let Some(server_id) = server_id.filter(|server_id| lane.stmts.take_out(*server_id))

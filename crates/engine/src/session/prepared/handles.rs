@@ -12,6 +12,7 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Lease;
+use crate::link::{LinkState, ReadBy};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Decision;
@@ -38,6 +39,8 @@ pub(crate) struct Handle {
     pub reach: sql::Reach,
     /// Parameter types as last sent, two bytes each.
     pub types: Vec<u8>,
+    /// What its text might have been read by when it was executed last.
+    read_by: ReadBy,
     /// Parameter data of it that was sent ahead of its next execution.
     pub data: Option<Box<SentAhead>>,
     /// Where its cursor is open.
@@ -69,6 +72,7 @@ impl Routed {
 impl Handle {
     /// One that nothing was done with.
     pub(crate) fn new(id: ClientStmtId, key: StmtKey, text: Arc<Text>) -> Self {
+        let read_by = text.read_by(&text.state);
         Self {
             id,
             key,
@@ -77,14 +81,16 @@ impl Handle {
             routed: Routed::Never,
             reach: sql::Reach::default(),
             types: Vec::new(),
+            read_by,
             data: None,
             cursor: None,
             only: None,
         }
     }
 
-    /// Keeps the types that an execution tells, if it does.
-    pub(crate) fn note_types(&mut self, raw: &[u8]) {
+    /// Keeps the types that an execution tells, if it does, and what its session has set.
+    pub(crate) fn note_execution(&mut self, raw: &[u8], now: &LinkState) {
+        self.read_by = self.text.read_by(now);
         if let Some(types) = types_in(raw, self.params) {
             self.types.clear();
             self.types.extend_from_slice(types);
@@ -104,6 +110,11 @@ impl Handle {
         // a server would take types that another session's execution has left there
         let lacks = !is_cut && lacks_types(raw, self.params, &self.types);
         lacks.then(|| Then::Error(error::malformed_packet("no parameter types")))
+    }
+
+    /// What a lane must have to execute it.
+    pub(crate) fn wanted(&self) -> Wanted<'_> {
+        Wanted { key: self.key, types: &self.types, read_by: self.read_by }
     }
 
     /// Itself where it has a lane's statement for itself.
@@ -266,9 +277,7 @@ impl Session {
     /// What a job executes, or what has to be executed again in front of it.
     pub(crate) fn wanted_by(&self, job: &Job) -> Option<Wanted<'_>> {
         match job.what {
-            What::Execute(stmt) => {
-                self.handle(stmt).map(|Handle { key, types, .. }| Wanted { key: *key, types })
-            }
+            What::Execute(stmt) => self.handle(stmt).map(Handle::wanted),
             _ => self.recalled_by(job).map(Executed::wanted),
         }
     }
@@ -410,7 +419,7 @@ impl Proxy {
         }
         let What::Execute(stmt) = job.what else { return None };
         let handle = session.handle(stmt)?;
-        let there = stmts.find(handle.key, handle.owner_on(lane), &handle.types).is_some();
+        let there = stmts.find(handle.wanted(), handle.owner_on(lane)).is_some();
         let (key, text) = (handle.key, &handle.text);
         (!there && handle.only.is_none()).then(|| Missing { key, text: text.clone() })
     }
@@ -432,16 +441,20 @@ impl Proxy {
         };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let (kept, shares) = (&mut session.serving.kept, lane.lease == Lease::Shared);
-        let on_lane = lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types);
+        let mut on_lane = lane.stmts.take(handle.wanted(), handle.owner_on(lane_id));
         // what is being prepared right in front of it has no id yet
         let server_id = on_lane.as_ref().map_or(command::LAST_PREPARED, |on_lane| on_lane.id.0);
         let at = HEADER_BYTES + command::STMT_ID.start;
         if let Some(place) = kept.get_mut(at..at + 4) {
             place.copy_from_slice(&server_id.to_le_bytes());
         }
-        if let What::Execute(_) = what
-            && handle.params > 0
-        {
+        if !matches!(what, What::Execute(_)) {
+            return;
+        }
+        if let Some(on_lane) = &mut on_lane {
+            on_lane.note_execution(handle.wanted());
+        }
+        if handle.params > 0 {
             tell_types(kept, (handle.params, &handle.types), on_lane, shares);
             if session.serving.data.is_some() {
                 self.send_data(id, lane_id, ServerStmtId(server_id));
@@ -489,7 +502,7 @@ impl Proxy {
         self.note_cursor(id, lane_id, stmt, open.then_some(lane_id));
         if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
             && let Some(lane) = self.lanes.get_mut(lane_id)
-            && let Some(on_lane) = lane.stmts.take(key, owner, &handle.types)
+            && let Some(on_lane) = lane.stmts.take(handle.wanted(), owner)
         {
             on_lane.owner = handle.owner_on(lane_id);
         }
@@ -506,8 +519,7 @@ impl Proxy {
     fn forget_types(&mut self, id: SessionId, lane_id: LaneId, stmt: ClientStmtId) {
         if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
             && let Some(lane) = self.lanes.get_mut(lane_id)
-            && let Some(on_lane) =
-                lane.stmts.take(handle.key, handle.owner_on(lane_id), &handle.types)
+            && let Some(on_lane) = lane.stmts.take(handle.wanted(), handle.owner_on(lane_id))
         {
             on_lane.forget_types();
         }
@@ -517,7 +529,7 @@ impl Proxy {
     fn close_used(&mut self, id: SessionId, lane_id: LaneId, stmt: ClientStmtId) {
         if let Some(handle) = self.sessions.get(id).and_then(|session| session.handle(stmt))
             && let Some(lane) = self.lanes.get_mut(lane_id)
-            && let Some(used) = lane.stmts.find(handle.key, None, &handle.types)
+            && let Some(used) = lane.stmts.find(handle.wanted(), None)
         {
             let server_id = used.id;
             lane.stmts.take_out(server_id);

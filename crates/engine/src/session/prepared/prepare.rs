@@ -270,7 +270,7 @@ impl Proxy {
         let modes_known = handle.text.modes_known;
         self.close_on(lane_id, key, owner);
         if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.stmts.insert(key, ServerStmtId(server_id), owner, None);
+            lane.stmts.insert(key, ServerStmtId(server_id), owner);
             if !modes_known {
                 lane.stmts.keep(ServerStmtId(server_id));
             }
@@ -409,10 +409,12 @@ impl Proxy {
         };
         let own = handle.filter(|handle| handle.key == key);
         let owner = own.and_then(|handle| handle.owner_on(lane_id));
-        let types = own.map(|handle| handle.types.as_slice());
-        let types = types.filter(|types| sent && !types.is_empty());
         if let Some(lane) = self.lanes.get_mut(lane_id) {
-            lane.stmts.insert(key, ServerStmtId(server_id), owner, types);
+            let on_lane = lane.stmts.insert(key, ServerStmtId(server_id), owner);
+            if let Some(wanted) = own.filter(|_| sent).map(Handle::wanted) {
+                on_lane.note_execution(wanted);
+                on_lane.tell_types();
+            }
         }
         self.texts.learn(key, (columns, params));
     }

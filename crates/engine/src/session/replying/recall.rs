@@ -14,6 +14,7 @@ use wire::result::ReplyKind;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::lane::Step;
+use crate::link::ReadBy;
 use crate::proxy::Proxy;
 use crate::session::placing::destination::Placing;
 use crate::session::replying::diagnostics::Diagnostics;
@@ -42,12 +43,13 @@ pub(crate) struct Executed {
     pub key: StmtKey,
     pub text: Arc<Text>,
     types: Vec<u8>,
+    read_by: ReadBy,
 }
 
 impl Executed {
     /// What a lane must have to execute it again.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { key: self.key, types: &self.types }
+        Wanted { key: self.key, types: &self.types, read_by: self.read_by }
     }
 }
 
@@ -119,6 +121,7 @@ impl Proxy {
             key: handle.key,
             text: handle.text.clone(),
             types: handle.types.clone(),
+            read_by: handle.wanted().read_by,
         });
         let (hostgroup, reply) = (job.hostgroup, job.reply);
         let read = Read { hostgroup, command, reply, executed };
@@ -204,13 +207,13 @@ impl Proxy {
     fn name_statement(&mut self, lane_id: LaneId, recall: &mut Read) {
         let Some(executed) = &recall.executed else { return };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
-        let Some(on_lane) = lane.stmts.take(executed.key, None, &executed.types) else { return };
+        let Some(on_lane) = lane.stmts.take(executed.wanted(), None) else { return };
         let at = HEADER_BYTES + command::STMT_ID.start;
         if let Some(place) = recall.command.get_mut(at..at + 4) {
             place.copy_from_slice(&on_lane.id.0.to_le_bytes());
         }
         // it may fail again, and then nobody knows which types the server remembers
-        on_lane.set_types(&executed.types);
+        on_lane.note_execution(executed.wanted());
         on_lane.forget_types();
     }
 
