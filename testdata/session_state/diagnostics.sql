@@ -120,3 +120,11 @@ SELECT CAST('x' AS SIGNED) FROM t
 EXEC: SHOW ERRORS
 EXEC: SELECT @@warning_count
 EXEC: SHOW COUNT(*) WARNINGS
+# where_no_more_than_a_row_may_be_looked_at
+INSERT INTO t (a) VALUES (1), (2), (3)
+SET sql_big_selects = 0, max_join_size = 1
+SELECT COUNT(*) FROM t, t AS u, t AS v
+SHOW WARNINGS
+SELECT one FROM (SELECT 1 AS one) AS t
+SELECT @@warning_count, LAST_INSERT_ID()
+SHOW WARNINGS

@@ -153,7 +153,7 @@ impl LinkState {
         set.unwrap_or(u64::MAX)
     }
 
-    /// What texts are read by in it; `all` settings matter for those in which variables are.
+    /// What a server may read a text by in it; `all` settings matter where variables are in it.
     #[inline]
     pub fn read_by(&self, all: bool) -> ReadBy {
         let settings = self.settings.as_deref().map_or(0, |set| set.read_by(all));

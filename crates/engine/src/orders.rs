@@ -118,7 +118,18 @@ pub enum Order {
     Close(End),
     /// Hands a request to the worker that owns a connection id.
     Kill(KillRequest),
-    /// Remembers by a client's address how its login ended; asked for by `Arrival::failed_logins`.
+    /// Asks how many logins from an address failed in a row: it is a session's client's, and was
+    /// not known when that arrived. Answered by [`Proxy::on_failed_logins`].
+    ///
+    /// [`Proxy::on_failed_logins`]: crate::proxy::Proxy::on_failed_logins
+    CountFailedLogins {
+        /// The session.
+        session: SessionId,
+        /// The address.
+        client: Arc<str>,
+    },
+    /// Remembers by a client's address how its login ended; asked for by `Arrival::failed_logins`
+    /// and [`Self::CountFailedLogins`].
     LoginEnded {
         /// The address.
         client: Arc<str>,
@@ -226,7 +237,9 @@ impl Orders {
             | Order::Resume(end)
             | Order::Redeliver(end)
             | Order::Deadline { end, .. } => !goes(*end),
-            Order::AskForMore(session) => !goes(End::Client(*session)),
+            Order::AskForMore(session) | Order::CountFailedLogins { session, .. } => {
+                !goes(End::Client(*session))
+            }
             Order::SendKept { session, lane } | Order::SendData { session, lane } => {
                 !goes(End::Client(*session)) && !goes(End::Lane(*lane))
             }

@@ -241,6 +241,8 @@ pub(crate) enum Then {
 pub(crate) enum Phase {
     /// For the client's handshake response.
     Greeting { scramble: [u8; 20] },
+    /// For what is known of the address that a proxy in front told, before that.
+    Presented { scramble: [u8; 20] },
     /// For the end of the handshake of TLS, in front of that.
     Securing { scramble: [u8; 20] },
     /// For the client in the middle of authentication.
@@ -277,6 +279,7 @@ impl Phase {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Greeting { .. } => "waiting for the handshake response",
+            Self::Presented { .. } => "presented by a proxy",
             Self::Securing { .. } => "in a TLS handshake",
             Self::Login(_) => "authenticating",
             Self::Unjudged(_) => "held up by wrong passwords",
@@ -304,6 +307,8 @@ pub(crate) struct Client {
     pub addr: Arc<str>,
     /// The client's port; 0 for a Unix socket.
     pub port: u16,
+    /// Who presented it.
+    pub presenter: Option<Box<arriving::presented::Presenter>>,
     /// Nobody can listen in: clear text is safe.
     pub secure: bool,
     /// It may ask for TLS, where that is allowed.
@@ -420,6 +425,7 @@ impl Session {
                 connection,
                 addr,
                 port,
+                presenter: None,
                 secure,
                 can_have_tls,
                 tls: None,

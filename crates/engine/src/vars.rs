@@ -18,6 +18,7 @@ mod key_hash;
 mod listeners_table;
 mod logging_table;
 mod monitor_table;
+mod networks;
 mod own_table;
 mod queries_table;
 mod suggest;
@@ -28,6 +29,7 @@ use crate::config_fault::ConfigFault;
 
 pub use interface::Interface;
 pub use key_hash::KeyHash;
+pub use networks::Networks;
 pub use suggest::nearest;
 pub use typed::{AfterRestart, Vars};
 pub use value::Value;
@@ -87,6 +89,8 @@ pub enum Kind {
     Credentials,
     /// What public keys are known by, separated by `;`.
     KeyHashes,
+    /// Networks, separated by `,`; `*` for all.
+    Networks,
     /// An IP address of this machine.
     Ip,
     /// Set by Tidegate itself, never by an operator.

@@ -34,6 +34,7 @@ pub mod execute;
 pub mod fault;
 pub mod frame;
 pub mod lenenc;
+pub mod proxy_header;
 pub mod reader;
 pub mod redirect;
 pub mod reply;

@@ -108,6 +108,10 @@ impl Worker {
                     let _ = worker.post(Mail::Kill(request.clone()));
                 }
             }
+            Order::CountFailedLogins { session, client } => {
+                let (id, times) = (*session, self.outside.shared.hosts.failures(client));
+                self.tell(End::Client(id), (), |proxy| proxy.on_failed_logins(id, times));
+            }
             Order::LoginEnded { client, failed: false, .. } => {
                 self.outside.shared.hosts.forget(client);
             }

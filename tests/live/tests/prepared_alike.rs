@@ -8,14 +8,25 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
 
 /// What the second session sets, the text of both, and whether a user variable is in it.
-const SETS: [(&str, &str); 6] = [
+const SETS: [(&str, &str); 7] = [
     ("SET sql_mode = 'ANSI_QUOTES'", "SELECT CONCAT(\"a\", ?) FROM w"),
     ("SET sql_mode = 'PIPES_AS_CONCAT'", "SELECT 'a' || 'b', ? FROM w"),
     ("SET NAMES latin1", "SELECT HEX('\u{e9}'), HEX(CONCAT(v, '\u{e9}')), ? FROM w"),
     ("SET time_zone = '+05:00'", "SELECT FROM_UNIXTIME(0), ? FROM w"),
     ("SET div_precision_increment = 9", "SELECT 1/3, ? FROM w"),
     ("SET @a = 'text'", "SELECT @a, @a + 1, ? FROM w"),
+    (
+        "SET optimizer_switch = 'derived_merge=off'",
+        "EXPLAIN SELECT * FROM (SELECT v FROM w WHERE v <> ?) AS t",
+    ),
 ];
+
+/// The same of what only one of the servers has.
+const OF_MARIADB: [(&str, &str); 1] = [("SET sql_if_exists = 1", "DROP TABLE nosuch")];
+const OF_MYSQL: [(&str, &str); 1] = [(
+    "SET windowing_use_high_precision = OFF",
+    "SELECT SUM(x) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ? FROM sums",
+)];
 
 /// Why a server prepares a statement again by itself.
 const REASONS: [Option<&str>; 3] =
@@ -24,7 +35,8 @@ const REASONS: [Option<&str>; 3] =
 type Answer = Result<Vec<(Vec<ColumnType>, Vec<Value>)>, u16>;
 
 fn execute(conn: &mut Conn, statement: &Statement, value: Value) -> Answer {
-    match conn.exec::<mysql::Row, _, _>(statement, (value,)) {
+    let values = std::iter::repeat_n(value, statement.num_params().into()).collect::<Vec<_>>();
+    match conn.exec::<mysql::Row, _, _>(statement, values) {
         Ok(rows) => Ok(rows
             .into_iter()
             .map(|row| {
@@ -80,12 +92,15 @@ fn what_a_server_prepares_again_by_itself_is_read_as_its_own_session_reads() {
             "CREATE DATABASE IF NOT EXISTS test",
             "CREATE TABLE test.w (v VARCHAR(60)) CHARACTER SET utf8mb4",
             "INSERT INTO test.w VALUES ('\u{f6}')",
+            "CREATE TABLE test.sums (a INT, x DOUBLE)",
+            "INSERT INTO test.sums VALUES (1, 1e20), (2, 1), (3, 1), (4, 1e20)",
         ] {
             cluster.primary().sql(text).expect(text);
         }
         drop(client::connect(client::options(cluster.primary().port)));
         let proxy = proxy(&cluster, 1);
-        for (set, text) in SETS {
+        let own = if flavour == Flavour::MariaDb { OF_MARIADB } else { OF_MYSQL };
+        for (set, text) in SETS.into_iter().chain(own) {
             for (at, reason) in REASONS.into_iter().enumerate() {
                 // a text of its own for each: nothing that is left on a connection serves it
                 let text = format!("{text} /* {at} */");

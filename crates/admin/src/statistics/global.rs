@@ -98,8 +98,16 @@ fn counted(counters: &Counters) -> Vec<(&'static str, u64)> {
 
 /// What ProxySQL does not count, by the names of the documentation.
 fn of_our_own(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    let families =
-        ["tls_", "shared_", "unshared_", "diagnostics_", "mirror", "redirects_", "stored_code_"];
+    let families = [
+        "proxy_headers",
+        "tls_",
+        "shared_",
+        "unshared_",
+        "diagnostics_",
+        "mirror",
+        "redirects_",
+        "stored_code_",
+    ];
     let alone = [
         "clients_redirected",
         "server_stalls",

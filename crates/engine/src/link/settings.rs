@@ -28,7 +28,7 @@ pub struct Settings {
     list: Vec<Setting>,
     /// Of all of them: what differs is known without a look at the values.
     hash: u64,
-    /// Of those that servers read texts by, 0 where none of them is set.
+    /// Of those that a server may read a text by again, 0 where none of them is set.
     read_by: u64,
     bytes: usize,
     modes: Modes,
@@ -43,8 +43,8 @@ const BYTES_MAX: usize = 4096;
 /// How servers read texts, and more.
 pub(super) const SQL_MODE: &[u8] = b"sql_mode";
 
-/// What servers read texts by, beside character sets, and what a MySQL settles in a prepare.
-const READ_BY: [&[u8]; 10] = [
+/// What servers read texts by, beside character sets, and what they settle in a prepare.
+const READ_BY: [&[u8]; 16] = [
     SQL_MODE,
     b"old_mode",
     b"character_set_collations",
@@ -52,9 +52,30 @@ const READ_BY: [&[u8]; 10] = [
     b"explicit_defaults_for_timestamp",
     b"default_week_format",
     b"div_precision_increment",
+    b"explain_format",
     b"group_concat_max_len",
+    b"in_predicate_conversion_threshold",
     b"lc_time_names",
+    b"optimizer_switch",
+    b"sql_if_exists",
+    b"system_versioning_asof",
     b"time_zone",
+    b"windowing_use_high_precision",
+];
+
+/// What acts while a statement runs, and on nothing that a server keeps of it. Whatever else is set
+/// may be in what a connection has prepared.
+const NEVER_READ_BY: [&[u8]; 10] = [
+    b"foreign_key_checks",
+    b"innodb_lock_wait_timeout",
+    b"interactive_timeout",
+    b"lock_wait_timeout",
+    b"max_execution_time",
+    b"max_statement_time",
+    b"net_read_timeout",
+    b"net_write_timeout",
+    b"transaction_isolation",
+    b"wait_timeout",
 ];
 
 /// The first sets the second as well.
@@ -131,7 +152,8 @@ impl Settings {
         known.any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// A number for those by which servers read texts, or for all; 0 where none of them is set.
+    /// A number for those that a server may read a text by again, user variables among them where
+    /// `all` are asked for; 0 where none of them is set.
     pub(super) fn read_by(&self, all: bool) -> u64 {
         if all { self.hash } else { self.read_by }
     }
@@ -179,7 +201,9 @@ impl Settings {
             return None;
         }
         self.hash = hash_of(self.list.iter());
-        let mut read_by = self.list.iter().filter(|set| is_read_by(&set.name)).peekable();
+        let may_be_read_by =
+            |set: &&Setting| !set.name.starts_with(b"@") && !NEVER_READ_BY.contains(&&*set.name);
+        let mut read_by = self.list.iter().filter(may_be_read_by).peekable();
         self.read_by = if read_by.peek().is_some() { hash_of(read_by) } else { 0 };
         let modes = |value| modes_of(value).unwrap_or_else(|| named_by(value));
         self.modes = self.get(SQL_MODE).map(modes).unwrap_or_default();

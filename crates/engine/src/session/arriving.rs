@@ -2,6 +2,7 @@
 //!
 //! - `newcomers`: clients before their login, and the one that gives way where there are too many;
 //! - `login`: greeting, handshake response, authentication, and `COM_CHANGE_USER` later;
+//! - `presented`: whose connection it is, where a proxy in front tells;
 //! - `secured`: TLS in front of the login;
 //! - `passwords`: whether a password is right, and when that is looked at;
 //! - `admission`: the end of a login, for better or worse;
@@ -11,5 +12,6 @@ pub(crate) mod admission;
 pub(crate) mod login;
 pub(crate) mod newcomers;
 pub(crate) mod passwords;
+pub(crate) mod presented;
 pub(crate) mod schema;
 pub(crate) mod secured;

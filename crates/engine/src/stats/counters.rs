@@ -96,6 +96,10 @@ counters! {
     pub long_commands_refused: u64,
     /// Clients that went away without a quit, or were cut.
     pub clients_aborted: u64,
+    /// Clients whose address a header of the PROXY protocol told.
+    pub proxy_headers: u64,
+    /// Clients refused for such a header: not one of those that may send it, or malformed.
+    pub proxy_headers_refused: u64,
     /// Clients whose TLS handshake succeeded.
     pub tls_clients: u64,
     /// Clients whose TLS came to nothing.

@@ -277,13 +277,15 @@ fn a_statement_serves_those_alone_whose_texts_are_read_as_when_it_was_executed()
         [false, true].map(|all| Wanted { read_by: set.read_by(all), ..plain })
     };
     let [zone, _] = of("time_zone = '+01:00'");
+    let [switch, _] = of("optimizer_switch = 'semijoin=off'");
+    let [timeout, _] = of("lock_wait_timeout = 7");
     let [of_text, of_all] = of("@a = 1");
-    let others = [zone, of_all, Wanted { read_by: latin1.read_by(false), ..plain }];
+    let others = [zone, switch, of_all, Wanted { read_by: latin1.read_by(false), ..plain }];
     let mut on_lane = OnLane::default();
     on_lane.insert(key(1), ServerStmtId(7), None);
     assert!(others.into_iter().all(|other| on_lane.has(other)), "nobody has executed it");
     on_lane.take(plain, None).expect("it is there").note_execution(plain);
-    assert!(on_lane.has(plain) && on_lane.has(of_text));
+    assert!([plain, of_text, timeout].into_iter().all(|alike| on_lane.has(alike)));
     assert!(!others.into_iter().any(|other| on_lane.has(other)));
 
     let owner = Some(ClientStmtId(9));

@@ -12,7 +12,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-enable_client_deprecate_eof", "mysql-enable_server_deprecate_eof"],
         "both sides always agree on one way, so that results pass unchanged",
     ),
-    (&["mysql-proxy_protocol_"], "the PROXY protocol is not spoken yet"),
     (&["mysql-client_host_"], "failures by client address are not counted yet"),
     (&["mysql-enable_load_data_local"], "files of clients pass by a connection of their own"),
     (

@@ -91,10 +91,11 @@ pub(super) const ROWS: &[Variable] = &[
     .acts(Effect::AtOnce),
     mysql(
         "proxy_protocol_networks",
-        Kind::Text,
+        Kind::Networks,
         "",
-        "Networks whose connections begin with a PROXY protocol header; * for all.",
-    ),
+        "Networks whose connections may begin with a PROXY protocol header; * for all.",
+    )
+    .acts(Effect::NewConnections),
     mysql(
         "client_host_cache_size",
         int(0, 1_048_576),

@@ -10,7 +10,7 @@ use std::fmt;
 
 use sql::DigestOptions;
 
-use super::{Effect, Interface, KeyHash, Value};
+use super::{Effect, Interface, KeyHash, Networks, Value};
 use crate::config_fault::ConfigFault;
 
 /// Declares [`Vars`]: each field with its type and the variable it is read from.
@@ -46,6 +46,8 @@ vars! {
     server_version: String = "mysql-server_version",
     /// Authentication plugin offered to clients first.
     default_authentication_plugin: String = "mysql-default_authentication_plugin",
+    /// Whose connections may begin with a header of the PROXY protocol.
+    proxy_protocol_networks: Networks = "mysql-proxy_protocol_networks",
     /// Whether clients are offered TLS.
     have_ssl: bool = "mysql-have_ssl",
     /// Files of certificates shown to clients, separated by `;`; empty for those in the directory
@@ -498,6 +500,15 @@ impl Field for Vec<KeyHash> {
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Text(value) => KeyHash::parse_list(value).ok(),
+            Value::Bool(_) | Value::Int(_) => None,
+        }
+    }
+}
+
+impl Field for Networks {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(value) => Networks::parse(value).ok(),
             Value::Bool(_) | Value::Int(_) => None,
         }
     }

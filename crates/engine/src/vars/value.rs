@@ -5,7 +5,7 @@
 use core::net::IpAddr;
 use std::fmt;
 
-use super::{Interface, KeyHash, Kind};
+use super::{Interface, KeyHash, Kind, Networks};
 
 /// A validated value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,9 @@ pub(super) fn parse(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Interfaces => parse_interfaces(text).map(Value::Text),
         Kind::Credentials => parse_credentials(text).map(Value::Text),
         Kind::KeyHashes => parse_key_hashes(text).map(Value::Text),
+        Kind::Networks => {
+            Networks::parse(unset_when_null(text)).map(|it| Value::Text(it.to_string()))
+        }
         Kind::Ip => parse_ip(text).map(Value::Text),
         Kind::ReadOnly => Err("is read-only".to_owned()),
     }
@@ -57,6 +60,7 @@ pub(super) fn allowed(kind: Kind) -> String {
         Kind::Interfaces => "ip:port, [ipv6]:port or /path/of.sock, separated by ;".to_owned(),
         Kind::Credentials => "user:password, separated by ;".to_owned(),
         Kind::KeyHashes => "SHA256: and 64 hexadecimal digits, separated by ;".to_owned(),
+        Kind::Networks => "* or networks such as 10.0.0.0/8, separated by ,".to_owned(),
         Kind::Ip => "an IP address".to_owned(),
         Kind::ReadOnly => "nothing (read-only)".to_owned(),
     }

@@ -55,9 +55,13 @@ impl Proxy {
 
     /// Whether so many logins from an address failed in a row that no further one is tried.
     pub(crate) fn has_failed_often(&self, times: u32) -> bool {
+        self.counts_failed_logins() && times >= self.snapshot.vars.client_host_error_counts
+    }
+
+    /// Whether it matters how many logins from an address failed.
+    pub(crate) fn counts_failed_logins(&self) -> bool {
         let vars = &self.snapshot.vars;
-        let times_max = vars.client_host_error_counts;
-        vars.client_host_cache_size > 0 && times_max > 0 && times >= times_max
+        vars.client_host_cache_size > 0 && vars.client_host_error_counts > 0
     }
 
     /// Has it remembered by its address how a client's login ended.

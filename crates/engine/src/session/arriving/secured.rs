@@ -52,12 +52,6 @@ impl Proxy {
         can && self.snapshot.vars.have_ssl
     }
 
-    /// Whether what a client sends has to come by way of a handshake that is not over.
-    pub(crate) fn is_securing(&self, id: SessionId) -> bool {
-        let session = self.sessions.get(id);
-        session.is_some_and(|session| matches!(session.phase, Phase::Securing { .. }))
-    }
-
     /// The handshake of a client's TLS is over: what follows is its login.
     pub fn on_secured(&mut self, id: SessionId, secured: Secured) {
         let Some(session) = self.sessions.get_mut(id) else { return };

@@ -46,9 +46,16 @@ impl Proxy {
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
-                Phase::Greeting { .. } | Phase::Securing { .. } | Phase::Login(_) => {
-                    self.next_login_packet(id, rest)
+                Phase::Greeting { scramble } => {
+                    let scramble = *scramble;
+                    match self.take_proxy_header(id, scramble, rest) {
+                        Some(taken) => taken,
+                        None => self.next_login_packet(id, rest),
+                    }
                 }
+                Phase::Login(_) => self.next_login_packet(id, rest),
+                // what comes by way of a handshake that is not over, or of an address to be judged
+                Phase::Securing { .. } | Phase::Presented { .. } => 0,
                 Phase::Running(running) => {
                     let sent = matches!(running.stage, Stage::Sent);
                     if let Stage::Infile(_) = running.stage {
@@ -129,9 +136,6 @@ impl Proxy {
     }
 
     fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
-        if self.is_securing(id) {
-            return 0;
-        }
         let Some(Header { len, seq }) = Header::parse(rest) else { return 0 };
         if len > LOGIN_BYTES_MAX {
             let why = format!("a packet of {len} bytes, where a login may have {LOGIN_BYTES_MAX}");

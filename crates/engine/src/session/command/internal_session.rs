@@ -3,6 +3,7 @@
 //! The keys are ProxySQL's, as far as there is something here that they name. It tells of no other
 //! session and no secret: user variables and passwords stay out.
 
+use wire::proxy_header::Ends;
 use wire::reply::{ColumnDef, ColumnKind, write_text_result};
 use wire::{Caps, collation_table as collation};
 
@@ -15,6 +16,7 @@ use crate::link::{Charset, LinkState};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::session::Session;
+use crate::session::arriving::presented::Presenter;
 use crate::session::command::own_answers::status_of;
 
 impl Proxy {
@@ -125,12 +127,35 @@ fn client(session: &Session) -> Json {
     let client = &session.client;
     let schema = session.want.schema.as_deref().unwrap_or_default();
     let info = vec![("username", text(session.user())), ("schemaname", Json::bytes(schema))];
-    Json::Object(vec![
+    let mut members = vec![
         ("client_addr", end(&client.addr, client.port)),
         ("proxy_addr", end(&client.proxy.0, client.proxy.1)),
-        ("encrypted", Json::Bool(false)),
+        ("encrypted", Json::Bool(client.tls.is_some())),
         ("userinfo", Json::Object(info)),
-    ])
+    ];
+    if let Some(presenter) = &client.presenter {
+        members.push(presented(presenter));
+    }
+    Json::Object(members)
+}
+
+/// What a proxy in front told of the client.
+fn presented(presenter: &Presenter) -> (&'static str, Json) {
+    let name = if presenter.header.version == 1 { "PROXY_V1" } else { "PROXY_V2" };
+    let mut members = Vec::new();
+    if let Some(Ends { from, to }) = presenter.header.ends {
+        members.extend([
+            ("source_address", text(&from.ip().to_string())),
+            ("destination_address", text(&to.ip().to_string())),
+            ("source_port", Json::Number(from.port().into())),
+            ("destination_port", Json::Number(to.port().into())),
+        ]);
+    }
+    members.extend([
+        ("proxy_address", text(&presenter.addr)),
+        ("proxy_port", Json::Number(presenter.port.into())),
+    ]);
+    (name, Json::Object(members))
 }
 
 /// What the client asked of its connection.

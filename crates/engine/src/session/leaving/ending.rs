@@ -344,6 +344,7 @@ impl Proxy {
         let done = match session.phase {
             Phase::Idle => !session.in_transaction(),
             Phase::Greeting { .. }
+            | Phase::Presented { .. }
             | Phase::Securing { .. }
             | Phase::Login(_)
             | Phase::Unjudged(_)

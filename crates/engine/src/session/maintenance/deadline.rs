@@ -102,7 +102,10 @@ impl Proxy {
         // its command may have been given up, and while Tidegate stops the session with it
         let Some(session) = self.sessions.get(id) else { return };
         match &session.phase {
-            Phase::Greeting { .. } | Phase::Securing { .. } | Phase::Login(_) => {
+            Phase::Greeting { .. }
+            | Phase::Presented { .. }
+            | Phase::Securing { .. }
+            | Phase::Login(_) => {
                 self.check_login_time(id);
             }
             Phase::Unjudged(_) => self.judge_again(id, self.login_due_us(id)),

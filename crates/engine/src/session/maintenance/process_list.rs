@@ -219,9 +219,11 @@ fn lane_of(id: LaneId, session: &Session, lanes: &Slab<LaneId, Lane>) -> Option<
 fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static str {
     match &session.phase {
         Phase::Idle => "Sleep",
-        Phase::Greeting { .. } | Phase::Securing { .. } | Phase::Login(_) | Phase::Unjudged(_) => {
-            "Connecting client"
-        }
+        Phase::Greeting { .. }
+        | Phase::Presented { .. }
+        | Phase::Securing { .. }
+        | Phase::Login(_)
+        | Phase::Unjudged(_) => "Connecting client",
         Phase::Clearing(_) => "Resetting connection",
         Phase::Delayed(_) => "Delay",
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",

@@ -181,9 +181,7 @@ impl Proxy {
         }
         // in MariaDB, only a statement with a table clears old warnings
         Some(match job.effects.intersects(Effects::SHOW_WARNINGS) {
-            true => format!(
-                "SET last_insert_id=(SELECT MAX({insert_id}) FROM information_schema.engines)"
-            ),
+            true => format!("SET last_insert_id=(SELECT {insert_id} FROM (SELECT 1) AS t)"),
             false => format!("SET last_insert_id={insert_id}"),
         })
     }
