@@ -44,6 +44,12 @@ impl<'t> Concealed<'t> {
             for quote in ['`', '"', '\''] {
                 told = told.replace(&format!("{quote}{hidden}{quote}"), "`…`");
             }
+            // who reads the file may take a part of it for a word
+            for part in sentence.split('`').skip(1).step_by(2) {
+                if hidden.contains(part) && !part.is_empty() {
+                    told = told.replace(&format!("`{part}`"), "`…`");
+                }
+            }
             if hidden.parse::<f64>().is_ok() {
                 let words = told.split(' ').map(|word| if word == *hidden { "…" } else { word });
                 told = words.collect::<Vec<_>>().join(" ");
@@ -196,6 +202,7 @@ mod tests {
     fn a_sentence_says_nothing_that_is_concealed() {
         for (text, sentence, told) in [
             ("password = Hunter2", "`Hunter2` is no value", "`…` is no value"),
+            ("password = Hunter2!", "`Hunter2` is no value", "`…` is no value"),
             ("password = 0123", "0123 is odd; write 123", "… is odd; write 123"),
             ("pasword \"Hunter2\"", "found \"Hunter2\" after it", "found `…` after it"),
             ("port = 'x'", "expected a number of a port", "expected a number of a port"),
