@@ -14,9 +14,11 @@ pub(crate) fn describe(cluster: &Cluster) -> String {
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
     let model = model.map_or("?", |m| m.trim_start_matches([' ', '\t', ':']));
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    // behind the version stands whose machine it is
+    let kernel = kernel.trim().split('-').next().unwrap_or_default();
     let server = cluster.primary().value("SELECT VERSION()").unwrap_or_default();
     let lines = [
-        format!("machine: {cpus} × {model}, Linux {}", kernel.trim()),
+        format!("machine: {cpus} × {model}, Linux {kernel}"),
         format!("servers: {server}, a primary and two replicas on the same machine"),
         format!("load: {}", version("sysbench", &["--version"])),
         format!("beside: {}", version("/usr/sbin/haproxy", &["-v"])),

@@ -22,14 +22,16 @@ pub const FAULTS: &[FaultRow] = &[
     row(
         1040,
         "08004",
-        "there is no place for a client, or too many of its address wait to log in",
+        "no free slot; too many clients of its address wait to log in; or, after wrong passwords, \
+         the login would wait more than 10 s",
         "",
     ),
     row(1043, "08S01", "a login does not follow the protocol", ""),
     row(
         1045,
         "28000",
-        "wrong user or password; and, as in ProxySQL, whatever is refused without a number of its own: syntax, writing where only reading is allowed, commands that cannot be carried out",
+        "wrong user or password. As in ProxySQL, also each refusal without a number of its own: \
+         syntax, a write where only reads are allowed, a command that cannot be carried out",
         "NOTHING",
     ),
     row(1047, "08S01", "a command of the protocol is not known", ""),
@@ -67,7 +69,7 @@ pub const FAULTS: &[FaultRow] = &[
     row(
         1366,
         "HY000",
-        "a text for the number of a row",
+        "a text where the number of a row is wanted",
         "INSERT INTO scheduler (id, interval_ms, filename) VALUES ('x', 1000, 'y')",
     ),
     row(1461, "42000", "a client has prepared too many statements", ""),

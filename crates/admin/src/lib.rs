@@ -1,7 +1,7 @@
 //! The administrative interface: SQL over the MySQL protocol, layered configuration, statistics.
 //!
 //! ```text
-//!   service ─► session ─► admin ─► command        bytes → packets → statements → what they do
+//!   service ─► client ──► admin ─► command        bytes → packets → statements → what they do
 //!                           │         │
 //!                        database   layers ─► runtime       SQLite · RUNTIME, MEMORY, DISK, FILE
 //! ```

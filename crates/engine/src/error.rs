@@ -41,25 +41,51 @@ pub const ERRORS: &[ErrorRow] = &[
     row(
         1040,
         "08004",
-        "`mysql-max_connections` clients have logged in, or this one took too long to",
+        "`mysql-max_connections` clients have logged in, or this one took too long to log in and \
+         gave way",
     ),
-    row(1041, "HY000", "a worker keeps too many long commands that are not complete"),
-    row(1043, "08S01", "a login does not follow the protocol"),
-    row(1045, "28000", "wrong user or password"),
-    row(1047, "08S01", "a command is not known, or not possible through a proxy"),
+    row(
+        1041,
+        "HY000",
+        "a worker keeps too many bytes of incomplete long commands and of parameter data sent \
+         ahead",
+    ),
+    row(
+        1043,
+        "08S01",
+        "a login does not follow the protocol; or a header of the PROXY protocol is malformed, or \
+         comes from outside of `mysql-proxy_protocol_networks`",
+    ),
+    row(
+        1045,
+        "28000",
+        "wrong user or password; or TLS, or a client certificate, that the account demands is \
+         missing (the reason stands behind the text)",
+    ),
+    row(1047, "08S01", "a command of the protocol is not known"),
     row(1047, "HY000", "`LOAD DATA LOCAL`, while `mysql-enable_load_data_local_infile` is false"),
     row(1053, "08S01", "Tidegate stops"),
     row(1064, "42000", "`PROXYSQL INTERNAL` with another word than `SESSION`"),
     row(1094, "HY000", "`KILL` names a connection that there is not"),
     row(1095, "HY000", "`KILL` names a connection of another user"),
-    row(1105, "HY000", "a state that must not occur; the session ends"),
+    row(
+        1105,
+        "HY000",
+        "parameter data sent ahead is longer than `mysql-max_allowed_packet`; \
+         `mysql-init_connect` gives a result; or, with `Internal error`, a defect of Tidegate",
+    ),
     row(
         1129,
         "HY000",
         "so many wrong passwords came from the same address for the same account that this login \
          was not looked at within `mysql-connect_timeout_client`",
     ),
-    row(1148, "42000", "a rule's `error_msg`"),
+    row(
+        1148,
+        "42000",
+        "a rule's `error_msg`; or a text that servers may read in too many ways, while a rule may \
+         answer it",
+    ),
     row(1153, "08S01", "a command is longer than `mysql-max_allowed_packet`"),
     row(1156, "08S01", "a packet does not continue the numbering"),
     row(1158, "08S01", "the server was lost, and the command may not be repeated"),
@@ -70,7 +96,8 @@ pub const ERRORS: &[ErrorRow] = &[
     row(
         1235,
         "42000",
-        "a `KILL` does not tell by itself whom it means, or is not alone in its text",
+        "a `KILL` in a form that Tidegate cannot read, or not alone in its text; or a text that \
+         may be a `KILL`, since a function makes its first word",
     ),
     row(1243, "HY000", "a prepared statement does not exist"),
     row(1295, "HY000", "a text that hides a `KILL` is to be prepared"),
@@ -82,7 +109,7 @@ pub const ERRORS: &[ErrorRow] = &[
         "a client has prepared 16,382 statements, or texts of as many bytes as \
          `mysql-prepared_texts_memory_bytes_max` allows it",
     ),
-    row(1835, "HY000", "bytes are no command"),
+    row(1835, "HY000", "a packet cannot be read as a command"),
     row(1907, "70100", "the query ran longer than its limit"),
     row(1927, "70100", "a client killed its own connection, with MariaDB servers"),
     row(1957, "HY000", "`KILL QUERY ID`, whose numbers are a server's"),

@@ -260,7 +260,7 @@ fn about_standing(f: &mut fmt::Formatter<'_>, event: &LogEvent) -> fmt::Result {
             write!(f, "{} shunned for {for_ms} ms: {fault}", placed(server))
         }
         LogEvent::ServesAgain { server } => {
-            write!(f, "{} serves again: it was shunned, and lets us in", placed(server))
+            write!(f, "{} serves again: it accepts connections", placed(server))
         }
         LogEvent::StandsStill { server, for_ms } => {
             write!(f, "{} stands still: nothing came of it for {for_ms} ms", placed(server))
@@ -352,7 +352,7 @@ impl fmt::Display for LogEvent {
             }
             Self::NoConnection { hostgroup, connection, error } => {
                 let (id, error) = (connection.0, Printable(error));
-                write!(f, "connection {id} got none to hostgroup {hostgroup}: {error}")
+                write!(f, "connection {id} got no server of hostgroup {hostgroup}: {error}")
             }
             Self::Broken { connection, what } => {
                 let (id, what) = (connection.0, Printable(what));

@@ -1,4 +1,4 @@
-//! starts real MariaDB and MySQL servers on loopback.
+//! Starts real MariaDB and MySQL servers on loopback.
 //!
 //! It decides where their files lie, with which settings they run and when they are ready; a
 //! [`Cluster`] is a primary with any number of replicas that follow it by GTID. The sandbox

@@ -3,7 +3,9 @@
 //! Bytes that go to the same socket are sent by one system call: few of them at the end of the
 //! turn, so that the receivers run when the worker has nothing left to do.
 
-use engine::ids::{HostgroupId, LaneId};
+use std::sync::Arc;
+
+use engine::ids::{HostgroupId, LaneId, SessionId};
 use engine::orders::{End, Order};
 use engine::report::LogEvent;
 use engine::slab::Key;
@@ -109,19 +111,14 @@ impl Worker {
                 }
             }
             Order::CountFailedLogins { session, client } => {
-                let (id, times) = (*session, self.outside.shared.hosts.failures(client));
-                self.tell(End::Client(id), (), |proxy| proxy.on_failed_logins(id, times));
+                self.count_failed_logins(*session, client)
             }
             Order::LoginEnded { client, failed: false, .. } => {
                 self.outside.shared.hosts.forget(client);
             }
             Order::LoginEnded { client, addresses_max, failures_max, .. } => {
-                let hosts = &self.outside.shared.hosts;
-                let failures = hosts.note_error(client, io.now().0, *addresses_max as usize);
-                if failures == *failures_max && self.proxy.admits_client_line() {
-                    let client = client.to_string();
-                    (self.outside.log)(&LogEvent::HostRefused { client, failures });
-                }
+                let now_us = io.now().0;
+                self.note_failed_login(client, now_us, (*addresses_max, *failures_max));
             }
             Order::Report(event) => (self.outside.log)(event),
             Order::Relay { .. }
@@ -180,6 +177,21 @@ impl Worker {
         match io.connect(addr) {
             Ok(sock) => self.bind(End::Lane(lane), sock),
             Err(failure) => self.not_dialed(lane, failure.errno),
+        }
+    }
+
+    /// Tells of the address that a proxy in front has told how many logins from it failed.
+    fn count_failed_logins(&mut self, id: SessionId, client: &str) {
+        let times = self.outside.shared.hosts.failures(client);
+        self.tell(End::Client(id), (), |proxy| proxy.on_failed_logins(id, times));
+    }
+
+    /// Remembers that a login from an address failed, and logs when it is one too many.
+    fn note_failed_login(&mut self, client: &Arc<str>, now_us: u64, (addresses, most): (u32, u32)) {
+        let failures = self.outside.shared.hosts.note_error(client, now_us, addresses as usize);
+        if failures == most && self.proxy.admits_client_line() {
+            let client = client.to_string();
+            (self.outside.log)(&LogEvent::HostRefused { client, failures });
         }
     }
 

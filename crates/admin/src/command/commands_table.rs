@@ -96,7 +96,7 @@ pub const COMMANDS: &[CommandRow] = &[
         "puts a version in force again, and in memory",
         "ROLLBACK CONFIG TO VERSION 1",
     ),
-    row("What changes", "LINT [module]", "what memory says and hardly means", "LINT"),
+    row("What changes", "LINT [module]", "rows in memory that are probably not meant so", "LINT"),
     row(
         "What changes",
         "CANDIDATE [MYSQL QUERY RULES]",

@@ -192,6 +192,8 @@ fn every_recorded_counter_is_there_with_0_where_nothing_is_of_its_kind() {
         "mirrors_dropped",
         "mirrors_failed",
         "newcomers_gave_way",
+        "proxy_headers",
+        "proxy_headers_refused",
         "rds_topology_checks_failed",
         "rds_topology_checks_ok",
         "redirects_failed",

@@ -90,7 +90,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "myhgm_connections_day",
-        doc: "Samples of checkouts from the connection pool. By day.",
+        doc: "Samples of checkouts from the connection pool, by day.",
         columns: &[
             column("timestamp", "INT", NOT_NULL, "", ""),
             column("MyHGM_myconnpoll_destroy", "INT", NOT_NULL, "", ""),
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "mysql_connections_day",
-        doc: "Samples of client and server connections. By day.",
+        doc: "Samples of client and server connections, by day.",
         columns: &[
             column("timestamp", "INT", NOT_NULL, "", ""),
             column("Client_Connections_aborted", "INT", NOT_NULL, "", ""),
@@ -198,7 +198,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "mysql_query_cache_day",
-        doc: "Samples of the query cache. By day.",
+        doc: "Samples of the query cache, by day.",
         columns: &[
             column("timestamp", "INT", NOT_NULL, "", ""),
             column("count_GET", "INT", NOT_NULL, "", ""),
@@ -243,7 +243,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "system_cpu_day",
-        doc: "Samples of processor use. By day.",
+        doc: "Samples of processor use, by day.",
         columns: &[
             column("timestamp", "INT", NOT_NULL, "", ""),
             column("tms_utime", "INT", NOT_NULL, "", ""),
@@ -280,7 +280,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "system_memory_day",
-        doc: "Samples of memory use. By day.",
+        doc: "Samples of memory use, by day.",
         columns: &[
             column("timestamp", "INT", NOT_NULL, "", ""),
             column("allocated", "INT", NOT_NULL, "", ""),

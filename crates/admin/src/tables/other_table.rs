@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "global_settings",
-        doc: "What the process keeps for itself, such as its identity.",
+        doc: "Values that the process keeps for itself, such as its identity.",
         columns: &[
             column("variable_name", "VARCHAR", NOT_NULL, "", ""),
             column("variable_value", "VARCHAR", NOT_NULL, "", ""),

@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_client_host_cache",
-        doc: "Errors by client address.",
+        doc: "Failed logins by client address.",
         columns: &[
             column("client_address", "VARCHAR", NOT_NULL, "", ""),
             column("error_count", "INT", NOT_NULL, "", ""),
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_client_host_cache_reset",
-        doc: "Errors by client address. Reading it begins anew.",
+        doc: "Failed logins by client address. Reading it resets the sums.",
         columns: &[
             column("client_address", "VARCHAR", NOT_NULL, "", ""),
             column("error_count", "INT", NOT_NULL, "", ""),
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_connection_pool_reset",
-        doc: "Connections and traffic by server. MaxConnUsed adds up the most that each worker had in use at a time, which need not have been at the same time. Reading it begins anew.",
+        doc: "Connections and traffic by server. MaxConnUsed adds up the most that each worker had in use at a time, which need not have been at the same time. Reading it resets the sums.",
         columns: &[
             column("hostgroup", "INT", NULL, "", ""),
             column("srv_host", "VARCHAR", NULL, "", ""),
@@ -136,7 +136,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_errors_reset",
-        doc: "Errors that servers answered. Reading it begins anew.",
+        doc: "Errors that servers answered. Reading it resets the sums.",
         columns: &[
             column("hostgroup", "INT", NOT_NULL, "", ""),
             column("hostname", "VARCHAR", NOT_NULL, "", ""),
@@ -264,7 +264,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_mysql_query_digest_reset",
-        doc: "Queries by digest. Reading it begins anew.",
+        doc: "Queries by digest. Reading it resets the sums.",
         columns: &[
             column("hostgroup", "INT", NULL, "", ""),
             column("schemaname", "VARCHAR", NOT_NULL, "", ""),
@@ -325,7 +325,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_proxysql_message_metrics_reset",
-        doc: "Log messages by place of origin. Reading it begins anew.",
+        doc: "Log messages by place of origin. Reading it resets the sums.",
         columns: &[
             column("message_id", "VARCHAR", NOT_NULL, "", ""),
             column("filename", "VARCHAR", NOT_NULL, "", ""),
@@ -370,7 +370,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_proxysql_servers_metrics",
-        doc: "How other members do.",
+        doc: "State of the other members.",
         columns: &[
             column("hostname", "VARCHAR", NOT_NULL, "", ""),
             column("port", "INT", NOT_NULL, "6032", ""),
@@ -439,7 +439,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_servers",
-        doc: "What keeps servers from being asked: last_fault is why the last connect failed, if none worked since; tls what was verified of the server's certificate when a connection to it was last made in TLS: none, ca, identity or password; shunned_ms how long the server is left out. still_workers find that it stands still, the first of them for still_ms: it gets nothing new while another server of its hostgroup answers.",
+        doc: "Why servers get no statements. last_fault: why the last connect failed, empty once one worked. tls: what was verified when a connection was last made (none, ca, identity, password). shunned_ms: for how long it is still left out. still_workers, still_ms: how many workers find that it stands still, and for how long.",
         columns: &[
             column("hostgroup", "INT", NOT_NULL, "", ""),
             column("srv_host", "VARCHAR", NOT_NULL, "", ""),
@@ -456,7 +456,7 @@ pub(super) const ROWS: &[Table] = &[
     },
     Table {
         name: "stats_tidegate_switchovers",
-        doc: "What TIDEGATE SWITCHOVER did, the last 1000 steps: number is the order's, outcome OK or FAILED; the last step of an order is called switchover, or dry run.",
+        doc: "The last 1000 steps of switchovers, failovers and returns. number is the order's, outcome OK or FAILED. The last step of an order is called switchover, failover or dry run.",
         columns: &[
             column("number", "INT", NOT_NULL, "", ""),
             column("time_us", "INT", NOT_NULL, "", ""),

@@ -2,7 +2,7 @@
 //!
 //! - `dispatch`: bytes become commands, and each command its file;
 //! - `long_text`: commands of which more comes than is kept;
-//! - `query`: texts, and other commands that are no statements;
+//! - `query`: texts, and commands that no rule looks at;
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `variable_texts`: of what texts may be made that a session has run;

@@ -5,7 +5,8 @@
 //! - `defaults`: what servers give sessions that begin;
 //! - `code_reading`, `presumed`: what stored code there is, and what was thought of it before;
 //! - `new_configuration`: the configuration changes;
-//! - `process_list`: what a worker tells of itself.
+//! - `process_list`: what a worker tells of itself;
+//! - `defects`: what cannot happen and did.
 
 pub(crate) mod code_reading;
 pub(crate) mod deadline;

@@ -1,11 +1,12 @@
 //! From a command to the lane that it runs on.
 //!
+//! - `setting_off`: on to a lane that is tied, or to a checkout;
 //! - `destination`: which hostgroup, or the lane that the session is tied to;
-//! - `setting_off`: on to that lane, or to a checkout;
 //! - `transactions`: which of several transactions is meant;
 //! - `lag`: how far behind its server may be;
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
+//! - `securing`: TLS of a new one, in front of its login;
 //! - `failed_dial`: a connection that could not be had;
 //! - `elsewhere`: the place that a server sends its connections to;
 //! - `donation`: lanes that other workers get.

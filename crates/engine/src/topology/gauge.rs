@@ -129,7 +129,9 @@ impl std::fmt::Display for LastFault {
             Self::Outdone => f.write_str("not the one to be written to (several_writers)"),
             Self::Capability => f.write_str("lacks a capability the client uses"),
             Self::NoPassword => f.write_str("password not known yet (account stored hashed)"),
-            Self::Tls => f.write_str("no TLS as use_ssl asks for"),
+            Self::Tls => {
+                f.write_str("no TLS, or none that mysql-ssl_p2s_verify accepts (use_ssl = 1)")
+            }
             Self::PublicKey => f.write_str(
                 "no password is encrypted for its public key unless mysql-server_public_keys has \
                  that, or mysql-get_server_public_key is true",

@@ -159,16 +159,16 @@ pub(super) const ROWS: &[Variable] = &[
         "min_num_servers_lantency_awareness",
         int(0, 10_000),
         "1000",
-        "Servers of a hostgroup from which on those whose pings take longer than the mean of all \
-         are tried last; 0 for never.",
+        "From this many servers in a hostgroup on, those whose pings take longer than the mean of \
+         all are tried last; 0 for never.",
     )
     .acts(Effect::AtOnce),
     mysql(
         "aurora_max_lag_ms_only_read_from_replicas",
         int(0, 100),
         "2",
-        "Servers within the lag that a query asks for (`max_lag_ms`) from which on it is kept off \
-         Aurora's writer; 0 never does.",
+        "From this many servers within a query's `max_lag_ms` on, the query is kept off Aurora's \
+         writer; 0 for never.",
     )
     .acts(Effect::AtOnce),
     mysql(

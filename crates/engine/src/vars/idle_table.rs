@@ -4,7 +4,7 @@
 
 /// Beginnings and the reason; the longest that fits counts.
 pub(super) const REASONS: &[(&[&str], &str)] = &[
-    (&["mysql-stacksize"], "the stacks of our threads need no such choice"),
+    (&["mysql-stacksize"], "the default stack is enough"),
     (&["mysql-server_capabilities"], "what is offered follows from what the servers can do"),
     (&["admin-ssl_"], "keys of sessions are not written anywhere yet"),
     (&["mysql-have_compress"], "the protocol is not compressed yet"),
@@ -12,8 +12,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-enable_client_deprecate_eof", "mysql-enable_server_deprecate_eof"],
         "both sides always agree on one way, so that results pass unchanged",
     ),
-    (&["mysql-client_host_"], "failures by client address are not counted yet"),
-    (&["mysql-enable_load_data_local"], "files of clients pass by a connection of their own"),
     (
         &["mysql-default_charset", "mysql-default_collation", "mysql-handle_unknown"],
         "what a client asks for is passed to servers, known or not",
@@ -24,7 +22,7 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["mysql-set_parser", "mysql-keep_multiplexing"],
-        "what cannot be replayed holds its connection, and no hostgroup",
+        "a SET that cannot be replayed keeps its connection, whatever this says",
     ),
     (
         &["mysql-enforce_autocommit", "mysql-autocommit_false"],
@@ -34,21 +32,17 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
         &["mysql-add_ldap", "mysql-ldap", "admin-cluster_ldap", "admin-checksum_ldap"],
         "there is no LDAP plugin",
     ),
-    (&["mysql-default_reconnect"], "ProxySQL has no effect for it either"),
+    (&["mysql-default_reconnect"], "it has no effect in ProxySQL either"),
     (
         &["mysql-auto_increment_delay"],
         "LAST_INSERT_ID() is right on every connection, so none has to be kept for it",
     ),
-    (
-        &["mysql-throttle_max_bytes", "mysql-throttle_ratio"],
-        "how fast clients read is theirs to say",
-    ),
+    (&["mysql-throttle_max_bytes", "mysql-throttle_ratio"], "bytes to clients are not limited yet"),
     (
         &["mysql-connpoll_reset", "mysql-reset_connection"],
         "a connection is reset at once, before it is shared",
     ),
     (&["mysql-unshun"], "all of a server's hostgroups share what is known of it"),
-    (&["mysql-aurora_"], "replicas are not chosen by what a query says of lag yet"),
     (&["mysql-monitor_local_dns"], "a server stays at its address until the name has another one"),
     (&["mysql-monitor_query"], "no check uses it"),
     (&["mysql-monitor_threads"], "one thread checks all servers"),
@@ -57,11 +51,15 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-query_digests_normalize"], "digest texts are kept once by their hash anyway"),
     (&["mysql-parse_failure"], "a statement that is not understood is in the statistics by digest"),
     (&["mysql-verbose_query"], "errors of Tidegate's own always name the server"),
+    (&["mysql-log_unhealthy"], "a broken client connection is counted and not logged"),
     (&["mysql-log_"], "warnings of servers pass to the client and to no log"),
     (&["mysql-firewall", "mysql-automatic_detect"], "there is no firewall yet"),
     (&["mysql-servers_stats"], "statistics of servers are always counted"),
     (&["mysql-query_cache"], "there is no query cache yet"),
-    (&["mysql-session", "mysql-show_processlist"], "the list of sessions has one form yet"),
+    (
+        &["mysql-sessions_sort", "mysql-session_idle_ms"],
+        "workers serve sessions as events come, and have no idle threads",
+    ),
     (&["mysql-eventslog", "mysql-auditlog"], "there are no logs of events yet"),
     (
         &["mysql-hostgroup_manager", "mysql-data_packets", "mysql-session_debug", "admin-debug"],

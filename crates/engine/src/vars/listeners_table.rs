@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Variable] = &[
         "stacksize",
         int(262_144, 4_194_304),
         "1048576",
-        "Stack of a worker thread; ours need no such choice.",
+        "Stack of a worker thread.",
     )
     .unit(Unit::Bytes),
     mysql(

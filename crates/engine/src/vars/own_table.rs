@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Variable] = &[
         "failed_connection_delay",
         int(1, 3_600_000),
         "500",
-        "Time in which one more password is looked at beyond those, right or wrong.",
+        "Beyond that number, one login is checked in this time, whether its password is right or wrong.",
     )
     .unit(Unit::Milliseconds)
     .acts(Effect::AtOnce),

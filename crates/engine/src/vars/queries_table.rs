@@ -6,13 +6,8 @@ use super::{Effect, Kind, Unit, Variable, int, mysql};
 
 /// The rows.
 pub(super) const ROWS: &[Variable] = &[
-    mysql(
-        "query_processor_regex",
-        int(1, 2),
-        "1",
-        "What patterns of rules are written for: 1 PCRE, 2 RE2.",
-    )
-    .acts(Effect::AtOnce),
+    mysql("query_processor_regex", int(1, 2), "1", "Syntax of patterns in rules: 1 PCRE, 2 RE2.")
+        .acts(Effect::AtOnce),
     mysql(
         "query_processor_first_comment_parsing",
         int(0, 3),

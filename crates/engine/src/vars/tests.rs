@@ -141,6 +141,12 @@ fn a_variable_without_effect_has_a_reason() {
             row.full_name()
         );
     }
+    for beginning in idle_table::REASONS.iter().flat_map(|(beginnings, _)| *beginnings) {
+        let is_its = |row: &&Variable| {
+            row.effect == Effect::NotYet && row.full_name().starts_with(beginning)
+        };
+        assert!(all().any(|row| is_its(&row)), "{beginning} is the reason of nothing");
+    }
     let reason = |name| find(name).and_then(Variable::idle_reason);
     assert_eq!(reason("mysql-have_compress"), Some("the protocol is not compressed yet"));
     assert_eq!(reason("mysql-threads"), None);

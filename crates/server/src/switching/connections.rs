@@ -68,7 +68,10 @@ impl Connections {
 
     fn connect(&self, server: &Endpoint) -> Result<Client<Box<dyn Stream>>, String> {
         let addr = self.address(server).ok_or("its name has no address")?;
-        let account = self.account.clone().ok_or("the account's name or password is no such")?;
+        let account = self
+            .account
+            .clone()
+            .ok_or("username or password in tidegate_replication_clusters is not valid")?;
         let stream = stream(&addr, self.patience).map_err(|error| error.to_string())?;
         let is_local = matches!(addr, Addr::Unix(_));
         let name = account.name.clone();

@@ -150,6 +150,16 @@ pub(super) const FAMILIES: &[Family] = &[
             s.one(v.collected.counters.defects);
         },
     ),
+    counter(
+        "tidegate_proxy_headers_total",
+        "Clients whose address a header of the PROXY protocol told.",
+        |v, s| s.one(v.collected.counters.proxy_headers),
+    ),
+    counter(
+        "tidegate_proxy_headers_refused_total",
+        "Clients refused for a header of the PROXY protocol.",
+        |v, s| s.one(v.collected.counters.proxy_headers_refused),
+    ),
     counter("tidegate_tls_clients_total", "Clients whose TLS handshake succeeded.", |v, s| {
         s.one(v.collected.counters.tls_clients);
     }),

@@ -27,13 +27,10 @@ pub(crate) struct Presenter {
 impl Proxy {
     /// Takes a header of the PROXY protocol from the first bytes that a client sends; `None` where
     /// they are something else. Gives how many bytes are taken.
-    pub(crate) fn take_proxy_header(
-        &mut self,
-        id: SessionId,
-        scramble: [u8; 20],
-        bytes: &[u8],
-    ) -> Option<usize> {
-        let client = &self.sessions.get(id)?.client;
+    pub(crate) fn take_proxy_header(&mut self, id: SessionId, bytes: &[u8]) -> Option<usize> {
+        let session = self.sessions.get(id)?;
+        let Phase::Greeting { scramble } = session.phase else { return None };
+        let client = &session.client;
         if client.presenter.is_some() || client.tls.is_some() {
             return None;
         }

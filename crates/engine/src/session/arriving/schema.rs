@@ -45,8 +45,6 @@ impl Proxy {
                 self.schemas_seen.push((account.name.clone(), schema));
             }
         }
-        self.drop_kept(id);
-        self.let_go(id, lane_id);
         self.login_unchecked(id);
     }
 

@@ -46,14 +46,7 @@ impl Proxy {
             let step = match &mut session.phase {
                 Phase::Idle if waits => self.hold_input(id, rest),
                 Phase::Idle => self.next_command(id, rest),
-                Phase::Greeting { scramble } => {
-                    let scramble = *scramble;
-                    match self.take_proxy_header(id, scramble, rest) {
-                        Some(taken) => taken,
-                        None => self.next_login_packet(id, rest),
-                    }
-                }
-                Phase::Login(_) => self.next_login_packet(id, rest),
+                Phase::Greeting { .. } | Phase::Login(_) => self.next_login_packet(id, rest),
                 // what comes by way of a handshake that is not over, or of an address to be judged
                 Phase::Securing { .. } | Phase::Presented { .. } => 0,
                 Phase::Running(running) => {
@@ -136,6 +129,9 @@ impl Proxy {
     }
 
     fn next_login_packet(&mut self, id: SessionId, rest: &[u8]) -> usize {
+        if let Some(taken) = self.take_proxy_header(id, rest) {
+            return taken;
+        }
         let Some(Header { len, seq }) = Header::parse(rest) else { return 0 };
         if len > LOGIN_BYTES_MAX {
             let why = format!("a packet of {len} bytes, where a login may have {LOGIN_BYTES_MAX}");
@@ -288,7 +284,10 @@ impl Proxy {
             Command::SendLongData { id: stmt, param, .. } => {
                 self.on_long_data(id, raw, (stmt, param));
             }
-            _ if upload.is_some() => self.too_long_for(id, &command, upload),
+            _ if upload.is_some() => {
+                let fault = format!("{} of that length", command.name());
+                self.refuse_command(id, upload, error::malformed_packet(&fault));
+            }
             Command::StmtClose(stmt) => self.on_stmt_close(id, stmt),
             Command::StmtReset(stmt) | Command::StmtFetch { id: stmt, .. } => {
                 self.on_stmt_other(id, raw, &command, stmt);
@@ -333,15 +332,6 @@ impl Proxy {
         }
         self.close_session(id, None);
         true
-    }
-
-    fn too_long_for(&mut self, id: SessionId, command: &Command<'_>, upload: Option<Span>) {
-        let fault = format!("{} of that length", command.name());
-        let error = error::malformed_packet(&fault);
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if let Some(span) = upload {
-            session.phase = Phase::Skipping { span, then: Then::Error(error) };
-        }
     }
 
     /// Passes on a file.

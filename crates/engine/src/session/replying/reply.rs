@@ -181,7 +181,8 @@ impl Proxy {
         packet.len
     }
 
-    /// A login is over: the lane serves whoever waits first.
+    /// A login is over: the lane is asked what it begins with; one for a relay or an errand begins
+    /// at once.
     fn on_lane_ready(&mut self, id: LaneId) {
         let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
         let lease = lane.lease;
