@@ -491,7 +491,7 @@ impl Proxy {
 
     /// How many sessions with a client there are.
     pub fn session_count(&self) -> usize {
-        self.sessions.len() - self.mirrors.running().min(self.sessions.len())
+        self.sessions.len().saturating_sub(self.mirrors.running())
     }
 
     /// How many copies of queries run, and how many wait to be set off.

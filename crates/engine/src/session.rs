@@ -270,8 +270,6 @@ pub(crate) enum Phase {
     Skipping { span: Span, then: Then },
     /// For the end of a file whose server is gone; the error follows it.
     Discarding { scan: command::local_file::InfileScan, error: SqlError },
-    /// For what was sent to be taken by the client.
-    Closing,
 }
 
 impl Phase {
@@ -295,7 +293,6 @@ impl Phase {
             Self::Collecting(_) => "receiving a long command",
             Self::Skipping { .. } => "skipping a packet that is too long",
             Self::Discarding { .. } => "discarding a file",
-            Self::Closing => "closing",
         }
     }
 }

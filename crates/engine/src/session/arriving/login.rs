@@ -18,6 +18,7 @@ use crate::link::{Charset, LinkState, Settings};
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
+use crate::session::arriving::passwords::Shown;
 use crate::session::placing::elsewhere;
 use crate::session::{LastResults, Phase};
 use crate::users::Account;
@@ -270,9 +271,11 @@ impl Proxy {
             }
             Expect::Password if secure => {
                 let clear = packet.payload.strip_suffix(&[0]).unwrap_or(packet.payload);
-                self.judge_clear(id, login, clear);
+                self.judge_first(id, login, Shown::Password(clear.into()));
             }
-            Expect::Encrypted => self.judge_encrypted(id, login, packet.payload),
+            Expect::Encrypted => {
+                self.judge_first(id, login, Shown::Encrypted(packet.payload.into()));
+            }
             Expect::Password => self.deny(id, &login),
         }
     }

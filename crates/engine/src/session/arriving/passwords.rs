@@ -25,7 +25,7 @@ pub(crate) struct Unjudged {
     shown: Shown<'static>,
 }
 
-enum Shown<'a> {
+pub(crate) enum Shown<'a> {
     /// The response to a challenge.
     Response(Cow<'a, [u8]>),
     /// The password itself.
@@ -86,17 +86,8 @@ impl Proxy {
         self.judge_first(id, login, Shown::Response(response.into()));
     }
 
-    /// The password itself.
-    pub(crate) fn judge_clear(&mut self, id: SessionId, login: Box<Login>, clear: &[u8]) {
-        self.judge_first(id, login, Shown::Password(clear.into()));
-    }
-
-    /// The password itself, encrypted.
-    pub(crate) fn judge_encrypted(&mut self, id: SessionId, login: Box<Login>, bytes: &[u8]) {
-        self.judge_first(id, login, Shown::Encrypted(bytes.into()));
-    }
-
-    fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
+    /// Judges what a client shows, unless it is held up by wrong passwords.
+    pub(crate) fn judge_first(&mut self, id: SessionId, login: Box<Login>, shown: Shown<'_>) {
         self.try_proof(id, login, shown);
         let session = self.sessions.get(id);
         let is_held_up = session.is_some_and(|s| matches!(s.phase, Phase::Unjudged(_)));

@@ -7,7 +7,6 @@ use wire::result::ReplyKind;
 
 use crate::error::SqlError;
 use crate::ids::{LaneId, SessionId};
-use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::session::placing::destination::Placing;
 use crate::session::replying::reply::error_in;
@@ -63,11 +62,9 @@ impl Proxy {
     /// A login ends with an error.
     pub(crate) fn refuse_login(&mut self, id: SessionId, error: SqlError) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.phase = Phase::Closing;
+        session.phase = Phase::Idle;
         let seq = session.auth.end_seq;
-        self.send_error(id, seq, &error);
-        self.orders.push(Order::Close(End::Client(id)));
-        self.end_session(id, true);
+        self.refuse(id, seq, error);
     }
 
     /// A login is complete, whether or not its schema exists.

@@ -44,7 +44,7 @@ impl Proxy {
                 bytes.end
             }
             Said::Quit(bytes) => {
-                self.end_session(id, true);
+                self.close_session(id, None);
                 bytes
             }
             Said::Else => self.hold_input(id, rest),

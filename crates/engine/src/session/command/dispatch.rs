@@ -89,7 +89,6 @@ impl Proxy {
                     }
                     bytes
                 }
-                Phase::Closing => rest.len(),
             };
             if step == 0 {
                 return taken;
@@ -297,7 +296,7 @@ impl Proxy {
                 self.on_plain(id, raw, &command);
             }
             Command::SetOption(option) => self.on_set_option(id, raw, option),
-            Command::Quit => self.end_session(id, true),
+            Command::Quit => self.close_session(id, None),
             Command::Ping => self.answer_ok(id),
             Command::Statistics => self.answer_statistics(id),
             Command::ProcessKill(connection) => self.answer_kill(id, connection.into(), false),

@@ -157,7 +157,6 @@ impl Proxy {
             if is_mirror { &mut self.stats.mirrors_failed } else { &mut self.stats.killed };
         *counter += u64::from(counts);
         self.stats.clients_aborted += u64::from(!orderly);
-        let was_open = !matches!(session.phase, Phase::Closing);
         self.stop_waiting(id);
         // a shared lane's others are not to be hit: a reply that nobody waits for is thrown away
         let running = self.running(id);
@@ -172,9 +171,6 @@ impl Proxy {
         self.leave_account(id);
         self.leave_definition(id, ran_on.is_some());
         self.drop_kept(id);
-        if was_open && orderly && !is_mirror {
-            self.orders.push(Order::Close(End::Client(id)));
-        }
         self.forget_connection(id);
         self.sessions.remove(id);
         self.hand_over_watch(id);

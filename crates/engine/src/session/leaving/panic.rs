@@ -95,7 +95,6 @@ impl Proxy {
                 lease(*lane) == Some(Lease::Relay(id))
             }
             // it is one within a call only
-            Phase::Closing => false,
             _ => true,
         };
         let is_its = |held: &Held| lease(held.lane) == Some(Lease::Exclusive(id));
@@ -149,10 +148,7 @@ impl Proxy {
 
     /// Whether the client got a part of its answer.
     fn begun(&self, id: SessionId) -> bool {
-        match self.sessions.get(id).map(|session| &session.phase) {
-            Some(Phase::Running(running)) => running.delivered,
-            _ => false,
-        }
+        self.sessions.get(id).is_some_and(Session::has_begun_reply)
     }
 
     fn abandon_lane(&mut self, id: LaneId) {

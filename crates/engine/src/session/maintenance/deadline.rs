@@ -121,8 +121,7 @@ impl Proxy {
             Phase::Dialing { lane: Some(_) }
             | Phase::Collecting(_)
             | Phase::Skipping { .. }
-            | Phase::Discarding { .. }
-            | Phase::Closing => {}
+            | Phase::Discarding { .. } => {}
         }
         self.watch_parting(id);
         let unwatched =

@@ -229,7 +229,6 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
         Phase::Waiting(_) | Phase::Dialing { .. } => "Connect",
         Phase::Relaying(_) => "Fast forward",
         Phase::Collecting(_) | Phase::Skipping { .. } | Phase::Discarding { .. } => "Query",
-        Phase::Closing => "None",
         Phase::Running(Running { stage: Stage::Aligning { .. }, .. }) => {
             match lane.and_then(Lane::next_owner) {
                 Some(Owner::Step(owner, step)) if owner == id => match step {

@@ -12,7 +12,6 @@ use crate::lane::{Lane, Lease};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
-use crate::session::Phase;
 
 /// How much longer than one's own client another worker's must have waited to come first; so lanes
 /// do not change workers for every query.
@@ -153,10 +152,7 @@ impl Proxy {
     /// Since when whoever waits first for a hostgroup does so.
     fn first_waits_since(&self, hostgroup: HostgroupId) -> Option<u64> {
         let first = self.pool.first_waiter(hostgroup)?;
-        match &self.sessions.get(first)?.phase {
-            Phase::Waiting(waiting) => Some(waiting.since_us.max(1)),
-            _ => None,
-        }
+        self.sessions.get(first)?.waiting().map(|waiting| waiting.since_us.max(1))
     }
 
     /// The worker that is to have a free lane of which there may be no more: its client waits for

@@ -357,12 +357,17 @@ impl Proxy {
     }
 
     pub(crate) fn has_no_dial(&self, id: SessionId) -> bool {
-        let phase = self.sessions.get(id).map(|session| &session.phase);
-        matches!(phase, Some(Phase::Waiting(waiting)) if waiting.dialing.is_none())
+        let waiting = self.sessions.get(id).and_then(Session::waiting);
+        waiting.is_some_and(|waiting| waiting.dialing.is_none())
     }
 }
 
 impl Session {
+    /// Whether its client got a part of the answer to its command.
+    pub(crate) fn has_begun_reply(&self) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.delivered)
+    }
+
     /// What it waits for, if it waits for a lane.
     pub(crate) fn waiting(&self) -> Option<&Waiting> {
         match &self.phase {

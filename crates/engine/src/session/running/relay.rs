@@ -67,8 +67,7 @@ impl Proxy {
                     Opening::Later => error::connect_timeout(hostgroup, waited_ms, &why),
                     _ => error::no_server(hostgroup, &why),
                 };
-                self.send_error(id, seq, &error);
-                self.close_session(id, None);
+                self.refuse(id, seq, error);
             }
         }
     }

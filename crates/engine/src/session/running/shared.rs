@@ -301,7 +301,7 @@ impl Proxy {
             self.now_us.saturating_sub(session.serving.asked.since_us().unwrap_or(self.now_us));
         self.pool.note_shared(&lane.server, whole_us, self.now_us, depth_max);
         let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
-        let Phase::Running(running) = &mut phase else { return };
+        let Phase::Running(running) = &mut phase else { return self.impossible(()) };
         self.reach_again(id, &mut running.job);
         self.conclude(id, running, (took_us, behind), &outcome);
         let told = match &outcome {
@@ -363,10 +363,7 @@ impl Proxy {
         }
         lane.shared.closing = Some(Closing::Unfit);
         let sessions = &self.sessions;
-        let has_begun = |id| match sessions.get(id).map(|session| &session.phase) {
-            Some(Phase::Running(running)) => running.delivered,
-            _ => false,
-        };
+        let has_begun = |id| sessions.get(id).is_some_and(Session::has_begun_reply);
         let stays = |id| match who {
             Who::Behind => lane.place_of(id) == Some(Place::Head),
             Who::Unanswered => has_begun(id),
