@@ -42,9 +42,12 @@ pub const SEEDS_ENOUGH: u64 = 1000;
 
 /// Counters of what must not happen, of what nobody asked to be summed up, of what clients do too
 /// rarely, or too slowly, to meet a limit, of lags that no query here asks about, of places that
-/// servers here never send anybody to, and of TLS, whose random numbers no seed brings about.
-const NEVER: [&str; 19] = [
+/// servers here never send anybody to, of proxies in front, and of TLS, whose random numbers no
+/// seed brings about.
+const NEVER: [&str; 21] = [
     "denied_without_tls",
+    "proxy_headers",
+    "proxy_headers_refused",
     "tls_clients",
     "tls_failures",
     "server_tls_failures",
