@@ -1,7 +1,7 @@
 //! Prints a page of the reference from the registry it documents: `reference variables`.
 //!
 //! Decides how a page looks; what is in it is the registry's. It is an example so that building
-//! `xtask` itself needs no other crate of these.
+//! `xtask` itself needs none of the other crates.
 
 use admin::tables::{Column, Schema, Table};
 use engine::rows::Acts;

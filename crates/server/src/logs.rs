@@ -6,7 +6,6 @@
 //! thread says when it panics goes the same way, so that one which nobody can hear still ends.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
@@ -74,9 +73,7 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) -> anyhow::Result<Log> {
             write_out(&written, &mut std::io::stderr(), &LOST);
         })
         .context("cannot start the thread of the log")?;
-    std::panic::set_hook(Box::new(|panic| {
-        text_of(panic).lines().for_each(|line| tracing::error!("{line}"));
-    }));
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{}", text_of(panic))));
     Ok(Log(lines))
 }
 
@@ -125,7 +122,7 @@ impl Write for Lines {
         if WRITES_OUT.get() {
             return std::io::stderr().write(line);
         }
-        if self.0.try_send(Entry::Line(on_one_line(line).into())).is_err() {
+        if self.0.try_send(Entry::Line(line.into())).is_err() {
             LOST.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -134,27 +131,6 @@ impl Write for Lines {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
-}
-
-/// A line in which nobody else, a server or a client, has begun another one.
-fn on_one_line(line: &[u8]) -> Cow<'_, [u8]> {
-    let (body, end) = match line.strip_suffix(b"\n") {
-        Some(body) => (body, b"\n".as_slice()),
-        None => (line, b"".as_slice()),
-    };
-    if !body.iter().any(|byte| b"\r\n".contains(byte)) {
-        return Cow::Borrowed(line);
-    }
-    let mut told = Vec::with_capacity(line.len() + 8);
-    for byte in body {
-        match byte {
-            b'\n' => told.extend_from_slice(b"\\n"),
-            b'\r' => told.extend_from_slice(b"\\r"),
-            _ => told.push(*byte),
-        }
-    }
-    told.extend_from_slice(end);
-    Cow::Owned(told)
 }
 
 impl Drop for Log {
@@ -203,19 +179,6 @@ mod tests {
         assert_eq!(lines_lost() - before, 2);
         // nothing is waited for where nothing moves
         drop(Log(lines));
-    }
-
-    #[test]
-    fn what_a_server_says_begins_no_line_of_its_own() {
-        let (entries, written) = sync_channel(2);
-        let mut lines = Lines(entries);
-        lines.write_all(b"WARN it says: no\n2026-11-23 ERROR forged\r\n").expect("never fails");
-        lines.write_all(b"INFO one\n").expect("never fails");
-        drop(lines);
-        let mut out = Vec::new();
-        write_out(&written, &mut out, &AtomicU64::new(0));
-        let told = String::from_utf8(out).expect("text");
-        assert_eq!(told, "WARN it says: no\\n2026-11-23 ERROR forged\\r\nINFO one\n");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use engine::report::Printable;
 use io::{EpollDriver, Loop, Options};
 use keeper::{Endpoint, Seen};
 use monitor::{Check, Checked, Monitor, Outside};
@@ -150,6 +151,7 @@ impl Failing {
         }
         match found {
             Err(reason) if self.0.insert(key.clone()) => {
+                let reason = Printable(reason);
                 tracing::warn!(%server, %check, "the check of a server fails: {reason}");
             }
             Ok(_) if self.0.remove(&key) => {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use engine::clusters;
 use engine::config_fault::ConfigFault;
 use engine::ids::HostgroupId;
+use engine::report::Printable;
 use engine::snapshot::Snapshot;
 use engine::topology::{Server, ServerRef, Topology};
 use engine::vars::{AfterRestart, Vars};
@@ -304,7 +305,7 @@ impl Publisher {
             let Event { hostgroup, server, from, to, reason, .. } = &event;
             let status = |status: &Option<String>| status.clone().unwrap_or("not there".into());
             let (from, to) = (status(from), status(to));
-            tracing::info!(hostgroup, %server, from, to, "topology: {reason}");
+            tracing::info!(hostgroup, %server, from, to, "topology: {}", Printable(reason));
             logs.note(event);
         }
     }

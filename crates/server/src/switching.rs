@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::clusters;
 use engine::ids::HostgroupId;
+use engine::report::Printable;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::stats::Parts;
@@ -295,7 +296,10 @@ impl Held {
         let hostgroup = self.hostgroup;
         match outcome {
             Ok(told) => tracing::info!(%hostgroup, %server, told, "switching: {what}"),
-            Err(why) => tracing::warn!(%hostgroup, %server, "switching: {what}: {why}"),
+            Err(why) => {
+                let why = Printable(why);
+                tracing::warn!(%hostgroup, %server, "switching: {what}: {why}");
+            }
         }
         let hostgroup = hostgroup.0;
         let entry = Entry { order: self.number, hostgroup, at_us: clock::unix_us(), step };

@@ -180,7 +180,7 @@ impl Worker {
         }
     }
 
-    /// Tells of the address that a proxy in front has told how many logins from it failed.
+    /// Tells how many logins failed from an address that a proxy in front has told.
     fn count_failed_logins(&mut self, id: SessionId, client: &str) {
         let times = self.outside.shared.hosts.failures(client);
         self.tell(End::Client(id), (), |proxy| proxy.on_failed_logins(id, times));

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use lab::{Cluster, Flavour, Process, RunDir, SplitOptions};
@@ -277,4 +278,34 @@ fn a_log_that_nobody_reads_holds_up_nobody() {
     let told = lines.find(|line| line.contains("lines of the log were lost")).expect("told");
     let lost = told.split("lines=").nth(1).and_then(|number| number.parse().ok());
     assert!(lost.is_some_and(|lost| (1..REFUSALS).contains(&lost)), "{told}");
+}
+
+/// A server says what it likes to those that come, the monitor included.
+#[test]
+fn a_server_s_words_begin_no_line_of_the_log() {
+    const FORGED: &str = "2026-11-23T00:00:00Z ERROR forged";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let text = format!("no\n{FORGED}\r\n{FORGED}");
+        let payload = [&[0xff, 0x15, 0x04], text.as_bytes()].concat();
+        let length = u8::try_from(payload.len()).expect("short");
+        for mut stream in listener.incoming().flatten() {
+            // it may be gone by now
+            drop(stream.write_all(&[&[length, 0, 0, 0], payload.as_slice()].concat()));
+        }
+    });
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+        )
+    })
+    .expect("tidegate starts");
+    let told = || proxy.log().contains("the check of a server fails: ");
+    eventually("the monitor's check fails", Duration::from_secs(20), told);
+    let log = proxy.log();
+    assert!(log.contains(&format!("no\\n{FORGED}\\r\\n")), "{log}");
+    assert!(!log.lines().any(|line| line.starts_with(FORGED)), "{log}");
 }

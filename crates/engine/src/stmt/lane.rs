@@ -27,8 +27,8 @@ pub struct LaneStmt {
     /// The parameter types that it is executed with, two bytes each. A server may settle what its
     /// expressions are by the types of the first execution, so that it serves no others.
     types: Vec<u8>,
-    /// It was executed, and how.
-    executed: Executed,
+    /// What it was executed under.
+    executions: Executions,
     /// The types were sent, and were not refused as far as is known.
     typed: bool,
     /// It cannot be prepared alike once more: it serves any execution, and stays.
@@ -40,7 +40,7 @@ pub struct LaneStmt {
 /// for parameters of other types or because a table is another one, and by what its session has set
 /// then. So a statement serves nobody whose texts are read by anything else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Executed {
+enum Executions {
     Never,
     Under(ReadBy),
     /// One after the other.
@@ -51,7 +51,8 @@ impl LaneStmt {
     /// Notes that it is executed so, with types that the server knows or that may have to be told.
     #[inline]
     pub fn note_execution(&mut self, wanted: Wanted<'_>) {
-        let alike = self.executed == Executed::Under(wanted.read_by) && self.types == wanted.types;
+        let alike =
+            self.executions == Executions::Under(wanted.read_by) && self.types == wanted.types;
         if !alike {
             self.note_other_execution(wanted);
         }
@@ -59,10 +60,10 @@ impl LaneStmt {
 
     #[inline(never)]
     fn note_other_execution(&mut self, wanted: Wanted<'_>) {
-        self.executed = match self.executed {
-            Executed::Never => Executed::Under(wanted.read_by),
-            Executed::Under(before) if before == wanted.read_by => self.executed,
-            Executed::Under(_) | Executed::UnderSeveral => Executed::UnderSeveral,
+        self.executions = match self.executions {
+            Executions::Never => Executions::Under(wanted.read_by),
+            Executions::Under(before) if before == wanted.read_by => self.executions,
+            Executions::Under(_) | Executions::UnderSeveral => Executions::UnderSeveral,
         };
         if self.types != wanted.types {
             self.typed = false;
@@ -83,10 +84,10 @@ impl LaneStmt {
 
     /// Whether an execution may use it.
     fn serves(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> bool {
-        let fits = || match self.executed {
-            Executed::Never => true,
-            Executed::Under(read_by) => read_by == wanted.read_by && self.types == wanted.types,
-            Executed::UnderSeveral => false,
+        let fits = || match self.executions {
+            Executions::Never => true,
+            Executions::Under(read_by) => read_by == wanted.read_by && self.types == wanted.types,
+            Executions::UnderSeveral => false,
         };
         let is_its = self.key == wanted.key && self.owner == owner;
         is_its && (owner.is_some() || self.kept || fits())
@@ -147,7 +148,7 @@ impl OnLane {
             id,
             owner,
             types: Vec::new(),
-            executed: Executed::Never,
+            executions: Executions::Never,
             typed: false,
             kept: false,
             used: self.uses,

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::clusters::Pair;
+use engine::report::Printable;
 use engine::rows::ReplicationClusterRow;
 use engine::snapshot::Snapshot;
 use engine::topology::{Placed, Stand};
@@ -182,7 +183,7 @@ impl Switching {
                 }
             });
         if let Err(why) = given {
-            tracing::warn!(hostgroup = writer, "no failover: {why}");
+            tracing::warn!(hostgroup = writer, "no failover: {}", Printable(why));
         }
     }
 
@@ -331,7 +332,7 @@ impl Cluster {
             }
             None if !is_known && self.told != why => {
                 self.told = why.to_owned();
-                tracing::warn!(hostgroup = writer, "no failover: {why}");
+                tracing::warn!(hostgroup = writer, "no failover: {}", Printable(why));
             }
             None => {}
         }

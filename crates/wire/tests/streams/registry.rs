@@ -3,6 +3,7 @@
 //! targets share it; a new stream parser is registered in [`PARSERS`].
 
 use wire::frame::{Framed, Span, next_packet};
+use wire::proxy_header::First;
 use wire::reply::OkPacket;
 use wire::result::{End, Event, ReplyKind, ReplyTracker};
 use wire::{Caps, PeerFault};
@@ -19,6 +20,7 @@ pub(crate) struct StreamParser {
 pub(crate) const PARSERS: &[StreamParser] = &[
     StreamParser { name: "frame::next_packet", run: run_next_packet },
     StreamParser { name: "frame::Span", run: run_span },
+    StreamParser { name: "proxy_header::First", run: run_proxy_header },
     StreamParser { name: "result::ReplyTracker", run: run_tracker },
 ];
 
@@ -85,6 +87,20 @@ fn run_span(input: &[u8], cuts: &[usize]) -> Vec<String> {
         }
     });
     log.push(format!("took {total}, {} of an open packet", span.payload_bytes()));
+    log
+}
+
+fn run_proxy_header(input: &[u8], cuts: &[usize]) -> Vec<String> {
+    let mut log = Vec::new();
+    let total = deliver(input, cuts, |bytes| match First::of(bytes) {
+        _ if !log.is_empty() => 0,
+        First::Begun => 0,
+        first => {
+            log.push(format!("{first:?}"));
+            if let First::Header(header) = first { header.len } else { 0 }
+        }
+    });
+    log.push(format!("took {total}"));
     log
 }
 

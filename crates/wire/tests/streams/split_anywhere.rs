@@ -208,6 +208,27 @@ proptest! {
     }
 
     #[test]
+    fn headers_of_proxies_are_reported_the_same_cut_anywhere(
+        begins in prop_oneof![
+            Just(&b"PROXY TCP4 192.0.2.7 198.51.100.1 40000 3306\r\n"[..]),
+            Just(&b"PROXY UNKNOWN what\r\n"[..]),
+            Just(&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..]),
+        ],
+        rest in prop::collection::vec(any::<u8>(), 0..160),
+        (at, byte) in (any::<prop::sample::Index>(), any::<u8>()),
+        cuts in prop::collection::vec(0_usize..200, 0..20),
+    ) {
+        let mut input = [begins, &rest].concat();
+        let at = at.index(input.len() * 2);
+        if let Some(place) = input.get_mut(at) {
+            *place = byte;
+        }
+        for parser in PARSERS {
+            prop_assert_eq!((parser.run)(&input, &cuts), (parser.run)(&input, &[]));
+        }
+    }
+
+    #[test]
     fn garbage_is_reported_the_same_cut_anywhere(
         input in prop::collection::vec(prop_oneof![0_u8..9, any::<u8>()], 2..200),
         cuts in prop::collection::vec(0_usize..200, 0..20),

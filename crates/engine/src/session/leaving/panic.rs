@@ -94,7 +94,6 @@ impl Proxy {
             Phase::Relaying(lane) | Phase::Dialing { lane: Some(lane) } => {
                 lease(*lane) == Some(Lease::Relay(id))
             }
-            // it is one within a call only
             _ => true,
         };
         let is_its = |held: &Held| lease(held.lane) == Some(Lease::Exclusive(id));
