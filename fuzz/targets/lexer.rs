@@ -2,15 +2,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sql::Modes;
+use sql::{HighBytes, Modes};
 use sql::lexer::Lexer;
+
+/// One of each kind.
+const CHARSETS: [&str; 5] = ["utf8mb4", "latin1", "big5", "sjis", "gbk"];
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, text)) = data.split_first() else { return };
     let modes = Modes {
         no_backslash_escapes: choice & 1 != 0,
         ansi_quotes: choice & 2 != 0,
-        wide: choice & 4 != 0,
+        high_bytes: HighBytes::of(CHARSETS[usize::from(choice >> 2) % CHARSETS.len()]),
     };
     let mut lexer = Lexer::new(text, modes);
     let mut end = 0;
