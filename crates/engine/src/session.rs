@@ -12,6 +12,7 @@
 //! 7. `leaving`: it ends otherwise, or the session does, or the server is gone;
 //! 8. `maintenance`: timers, lanes that nobody has, and what is told of all this.
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use sql::Effects;
@@ -321,9 +322,14 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Its address, unless it came through a Unix socket and nobody told another one.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.addr.parse().ok()
+    }
+
     /// Whether it is known by an address of its own, unlike whoever comes through a Unix socket.
     pub(crate) fn has_address(&self) -> bool {
-        self.port != 0
+        self.ip().is_some()
     }
 }
 

@@ -25,7 +25,7 @@ use crate::link::{LinkState, ReadBy, Settings};
 use crate::route::Conduct;
 
 pub use answer::KeptAnswer;
-pub use lane::{LaneStmt, OnLane, Wanted};
+pub use lane::{LaneStmt, Manner, OnLane, Wanted};
 pub use registry::{Limits, Registry, Sought, StmtsOfAll};
 pub(crate) use spelled::spelled;
 pub(crate) use types::{lacks_types, tell_types, types_in};

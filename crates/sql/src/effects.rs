@@ -94,6 +94,9 @@ impl Effects {
     pub const NEW_TABLE: Self = Self(1 << 47);
     /// A part of the text was not read: more may be left than the other effects say.
     pub const UNREAD: Self = Self(1 << 46);
+    /// A stored function, or a procedure, reads or sets a user variable: a MySQL keeps the type
+    /// that it met first, as long as the connection lasts or until that is reset.
+    pub const VARIABLE_IN_CODE: Self = Self(1 << 49);
     /// The text is kept as stored code, all that it names included: nothing of it runs.
     pub const KEEPS_CODE: Self = Self(1 << 48);
     /// Tables or stored code may be others afterwards.
@@ -118,6 +121,7 @@ impl Effects {
             | Self::SEQUENCE.0
             | Self::CHANGES_SESSION.0
             | Self::WRITES.0
+            | Self::VARIABLE_IN_CODE.0
             | Self::STORED_CODE.0,
     );
 
@@ -201,7 +205,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 41] = [
+const NAMES: [(&str, Effects); 42] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -239,6 +243,7 @@ const NAMES: [(&str, Effects); 41] = [
     ("UNREAD", Effects::UNREAD),
     ("PRESUMED", Effects::PRESUMED),
     ("NEW_TABLE", Effects::NEW_TABLE),
+    ("VARIABLE_IN_CODE", Effects::VARIABLE_IN_CODE),
     ("KEEPS_CODE", Effects::KEEPS_CODE),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),

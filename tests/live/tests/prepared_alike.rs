@@ -2,10 +2,13 @@
 //! server that prepares a statement again by itself, are nothing to the others.
 
 use lab::{Cluster, Flavour, SplitOptions};
-use live::{Proxy, client};
+use live::{Proxy, Raw, client};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
+use wire::Status;
+use wire::command::code;
+use wire::reply::EofPacket;
 
 /// What the second session sets, the text of both, and whether a user variable is in it.
 const SETS: [(&str, &str); 7] = [
@@ -109,6 +112,91 @@ fn what_a_server_prepares_again_by_itself_is_read_as_its_own_session_reads() {
                 for (number, (direct, through)) in direct.iter().zip(&through).enumerate() {
                     assert_eq!(direct, through, "{flavour:?}, {set}, {reason:?}: {number}");
                 }
+            }
+        }
+    }
+}
+
+/// Prepares a text without parameters that gives one column.
+fn prepare(raw: &mut Raw, text: &[u8]) -> u32 {
+    raw.packets.command(code::STMT_PREPARE, text).expect("sent");
+    let (_, ok) = raw.packets.receive().expect("answered");
+    // the column, and what ends it
+    for _ in 0..2 {
+        raw.packets.receive().expect("answered");
+    }
+    u32::from_le_bytes(ok[1..5].try_into().expect("four bytes"))
+}
+
+/// Executes it with these flags: the packets up to the rows' end, or to where a cursor is open.
+fn execute_raw(raw: &mut Raw, stmt: u32, flags: u8) -> Vec<Vec<u8>> {
+    let execute = [&stmt.to_le_bytes()[..], &[flags, 1, 0, 0, 0]].concat();
+    raw.packets.command(code::STMT_EXECUTE, &execute).expect("sent");
+    let mut told = Vec::new();
+    let mut eofs = 0;
+    while eofs < 2 {
+        let (_, packet) = raw.packets.receive().expect("answered");
+        let eof = EofPacket::parse(&packet).ok().filter(|_| packet.first() == Some(&0xfe));
+        eofs += u32::from(eof.is_some());
+        let is_open = eof.is_some_and(|eof| eof.status.contains(Status::CURSOR_EXISTS));
+        told.push(packet);
+        if is_open {
+            break;
+        }
+    }
+    told
+}
+
+#[test]
+fn a_statement_that_had_a_cursor_gives_its_rows_to_others() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("cursors alike", flavour, 0) else { continue };
+        for text in [
+            "CREATE DATABASE IF NOT EXISTS test",
+            "CREATE TABLE test.w (v INT)",
+            "INSERT INTO test.w VALUES (1), (2), (3)",
+        ] {
+            cluster.primary().sql(text).expect(text);
+        }
+        drop(client::connect(client::options(cluster.primary().port)));
+        let proxy = proxy(&cluster, 1);
+        let mut first = Raw::login(proxy.port, "app", "app").expect("logged in");
+        let mut second = Raw::login(proxy.port, "app", "app").expect("logged in");
+        let [one, other] =
+            [&mut first, &mut second].map(|raw| prepare(raw, b"SELECT v FROM test.w ORDER BY v"));
+        execute_raw(&mut first, one, 1);
+        // resets the statement, which closes the cursor
+        first.packets.command(code::STMT_RESET, &one.to_le_bytes()).expect("sent");
+        first.packets.receive().expect("answered");
+        let rows = execute_raw(&mut second, other, 0);
+        assert_eq!(rows.len(), 7, "{flavour:?}: a count, a column, an end, three rows, an end");
+        let rows = execute_raw(&mut first, one, 0);
+        assert_eq!(rows.len(), 7, "{flavour:?}");
+    }
+}
+
+#[test]
+fn a_function_reads_the_variables_of_its_own_session() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("functions alike", flavour, 0) else { continue };
+        for text in [
+            "SET GLOBAL log_bin_trust_function_creators = 1",
+            "CREATE DATABASE IF NOT EXISTS test",
+            "CREATE TABLE test.log (id INT AUTO_INCREMENT PRIMARY KEY, who VARCHAR(20))",
+            "CREATE FUNCTION test.who() RETURNS VARCHAR(20) READS SQL DATA RETURN @who",
+            "CREATE VIEW test.own AS SELECT * FROM test.log WHERE who = test.who()",
+        ] {
+            cluster.primary().sql(text).expect(text);
+        }
+        drop(client::connect(client::options(cluster.primary().port)));
+        let proxy = proxy(&cluster, 1);
+        let mut conns = [(); 3].map(|()| client::connect(client::options(proxy.port)));
+        for round in 0..2 {
+            for (conn, who) in conns.iter_mut().zip(["17", "'bob'", "'ann'"]) {
+                conn.query_drop(format!("SET @who = {who}")).expect("set");
+                conn.query_drop("INSERT INTO log (who) VALUES (who())").expect("written");
+                let own = conn.query::<String, _>("SELECT DISTINCT who FROM own").expect("read");
+                assert_eq!(own, [who.trim_matches('\'')], "{flavour:?}, {round}");
             }
         }
     }

@@ -188,8 +188,9 @@ fn half_a_header_has_the_time_of_a_login_and_failures_count_by_the_told_address(
     let took = begun.elapsed();
     assert!((1400..8000).contains(&took.as_millis()), "{took:?}: {end:?}");
 
-    for _ in 0..2 {
-        let told = presented(proxy.port, &line("203.0.113.7"), "wrong").expect_err("refused");
+    for port in ["4000", "0"] {
+        let line = format!("PROXY TCP4 203.0.113.7 192.0.2.1 {port} 3306\r\n");
+        let told = presented(proxy.port, line.as_bytes(), "wrong").expect_err("refused");
         assert!(told.contains("'app'@'203.0.113.7'"), "{told}");
     }
     let told = presented(proxy.port, &line("203.0.113.7"), "app").expect_err("refused");

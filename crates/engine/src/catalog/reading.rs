@@ -258,6 +258,12 @@ impl Reading {
         if own.intersects(Effects::IMPLICIT_COMMIT) {
             own.insert(Effects::DEFINES);
         }
+        // what triggers met first, a MySQL keeps with the table, whoever comes
+        if matches!(of, Of::Function(_) | Of::Procedure(_))
+            && own.intersects(Effects::USER_VARIABLE)
+        {
+            own.insert(Effects::VARIABLE_IN_CODE);
+        }
         self.bodies.push(Body { of, own, names: names.into() });
     }
 }

@@ -8,6 +8,7 @@ use crate::lane::Lease;
 use crate::link::Charset;
 use crate::rows::{ServerRow, UserRow};
 use crate::slab::Key;
+use crate::stmt::Manner;
 use crate::topology::{FULL_PAUSE_US, LastFault};
 use crate::users::Users;
 
@@ -288,14 +289,14 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let shared = bench.shared_lane(0, "test");
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(shared).unwrap().stmts;
-    let read_by = bench.want.read_by(false);
-    let wanted = Wanted { key, types: &[8, 0], read_by };
+    let manner = Manner { read_by: bench.want.read_by(false), with_cursor: false };
+    let wanted = Wanted { key, types: &[8, 0], manner };
     stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     let mut joins = |key, types: &[u8]| {
         let bounds = Bounds { depth: 16, latency_us: 1_000, reply_bytes: 1_000 };
         let need = Need {
             share: Some((bounds, 100)),
-            stmt: Some(Wanted { key, types, read_by }),
+            stmt: Some(Wanted { key, types, manner }),
             ..need(&bench.account, &bench.want)
         };
         let found = bench.pool.checkout(&need, &bench.topology, &bench.lanes, 0);
@@ -311,8 +312,8 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
     let [has_it, newer, newest] = [(); 3].map(|()| bench.idle_lane(0, "test", Caps::NONE));
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(has_it).unwrap().stmts;
-    let read_by = bench.want.read_by(false);
-    let wanted = Wanted { key, types: &[8, 0], read_by };
+    let manner = Manner { read_by: bench.want.read_by(false), with_cursor: false };
+    let wanted = Wanted { key, types: &[8, 0], manner };
     stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     for (key, expected) in [(other, newest), (key, has_it), (key, newer)] {
         let need =

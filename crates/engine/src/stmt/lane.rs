@@ -10,8 +10,19 @@ pub struct Wanted<'a> {
     pub key: StmtKey,
     /// The parameter types, two bytes each.
     pub types: &'a [u8],
-    /// What its session's texts are read by now.
+    /// How it is executed.
+    pub manner: Manner,
+}
+
+/// How a statement is executed, as far as its server may keep something of that with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manner {
+    /// What its session's texts are read by now. An execution may have its server read the text
+    /// once more, for parameters of other types or because a table is another one.
     pub read_by: ReadBy,
+    /// A cursor is asked for. Without one, a MySQL gives no rows of a statement any more that it
+    /// executed with one, even where that failed.
+    pub with_cursor: bool,
 }
 
 /// A statement that is prepared on a connection.
@@ -27,7 +38,7 @@ pub struct LaneStmt {
     /// The parameter types that it is executed with, two bytes each. A server may settle what its
     /// expressions are by the types of the first execution, so that it serves no others.
     types: Vec<u8>,
-    /// What it was executed under.
+    /// How it was executed.
     executions: Executions,
     /// The types were sent, and were not refused as far as is known.
     typed: bool,
@@ -36,23 +47,20 @@ pub struct LaneStmt {
     used: u64,
 }
 
-/// What a statement was executed under. An execution may have its server read the text once more,
-/// for parameters of other types or because a table is another one, and by what its session has set
-/// then. So a statement serves nobody whose texts are read by anything else.
+/// How a statement was executed: it serves executions of the same manner alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Executions {
-    Never,
-    Under(ReadBy),
-    /// One after the other.
-    UnderSeveral,
+    None,
+    All(Manner),
+    /// Of several manners.
+    Mixed,
 }
 
 impl LaneStmt {
     /// Notes that it is executed so, with types that the server knows or that may have to be told.
     #[inline]
     pub fn note_execution(&mut self, wanted: Wanted<'_>) {
-        let alike =
-            self.executions == Executions::Under(wanted.read_by) && self.types == wanted.types;
+        let alike = self.executions == Executions::All(wanted.manner) && self.types == wanted.types;
         if !alike {
             self.note_other_execution(wanted);
         }
@@ -61,9 +69,9 @@ impl LaneStmt {
     #[inline(never)]
     fn note_other_execution(&mut self, wanted: Wanted<'_>) {
         self.executions = match self.executions {
-            Executions::Never => Executions::Under(wanted.read_by),
-            Executions::Under(before) if before == wanted.read_by => self.executions,
-            Executions::Under(_) | Executions::UnderSeveral => Executions::UnderSeveral,
+            Executions::None => Executions::All(wanted.manner),
+            Executions::All(before) if before == wanted.manner => self.executions,
+            Executions::All(_) | Executions::Mixed => Executions::Mixed,
         };
         if self.types != wanted.types {
             self.typed = false;
@@ -85,9 +93,9 @@ impl LaneStmt {
     /// Whether an execution may use it.
     fn serves(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> bool {
         let fits = || match self.executions {
-            Executions::Never => true,
-            Executions::Under(read_by) => read_by == wanted.read_by && self.types == wanted.types,
-            Executions::UnderSeveral => false,
+            Executions::None => true,
+            Executions::All(manner) => manner == wanted.manner && self.types == wanted.types,
+            Executions::Mixed => false,
         };
         let is_its = self.key == wanted.key && self.owner == owner;
         is_its && (owner.is_some() || self.kept || fits())
@@ -148,7 +156,7 @@ impl OnLane {
             id,
             owner,
             types: Vec::new(),
-            executions: Executions::Never,
+            executions: Executions::None,
             typed: false,
             kept: false,
             used: self.uses,

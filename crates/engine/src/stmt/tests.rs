@@ -4,11 +4,11 @@ use sql::Effects;
 use wire::reply::{ColumnDef, write_prepare_ok};
 use wire::{Caps, Status};
 
-use super::{KeptAnswer, Limits, OnLane, Registry, Sought, Text, Wanted};
+use super::{KeptAnswer, Limits, Manner, OnLane, Registry, Sought, Text, Wanted};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, ServerStmtId, StmtKey};
 use crate::link::assign::assigned;
-use crate::link::{Charset, LinkState};
+use crate::link::{Charset, LinkState, ReadBy};
 use crate::slab::Key;
 
 fn answer(caps: Caps, id: u32, status: Status) -> Vec<u8> {
@@ -44,9 +44,13 @@ fn key(slot: u32) -> StmtKey {
     StmtKey::new(slot, 0)
 }
 
+fn manner(read_by: ReadBy) -> Manner {
+    Manner { read_by, with_cursor: false }
+}
+
 /// An execution of a text with these types, in a session that has set nothing.
 fn wanted(slot: u32, types: &[u8]) -> Wanted<'_> {
-    Wanted { key: key(slot), types, read_by: state("a", true).read_by(false) }
+    Wanted { key: key(slot), types, manner: manner(state("a", true).read_by(false)) }
 }
 
 #[test]
@@ -274,13 +278,20 @@ fn a_statement_serves_those_alone_whose_texts_are_read_as_when_it_was_executed()
         let set = format!("SET {name}");
         let parsed = sql::parse_set(set.as_bytes()).expect("a SET");
         let set = assigned(&state("a", true), &parsed).expect("followed").state;
-        [false, true].map(|all| Wanted { read_by: set.read_by(all), ..plain })
+        [false, true].map(|all| Wanted { manner: manner(set.read_by(all)), ..plain })
     };
     let [zone, _] = of("time_zone = '+01:00'");
     let [switch, _] = of("optimizer_switch = 'semijoin=off'");
     let [timeout, _] = of("lock_wait_timeout = 7");
     let [of_text, of_all] = of("@a = 1");
-    let others = [zone, switch, of_all, Wanted { read_by: latin1.read_by(false), ..plain }];
+    let with_cursor = Wanted { manner: Manner { with_cursor: true, ..plain.manner }, ..plain };
+    let others = [
+        with_cursor,
+        zone,
+        switch,
+        of_all,
+        Wanted { manner: manner(latin1.read_by(false)), ..plain },
+    ];
     let mut on_lane = OnLane::default();
     on_lane.insert(key(1), ServerStmtId(7), None);
     assert!(others.into_iter().all(|other| on_lane.has(other)), "nobody has executed it");

@@ -104,7 +104,7 @@ mod tests {
     use crate::ids::{ServerStmtId, StmtKey};
     use crate::link::{Charset, LinkState};
     use crate::slab::Key;
-    use crate::stmt::{OnLane, Wanted};
+    use crate::stmt::{Manner, OnLane, Wanted};
 
     fn execute(flag: u8, rest: &[u8]) -> Vec<u8> {
         framed(vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, flag], rest)
@@ -149,7 +149,8 @@ mod tests {
         let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
         let state = LinkState::new(None, Charset::Collation(45));
         let (key, types) = (StmtKey::new(1, 0), [3, 0, 253, 0].as_slice());
-        let wanted = Wanted { key, types, read_by: state.read_by(false) };
+        let manner = Manner { read_by: state.read_by(false), with_cursor: false };
+        let wanted = Wanted { key, types, manner };
         let mut on_lane = lane.take(wanted, None);
         on_lane.as_mut().expect("it is there").note_execution(wanted);
         tell_types(&mut kept, (2, types), on_lane, shares);

@@ -64,8 +64,13 @@ impl Network {
             Some(bits) => bits.parse().ok().filter(|bits| *bits <= width).ok_or_else(wrong)?,
             None => width,
         };
-        let network = Self { first, bits };
-        if network.of(first) != first {
+        let network = match first.to_canonical() {
+            IpAddr::V4(v4) if first.is_ipv6() && bits >= 96 => {
+                Self { first: IpAddr::V4(v4), bits: bits - 96 }
+            }
+            _ => Self { first, bits },
+        };
+        if network.of(network.first) != network.first {
             return Err(format!("`{text}` has bits set behind its first {bits}"));
         }
         Ok(network)
@@ -132,6 +137,7 @@ mod tests {
     fn they_are_written_in_one_spelling_and_nonsense_is_refused_by_name() {
         let written = |text| Networks::parse(text).map(|networks| networks.to_string());
         assert_eq!(written("127.0.0.1;  2001:DB8::/32").unwrap(), "127.0.0.1/32,2001:db8::/32");
+        assert_eq!(written("::ffff:10.0.0.0/104, ::/0").unwrap(), "10.0.0.0/8,::/0");
         assert_eq!((written("*").unwrap(), written(" ").unwrap()), ("*".into(), String::new()));
         for (text, why) in [
             ("lb1", "`lb1` is neither `*` nor an address, alone or with /bits"),

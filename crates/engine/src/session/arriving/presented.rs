@@ -3,7 +3,6 @@
 //!
 //! The greeting is out before the header comes, as a client without one waits for it.
 
-use core::net::IpAddr;
 use std::sync::Arc;
 
 use wire::proxy_header::{Ends, First, ProxyHeader};
@@ -12,7 +11,7 @@ use crate::error;
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
-use crate::session::{Client, Phase};
+use crate::session::Phase;
 
 /// Who told a client's address.
 pub(crate) struct Presenter {
@@ -91,12 +90,5 @@ impl Proxy {
             self.orders.push(Order::Redeliver(End::Client(id)));
         }
         self.work_off();
-    }
-}
-
-impl Client {
-    /// Its address, unless it came through a Unix socket.
-    fn ip(&self) -> Option<IpAddr> {
-        self.addr.parse().ok()
     }
 }

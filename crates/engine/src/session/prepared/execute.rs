@@ -1,7 +1,6 @@
 //! The commands about a statement that a client has prepared: execute, fetch, reset.
 
 use wire::command::{self, Command};
-use wire::execute::cursor;
 use wire::frame::{HEADER_BYTES, Span};
 use wire::result::ReplyKind;
 
@@ -14,7 +13,7 @@ use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
 use crate::session::command::query::{MAY_GIVE_INSERT_ID, without_ignored};
 use crate::session::placing::destination::{Placing, needs_insert_id};
-use crate::session::prepared::handles::Handle;
+use crate::session::prepared::handles::{Handle, asks_for_cursor};
 use crate::session::replying::ties::ENDING;
 use crate::session::{Job, Then, What};
 use crate::stmt::{Text, spelled};
@@ -426,9 +425,7 @@ impl Execution {
 
 /// Whether a command executes a statement once and asks for all rows.
 fn is_plain(raw: &[u8]) -> bool {
-    let flags_at = HEADER_BYTES + command::STMT_ID.end;
-    raw.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE)
-        && raw.get(flags_at) == Some(&cursor::NONE)
+    raw.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE) && !asks_for_cursor(raw)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId, StmtKey};
 use crate::lane::Lease;
-use crate::link::{LinkState, ReadBy};
+use crate::link::LinkState;
 use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::route::Decision;
@@ -21,10 +21,11 @@ use crate::session::prepared::long_data::SentAhead;
 use crate::session::replying::recall::Executed;
 use crate::session::{Job, Session, Then, What};
 use crate::stats::{StmtCounts, StmtRow, StmtRows};
-use crate::stmt::{Text, Wanted, lacks_types, tell_types, types_in};
+use crate::stmt::{Manner, Text, Wanted, lacks_types, tell_types, types_in};
 use sql::Effects;
 use wire::Status;
 use wire::command;
+use wire::execute::cursor;
 use wire::frame::HEADER_BYTES;
 
 /// A statement of a client.
@@ -39,8 +40,8 @@ pub(crate) struct Handle {
     pub reach: sql::Reach,
     /// Parameter types as last sent, two bytes each.
     pub types: Vec<u8>,
-    /// What its text might have been read by when it was executed last.
-    read_by: ReadBy,
+    /// How it was executed last.
+    manner: Manner,
     /// Parameter data of it that was sent ahead of its next execution.
     pub data: Option<Box<SentAhead>>,
     /// Where its cursor is open.
@@ -72,7 +73,7 @@ impl Routed {
 impl Handle {
     /// One that nothing was done with.
     pub(crate) fn new(id: ClientStmtId, key: StmtKey, text: Arc<Text>) -> Self {
-        let read_by = text.read_by(&text.state);
+        let manner = Manner { read_by: text.read_by(&text.state), with_cursor: false };
         Self {
             id,
             key,
@@ -81,16 +82,17 @@ impl Handle {
             routed: Routed::Never,
             reach: sql::Reach::default(),
             types: Vec::new(),
-            read_by,
+            manner,
             data: None,
             cursor: None,
             only: None,
         }
     }
 
-    /// Keeps the types that an execution tells, if it does, and what its session has set.
+    /// Keeps how it is executed, and the types that the execution tells, if it does.
     pub(crate) fn note_execution(&mut self, raw: &[u8], now: &LinkState) {
-        self.read_by = self.text.read_by(now);
+        let read_by = self.text.read_by(now);
+        self.manner = Manner { read_by, with_cursor: asks_for_cursor(raw) };
         if let Some(types) = types_in(raw, self.params) {
             self.types.clear();
             self.types.extend_from_slice(types);
@@ -114,7 +116,7 @@ impl Handle {
 
     /// What a lane must have to execute it.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { key: self.key, types: &self.types, read_by: self.read_by }
+        Wanted { key: self.key, types: &self.types, manner: self.manner }
     }
 
     /// Itself where it has a lane's statement for itself.
@@ -133,6 +135,13 @@ impl Handle {
     pub(crate) fn has_all_types(&self) -> bool {
         self.types.len() == 2 * usize::from(self.params)
     }
+}
+
+/// Whether an execution asks for a cursor, or is too short to say.
+pub(crate) fn asks_for_cursor(raw: &[u8]) -> bool {
+    let flags_at = HEADER_BYTES + command::STMT_ID.end;
+    raw.get(HEADER_BYTES) == Some(&command::code::STMT_EXECUTE)
+        && raw.get(flags_at) != Some(&cursor::NONE)
 }
 
 /// A statement that has to be prepared on a lane.

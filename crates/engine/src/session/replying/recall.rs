@@ -14,12 +14,11 @@ use wire::result::ReplyKind;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
 use crate::lane::Step;
-use crate::link::ReadBy;
 use crate::proxy::Proxy;
 use crate::session::placing::destination::Placing;
 use crate::session::replying::diagnostics::Diagnostics;
 use crate::session::{Job, Session, What};
-use crate::stmt::{Text, Wanted};
+use crate::stmt::{Manner, Text, Wanted};
 
 /// What is kept of a statement that left warnings, or an error.
 pub(crate) enum Recall {
@@ -43,13 +42,13 @@ pub(crate) struct Executed {
     pub key: StmtKey,
     pub text: Arc<Text>,
     types: Vec<u8>,
-    read_by: ReadBy,
+    manner: Manner,
 }
 
 impl Executed {
     /// What a lane must have to execute it again.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
-        Wanted { key: self.key, types: &self.types, read_by: self.read_by }
+        Wanted { key: self.key, types: &self.types, manner: self.manner }
     }
 }
 
@@ -121,7 +120,7 @@ impl Proxy {
             key: handle.key,
             text: handle.text.clone(),
             types: handle.types.clone(),
-            read_by: handle.wanted().read_by,
+            manner: handle.wanted().manner,
         });
         let (hostgroup, reply) = (job.hostgroup, job.reply);
         let read = Read { hostgroup, command, reply, executed };
