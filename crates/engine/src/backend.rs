@@ -131,7 +131,7 @@ pub struct BackendLogin {
     mark: Option<String>,
     caps: Caps,
     thread_id: u32,
-    names_last_prepared: bool,
+    is_mariadb: bool,
     stage: Stage,
 }
 
@@ -153,8 +153,8 @@ pub enum LoginStep {
         thread_id: u32,
         /// The server's status flags.
         status: Status,
-        /// An execution may name the statement prepared last without knowing its id.
-        names_last_prepared: bool,
+        /// The server is a MariaDB.
+        is_mariadb: bool,
         /// The url of the place that the server would rather have the connection at.
         offered: Option<Box<[u8]>>,
     },
@@ -219,7 +219,7 @@ impl BackendLogin {
             mark: None,
             caps: Caps::NONE,
             thread_id: 0,
-            names_last_prepared: false,
+            is_mariadb: false,
             stage,
         }
     }
@@ -349,7 +349,7 @@ impl BackendLogin {
         self.caps = caps;
         self.thread_id = greeting.connection_id;
         // both came with the same version of MariaDB
-        self.names_last_prepared = greeting.caps.contains(Caps::MARIADB_BULK);
+        self.is_mariadb = greeting.caps.contains(Caps::MARIADB_BULK);
         let scramble = greeting.scramble;
         if self.leg == Leg::Wanted {
             let mut payload = Vec::new();
@@ -486,7 +486,7 @@ impl BackendLogin {
                 caps: self.caps,
                 thread_id: self.thread_id,
                 status: ok.status,
-                names_last_prepared: self.names_last_prepared,
+                is_mariadb: self.is_mariadb,
                 offered: redirect::offered(&ok).map(|url| cut(url).into()),
             },
             Err(_) => failed(LastFault::Protocol),

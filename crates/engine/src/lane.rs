@@ -165,7 +165,7 @@ pub struct Greeted {
     /// The server's id of the connection.
     pub thread_id: u32,
     /// An execution may name the statement prepared last without knowing its id: MariaDB.
-    pub names_last_prepared: bool,
+    pub is_mariadb: bool,
 }
 
 /// When things happened to a connection, in microseconds.

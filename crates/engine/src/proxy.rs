@@ -211,7 +211,7 @@ impl Proxy {
             self.stats.hosts_refused += 1;
             self.close_session(id, None);
         } else {
-            self.receive(id, scramble, clients);
+            self.receive_client(id, scramble, clients);
         }
         self.work_off();
         id

@@ -134,11 +134,6 @@ impl Server {
         self.gauge.dialing() < at_once && self.group.pace.has_room(limits.per_sec, now_us)
     }
 
-    /// Whether it has as many connections as it may, or said that it allows no more.
-    pub fn is_full(&self) -> bool {
-        self.gauge.used() >= self.max_connections || self.gauge.last_fault().is_full()
-    }
-
     /// What becomes of a server that is not in its hostgroup any more: what runs on it may end,
     /// unless another hostgroup has the same server and gives up its connections to that server.
     pub fn removed(&self, topology: &Topology) -> Self {

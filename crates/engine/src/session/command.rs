@@ -3,6 +3,7 @@
 //! - `dispatch`: bytes become commands, and each command its file;
 //! - `long_text`: commands of which more comes than is kept;
 //! - `query`: texts, and commands that no rule looks at;
+//! - `routing`: what the rules say of it;
 //! - `stored_code`: what a statement reaches beside what it says;
 //! - `own_answers`, `internal_session`, `kill_statement`: what no server is asked;
 //! - `variable_texts`: of what texts may be made that a session has run;
@@ -21,5 +22,6 @@ pub(crate) mod long_text;
 pub(crate) mod mirror;
 pub(crate) mod own_answers;
 pub(crate) mod query;
+pub(crate) mod routing;
 pub(crate) mod stored_code;
 pub(crate) mod variable_texts;

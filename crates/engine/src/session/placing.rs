@@ -7,6 +7,7 @@
 //! - `checkout`: a lane of the pool, a new one, or a place in the queue;
 //! - `wait_queue`: who gets a lane that comes free, or room on one;
 //! - `securing`: TLS of a new one, in front of its login;
+//! - `server_login`: its login;
 //! - `failed_dial`: a connection that could not be had;
 //! - `elsewhere`: the place that a server sends its connections to;
 //! - `donation`: lanes that other workers get.
@@ -18,6 +19,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod failed_dial;
 pub(crate) mod lag;
 pub(crate) mod securing;
+pub(crate) mod server_login;
 pub(crate) mod setting_off;
 pub(crate) mod transactions;
 pub(crate) mod wait_queue;

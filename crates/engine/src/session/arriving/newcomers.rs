@@ -87,7 +87,7 @@ impl Proxy {
 
     /// Greets a client that has just come, unless clients that have logged in have all places.
     /// `clients` are in the process, itself included.
-    pub(crate) fn receive(&mut self, id: SessionId, scramble: [u8; 20], clients: u32) {
+    pub(crate) fn receive_client(&mut self, id: SessionId, scramble: [u8; 20], clients: u32) {
         let clients_max = self.snapshot.vars.max_connections;
         if self.newcomers.logged_in.count() >= clients_max {
             return self.turn_away(id);

@@ -9,56 +9,43 @@ use crate::session::{Job, Phase};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delayed {
     pub job: Job,
-    to: To,
+    placing: Option<Placing>,
     until_us: u64,
 }
 
-/// How a command finds its lane.
-#[derive(Clone, Copy, Debug)]
-enum To {
-    /// As its session's other commands do.
-    Placed(Placing),
-    /// In the hostgroup of its job, and nowhere else.
-    Hostgroup,
-}
-
 impl Proxy {
-    /// Sets off with a kept command, now or after a while.
+    /// Sets off with a kept command, now or after a while; without a placing, in the hostgroup of
+    /// its job and nowhere else.
     pub(crate) fn begin_after(
         &mut self,
         id: SessionId,
         delay_ms: u64,
         job: Job,
-        placing: &Placing,
+        placing: Option<Placing>,
     ) {
-        match delay_ms {
-            0 => self.begin(id, job, *placing),
-            _ => self.delay(id, delay_ms, job, To::Placed(*placing)),
+        if delay_ms == 0 {
+            return self.begin_with(id, job, placing);
         }
-    }
-
-    /// Sets off with the copy of a query, now or after a while.
-    pub(crate) fn begin_copy(&mut self, id: SessionId, delay_ms: u64, job: Job) {
-        match delay_ms {
-            0 => self.check_out(id, job, None),
-            _ => self.delay(id, delay_ms, job, To::Hostgroup),
-        }
-    }
-
-    fn delay(&mut self, id: SessionId, delay_ms: u64, job: Job, to: To) {
         self.stats.delayed += 1;
         let until_us = self.now_us.saturating_add(delay_ms.saturating_mul(1000));
         if let Some(session) = self.sessions.get_mut(id) {
-            session.phase = Phase::Delayed(Delayed { job, to, until_us });
+            session.phase = Phase::Delayed(Delayed { job, placing, until_us });
         }
         self.wake(id, until_us);
+    }
+
+    fn begin_with(&mut self, id: SessionId, job: Job, placing: Option<Placing>) {
+        match placing {
+            Some(placing) => self.begin(id, job, placing),
+            None => self.check_out(id, job, None),
+        }
     }
 
     /// Sets off with a delayed command when its time has come.
     pub(crate) fn check_delay(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Phase::Delayed(delayed) = &session.phase else { return };
-        let Delayed { job, to, until_us } = *delayed;
+        let Delayed { job, placing, until_us } = *delayed;
         if self.now_us < until_us {
             return self.wake(id, until_us);
         }
@@ -68,9 +55,6 @@ impl Proxy {
             self.fail_job(id, &job, &error);
             return self.close_session(id, None);
         }
-        match to {
-            To::Placed(placing) => self.begin(id, job, placing),
-            To::Hostgroup => self.check_out(id, job, None),
-        }
+        self.begin_with(id, job, placing);
     }
 }

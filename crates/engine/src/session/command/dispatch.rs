@@ -15,7 +15,7 @@ use crate::orders::{End, Order};
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::session::command::long_text::BEGINS_BYTES;
-use crate::session::{Phase, Stage, Then};
+use crate::session::{Phase, Stage};
 
 /// Bytes of a client that may wait while its session serves a command, before it is not read from.
 const INPUT_BYTES_MAX: usize = 1 << 16;
@@ -226,23 +226,7 @@ impl Proxy {
         else {
             return;
         };
-        let seq = span.last_seq().wrapping_add(1);
-        match then {
-            Then::Nothing => {}
-            Then::Ok(text) => {
-                self.answered(id, true);
-                self.send_ok(id, seq, text.as_bytes());
-            }
-            Then::Error(error) => {
-                self.answered(id, false);
-                self.send_error(id, seq, &error);
-            }
-            Then::Unserved(error) => {
-                self.answered(id, false);
-                self.send_error(id, seq, &error);
-                self.end_if_more_sent(id);
-            }
-        }
+        self.tell(id, span.last_seq().wrapping_add(1), &then);
     }
 
     /// The end of a file that no server takes any more: now the client may be told. `more` came

@@ -266,7 +266,7 @@ impl Proxy {
             ..Job::routed(What::Plain, ReplyKind::Result, route)
         };
         self.keep_text(id, wire::command::code::QUERY, text);
-        self.begin_copy(id, route.delay_ms, job);
+        self.begin_after(id, route.delay_ms, job, None);
     }
 
     /// A copy has ended, or its session is gone.

@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 use crate::route::{Answer, Route};
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::session_track::changes_by;
-use crate::session::{Phase, Session, Then};
+use crate::session::{Session, Then};
 
 /// The status flags a session shows when the proxy answers.
 pub(crate) fn status_of(session: &Session) -> Status {
@@ -70,15 +70,31 @@ impl Proxy {
 
     /// Answers a command with OK.
     pub(crate) fn answer_ok(&mut self, id: SessionId) {
-        self.answer_ok_saying(id, b"");
+        self.answer_ok_saying(id, 1, b"");
     }
 
-    fn answer_ok_saying(&mut self, id: SessionId, info: &[u8]) {
+    fn answer_ok_saying(&mut self, id: SessionId, seq: u8, info: &[u8]) {
         self.answered(id, true);
         if let Some(session) = self.sessions.get_mut(id) {
             session.last.row_count = 0;
         }
-        self.send_ok(id, 1, info);
+        self.send_ok(id, seq, info);
+    }
+
+    /// Tells a client what became of a command that no server served; `seq` comes after its last
+    /// packet.
+    pub(crate) fn tell(&mut self, id: SessionId, seq: u8, then: &Then) {
+        match then {
+            Then::Nothing => {}
+            Then::Ok(text) => self.answer_ok_saying(id, seq, text.as_bytes()),
+            Then::Error(error) | Then::Unserved(error) => {
+                self.answered(id, false);
+                self.send_error(id, seq, error);
+            }
+        }
+        if matches!(then, Then::Unserved(_)) {
+            self.end_if_more_sent(id);
+        }
     }
 
     /// Answers a `SET` that no server was asked about.
@@ -97,17 +113,11 @@ impl Proxy {
     pub(crate) fn answer_by_rule(&mut self, id: SessionId, route: &Route, upload: Option<Span>) {
         let Some(answer) = &route.answer else { return };
         self.stats.answered_by_rules += 1;
-        match (answer, upload) {
-            (Answer::Error(text), _) => {
-                self.refuse_command(id, upload, error::refused_by_rule(text));
-            }
-            (Answer::Ok(text), None) => self.answer_ok_saying(id, text.as_bytes()),
-            (Answer::Ok(text), Some(span)) => {
-                // it is answered when its end has been seen
-                let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-                session.phase = Phase::Skipping { span, then: Then::Ok(text.clone()) };
-            }
-        }
+        let then = match answer {
+            Answer::Error(text) => Then::Error(error::refused_by_rule(text)),
+            Answer::Ok(text) => Then::Ok(text.clone()),
+        };
+        self.refuse_with(id, upload, then);
     }
 
     /// A command was answered by the proxy itself.

@@ -127,7 +127,7 @@ impl Proxy {
         };
         let conduct = Conduct::of_text(&facts, job.holds).reaching(reach | ends);
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
-        self.begin_after(id, route.delay_ms, job, &placing);
+        self.begin_after(id, route.delay_ms, job, Some(placing));
         self.mirror(copy);
     }
 

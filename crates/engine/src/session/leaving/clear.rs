@@ -8,14 +8,17 @@
 
 use std::sync::Arc;
 
+use crate::backend::CLASS;
 use crate::error::{self, SqlError};
 use crate::holds::{Fate, Holds};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease, Owner, Upkeep};
+use crate::link::{Charset, LinkState};
 use crate::proxy::Proxy;
 use crate::session::arriving::login::Login;
+use crate::session::command::variable_texts::VariableTexts;
 use crate::session::maintenance::upkeep::value_in;
-use crate::session::{Phase, Session};
+use crate::session::{LastResults, Phase, Session};
 
 /// How long a client waits for a server that resets a lane: much may have to be rolled back.
 const CLEARING_US: u64 = 10_000_000;
@@ -40,6 +43,31 @@ pub(crate) struct Clearing {
 }
 
 impl Proxy {
+    /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
+    pub(crate) fn on_reset(&mut self, id: SessionId) {
+        self.clear_all(id, true);
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.told_any_change = false;
+        session.variable_texts = VariableTexts::default();
+        session.serving.next_flag = 0;
+        let schema = session.want.schema.take();
+        session.want = LinkState { schema, ..session.first.clone() };
+        if let Some(collation) = self.offer.collation_after_reset {
+            session.want.charset = Charset::Collation(collation);
+        }
+        session.class = session.caps.intersect(CLASS);
+        session.last = LastResults { told: session.auth.told, ..LastResults::default() };
+        self.answer_reset(id);
+    }
+
+    /// `COM_CHANGE_USER`.
+    pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
+        self.count(id, true);
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        session.serving.next_flag = 0;
+        self.on_change_user(id, payload);
+    }
+
     /// Gives up every lane of a session that goes on; with `stays`, in the schema that it is in.
     pub(crate) fn clear_all(&mut self, id: SessionId, stays: bool) {
         for held in self.take_lanes(id) {

@@ -1,24 +1,21 @@
 //! How sessions and their commands end when it is not by a reply, and what becomes of the lanes
-//! they held; a reset, and a change of user, end everything but the session.
+//! they held.
 
 use wire::Caps;
 use wire::command;
 use wire::frame::Span;
 
-use crate::backend::CLASS;
 use crate::error::{self, SqlError};
 use crate::holds::{self, Fate, Left};
 use crate::ids::{LaneId, SessionId};
 use crate::lane::{Held, Lane, Lease};
-use crate::link::{Charset, LinkState};
 use crate::orders::{End, Order};
 use crate::pool;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
-use crate::session::command::variable_texts::VariableTexts;
 use crate::session::replying::query_end::Rows;
 use crate::session::running::kill::Killed;
-use crate::session::{Job, LastResults, Phase, Then, What};
+use crate::session::{Job, Phase, Then, What};
 
 impl Proxy {
     /// A command ends with an error because no server could serve it to its end. The session lives
@@ -104,19 +101,9 @@ impl Proxy {
 
     /// The same; `then` is for its end.
     pub(crate) fn refuse_with(&mut self, id: SessionId, upload: Option<Span>, then: Then) {
-        if let Some(span) = upload {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.phase = Phase::Skipping { span, then };
-            }
-            return;
-        }
-        match then {
-            Then::Error(error) => self.answer_error(id, &error),
-            Then::Unserved(error) => {
-                self.answer_error(id, &error);
-                self.end_if_more_sent(id);
-            }
-            Then::Nothing | Then::Ok(_) => {}
+        let Some(span) = upload else { return self.tell(id, 1, &then) };
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.phase = Phase::Skipping { span, then };
         }
     }
 
@@ -304,31 +291,6 @@ impl Proxy {
         }
         self.clearing_lost(&lane);
         Some(lane)
-    }
-
-    /// `COM_RESET_CONNECTION`: the session is as after its login, in the schema that it has.
-    pub(crate) fn on_reset(&mut self, id: SessionId) {
-        self.clear_all(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.told_any_change = false;
-        session.variable_texts = VariableTexts::default();
-        session.serving.next_flag = 0;
-        let schema = session.want.schema.take();
-        session.want = LinkState { schema, ..session.first.clone() };
-        if let Some(collation) = self.offer.collation_after_reset {
-            session.want.charset = Charset::Collation(collation);
-        }
-        session.class = session.caps.intersect(CLASS);
-        session.last = LastResults { told: session.auth.told, ..LastResults::default() };
-        self.answer_reset(id);
-    }
-
-    /// `COM_CHANGE_USER`.
-    pub(crate) fn on_change_user_command(&mut self, id: SessionId, payload: &[u8]) {
-        self.count(id, true);
-        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        session.serving.next_flag = 0;
-        self.on_change_user(id, payload);
     }
 
     /// While Tidegate stops: ends a session that has nothing open. Returns whether it did.

@@ -93,18 +93,18 @@ impl Proxy {
         self.schemas_seen.clear();
         let changed = self.lanes_where(|lane| users.has_changed(&lane.account));
         // whoever dials anew for one of these does so as the account is now
-        for account in self.sessions.values_mut().filter_map(|session| session.account.as_mut()) {
-            if let Some(next) = users.successor(account)
-                && !Arc::ptr_eq(next, account)
-                && !self.snapshot.vars.kill_sessions_of_changed_users
-            {
-                *account = next.clone();
-            }
+        if !self.snapshot.vars.kill_sessions_of_changed_users {
+            self.renew_accounts(&users);
         }
         self.with_each(changed, End::Lane, Self::leave_account_of);
         if self.snapshot.vars.kill_sessions_of_changed_users {
             self.end_sessions_of_changed(&users);
         }
+        self.renew_accounts(&users);
+    }
+
+    /// Sessions and lanes have their accounts as these are now.
+    fn renew_accounts(&mut self, users: &Users) {
         let sessions = self.sessions.values_mut().filter_map(|session| session.account.as_mut());
         let lanes = self.lanes.values_mut().map(|lane| &mut lane.account);
         for account in sessions.chain(lanes) {

@@ -66,7 +66,7 @@ impl Proxy {
             }
             Checkout::Lane(lane) => {
                 self.stats.checkouts_idle += 1;
-                self.take(id, lane, job);
+                self.run_on_free(id, lane, job);
             }
             Checkout::Wait | Checkout::Refuse
                 if job.lag_max_us == u64::MAX
@@ -257,8 +257,7 @@ impl Proxy {
     /// its account has.
     pub(crate) fn is_scarce(&self, lane: &Lane) -> bool {
         let most = self.snapshot.backends_max(&lane.account);
-        lane.server.is_full()
-            || most < u32::MAX && lane.account.backends.open(lane.server.index) >= most
+        pool::scarcity(&lane.server, &lane.account, most, self.now_us).is_some()
     }
 
     /// Whether there are more connections like a lane than may be.
@@ -408,7 +407,7 @@ impl Proxy {
     }
 
     /// Gives a free lane to a session that runs its command on it.
-    pub(crate) fn take(&mut self, id: SessionId, lane: LaneId, job: Job) {
+    pub(crate) fn run_on_free(&mut self, id: SessionId, lane: LaneId, job: Job) {
         let mut is_asked = false;
         if let Some(lane) = self.lanes.get(lane) {
             is_asked = lane.marks.tells_changes;
@@ -419,7 +418,7 @@ impl Proxy {
         }
         if self.opens_shared(id, lane, &job) {
             self.run_shared(id, lane, job);
-            return self.fill(lane);
+            return self.fill_shared(lane);
         }
         self.stats.checkouts += 1;
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
@@ -512,7 +511,7 @@ impl Proxy {
             }
             Checkout::Lane(lane) => {
                 self.stop_waiting(id);
-                self.take(id, lane, job);
+                self.run_on_free(id, lane, job);
             }
             Checkout::Refuse => self.time_out(id),
             found => self.pursue(id, found),

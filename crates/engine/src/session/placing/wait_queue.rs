@@ -49,7 +49,7 @@ impl Proxy {
         if lane.shared.closing.is_some() {
             return;
         }
-        self.fill(lane_id);
+        self.fill_shared(lane_id);
         if self.is_wanted_free(lane_id)
             && let Some(lane) = self.lanes.get_mut(lane_id)
         {
@@ -65,7 +65,7 @@ impl Proxy {
     }
 
     /// Those who wait and may share get the room on a shared lane, first come first served.
-    pub(crate) fn fill(&mut self, lane_id: LaneId) {
+    pub(crate) fn fill_shared(&mut self, lane_id: LaneId) {
         while let Some(lane) = self.lanes.get(lane_id)
             && lane.lease == Lease::Shared
             && lane.shared.closing.is_none()
@@ -195,7 +195,7 @@ impl Proxy {
         if let Some(waiter) = fitting
             && let Some(job) = self.stop_waiting(waiter)
         {
-            self.with(End::Client(waiter), |proxy| proxy.take(waiter, lane_id, job));
+            self.with(End::Client(waiter), |proxy| proxy.run_on_free(waiter, lane_id, job));
             // where one more could be opened, the next may be
             if matches!(before, Lease::Dialing(_)) {
                 self.wake_first(hostgroup);

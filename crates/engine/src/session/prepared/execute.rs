@@ -84,7 +84,7 @@ impl Proxy {
         let placing = Placing { conduct, destination: route.destination, fresh: job.fresh };
         self.keep_execution(id, raw, Some(stmt).filter(|_| has_data));
         match only {
-            None => self.begin_after(id, route.delay_ms, job, &placing),
+            None => self.begin_after(id, route.delay_ms, job, Some(placing)),
             Some(lane) => self.execute_tied(id, lane, job, &conduct),
         }
     }

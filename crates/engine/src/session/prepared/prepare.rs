@@ -109,7 +109,7 @@ impl Proxy {
         }
         let conduct = known.conduct(without_ignored(known.holds, route));
         let to = Placing { conduct, destination: route.destination, fresh: job.fresh };
-        self.begin_after(id, route.delay_ms, job, &to);
+        self.begin_after(id, route.delay_ms, job, Some(to));
     }
 
     /// What this worker may have of prepared texts.
@@ -331,7 +331,7 @@ impl Proxy {
         let toward = text.wants(&session.want, &lane.state, why);
         // what the server alone knows is put aside, and comes back
         let is_aside = why.intersects(Holds::UNTOLD_SETTINGS) && text.modes_known;
-        let is_mariadb = lane.greeted.names_last_prepared;
+        let is_mariadb = lane.greeted.is_mariadb;
         let aside = is_aside.then(|| text.state.reading(is_mariadb)).flatten();
         let Some(before) = toward.plan(&lane.state) else {
             let error =
@@ -341,7 +341,7 @@ impl Proxy {
         // for others it would not be what its state says
         lane.marks.unsure |= toward.settings != text.state.settings || aside.is_some();
         let recalls = session.recalled_by(job).is_some();
-        let at_once = lane.greeted.names_last_prepared
+        let at_once = lane.greeted.is_mariadb
             && lane.stmts.is_last_unknown()
             && before.is_empty()
             && aside.is_none()

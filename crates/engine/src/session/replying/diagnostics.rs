@@ -203,7 +203,7 @@ impl Proxy {
             return self.impossible(());
         };
         let stays = |held: &Held| held.lane == lane_id && !held.why.is_empty();
-        let is_mariadb = lane.greeted.names_last_prepared;
+        let is_mariadb = lane.greeted.is_mariadb;
         if is_sure && is_mariadb && session.want.autocommit && !session.held.iter().any(stays) {
             self.ask(id, lane_id, INSERT_ID);
         }
@@ -216,8 +216,7 @@ impl Proxy {
         let at = self.now_us + self.snapshot.vars.connect_timeout_server_ms * 1000;
         (lane.times.alarm_us, lane.times.turned_us) = (at, self.now_us);
         self.warned.remove(lane.server.index, lane_id);
-        let (hostgroup, end_when_counted) =
-            (lane.server.hostgroup, !lane.greeted.names_last_prepared);
+        let (hostgroup, end_when_counted) = (lane.server.hostgroup, !lane.greeted.is_mariadb);
         self.orders.push(Order::Deadline { end: End::Lane(lane_id), at });
         if let Some(session) = self.sessions.get_mut(id) {
             let (lane, bytes, ends) = (lane_id, Vec::new(), Vec::new());

@@ -153,7 +153,7 @@ impl Proxy {
             return;
         }
         let asks = job.effects.intersects(Effects::SHOW_WARNINGS);
-        let clears = lane.greeted.names_last_prepared || asks;
+        let clears = lane.greeted.is_mariadb || asks;
         let is_statement = [code::QUERY, code::STMT_EXECUTE]
             .iter()
             .any(|code| self.kept(id).get(HEADER_BYTES) == Some(code));

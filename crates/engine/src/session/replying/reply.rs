@@ -6,23 +6,20 @@ use std::ops::Range;
 
 use sql::Effects;
 use wire::Status;
-use wire::frame::{self, Framed};
+use wire::frame;
 use wire::reply::ErrPacket;
 use wire::result::{End as ReplyEnd, Event, ReplyKind};
 
-use crate::backend::LoginStep;
 use crate::error::{self, SqlError};
 use crate::ids::{LaneId, ServerStmtId, SessionId};
-use crate::lane::{InFlight, Lane, Lease, Owner, Step, Upkeep};
-use crate::orders::{End, Order};
+use crate::lane::{InFlight, Lane, Lease, Owner, Step};
+use crate::orders::End;
 use crate::proxy::Proxy;
 use crate::report::LogEvent;
 use crate::server_error::{Meaning, NEEDS_PREPARE, UNKNOWN_STATEMENT};
-use crate::session::maintenance::defaults::QUESTION;
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties::text_of;
 use crate::session::{Job, Phase, Running, Session, Stage, Then, What};
-use crate::topology::LastFault;
 
 /// How a command ended on its server.
 pub(crate) enum Outcome {
@@ -113,93 +110,6 @@ impl Proxy {
             }
         }
         taken
-    }
-
-    /// Bytes of a login; returns how many were taken.
-    pub(crate) fn on_login_bytes(&mut self, id: LaneId, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(id) else { return self.impossible(bytes.len()) };
-        let Some(login) = &mut lane.login else { return 0 };
-        let packet = match frame::next_packet(bytes) {
-            Framed::Packet(packet) => packet,
-            Framed::Need(_) => return 0,
-            Framed::Long { .. } => {
-                self.fail_dial(id, LastFault::Protocol, None, true);
-                return bytes.len();
-            }
-        };
-        let orders = &mut self.orders;
-        let mut step = LoginStep::Wait;
-        orders.send(End::Lane(id), |out| step = login.on_packet(&packet, out));
-        match step {
-            LoginStep::Wait => {}
-            LoginStep::Secure { may_prove } => {
-                let (server, account) = (lane.server.clone(), lane.account.name.clone());
-                let host = lane.via.as_ref().map(|via| via.target.host.clone());
-                orders.push(Order::SecureLane { lane: id, server, account, host, may_prove });
-                orders.send(End::Lane(id), |out| login.respond(out));
-            }
-            LoginStep::Ready { caps, thread_id, status, names_last_prepared, offered } => {
-                let hears = login.hears_offers();
-                lane.tls = login.server_tls().cloned().map(Box::new);
-                lane.login = None;
-                if lane.via.is_none() {
-                    lane.server.gauge.note_tls(lane.tls.as_ref().map(|tls| tls.verified));
-                }
-                lane.caps = caps;
-                lane.greeted.thread_id = thread_id;
-                lane.greeted.names_last_prepared = names_last_prepared;
-                lane.status = status;
-                lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
-                lane.server.gauge.end_dial();
-                self.stats.lanes_created += 1;
-                if let Some(counters) = self.server_stats.of(lane.server.index) {
-                    counters.opened += 1;
-                    counters.login_us = self.now_us.saturating_sub(lane.times.born_us);
-                }
-                self.note_place(id, hears, offered.as_deref());
-                self.on_lane_ready(id);
-            }
-            LoginStep::Failed { fault, said } => {
-                let said = said.map(|(code, sqlstate, message)| SqlError {
-                    code,
-                    sqlstate,
-                    message: String::from_utf8_lossy(&message).into_owned(),
-                });
-                self.fail_dial(id, fault, said, true);
-                return bytes.len();
-            }
-            LoginStep::Insecure(why) => {
-                self.fail_insecure(id, &why, true);
-                return bytes.len();
-            }
-            LoginStep::KeyRefused(key) => {
-                let said = Some(error::server_key_refused(&key));
-                self.fail_dial(id, LastFault::PublicKey, said, true);
-                return bytes.len();
-            }
-        }
-        packet.len
-    }
-
-    /// A login is over: the lane is asked what it begins with; one for a relay or an errand begins
-    /// at once.
-    fn on_lane_ready(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get(id) else { return self.impossible(()) };
-        let lease = lane.lease;
-        match lease {
-            Lease::Dialing(_) => {
-                self.send_init_connect(id);
-                self.send_upkeep_text(id, Upkeep::Defaults, QUESTION);
-            }
-            Lease::Relay(session) => self.relay_ready(session, id),
-            Lease::Errand(thread_id) => self.run_errand(id, thread_id),
-            Lease::Idle
-            | Lease::Exclusive(_)
-            | Lease::Shared
-            | Lease::Freed
-            | Lease::Upkeep
-            | Lease::Clearing(_) => {}
-        }
     }
 
     /// A part of the reply at the head of a lane. `range` lies in `bytes`; the positions in

@@ -279,7 +279,7 @@ fn mark(lane: &mut Lane, job: &Job, how: How) {
     // code that nobody has read may have left anything, and so may the end of a long text
     lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
         || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE)
-        || job.effects.intersects(Effects::VARIABLE_IN_CODE) && !lane.greeted.names_last_prepared;
+        || job.effects.intersects(Effects::VARIABLE_IN_CODE) && !lane.greeted.is_mariadb;
 }
 
 /// Whether the hostgroup of a command keeps connections for warnings.

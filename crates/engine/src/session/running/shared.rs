@@ -125,12 +125,11 @@ impl Proxy {
         }
         let Some(session) = self.sessions.get(id) else { return self.impossible(false) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(false) };
-        let shares = session.want == lane.state;
+        let shares = session.want == lane.state && !lane.marks.single_use;
         if shares {
             lane.lease = Lease::Shared;
             (lane.shared.closing, lane.shared.passed) = (None, 0);
             lane.marks.used = true;
-            lane.marks.single_use = false;
             self.pool.put_shared(&lane.server, lane_id);
         }
         shares

@@ -223,7 +223,7 @@ fn a_shared_lane_that_was_flushed_serves_nobody_else() {
     job.sharing = Sharing::Does(1);
     proxy.keep(id, b"\x01\0\0\0\x0e");
     proxy.lanes.get_mut(lane).expect("there").marks.tells_changes = true;
-    proxy.take(id, lane, job);
+    proxy.run_on_free(id, lane, job);
     assert_eq!(proxy.lanes.get(lane).expect("there").lease, Lease::Shared);
     assert_eq!(proxy.next_batch(), Some(lane));
     proxy.send_batch(lane);
