@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use engine::vars::Vars;
+use engine::vars::{Vars, password_in};
 use mysql_server::{
     Account, Answer, Cell, Column, Connection, Description, Fault, Greets, Handler, Next, Refusal,
     Rows,
@@ -49,7 +49,7 @@ impl Client {
         admin: &Admin,
         id: u32,
         from: &io::Addr,
-        scramble: [u8; 20],
+        (scramble, offers_tls): ([u8; 20], bool),
         out: &mut Vec<u8>,
     ) -> Self {
         let (from, local) = match from {
@@ -61,7 +61,8 @@ impl Client {
         };
         let told = admin.variable("mysql-server_version");
         let version = if told.is_empty() { Vars::FALLBACK_VERSION } else { &told };
-        let connection = Connection::greet(&Greets { version, id, scramble, status: STATUS }, out);
+        let greets = Greets { version, id, scramble, status: STATUS, offers_tls };
+        let connection = Connection::greet(&greets, out);
         Self { from, local, connection, session: Session::new(Role::Reader, "", id) }
     }
 
@@ -75,6 +76,11 @@ impl Client {
         let scramble = || random::<20>().ok().map(nonce_of);
         let (mut desk, connection) = self.desk(admin);
         connection.on_packet(&mut desk, scramble, packet, out)
+    }
+
+    /// What it says is encrypted from now on; it was shown the certificate with that SHA-256.
+    pub(crate) fn secured(&mut self, certificate: Option<[u8; 32]>) {
+        self.connection.secured(certificate);
     }
 
     /// Judges the password of a client that has sent one.
@@ -112,6 +118,11 @@ impl Client {
 impl Handler for Desk<'_> {
     fn account(&mut self, user: &str) -> Option<Account> {
         find(self.admin, user).map(|(_, password)| Account { password })
+    }
+
+    fn refuses_clear(&self) -> Option<Fault> {
+        let is_demanded = self.admin.variable("admin-require_secure_transport") == "true";
+        (is_demanded && !self.local).then(|| AdminFault::not_secure().into())
     }
 
     fn denied(&self, user: &str) -> Fault {
@@ -202,12 +213,8 @@ impl From<AdminFault> for Fault {
 
 /// The role and the password of an account, as variables in force have them.
 fn find(admin: &Admin, user: &str) -> Option<(Role, String)> {
-    let listed = |name: &str, role: Role| {
-        let list = admin.variable(name);
-        let found = list.split(';').filter_map(|account| account.split_once(':'));
-        let password = found.into_iter().find(|(name, _)| *name == user)?.1.to_owned();
-        Some((role, password))
-    };
+    let listed =
+        |name: &str, role: Role| Some((role, password_in(&admin.variable(name), user)?.to_owned()));
     listed("admin-admin_credentials", Role::Administrator)
         .or_else(|| listed("admin-stats_credentials", Role::Reader))
         .or_else(|| {

@@ -53,6 +53,13 @@ impl AdminFault {
         Self::new(1159, *b"08S01", "Got timeout reading communication packets")
     }
 
+    /// A client came in clear where that is not allowed.
+    pub(crate) fn not_secure() -> Self {
+        let message = "Connections using insecure transport are prohibited while \
+                       admin-require_secure_transport is true.";
+        Self::new(3159, *b"HY000", message)
+    }
+
     /// A statement of a statistics account has taken too long.
     pub(crate) fn interrupted() -> Self {
         let message = "ProxySQL Admin Error: a statement of a statistics account may take 2 s";

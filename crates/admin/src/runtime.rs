@@ -33,6 +33,11 @@ pub trait Runtime: Send + Sync {
         Vec::new()
     }
 
+    /// What administrators have TLS from; `None` where they can have none.
+    fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
+        None
+    }
+
     /// What checks of servers came to, and what followed from them.
     fn logs(&self) -> Arc<Mutex<Logs>>;
 

@@ -16,6 +16,7 @@ use engine::report::{Printable, Quota};
 use engine::snapshot::Draft;
 use io::{Addr, Driver, Edge, Failure, Listener, Micros, Sock};
 use mysql_server::{Next, Packets, TooLong};
+use tls::{Acceptor, Watch};
 use wire::auth::nonce_of;
 use wire::reply::{self, ErrPacket};
 
@@ -73,6 +74,13 @@ pub enum Report {
         /// Refusals of that address in a row.
         times: u32,
     },
+    /// The TLS of a client did not come about, or could not go on.
+    NotSecured {
+        /// Where it came from.
+        from: String,
+        /// Why.
+        why: String,
+    },
     /// Clients were refused without a line each.
     Untold {
         /// How many.
@@ -93,6 +101,10 @@ pub enum Report {
 struct Connected {
     client: Client,
     origin: Origin,
+    /// What it may have TLS from.
+    acceptor: Option<Arc<Acceptor>>,
+    /// Where its TLS is seen.
+    watch: Option<Watch>,
     /// When its time to log in is over; `None` once it is in.
     leaves_at: Option<Micros>,
     packets: Packets,
@@ -173,6 +185,16 @@ impl Service {
         io.send(sock, &[out]);
         match next {
             Next::Go => {}
+            Next::Secure => {
+                match connected.acceptor.take().and_then(|acceptor| acceptor.accept()) {
+                    Some((codec, watch)) => {
+                        connected.watch = Some(watch);
+                        io.put_on(sock, codec);
+                    }
+                    None => self.let_go(io, sock),
+                }
+                return false;
+            }
             Next::Judge => return self.judge_in_turn(io, sock),
             Next::Welcome { user } => {
                 let origin = connected.origin;
@@ -207,9 +229,14 @@ impl Service {
         if left.iter().map(|(bytes, _)| bytes).sum::<usize>() > READERS_BACKLOG_BYTES_MAX
             && let Some((_, sock)) = left.into_iter().max_by_key(|(bytes, _)| *bytes)
         {
-            self.remove(io, sock);
-            io.close(sock);
+            self.let_go(io, sock);
         }
+    }
+
+    /// Closes a connection without a word.
+    fn let_go<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
+        self.remove(io, sock);
+        io.close(sock);
     }
 
     /// Lets the reader go that has been silent for longest, when there are too many.
@@ -281,6 +308,9 @@ impl Service {
     /// Tells a client that there is no place, also instead of a greeting.
     fn turn_away<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
         self.admin.turned_away += 1;
+        if self.is_amid_handshake(sock) {
+            return self.let_go(io, sock);
+        }
         let AdminFault { code, sqlstate, message, .. } = AdminFault::too_many_connections();
         let mut seq = self.remove(io, sock).map_or(0, |connected| connected.client.seq());
         let mut out = Vec::new();
@@ -290,7 +320,16 @@ impl Service {
         io.close_drained(sock);
     }
 
+    /// Whether nothing can be told to a client, whose TLS is not there yet.
+    fn is_amid_handshake(&self, sock: Sock) -> bool {
+        let watch = self.clients.get(&sock).and_then(|connected| connected.watch.as_ref());
+        watch.is_some_and(|watch| watch.handshake().is_none())
+    }
+
     fn close_with<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, fault: AdminFault) {
+        if self.is_amid_handshake(sock) {
+            return self.let_go(io, sock);
+        }
         if let Some(mut connected) = self.remove(io, sock) {
             let mut out = Vec::new();
             connected.client.write_fault(fault, &mut out);
@@ -314,13 +353,20 @@ impl io::Service for Service {
         }
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let mut out = Vec::new();
-        let client = Client::greet(&self.admin, self.last_id, &from, nonce_of(bytes), &mut out);
+        let acceptor = match from {
+            Addr::Tcp(_) => self.admin.runtime.acceptor(),
+            Addr::Unix(_) => None,
+        };
+        let greeting = (nonce_of(bytes), acceptor.is_some());
+        let client = Client::greet(&self.admin, self.last_id, &from, greeting, &mut out);
         io.send(sock, &[&out]);
         let leaves_at = io.now() + LOGIN_LIMIT;
         io.set_timer(sock.to_raw(), leaves_at);
         let connected = Connected {
             client,
             origin,
+            acceptor,
+            watch: None,
             leaves_at: Some(leaves_at),
             packets: Packets::default(),
             paused: false,
@@ -335,6 +381,9 @@ impl io::Service for Service {
     }
 
     fn on_bytes<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, bytes: &[u8]) -> usize {
+        if let Some(connected) = self.clients.get_mut(&sock) {
+            connected.note_handshake();
+        }
         let mut taken = 0;
         loop {
             let rest = bytes.get(taken..).unwrap_or_default();
@@ -362,7 +411,14 @@ impl io::Service for Service {
     }
 
     fn on_gone<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, _: Option<Failure>) {
-        self.remove(io, sock);
+        let Some(connected) = self.remove(io, sock) else { return };
+        let fault = connected.watch.as_ref().and_then(|watch| watch.fault());
+        if let Some(why) = fault
+            && self.refusal_lines.admits(io.now().0)
+        {
+            let (from, why) = (connected.client.from.clone(), why.to_owned());
+            (self.log)(&Report::NotSecured { from, why });
+        }
     }
 
     fn on_drained<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock) {
@@ -411,6 +467,13 @@ impl io::Service for Service {
 }
 
 impl Connected {
+    /// Hands on what came of the handshake, once that is over.
+    fn note_handshake(&mut self) {
+        if let Some(handshake) = self.watch.as_ref().and_then(Watch::handshake) {
+            self.client.secured(handshake.own_digest);
+        }
+    }
+
     fn packet_bytes_max(&self) -> usize {
         match self.client.is_reader() {
             _ if !self.client.is_in() => LOGIN_PACKET_BYTES_MAX,
@@ -426,6 +489,9 @@ impl fmt::Display for Report {
             Report::Refused { user, from, why, times } => {
                 let user = Printable(user);
                 write!(f, "admin: user '{user}' from {from} was refused: {why} ({times} in a row)")
+            }
+            Report::NotSecured { from, why } => {
+                write!(f, "admin: TLS with a client from {from}: {}", Printable(why))
             }
             Report::Untold { clients } => {
                 write!(f, "admin: {clients} more clients were refused within a minute")

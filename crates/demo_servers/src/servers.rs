@@ -180,8 +180,9 @@ impl Server {
         let (mut out, mut packets) = (Vec::new(), Packets::default());
         let (mut bytes, mut piece) = (Vec::new(), vec![0; 16 << 10]);
         let version = self.version();
+        let status = Status::AUTOCOMMIT;
         let greets =
-            Greets { version: &version, id, scramble: scramble(), status: Status::AUTOCOMMIT };
+            Greets { version: &version, id, scramble: scramble(), status, offers_tls: false };
         let mut connection = Connection::greet(&greets, &mut out);
         loop {
             stream.write_all(&out)?;
@@ -212,7 +213,7 @@ impl Server {
                     }
                 }
                 Next::Go | Next::Judge => {}
-                Next::Close | Next::Refused { .. } => return stream.write_all(&out),
+                Next::Close | Next::Secure | Next::Refused { .. } => return stream.write_all(&out),
             }
         }
     }

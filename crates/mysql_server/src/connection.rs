@@ -22,7 +22,24 @@ pub struct Connection {
     /// The number of its next packet.
     pub(crate) seq: u8,
     pub(crate) stage: Stage,
+    pub(crate) tls: Tls,
     pub(crate) statements: Statements,
+}
+
+/// How far a connection is encrypted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tls {
+    /// It is not, and cannot be.
+    None,
+    /// The client may ask for it.
+    Offered,
+    /// The client has asked, and the handshake is not over.
+    Begun,
+    /// Whatever comes is encrypted.
+    On {
+        /// SHA-256 of the certificate that the client was shown.
+        certificate: Option<[u8; 32]>,
+    },
 }
 
 /// What becomes of a client after a packet.
@@ -32,6 +49,8 @@ pub enum Next {
     Go,
     /// The end.
     Close,
+    /// TLS, in front of anything else; then [`Connection::secured`].
+    Secure,
     /// It has said who it is; no packet may come before [`Connection::judge`].
     Judge,
     /// It has proved who it is.
@@ -54,7 +73,13 @@ impl Connection {
         let mut seq = 0;
         greets.write(&mut seq, out);
         let stage = Stage::Greeted { scramble: greets.scramble };
-        Self { caps: Caps::OF_OWN_SERVERS, seq, stage, statements: Statements::default() }
+        let tls = if greets.offers_tls { Tls::Offered } else { Tls::None };
+        Self { caps: Caps::OF_OWN_SERVERS, seq, stage, tls, statements: Statements::default() }
+    }
+
+    /// The handshake is over in which the client was shown a certificate with that SHA-256.
+    pub fn secured(&mut self, certificate: Option<[u8; 32]>) {
+        self.tls = Tls::On { certificate };
     }
 
     /// A whole packet. `scramble` makes the nonce of a login that it begins.

@@ -9,6 +9,11 @@ pub trait Handler {
     /// The account of a name; `None` when there is none.
     fn account(&mut self, user: &str) -> Option<Account>;
 
+    /// Why a client gets no further whose connection is not encrypted.
+    fn refuses_clear(&self) -> Option<Fault> {
+        None
+    }
+
     /// What a client is told whose name or password is wrong: one answer for both.
     fn denied(&self, user: &str) -> Fault;
 

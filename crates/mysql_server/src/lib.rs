@@ -9,7 +9,8 @@
 //!
 //! Knows no sockets, no time and no SQL: a [`Connection`] is given whole packets and appends its
 //! answers to a buffer; what a statement comes to is the [`Handler`]'s. A result is written whole.
-//! The capabilities are [`wire::Caps::OF_OWN_SERVERS`], so no TLS, compression or cursors.
+//! The capabilities are [`wire::Caps::OF_OWN_SERVERS`], so no compression and no cursors. The owner
+//! of the socket puts TLS on, where [`Next::Secure`] asks for it.
 #![forbid(unsafe_code)]
 
 mod connection;

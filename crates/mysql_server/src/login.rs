@@ -5,11 +5,11 @@
 //! always takes the fast path.
 
 use wire::auth::{Plugin, native, sha2};
-use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{AuthMore, AuthSwitch, ChangeUser, Greeting, HandshakeResponse, SslRequest};
 use wire::{Caps, Status, reply};
 
-use crate::connection::{Connection, Next};
-use crate::handler::{Answer, Fault, Handler, Refusal};
+use crate::connection::{Connection, Next, Tls};
+use crate::handler::{Account, Answer, Fault, Handler, Refusal};
 use crate::prepared::Statements;
 use crate::results::Form;
 
@@ -24,6 +24,8 @@ pub struct Greets<'a> {
     pub scramble: [u8; 20],
     /// The state that sessions begin with.
     pub status: Status,
+    /// The client may ask for TLS.
+    pub offers_tls: bool,
 }
 
 /// How far a client has come.
@@ -68,11 +70,15 @@ pub(crate) struct Claim {
 impl Greets<'_> {
     /// Appends the greeting.
     pub(crate) fn write(&self, seq: &mut u8, out: &mut Vec<u8>) {
+        let tls = if self.offers_tls { Caps::SSL } else { Caps::NONE };
+        // by this its clients know a MariaDB
+        let is_mariadb = self.version.contains("MariaDB");
+        let not_of_mariadb = if is_mariadb { Caps::MYSQL } else { Caps::NONE };
         let greeting = Greeting {
             server_version: self.version.as_bytes(),
             connection_id: self.id,
             scramble: self.scramble,
-            caps: Caps::OF_OWN_SERVERS,
+            caps: Caps::OF_OWN_SERVERS.without(not_of_mariadb).union(tls),
             collation: wire::collation_table::UTF8MB4_GENERAL_CI,
             status: self.status,
             plugin: Plugin::NativePassword.name().as_bytes(),
@@ -96,10 +102,25 @@ impl Connection {
             // it has to wait for its answer
             Stage::Answered { .. } | Stage::In | Stage::Out => return Next::Close,
         };
-        let Ok(response) = HandshakeResponse::parse(payload) else {
-            self.write_fault(&Fault::new(1043, b"08S01", "Bad handshake"), out);
-            return Next::Close;
+        let asks_for_tls = SslRequest::parse(payload).is_some();
+        if asks_for_tls && self.tls == Tls::Offered {
+            self.tls = Tls::Begun;
+            self.stage = Stage::Greeted { scramble };
+            return Next::Secure;
+        }
+        let response = match HandshakeResponse::parse(payload) {
+            Ok(response) if !asks_for_tls && self.tls != Tls::Begun => response,
+            _ => {
+                self.write_fault(&Fault::new(1043, b"08S01", "Bad handshake"), out);
+                return Next::Close;
+            }
         };
+        if !matches!(self.tls, Tls::On { .. })
+            && let Some(fault) = handler.refuses_clear()
+        {
+            let user = String::from_utf8_lossy(response.user).into_owned();
+            return self.refuse(user, fault, "it has to use TLS", out);
+        }
         self.caps = response.caps.intersect(Caps::OF_OWN_SERVERS);
         let claim = Claim {
             user: String::from_utf8_lossy(response.user).into_owned(),
@@ -168,15 +189,22 @@ impl Connection {
         // clients of some plugins say nothing by a lone NUL
         let silent = answer.is_empty() || answer == [0];
         let answer = if silent { &[] } else { answer.as_slice() };
-        let wrong = match handler.account(&user) {
-            None => Some("there is no such account"),
-            Some(account) => (!is_right(account.password.as_bytes(), answer, &scramble, by_sha2))
-                .then_some("its password is wrong"),
+        let right = match handler.account(&user) {
+            None => Err("there is no such account"),
+            Some(Account { password }) => {
+                match is_right(password.as_bytes(), answer, &scramble, by_sha2) {
+                    true => Ok(password),
+                    false => Err("its password is wrong"),
+                }
+            }
         };
-        if let Some(why) = wrong {
-            let fault = handler.denied(&user);
-            return self.refuse(user, fault, why, out);
-        }
+        let password = match right {
+            Ok(password) => password,
+            Err(why) => {
+                let fault = handler.denied(&user);
+                return self.refuse(user, fault, why, out);
+            }
+        };
         if let Err(Refusal { fault, why }) = handler.begin(&user, &schema) {
             return self.refuse(user, fault, &why, out);
         }
@@ -184,8 +212,28 @@ impl Connection {
             reply::write_auth_more(out, &mut self.seq, &[AuthMore::FAST_OK]);
         }
         self.stage = Stage::In;
-        self.write_answer(handler, Ok(Answer::DONE), Form::Text, false, out);
+        let info = match by_sha2 {
+            true => String::new(),
+            false => self.proof_of_certificate(password.as_bytes(), &scramble),
+        };
+        let answer = Answer::Done { affected_rows: 0, last_insert_id: 0, info };
+        self.write_answer(handler, Ok(answer), Form::Text, false, out);
         Next::Welcome { user }
+    }
+
+    /// What tells a client of MariaDB that the certificate is this server's own; empty for others.
+    fn proof_of_certificate(&self, password: &[u8], scramble: &[u8; 20]) -> String {
+        match self.tls {
+            Tls::On { certificate: Some(certificate) }
+                if !self.caps.contains(Caps::MYSQL) && !password.is_empty() =>
+            {
+                let stored = native::parse_stored(password);
+                let stored = stored.unwrap_or_else(|| native::double_sha1(password));
+                let proof = native::proof_of_certificate(&stored, scramble, &certificate);
+                String::from_utf8(proof).unwrap_or_default()
+            }
+            _ => String::new(),
+        }
     }
 
     fn refuse(&mut self, user: String, fault: Fault, why: &str, out: &mut Vec<u8>) -> Next {

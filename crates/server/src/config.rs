@@ -174,6 +174,7 @@ fn judge(mut document: Document, before: Option<&Snapshot>) -> Judged {
     if document.format == Format::Cnf {
         document.take_last_of_each();
         document.verify_as_there();
+        document.open_as_there();
     }
     document.leave_rows_out();
     let mut compiled = compile(&document.draft);

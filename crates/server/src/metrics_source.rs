@@ -44,6 +44,14 @@ impl MetricsSource {
 }
 
 impl Process for MetricsSource {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.publisher.current()
+    }
+
+    fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
+        self.publisher.certificates().current()
+    }
+
     fn look(&self, parts: Parts) -> View {
         // a collector is whole between its calls, whatever happened to the thread that held it
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);

@@ -168,6 +168,26 @@ fn servers_are_verified_as_proxysql_does_and_that_is_told() {
 }
 
 #[test]
+fn metrics_are_open_as_in_proxysql_and_that_is_told() {
+    let scratch = Scratch::new("open");
+    let told = "admin-restapi_authentication is `false`, and `true` asks for an account";
+    for (variables, is_open) in [
+        ("restapi_enabled = \"true\"", true),
+        ("restapi_enabled = \"false\"", false),
+        ("restapi_enabled = \"true\"; restapi_authentication = \"true\"", false),
+    ] {
+        let (file, output) = (scratch.file("web.cnf"), scratch.file("web.toml"));
+        std::fs::write(&file, format!("admin_variables = {{ {variables} }}\n")).expect("a file");
+        let (code, out, _) = run(&["import", &file, "--force", "-o", &output]);
+        assert_eq!(code, 0, "{out}");
+        assert_eq!(out.contains(told), is_open, "{variables}: {out}");
+        let written = std::fs::read_to_string(&output).expect("written");
+        let says = written.contains("restapi_authentication = false");
+        assert_eq!(says, is_open, "{variables}: {written}");
+    }
+}
+
+#[test]
 fn a_database_of_proxysql_is_imported() {
     let scratch = Scratch::new("database");
     let file = scratch.file("proxysql.db");

@@ -86,6 +86,11 @@ impl Acceptor {
         Some((Box::new(records), watch))
     }
 
+    /// What `rustls` makes connections from, for sockets that have no codec.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.config.clone()
+    }
+
     /// What is shown, and which authorities are trusted.
     pub fn certificates(&self) -> &[Certificate] {
         &self.certificates

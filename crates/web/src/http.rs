@@ -5,11 +5,14 @@ use std::net::TcpListener as Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::report::{Printable, Quota};
 use engine::rows::RestapiRouteRow;
 use engine::stats::Parts;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -19,12 +22,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use crate::access::{Guesses, Origin, Verdict};
 use crate::exposer::Exposer;
 use crate::health;
 use crate::idle_clients::{Place, Waiting};
 use crate::metrics;
 use crate::raw_quotes::Unquoted;
 use crate::routes::{self, Given};
+use crate::stream;
 use crate::view::{Process, View};
 use crate::web::Log;
 
@@ -39,6 +44,10 @@ pub(crate) struct Shared {
     /// Where to say what went wrong.
     pub(crate) log: Log,
     exposer: Mutex<Exposer>,
+    guesses: Guesses,
+    /// Lines of the log about clients that were refused.
+    refusal_lines: Mutex<Quota>,
+    began: Instant,
     clients: Arc<Semaphore>,
     waiting: Waiting,
     /// Requests for routes that may run at a time.
@@ -60,6 +69,9 @@ impl Shared {
             stop,
             log,
             exposer: Mutex::default(),
+            guesses: Guesses::default(),
+            refusal_lines: Mutex::default(),
+            began: Instant::now(),
             clients: Arc::new(Semaphore::new(CLIENTS_MAX)),
             waiting: Waiting::default(),
             programs: Arc::new(Semaphore::new(PROGRAMS_MAX)),
@@ -79,7 +91,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
             accepted = listener.accept() => accepted,
             () = closed(open.clone()) => return,
         };
-        let Ok((socket, _)) = accepted else {
+        let Ok((socket, from)) = accepted else {
             // out of descriptors, most likely
             sleep(ACCEPT_PAUSE).await;
             continue;
@@ -95,38 +107,65 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
         let (shared, open) = (shared.clone(), open.clone());
         tokio::spawn(async move {
             let place = Arc::new(shared.waiting.enter());
-            let asked = place.clone();
-            let socket = Unquoted::new(socket);
-            let line = socket.line();
-            let service = service_fn(move |request: Request<Incoming>| {
-                let (shared, place, line) = (shared.clone(), asked.clone(), line.clone());
-                async move {
-                    if request.body().is_end_stream() {
-                        line.comes_next();
-                    }
-                    let mut answer = answer(shared, request, &place).await?;
-                    if !place.may_wait() {
-                        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                    }
-                    Ok::<_, Infallible>(answer)
+            let from = from.ip().to_canonical();
+            let begun = timeout(HEADER_LIMIT, stream::open(socket, shared.process.acceptor()));
+            let begun = tokio::select! {
+                begun = begun => begun,
+                () = place.must_go() => return,
+                () = closed(open.clone()) => return,
+            };
+            match begun {
+                Ok(Ok((socket, is_secure))) => {
+                    converse(shared, socket, Origin { from, is_secure }, place, open).await;
                 }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_LIMIT)
-                .serve_connection(TokioIo::new(socket), service);
-            tokio::pin!(connection);
-            // what goes wrong on the way to a client is seen there
-            tokio::select! {
-                _ = &mut connection => {}
-                () = place.must_go() => {}
-                () = closed(open) => {
-                    connection.as_mut().graceful_shutdown();
-                    drop(connection.await);
+                Ok(Err(why)) => {
+                    shared.log_refusal(&format!("TLS with {from}: {}", Printable(&why)))
                 }
+                // as with a request's head, which does not come either
+                Err(_) => {}
             }
             drop(room);
         });
+    }
+}
+
+/// Answers the requests of a client, one after the other.
+async fn converse(
+    shared: Arc<Shared>,
+    socket: Box<dyn stream::Stream>,
+    origin: Origin,
+    place: Arc<Place>,
+    open: watch::Receiver<bool>,
+) {
+    let asked = place.clone();
+    let socket = Unquoted::new(socket);
+    let line = socket.line();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (shared, place, line) = (shared.clone(), asked.clone(), line.clone());
+        async move {
+            if request.body().is_end_stream() {
+                line.comes_next();
+            }
+            let mut answer = answer(shared, request, origin, &place).await?;
+            if !place.may_wait() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_LIMIT)
+        .serve_connection(TokioIo::new(socket), service);
+    tokio::pin!(connection);
+    // what goes wrong on the way to a client is seen there
+    tokio::select! {
+        _ = &mut connection => {}
+        () = place.must_go() => {}
+        () = closed(open) => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
     }
 }
 
@@ -141,10 +180,15 @@ type Body = Full<Bytes>;
 async fn answer(
     shared: Arc<Shared>,
     request: Request<Incoming>,
+    origin: Origin,
     place: &Place,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path).to_owned();
+    let is_probe = matches!(path.as_str(), "/healthz" | "/readyz");
+    if !is_probe && let Some(refused) = shared.refused(&request, origin, &path) {
+        return Ok(refused);
+    }
     if let Some(uri) = path.strip_prefix("/sync/") {
         let (status, body) = route(&shared, request, uri, place).await;
         return Ok(response(status, JSON, body));
@@ -169,6 +213,62 @@ async fn answer(
             response(StatusCode::NOT_FOUND, TEXT, body)
         }
     })
+}
+
+impl Shared {
+    /// The answer to a client that may not ask for that.
+    fn refused(
+        &self,
+        request: &Request<Incoming>,
+        origin: Origin,
+        path: &str,
+    ) -> Option<Response<Body>> {
+        let snapshot = self.process.snapshot();
+        let shown = request.headers().get(AUTHORIZATION);
+        let verdict = self.guesses.judge(&snapshot.vars, origin, shown, Instant::now());
+        let (status, why) = match &verdict {
+            Verdict::Granted => return None,
+            Verdict::Insecure => (StatusCode::FORBIDDEN, "HTTPS is required".to_owned()),
+            Verdict::Unknown | Verdict::Wrong(..) => {
+                let why = "an account of admin-stats_credentials or a token of \
+                           admin-restapi_tokens is required; admin and stats may come from this \
+                           machine only";
+                (StatusCode::UNAUTHORIZED, why.to_owned())
+            }
+            Verdict::Delayed(_) => {
+                let why = "too many wrong passwords: try again later".to_owned();
+                (StatusCode::TOO_MANY_REQUESTS, why)
+            }
+        };
+        if let Verdict::Wrong(whose, times) = &verdict {
+            let from = origin.from;
+            self.log_refusal(&format!("{from} is refused: {whose} is wrong ({times} in a row)"));
+        }
+        let mut refused = match path.starts_with("/sync/") {
+            true => response(status, JSON, refusal(&why)),
+            false => response(status, TEXT, format!("{why}\n")),
+        };
+        let headers = refused.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
+        }
+        if let Verdict::Delayed(wait) = verdict {
+            headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
+        }
+        Some(refused)
+    }
+
+    /// Writes a line about a client to the log, unless there are too many.
+    fn log_refusal(&self, line: &str) {
+        let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut lines = self.refusal_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(clients) = lines.take_untold(now_us) {
+            (self.log)(&format!("HTTP: {clients} more clients were refused within a minute"));
+        }
+        if lines.admits(now_us) {
+            (self.log)(&format!("HTTP: {line}"));
+        }
+    }
 }
 
 async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
@@ -258,6 +358,8 @@ fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Bo
     response
 }
 
+/// How a client may show who it is.
+const CHALLENGE: &str = "Basic realm=\"Tidegate\", charset=\"UTF-8\"";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";

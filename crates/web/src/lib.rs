@@ -7,6 +7,7 @@
 //! where rows come from.
 #![forbid(unsafe_code)]
 
+mod access;
 mod exposer;
 mod health;
 mod http;
@@ -16,6 +17,7 @@ mod program;
 mod raw_quotes;
 mod routes;
 mod schedule;
+mod stream;
 mod view;
 mod web;
 

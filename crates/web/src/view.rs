@@ -10,6 +10,12 @@ use engine::stats::{Collected, Parts};
 pub trait Process: Send + Sync {
     /// How things stand; may wait for workers, for a limited time.
     fn look(&self, parts: Parts) -> View;
+
+    /// The configuration in force.
+    fn snapshot(&self) -> Arc<Snapshot>;
+
+    /// What clients have TLS from; `None` where they can have none.
+    fn acceptor(&self) -> Option<Arc<tls::Acceptor>>;
 }
 
 /// How things stand.

@@ -22,6 +22,14 @@ struct Made {
 }
 
 impl Process for Made {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(Snapshot::compile(&Draft::default()).expect("valid"))
+    }
+
+    fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
+        None
+    }
+
     fn look(&self, _: Parts) -> View {
         assert!(!self.broken.load(Ordering::SeqCst), "no worker is left");
         View {
@@ -29,7 +37,7 @@ impl Process for Made {
             workers: 1,
             answered: 1,
             status: [("Questions".to_owned(), 9)].into(),
-            snapshot: Arc::new(Snapshot::compile(&Draft::default()).expect("valid")),
+            snapshot: self.snapshot(),
             serving: match self.paused.load(Ordering::SeqCst) {
                 true => Serving::Paused,
                 false => Serving::Open,
@@ -72,13 +80,20 @@ impl Stage {
         self.web.address().expect("it listens").port()
     }
 
-    /// The answer to a request without its version and headers, and with this body.
+    /// The answer that `stats` gets to a request without its version and headers, and with this
+    /// body.
     fn ask(&self, request: &str, body: &[u8]) -> Answer {
+        self.ask_as(STATS, request, body)
+    }
+
+    /// The same with this line in its head.
+    fn ask_as(&self, line: &str, request: &str, body: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         let len = body.len();
         let head = format!(
-            "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n"
+            "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{line}\
+             Content-Length: {len}\r\n\r\n"
         );
         stream.write_all(&[head.as_bytes(), body].concat()).expect("it reads");
         let mut text = String::new();
@@ -99,6 +114,9 @@ impl Stage {
         self.log.recv_timeout(Duration::from_secs(20)).expect("a line of the log")
     }
 }
+
+/// Shows the account `stats`.
+const STATS: &str = "Authorization: Basic c3RhdHM6c3RhdHM=\r\n";
 
 /// This port of every address.
 fn place(port: u16) -> Option<SocketAddr> {
@@ -131,6 +149,35 @@ fn each_path_has_its_answer_and_others_are_told_which_there_are() {
     assert_eq!((head.status, head.body), said("200 OK", ""));
     let text = stage.ask("GET /healthz", b"").head;
     assert!(text.contains("content-type: text/plain; charset=utf-8\r\n"), "{text}");
+}
+
+#[test]
+fn only_probes_are_answered_to_everybody() {
+    let stage = Stage::new();
+    for path in ["/healthz", "/readyz/"] {
+        assert_eq!(stage.ask_as("", &format!("GET {path}"), b"").status, "200 OK");
+    }
+    for path in ["/metrics", "/", "/sync/it", "/healthz/x"] {
+        let refused = stage.ask_as("", &format!("GET {path}"), b"");
+        assert_eq!(refused.status, "401 Unauthorized", "{path}");
+        let challenge = "www-authenticate: basic realm=\"tidegate\", charset=\"utf-8\"\r\n";
+        assert!(refused.head.contains(challenge), "{}", refused.head);
+        let kind = if path == "/sync/it" { "application/json" } else { "text/plain" };
+        assert!(refused.head.contains(&format!("content-type: {kind}")), "{}", refused.head);
+        let why = "an account of admin-stats_credentials or a token of admin-restapi_tokens";
+        assert!(refused.body.contains(why), "{}", refused.body);
+    }
+    let wrong = "Authorization: Basic c3RhdHM6d3Jvbmc=\r\n";
+    assert_eq!(stage.ask_as(wrong, "GET /metrics", b"").status, "401 Unauthorized");
+    let line = "HTTP: 127.0.0.1 is refused: account 'stats' is wrong (1 in a row)";
+    assert_eq!(stage.logged(), line);
+    let delayed = stage.ask("GET /metrics", b"");
+    assert_eq!(delayed.status, "429 Too Many Requests");
+    assert!(delayed.head.contains("retry-after: 1\r\n"), "{}", delayed.head);
+    let is_over = Instant::now() + Duration::from_secs(20);
+    while stage.ask("GET /metrics", b"").status != "200 OK" {
+        assert!(Instant::now() < is_over, "the delay ends");
+    }
 }
 
 #[test]
@@ -307,8 +354,9 @@ fn bodies_that_do_not_come_keep_nobody_out() {
             .map(|_| {
                 let mut stream =
                     TcpStream::connect(("127.0.0.1", stage.port())).expect("it listens");
-                let head =
-                    format!("POST /sync/{route} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n");
+                let head = format!(
+                    "POST /sync/{route} HTTP/1.1\r\nHost: x\r\n{STATS}Content-Length: 5\r\n"
+                );
                 stream.write_all(format!("{head}\r\n").as_bytes()).expect("it reads");
                 stream
             })
@@ -330,7 +378,8 @@ fn programs_that_take_their_time_keep_no_probe_out() {
     let dir = set_routes(&stage, "GET", &[slow, ("quick", "#!/bin/sh\necho 1\n")]);
     let ask = |_| {
         let mut stream = TcpStream::connect(("127.0.0.1", stage.port())).expect("it listens");
-        stream.write_all(b"GET /sync/slow HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
+        let head = format!("GET /sync/slow HTTP/1.1\r\nHost: x\r\n{STATS}\r\n");
+        stream.write_all(head.as_bytes()).expect("it reads");
         stream
     };
     let running: Vec<TcpStream> = (0..64).map(ask).collect();

@@ -12,6 +12,8 @@ use live::{Program, Proxy, client, eventually, skip};
 use mysql::prelude::Queryable;
 
 const SOON: Duration = Duration::from_secs(20);
+/// Lines of a request's head: the account `stats` asks.
+const HEAD: &str = "Host: x\r\nAuthorization: Basic c3RhdHM6c3RhdHM=\r\n";
 
 /// A proxy with servers, and the port of its metrics.
 struct Measured {
@@ -50,7 +52,7 @@ impl Measured {
 
     /// Status and body of an answer.
     fn get(&self, path: &str) -> (u16, String) {
-        ask(self.port, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+        ask(self.port, &format!("GET {path} HTTP/1.1\r\n{HEAD}Connection: close\r\n\r\n"))
             .expect("it answers")
     }
 }
@@ -93,7 +95,9 @@ fn prometheus_reads_what_clients_did() {
     assert!(refused.is_err());
     let script = "import sys, urllib.request, json\n\
         from prometheus_client.parser import text_string_to_metric_families as parse\n\
-        text = urllib.request.urlopen(sys.argv[1], timeout=20).read().decode()\n\
+        asked = urllib.request.Request(sys.argv[1])\n\
+        asked.add_header('Authorization', 'Basic c3RhdHM6c3RhdHM=')\n\
+        text = urllib.request.urlopen(asked, timeout=20).read().decode()\n\
         for f in parse(text):\n\
         \x20   for s in f.samples:\n\
         \x20       print(json.dumps([s.name, s.labels, s.value, f.type]))\n";
@@ -246,16 +250,16 @@ fn routes_run_scripts_over_http() {
     assert_eq!(measured.get("/sync/echo?a=b+c"), (200, r#"{"given":{"a":"b c"}}"#.to_owned()));
     let post = |body: &str| {
         let len = body.len();
-        let head = format!("POST /sync/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n");
+        let head = format!("POST /sync/echo HTTP/1.1\r\n{HEAD}Content-Length: {len}\r\n");
         ask(measured.port, &format!("{head}Connection: close\r\n\r\n{body}")).expect("answered")
     };
     assert_eq!(post(r#"{"a":1}"#), (200, r#"{"given":{"a":1}}"#.to_owned()));
     assert_eq!(post(""), (400, r#"{"error":"Empty parameters","type":"in"}"#.to_owned()));
     let late = r#"{"error":"Script execution timed out","error_code":"62","type":"out"}"#;
     assert_eq!(measured.get("/sync/slow"), (424, late.to_owned()));
-    let put = "PUT /sync/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let put = format!("PUT /sync/echo HTTP/1.1\r\n{HEAD}Connection: close\r\n\r\n");
     let said = r#"{"error":"HTTP method PUT is not implemented"}"#.to_owned();
-    assert_eq!(ask(measured.port, put).expect("answered"), (200, said));
+    assert_eq!(ask(measured.port, &put).expect("answered"), (200, said));
     measured.admin(&["DELETE FROM restapi_routes", "LOAD RESTAPI TO RUNTIME"]);
     assert_eq!(measured.get("/sync/echo").0, 400);
 }

@@ -12,8 +12,39 @@ const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 /// What becomes of a client from this address that logs in: the role it has, or the error it gets.
 fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Result<Role, String> {
     let mut out = Vec::new();
-    let mut client = Client::greet(admin, 1, from, NONCE, &mut out);
+    let mut client = Client::greet(admin, 1, from, (NONCE, false), &mut out);
     out.clear();
+    let payload = response(user, password);
+    assert_eq!(client.on_packet(admin, (&payload, 1), &mut out), Next::Judge);
+    assert!(out.is_empty(), "nothing is told before it is judged");
+    match client.judge(admin, &mut out) {
+        Next::Welcome { .. } => Ok(client.session.role),
+        Next::Refused { why, .. } => {
+            let told = String::from_utf8_lossy(&out[7..]).into_owned();
+            Err(format!("{told}; log: {why}"))
+        }
+        next => panic!("{next:?}"),
+    }
+}
+
+/// What becomes of a client behind its first packet; in TLS if it was shown a certificate.
+fn first_packet(
+    admin: &mut Admin,
+    from: &io::Addr,
+    (user, password): (&str, &str),
+    certificate: Option<[u8; 32]>,
+    out: &mut Vec<u8>,
+) -> Next {
+    let mut client = Client::greet(admin, 1, from, (NONCE, true), out);
+    if certificate.is_some() {
+        client.secured(certificate);
+    }
+    out.clear();
+    client.on_packet(admin, (&response(user, password), 1), out)
+}
+
+/// The response to a greeting.
+fn response(user: &str, password: &str) -> Vec<u8> {
     let answer = match password {
         "" => Vec::new(),
         _ => native::scramble(password.as_bytes(), &NONCE).to_vec(),
@@ -30,16 +61,29 @@ fn login(admin: &mut Admin, from: &io::Addr, user: &str, password: &str) -> Resu
     };
     let mut payload = Vec::new();
     response.encode(&mut payload);
-    assert_eq!(client.on_packet(admin, (&payload, 1), &mut out), Next::Judge);
-    assert!(out.is_empty(), "nothing is told before it is judged");
-    match client.judge(admin, &mut out) {
-        Next::Welcome { .. } => Ok(client.session.role),
-        Next::Refused { why, .. } => {
-            let told = String::from_utf8_lossy(&out[7..]).into_owned();
-            Err(format!("{told}; log: {why}"))
-        }
-        next => panic!("{next:?}"),
+    payload
+}
+
+#[test]
+fn tls_can_be_demanded_of_whoever_comes_from_elsewhere() {
+    let demanded = ("admin-require_secure_transport", "true");
+    let mut admin =
+        crate::fake_process::admin(&[("admin-admin_credentials", "remote:r"), demanded]);
+    let tcp = |ip: &str| io::Addr::Tcp((ip.parse::<std::net::IpAddr>().expect("an IP"), 1).into());
+    for here in [tcp("127.0.0.1"), tcp("::ffff:127.0.0.1"), io::Addr::Unix("".into())] {
+        assert_eq!(login(&mut admin, &here, "remote", "r"), Ok(Role::Administrator));
     }
+    let mut out = Vec::new();
+    let there = tcp("192.0.2.7");
+    let refused = first_packet(&mut admin, &there, ("remote", "r"), None, &mut out);
+    assert!(matches!(refused, Next::Refused { .. }), "before a password is judged: {refused:?}");
+    let told = b"\xff\x57\x0c#HY000Connections using insecure transport are prohibited while \
+                 admin-require_secure_transport is true.";
+    assert_eq!(&out[4..], told);
+    out.clear();
+    let shown = Some([7; 32]);
+    let judged = first_packet(&mut admin, &there, ("remote", "r"), shown, &mut out);
+    assert_eq!(judged, Next::Judge);
 }
 
 #[test]

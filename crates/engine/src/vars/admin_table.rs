@@ -240,6 +240,13 @@ pub(super) const ROWS: &[Variable] = &[
     )
     .unit(Unit::Seconds)
     .acts(Effect::AtOnce),
+    admin(
+        "require_secure_transport",
+        Kind::Bool,
+        "false",
+        "Whether administrators and statistics accounts have to use TLS, except from this machine.",
+    )
+    .acts(Effect::AtOnce),
     admin("restapi_enabled", Kind::Bool, "false", "Whether REST calls and /metrics are served.")
         .acts(Effect::AtOnce),
     admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics.")
@@ -251,6 +258,21 @@ pub(super) const ROWS: &[Variable] = &[
         "Address of this machine on which REST calls and /metrics are served.",
     )
     .acts(Effect::AtOnce),
+    admin(
+        "restapi_authentication",
+        Kind::Bool,
+        "true",
+        "Whether metrics and REST calls are answered to accounts and tokens only.",
+    )
+    .acts(Effect::AtOnce),
+    admin(
+        "restapi_tokens",
+        Kind::Text,
+        "",
+        "Tokens that count like an account, separated by ;, or their `*` hashes.",
+    )
+    .acts(Effect::AtOnce)
+    .secret(),
     admin("web_enabled", Kind::Bool, "false", "Whether the pages for browsers are served."),
     admin("web_port", int(1, 65_534), "6080", "Port of the pages for browsers."),
     admin("web_verbosity", int(0, 10), "0", "How much the pages for browsers log."),

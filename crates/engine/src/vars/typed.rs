@@ -345,6 +345,12 @@ vars! {
     restapi_address: IpAddr = "admin-restapi_address",
     /// TCP port of that.
     restapi_port: u32 = "admin-restapi_port",
+    /// Whether metrics and routes are for accounts and tokens only.
+    restapi_authentication: bool = "admin-restapi_authentication",
+    /// Tokens that count like an account, separated by `;`.
+    restapi_tokens: String = "admin-restapi_tokens",
+    /// Whether administrators and HTTP clients of other machines have to use TLS.
+    require_secure_transport: bool = "admin-require_secure_transport",
     /// Whether tables of the admin interface are read-only.
     admin_read_only: bool = "admin-read_only",
 }

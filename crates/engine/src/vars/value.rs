@@ -123,6 +123,12 @@ fn parse_credentials(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// The password of an account in a list of `user:password`, separated by `;`.
+pub fn password_in<'a>(list: &'a str, user: &str) -> Option<&'a str> {
+    let mut accounts = list.split(';').filter_map(|account| account.split_once(':'));
+    accounts.find(|(name, _)| *name == user).map(|(_, password)| password)
+}
+
 fn parse_ip(text: &str) -> Result<String, String> {
     let ip = text.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address"))?;
     Ok(ip.to_string())

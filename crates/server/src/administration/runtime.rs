@@ -118,6 +118,10 @@ impl Runtime for Workers {
         self.reach.publisher.certificates().shown()
     }
 
+    fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
+        self.reach.publisher.certificates().current()
+    }
+
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient> {
         let all = self.reach.hosts.rows(reset).into_iter();
         let row = |(address, errors): (_, HostErrors)| FailedClient {

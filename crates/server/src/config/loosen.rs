@@ -1,5 +1,5 @@
-//! What ProxySQL verifies of servers in TLS, which is less than is verified here: a `proxysql.cnf`
-//! goes on as it was, with a warning that says how to have more.
+//! What ProxySQL asks less of: of servers in TLS, and of HTTP clients. A `proxysql.cnf` goes on as
+//! it was, with a warning that says how to have more.
 
 use super::document::Document;
 use super::fault::Fault;
@@ -7,7 +7,28 @@ use super::fault::Fault;
 /// What is verified of servers that have no row of their own.
 const VERIFY: &str = "mysql-ssl_p2s_verify";
 
+/// Whether HTTP clients have to say who they are.
+const AUTHENTICATION: &str = "admin-restapi_authentication";
+
 impl Document {
+    /// Has HTTP clients say who they are no more than ProxySQL does, where the file does not say.
+    pub(super) fn open_as_there(&mut self) {
+        let variables = &self.draft.variables;
+        let is_on = |(name, value): &(_, _)| name == "admin-restapi_enabled" && value == "true";
+        let Some(switch) = variables.iter().position(is_on) else { return };
+        if variables.iter().any(|(name, _)| name == AUTHENTICATION) {
+            return;
+        }
+        let title = format!(
+            "admin_variables.restapi_enabled: as in ProxySQL, whoever reaches the port may read \
+             metrics and run the scripts of restapi_routes; {AUTHENTICATION} is `false`, and \
+             `true` asks for an account"
+        );
+        let span = self.places.find("admin_variables", None, "restapi_enabled").unwrap_or(0..0);
+        self.faults.push(Fault::warning(span, title));
+        self.draft.variables.insert(switch, (AUTHENTICATION.to_owned(), "false".to_owned()));
+    }
+
     /// Has no more verified of servers than ProxySQL does, where the file does not say what is.
     pub(super) fn verify_as_there(&mut self) {
         let in_tls = |row: &engine::rows::ServerRow| row.use_ssl == 1;

@@ -63,6 +63,12 @@ pub fn to_stored(double: &Hash) -> String {
     })
 }
 
+/// Whether a password is the one that is stored, in clear text or as [`parse_stored`] reads it.
+pub fn is_password(shown: &str, stored: &str) -> bool {
+    let stored = parse_stored(stored.as_bytes()).unwrap_or_else(|| double_sha1(stored.as_bytes()));
+    verify_slices_are_equal(&double_sha1(shown.as_bytes()), &stored).is_ok()
+}
+
 fn sha1(parts: &[&[u8]]) -> Hash {
     let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     parts.iter().for_each(|part| context.update(part));

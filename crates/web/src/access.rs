@@ -1,0 +1,176 @@
+//! Who may see what: accounts and tokens that requests show, and how often these may be guessed at.
+//!
+//! A wrong one is answered at once, and makes others for the same account from the same address be
+//! refused unseen for a while: to hang up early gains nothing. Outside formats: RFC 7617 (`Basic`),
+//! RFC 6750 (`Bearer`).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use engine::report::Printable;
+use engine::vars::{Vars, password_in};
+use hyper::header::HeaderValue;
+use wire::auth::native;
+
+/// Where a request comes from, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Origin {
+    /// The address, in the family that it is one of.
+    pub(crate) from: IpAddr,
+    /// Nobody can listen in.
+    pub(crate) is_secure: bool,
+}
+
+/// What becomes of a request that is more than a probe.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// It is answered.
+    Granted,
+    /// It has to come by HTTPS.
+    Insecure,
+    /// It has shown nothing that counts.
+    Unknown,
+    /// It has shown something wrong: the account, and how often in a row that was so.
+    Wrong(String, u32),
+    /// It is not looked at for this long, after wrong ones.
+    Delayed(Duration),
+}
+
+/// What a request shows.
+enum Shown<'a> {
+    Basic(String, String),
+    Bearer(&'a str),
+}
+
+/// Wrong accounts and tokens, by where they came from.
+#[derive(Default)]
+pub(crate) struct Guesses(Mutex<HashMap<(IpAddr, String), Wrong>>);
+
+#[derive(Clone, Copy)]
+struct Wrong {
+    times: u32,
+    next_at: Instant,
+}
+
+impl Guesses {
+    /// Judges a request by its `Authorization`.
+    pub(crate) fn judge(
+        &self,
+        vars: &Vars,
+        origin: Origin,
+        header: Option<&HeaderValue>,
+        now: Instant,
+    ) -> Verdict {
+        let is_local = origin.from.is_loopback();
+        if vars.require_secure_transport && !origin.is_secure && !is_local {
+            return Verdict::Insecure;
+        }
+        if !vars.restapi_authentication {
+            return Verdict::Granted;
+        }
+        let Some(shown) = header.and_then(|header| Shown::read(header.to_str().ok()?)) else {
+            return Verdict::Unknown;
+        };
+        let name = match &shown {
+            Shown::Basic(user, _) => user.chars().take(NAME_CHARS_MAX).collect(),
+            Shown::Bearer(_) => String::new(),
+        };
+        let key = (network(origin.from), name);
+        // between two calls it is whole, whatever happened to a thread
+        let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = wrong.get(&key).copied().filter(|it| now < it.next_at + FORGOTTEN);
+        if let Some(before) = before
+            && now < before.next_at
+        {
+            return Verdict::Delayed(before.next_at - now);
+        }
+        if shown.is_right(vars, is_local) {
+            wrong.remove(&key);
+            return Verdict::Granted;
+        }
+        if wrong.len() >= GUESSED_MAX {
+            wrong.retain(|_, it| now < it.next_at + FORGOTTEN);
+            if wrong.len() >= GUESSED_MAX {
+                // whoever has so many addresses is slowed down by none; but memory has an end
+                wrong.clear();
+            }
+        }
+        let times = before.map_or(0, |it| it.times) + 1;
+        let named = match key.1.as_str() {
+            "" => "a token".to_owned(),
+            name => format!("account '{}'", Printable(name)),
+        };
+        wrong.insert(key, Wrong { times, next_at: now + delay(times) });
+        Verdict::Wrong(named, times)
+    }
+}
+
+impl<'a> Shown<'a> {
+    fn read(header: &'a str) -> Option<Self> {
+        let (scheme, rest) = header.split_once(' ')?;
+        let rest = rest.trim();
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(Self::Bearer(rest)).filter(|_| !rest.is_empty());
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return None;
+        }
+        let pair = String::from_utf8(STANDARD.decode(rest).ok()?).ok()?;
+        let (user, password) = pair.split_once(':')?;
+        let is_named = !user.is_empty();
+        is_named.then(|| Self::Basic(user.to_owned(), password.to_owned()))
+    }
+
+    fn is_right(&self, vars: &Vars, is_local: bool) -> bool {
+        match self {
+            Self::Basic(user, password) => {
+                let lists = [&vars.admin_credentials, &vars.stats_credentials];
+                let stored = lists.into_iter().find_map(|list| password_in(list, user));
+                let may_come = is_local || !matches!(user.as_str(), "admin" | "stats");
+                // a name that does not exist takes as long
+                let is_it = native::is_password(password, stored.unwrap_or_default());
+                is_it && stored.is_some() && may_come
+            }
+            Self::Bearer(token) => {
+                let tokens = vars.restapi_tokens.split(';').map(str::trim);
+                let mut tokens = tokens.filter(|it| !it.is_empty());
+                tokens.any(|stored| native::is_password(token, stored))
+            }
+        }
+    }
+}
+
+/// The part of an address that one attacker has: of IPv6, the network.
+fn network(from: IpAddr) -> IpAddr {
+    match from {
+        IpAddr::V4(_) => from,
+        IpAddr::V6(it) => IpAddr::V6((u128::from(it) & NETWORK).into()),
+    }
+}
+
+/// Time between a wrong one and the next that is looked at, after so many in a row.
+fn delay(times: u32) -> Duration {
+    DELAY_MAX.min(DELAY_MIN * (1 << times.saturating_sub(1).min(DOUBLINGS_MAX)))
+}
+
+/// After the first wrong one, twice that after the next.
+const DELAY_MIN: Duration = Duration::from_millis(50);
+/// Never longer.
+const DELAY_MAX: Duration = Duration::from_secs(5);
+/// Enough to come from the one to the other.
+const DOUBLINGS_MAX: u32 = 7;
+/// After so long without another, wrong ones are forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(600);
+/// Accounts of which wrong passwords are counted, by address.
+const GUESSED_MAX: usize = 4096;
+/// Characters of a name that tell it from others.
+const NAME_CHARS_MAX: usize = 64;
+/// The part of an address of IPv6 that names its network.
+const NETWORK: u128 = !0 << 64;
+
+#[cfg(test)]
+mod tests;
