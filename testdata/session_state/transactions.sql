@@ -271,8 +271,10 @@ COMMIT
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ
 EXEC: INSERT INTO t (a) VALUES (1)
+SELECT SLEEP(0.2)
 SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'
 COMMIT
+SELECT SLEEP(0.2)
 SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'
 # characteristics_that_outlast_their_transaction
 SET autocommit = 0
