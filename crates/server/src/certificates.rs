@@ -56,6 +56,16 @@ impl Certificates {
         certificates
     }
 
+    /// What cannot be read of what a configuration names, where that is all that is known: who can
+    /// have no TLS, and why.
+    pub(crate) fn faults(snapshot: &Snapshot) -> Vec<(&'static str, ConfigFault)> {
+        let (workers, acceptor, connectors, warned_s, own) = Default::default();
+        let nowhere = Self { dir: None, workers, acceptor, connectors, warned_s, own };
+        let to_clients = nowhere.read(&snapshot.vars).err().map(|fault| ("clients", fault));
+        let to_servers = to_servers::faults(snapshot).into_iter().map(|fault| ("servers", fault));
+        to_clients.into_iter().chain(to_servers).collect()
+    }
+
     /// The same, with workers that are to be told of changes.
     pub(crate) fn tell(self, workers: Vec<Mailbox<Mail>>) -> Self {
         Self { workers, ..self }

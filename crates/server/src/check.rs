@@ -2,11 +2,17 @@
 
 use std::path::Path;
 
+use crate::certificates::Certificates;
+use crate::config::Told;
 use crate::summary;
 
 /// Reads `file` and prints what it would run; fails with all errors rendered.
 pub(crate) fn run(file: &Path) -> anyhow::Result<()> {
-    let loaded = crate::config::load(file)?;
+    let mut loaded = crate::config::load(file)?;
+    let no_tls = Certificates::faults(&loaded.snapshot).into_iter();
+    let no_tls =
+        no_tls.map(|(who, fault)| Told::warning(format!("{who} cannot have TLS: {fault}")));
+    loaded.warnings.splice(..0, no_tls);
     let notes = loaded.warnings.iter().filter(|told| told.is_note).count();
     let warnings = loaded.warnings.len() - notes;
     for (at, told) in loaded.warnings.iter().enumerate() {

@@ -165,6 +165,34 @@ fn check_warns_and_exits_0() {
 }
 
 #[test]
+fn check_reads_the_certificates_that_are_named() {
+    let scratch = Scratch::new("certificates");
+    let [own, other] =
+        [(); 2].map(|()| tls::OwnCertificate::make("a", 1_700_000_000).expect("made"));
+    let cert = scratch.write("cert", &own.certificate);
+    let [key, other] =
+        [("key", &own.key), ("other", &other.key)].map(|(name, text)| scratch.write(name, text));
+    let check = |key: &str, ca: &str| {
+        let text = format!(
+            "[mysql_variables]\nssl_cert = \"{cert}\"\nssl_key = \"{key}\"\nssl_p2s_ca = \"{ca}\"\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nuse_ssl = 1\n"
+        );
+        run(&["check", &scratch.write("tls.toml", &text)])
+    };
+    let (code, _, err) = check(&key, &cert);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let (code, out, err) = check(&other, "/nowhere/ca.pem");
+    assert_eq!(code, 0, "a process with these serves who can do without");
+    let [clients, servers] =
+        ["clients", "servers"].map(|who| format!("warning: {who} cannot have TLS: "));
+    let lines: Vec<_> = err.lines().filter(|line| !line.is_empty()).collect();
+    let [first, second] = lines[..] else { panic!("{err}") };
+    assert!(first.starts_with(&clients) && first.contains(&other), "{first}");
+    assert!(second.starts_with(&servers) && second.contains("/nowhere/ca.pem"), "{second}");
+    assert!(out.ends_with("is valid, with 2 warnings\n"), "{out}");
+}
+
+#[test]
 fn what_proxysql_ignores_is_no_end_and_the_serious_comes_first() {
     let scratch = Scratch::new("ignored");
     let text = "mysql_variables = { hash_passwords = true; threads = 0 }\n\

@@ -51,6 +51,14 @@ pub(super) fn as_far_as_can_be(snapshot: &Snapshot) -> ByServer {
     by_server
 }
 
+/// Everything that cannot be read, where there are servers that need it.
+pub(super) fn faults(snapshot: &Snapshot) -> Vec<ConfigFault> {
+    match snapshot.draft.servers.iter().any(|server| server.use_ssl == 1) {
+        true => each(snapshot).1,
+        false => Vec::new(),
+    }
+}
+
 /// Reads all groups of settings; what cannot be read stands in its place, and is told.
 fn each(snapshot: &Snapshot) -> (ByServer, Vec<ConfigFault>) {
     let mut faults = Vec::new();
