@@ -94,6 +94,7 @@ fn query(text: &[u8]) -> Query<'_> {
         client_addr: b"127.0.0.1",
         proxy_addr: b"127.0.0.1",
         proxy_port: 6033,
+        server_name: b"",
         flag_in: 0,
         text,
         digest: None,

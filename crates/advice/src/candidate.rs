@@ -220,6 +220,7 @@ mod tests {
         client_addr: None,
         proxy_addr: None,
         proxy_port: None,
+        server_name: None,
     };
 
     #[test]

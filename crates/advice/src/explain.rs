@@ -12,7 +12,7 @@ use engine::holds;
 use engine::ids::HostgroupId;
 use engine::route::{Conduct, Query, QueryProcessor, Route, Why};
 use engine::rows::RuleRow;
-use engine::rules::{Condition, Observer, RuleStep};
+use engine::rules::{Condition, Observer, RuleStep, server_names_of_attributes};
 use engine::snapshot::Snapshot;
 use engine::topology::{Server, ServerState, Status};
 use engine::users::Account;
@@ -225,6 +225,7 @@ pub fn query_of(request: &Request) -> Query<'_> {
         client_addr: bytes(&request.client_addr),
         proxy_addr: bytes(&request.proxy_addr),
         proxy_port: request.proxy_port.unwrap_or(0),
+        server_name: bytes(&request.server_name),
         flag_in: 0,
         text: request.sql.as_bytes(),
         digest: None,
@@ -311,6 +312,7 @@ impl Trace<'_> {
             Condition::ClientAddr => lossy(self.query.client_addr),
             Condition::ProxyAddr => lossy(self.query.proxy_addr),
             Condition::ProxyPort => self.query.proxy_port.to_string(),
+            Condition::ServerName => lossy(self.query.server_name),
             Condition::Digest | Condition::MatchDigest => String::new(),
             Condition::MatchPattern => self.text.clone(),
         }
@@ -328,6 +330,7 @@ fn asked(row: &RuleRow, condition: Condition) -> String {
         Condition::ClientAddr => text(&row.client_addr),
         Condition::ProxyAddr => text(&row.proxy_addr),
         Condition::ProxyPort => row.proxy_port.unwrap_or(0).to_string(),
+        Condition::ServerName => server_names_of_attributes(&row.attributes).join(", "),
         Condition::Digest => text(&row.digest),
         Condition::MatchDigest => format!("{not}{}", text(&row.match_digest)),
         Condition::MatchPattern => format!("{not}{}", text(&row.match_pattern)),

@@ -34,6 +34,8 @@ pub struct Query<'a> {
     pub proxy_addr: &'a [u8],
     /// Local port the client connected to; 0 for a Unix socket.
     pub proxy_port: u16,
+    /// The host by which the client called in TLS (SNI); empty for none.
+    pub server_name: &'a [u8],
     /// The flag that the chain begins with: what an earlier query of the session left as
     /// [`Route::next_query_flag_in`], or a mirrored copy's; else 0.
     pub flag_in: u32,
@@ -225,6 +227,7 @@ impl QueryProcessor {
             client_addr: query.client_addr,
             proxy_addr: query.proxy_addr,
             proxy_port: query.proxy_port,
+            server_name: query.server_name,
             flag_in: query.flag_in,
             text: query.text,
             digest: self.last.digest().map(DigestRef::from),

@@ -57,7 +57,7 @@ use survey::Asked;
 
 pub use fast_routing::FastRouting;
 pub use input::{DigestRef, RuleInput};
-pub use reading::{flags_of_attributes, meaning_of_pattern};
+pub use reading::{flags_of_attributes, meaning_of_pattern, server_names_of_attributes};
 
 pub use observe::{Condition, Observer, RuleStep};
 pub use scratch::RuleScratch;

@@ -322,6 +322,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// The host by which it called in TLS (SNI); empty for none.
+    pub(crate) fn server_name(&self) -> &[u8] {
+        let tls = self.tls.as_deref();
+        tls.and_then(|tls| tls.server_name.as_deref()).unwrap_or_default().as_bytes()
+    }
+
     /// Its address, unless it came through a Unix socket and nobody told another one.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.addr.parse().ok()

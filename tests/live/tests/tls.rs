@@ -183,6 +183,24 @@ fn an_account_that_demands_tls_gets_nothing_without() {
 }
 
 #[test]
+fn rules_may_ask_for_the_host_by_which_a_client_called() {
+    let Some(cluster) = SERVER.cluster() else { return };
+    let rules = "[[mysql_query_rules]]\nrule_id = 1\nactive = 1\nerror_msg = \"by name\"\n\
+                 attributes = '{\"sni\": [\"elsewhere\", \"LOCALHOST\"]}'\napply = 1\n";
+    let scene = Scene::new(cluster.primary(), rules);
+    let tls = encrypted::trusting(&scene.authorities(), &BOTH).expect("authorities");
+    for _ in 0..3 {
+        let mut client = encrypted::log_in(scene.proxy.port, &tls, "app", "app").expect("let in");
+        client.command(code::QUERY, b"SELECT 1").expect("sent");
+        let told = client.receive().expect("an answer").1;
+        assert!(told.starts_with(b"\xff") && told.ends_with(b"by name"), "{told:?}");
+        // the same text of a client that has called by none
+        let mut clear = Raw::login(scene.proxy.port, "app", "app").expect("let in");
+        assert_eq!(clear.first_row("SELECT 1").expect("a row"), b"\x011");
+    }
+}
+
+#[test]
 fn a_hashed_password_is_shown_once_it_is_encrypted() {
     let Some(cluster) = SERVER.cluster() else { return };
     let scene = Scene::new(cluster.primary(), "");

@@ -43,6 +43,7 @@ fn candidate(admin: &mut Admin, session: &mut Session) -> Outcome {
             client_addr: row.client,
             proxy_addr: b"",
             proxy_port: 0,
+            server_name: b"",
             flag_in: 0,
             text: row.text,
             digest: Some(Digest {

@@ -1,4 +1,4 @@
-//! `EXPLAIN ROUTE <sql> [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr']`.
+//! `EXPLAIN ROUTE <sql> [FOR USER 'u'] [SCHEMA 's'] [FROM 'addr'] [SNI 'host']`.
 
 /// What is to be explained.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Request {
     pub proxy_addr: Option<String>,
     /// Local port the client connected to; `None` for the first that is listened on.
     pub proxy_port: Option<u16>,
+    /// Host by which the client calls in TLS; `None` for a client that names none.
+    pub server_name: Option<String>,
 }
 
 impl Request {
@@ -36,6 +38,8 @@ impl Request {
                 (left, &mut request.username)
             } else if let Some(left) = before_word(before, "FROM") {
                 (left, &mut request.client_addr)
+            } else if let Some(left) = before_word(before, "SNI") {
+                (left, &mut request.server_name)
             } else {
                 break;
             };
@@ -87,8 +91,9 @@ mod tests {
     #[test]
     fn clauses_are_read_from_the_end() {
         let read = |text: &str| {
-            let Request { sql, username, schemaname, client_addr, .. } = Request::parse(text)?;
-            Some((sql, username, schemaname, client_addr))
+            let Request { sql, username, schemaname, client_addr, server_name, .. } =
+                Request::parse(text)?;
+            Some((sql, username, schemaname, client_addr.or(server_name)))
         };
         let some = |text: &str| Some(text.to_owned());
         for (text, expected) in [
@@ -101,6 +106,10 @@ mod tests {
             (
                 "EXPLAIN ROUTE SELECT 1 FROM t FOR UPDATE from '::1' for user 'o''neil'",
                 Some(("SELECT 1 FROM t FOR UPDATE", some("o'neil"), None, some("::1"))),
+            ),
+            (
+                "EXPLAIN ROUTE SELECT 1 SNI 'db.example' FOR USER 'u'",
+                Some(("SELECT 1", some("u"), None, some("db.example"))),
             ),
             (
                 "EXPLAIN ROUTE SELECT 'a FROM ''b'''",

@@ -80,6 +80,7 @@ fn is_always_routed(lint: &Lint<'_>, user: &UserRow) -> bool {
                 .into_iter()
                 .all(|cell| text(cell).is_none())
             && row.proxy_port.is_none()
+            && rule.server_names.is_empty()
             && rule.patterns().next().is_none()
     })
 }

@@ -154,6 +154,7 @@ impl Lint<'_> {
             && is_same(&all.schemaname, &some.schemaname)
             && is_same(&all.proxy_addr, &some.proxy_addr)
             && all.proxy_port.is_none_or(|port| some.proxy_port == Some(port))
+            && are_within(&outer.server_names, &inner.server_names)
             && is_same(&all.digest, &some.digest)
             && is_within(&all.client_addr, &some.client_addr)
             && self.implies(outer, inner, |rule| rule.digest.as_ref(), &self.shape.all())
@@ -200,6 +201,12 @@ impl Lint<'_> {
 
 fn is_same(all: &Option<String>, some: &Option<String>) -> bool {
     text(all).is_none_or(|all| text(some) == Some(all))
+}
+
+/// Whether every host of `some` is one of `all`; none are all of them.
+fn are_within(all: &[String], some: &[String]) -> bool {
+    let is_one = |some: &String| all.iter().any(|all| all.eq_ignore_ascii_case(some));
+    all.is_empty() || !some.is_empty() && some.iter().all(is_one)
 }
 
 /// Whether every address of `some` is one of `all`.

@@ -274,7 +274,7 @@ impl Probe<'_> {
     /// Sends a statement of a client that a rule is for; `None` when there is no such client.
     fn run(&mut self, rule: &LintedRule<'_>, statement: &[u8]) -> Option<End> {
         let row = rule.row;
-        if text(&row.digest).is_some() {
+        if text(&row.digest).is_some() || !rule.server_names.is_empty() {
             return None;
         }
         let address = match text(&row.client_addr) {
@@ -315,6 +315,7 @@ impl Probe<'_> {
             client_addr: sender.client_addr,
             proxy_addr: sender.proxy_addr,
             proxy_port: sender.proxy_port,
+            server_name: b"",
             flag_in: sender.flag_in,
             text: sender.statement,
             digest: Some(DigestRef {

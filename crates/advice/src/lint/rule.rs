@@ -17,6 +17,8 @@ pub(super) struct LintedRule<'a> {
     pub(super) text: Option<LintedPattern<'a>>,
     /// The flags the chain may have after it; none when it leaves the flag alone.
     pub(super) flags_out: Vec<i64>,
+    /// Hosts that it asks for.
+    pub(super) server_names: Vec<String>,
 }
 
 /// A pattern of a rule.
@@ -70,12 +72,15 @@ impl<'a> LintedRule<'a> {
             None => rules::flags_of_attributes(&row.attributes),
         };
         let digest = pattern("match_digest", &row.match_digest).filter(|_| vars.query_digests);
-        Self { place, row, digest, text: pattern("match_pattern", &row.match_pattern), flags_out }
+        let server_names = rules::server_names_of_attributes(&row.attributes);
+        let text = pattern("match_pattern", &row.match_pattern);
+        Self { place, row, digest, text, flags_out, server_names }
     }
 
     /// A rule as its other columns make it.
     pub(super) fn without_patterns(row: &'a RuleRow) -> Self {
-        Self { place: 0, row, digest: None, text: None, flags_out: Vec::new() }
+        let (flags_out, server_names) = Default::default();
+        Self { place: 0, row, digest: None, text: None, flags_out, server_names }
     }
 
     /// Its patterns.
@@ -104,6 +109,7 @@ impl<'a> LintedRule<'a> {
         let texts = [&row.username, &row.schemaname, &row.client_addr, &row.proxy_addr];
         texts.into_iter().all(|cell| text(cell).is_none())
             && row.proxy_port.is_none()
+            && self.server_names.is_empty()
             && text(&row.digest).is_none()
     }
 

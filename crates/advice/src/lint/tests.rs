@@ -111,6 +111,7 @@ proptest! {
                         client_addr: b"127.0.0.1",
                         proxy_addr: b"127.0.0.1",
                         proxy_port: 6033,
+                        server_name: b"",
                         flag_in: 0,
                         text: text.as_bytes(),
                         digest: Some(DigestRef {

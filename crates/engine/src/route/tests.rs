@@ -13,6 +13,7 @@ fn query(text: &str) -> Query<'_> {
         client_addr: b"127.0.0.1",
         proxy_addr: b"127.0.0.1",
         proxy_port: 26033,
+        server_name: b"",
         flag_in: 0,
         text: text.as_bytes(),
         digest: None,

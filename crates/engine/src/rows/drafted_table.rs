@@ -251,10 +251,11 @@ rows! {
     log: Option<i64> = flag("log").null().check("log IN (0,1)").not_yet();
     /// 1 ends the evaluation.
     apply: i64 = flag("apply").default("0").check("apply IN (0,1)");
-    /// JSON: `{"flagOUTs":[{"id":1,"weight":1}]}` chooses the flag by weight; or empty.
+    /// JSON: `{"flagOUTs":[{"id":1,"weight":1}]}` chooses the flag by weight, `{"sni":["a","b"]}`
+    /// asks for the host by which a client called in TLS; or empty.
     attributes: String = text("attributes")
         .default("''").check("JSON_VALID(attributes) OR attributes = ''")
-        .members(&["pipeline_depth", "flagOUTs"]);
+        .members(&["pipeline_depth", "flagOUTs", "sni"]);
     /// Free text.
     comment: Option<String> = text("comment").null();
 }

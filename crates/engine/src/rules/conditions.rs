@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::backtracking::LimitReached;
 use super::cells::{Cells, bytes, text};
 use super::observe::Condition;
 use super::pattern::{Options, Pattern, PatternScratch};
 use super::patterns::Known;
 use super::{Engine, RuleInput};
+use crate::json;
 
 /// What a query must satisfy, all of it; `None` asks for nothing.
 #[derive(Debug)]
@@ -21,6 +24,7 @@ pub(super) struct Conditions {
     pub(super) client_addr: Option<Address>,
     pub(super) proxy_addr: Option<Box<[u8]>>,
     pub(super) proxy_port: Option<u16>,
+    pub(super) server_names: Option<Box<[Box<[u8]>]>>,
     pub(super) digest: Option<u64>,
     pub(super) match_digest: Option<Arc<Pattern>>,
     pub(super) match_pattern: Option<Arc<Pattern>>,
@@ -63,6 +67,7 @@ impl Conditions {
                 let port = cells.number("proxy_port", port, 0, u32::from(u16::MAX))?;
                 u16::try_from(port).ok()
             }),
+            server_names: server_names(cells),
             digest: digest(cells),
             match_digest: pattern(cells, "match_digest", &row.match_digest, options),
             match_pattern: pattern(
@@ -103,6 +108,11 @@ impl Conditions {
         if self.proxy_port.is_some_and(|port| port != input.proxy_port) {
             return Some(Condition::ProxyPort);
         }
+        if let Some(asked) = &self.server_names
+            && !asked.iter().any(|name| name.eq_ignore_ascii_case(input.server_name))
+        {
+            return Some(Condition::ServerName);
+        }
         let digest = input.digest?;
         if self.digest.is_some_and(|asked| asked != digest.hash) {
             return Some(Condition::Digest);
@@ -141,6 +151,31 @@ fn client_addr(cells: &mut Cells<'_, '_>) -> Option<Address> {
             cells.fault("client_addr", reason);
             None
         }
+    }
+}
+
+/// The hosts that `attributes` ask for.
+fn server_names(cells: &mut Cells<'_, '_>) -> Option<Box<[Box<[u8]>]>> {
+    match read_server_names(&cells.row.attributes) {
+        Ok(names) if names.is_empty() => None,
+        Ok(names) => Some(names.into_iter().map(|name| name.into_bytes().into()).collect()),
+        Err(reason) => {
+            cells.fault("attributes", reason);
+            None
+        }
+    }
+}
+
+/// The same of a column; empty where it asks for none.
+pub(super) fn read_server_names(attributes: &str) -> Result<Vec<String>, String> {
+    let named = |value: Value| match value {
+        Value::String(name) if !name.is_empty() => Ok(name),
+        _ => Err(r#"sni is no host; write {"sni":["db.example"]}"#.to_owned()),
+    };
+    match json::member(attributes, "sni")? {
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) if !list.is_empty() => list.into_iter().map(named).collect(),
+        Some(value) => named(value).map(|name| vec![name]),
     }
 }
 

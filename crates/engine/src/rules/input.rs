@@ -17,6 +17,8 @@ pub struct RuleInput<'a> {
     pub proxy_addr: &'a [u8],
     /// Local port the client connected to; 0 for a Unix socket.
     pub proxy_port: u16,
+    /// The host by which the client called in TLS (SNI); empty for none.
+    pub server_name: &'a [u8],
     /// The flag that the chain begins with.
     pub flag_in: u32,
     /// Query text; of an execute, the text that was prepared.

@@ -61,6 +61,8 @@ pub enum Condition {
     ProxyAddr,
     /// `proxy_port`
     ProxyPort,
+    /// `sni` in `attributes`
+    ServerName,
     /// `digest`
     Digest,
     /// `match_digest`
@@ -79,6 +81,7 @@ impl Condition {
             Self::ClientAddr => "client_addr",
             Self::ProxyAddr => "proxy_addr",
             Self::ProxyPort => "proxy_port",
+            Self::ServerName => "attributes.sni",
             Self::Digest => "digest",
             Self::MatchDigest => "match_digest",
             Self::MatchPattern => "match_pattern",

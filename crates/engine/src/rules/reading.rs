@@ -4,6 +4,7 @@ use regex_syntax::hir::Hir;
 
 use super::Engine;
 use super::choice::FlagChoice;
+use super::conditions::read_server_names;
 use super::dialect;
 use super::pattern::Options;
 
@@ -11,6 +12,11 @@ use super::pattern::Options;
 pub fn meaning_of_pattern(text: &str, caseless: bool, engine: Engine) -> Option<Hir> {
     let options = Options { engine, caseless, replaces: false, global: false };
     dialect::read(text, options).ok().map(|reading| reading.meaning)
+}
+
+/// The hosts, called by in TLS, that `attributes` ask for; empty where they do not.
+pub fn server_names_of_attributes(attributes: &str) -> Vec<String> {
+    read_server_names(attributes).unwrap_or_default()
 }
 
 /// The flags that `attributes` choose from.

@@ -17,6 +17,7 @@ pub(super) struct Asked {
     client_addr: bool,
     proxy_addr: bool,
     proxy_port: bool,
+    server_name: bool,
 }
 
 impl Asked {
@@ -29,6 +30,7 @@ impl Asked {
             client_addr: any(|conditions| conditions.client_addr.is_some()),
             proxy_addr: any(|conditions| conditions.proxy_addr.is_some()),
             proxy_port: any(|conditions| conditions.proxy_port.is_some()),
+            server_name: any(|conditions| conditions.server_names.is_some()),
         }
     }
 
@@ -40,6 +42,7 @@ impl Asked {
             (self.schemaname, input.schemaname),
             (self.client_addr, input.client_addr),
             (self.proxy_addr, input.proxy_addr),
+            (self.server_name, input.server_name),
         ] {
             if asked {
                 key.add(part);

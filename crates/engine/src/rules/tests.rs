@@ -35,6 +35,7 @@ fn bare(text: &[u8]) -> RuleInput<'_> {
         client_addr: b"",
         proxy_addr: b"",
         proxy_port: 0,
+        server_name: b"",
         flag_in: 0,
         text,
         digest: None,

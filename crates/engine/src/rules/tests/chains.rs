@@ -79,6 +79,7 @@ fn conditions_ask_for_addresses_ports_and_digests() {
         client_addr: b"10.0.3.4",
         proxy_addr: b"10.0.0.1",
         proxy_port: 6033,
+        server_name: b"db.example",
         digest: Some(DigestRef {
             hash: 0x1_0000_00ab,
             text: text.as_bytes(),
@@ -97,6 +98,9 @@ fn conditions_ask_for_addresses_ports_and_digests() {
         (row(|row| row.proxy_addr = Some("10.0.0.2".into())), false),
         (row(|row| row.proxy_port = Some(6033)), true),
         (row(|row| row.proxy_port = Some(0)), false),
+        (row(|row| row.attributes = r#"{"sni":"DB.example"}"#.into()), true),
+        (row(|row| row.attributes = r#"{"sni":["a","db.example"]}"#.into()), true),
+        (row(|row| row.attributes = r#"{"sni":["a","b.example"]}"#.into()), false),
         (row(|row| row.digest = Some("0x1000000AB".into())), true),
         (row(|row| row.digest = Some("0x1000000AC".into())), false),
         (row(|row| row.match_digest = Some("^select \\?$".into())), true),
@@ -106,6 +110,16 @@ fn conditions_ask_for_addresses_ports_and_digests() {
     ] {
         assert_eq!(decide(std::slice::from_ref(&row), 0, &here).applied, expected, "{row:?}");
     }
+    for wrong in ["1", "\"\"", "[]", "[\"a\",1]", "{}"] {
+        let row = RuleRow { attributes: format!("{{\"sni\":{wrong}}}"), ..routed(1, "", 1) };
+        let faults = compile(&[row]).expect_err(wrong);
+        let told = r#"sni is no host; write {"sni":["db.example"]}"#;
+        assert_eq!((&*faults[0].column, &*faults[0].reason), ("attributes", told), "{wrong}");
+    }
+    // who calls by no name is none of them
+    let asks = row(|row| row.attributes = r#"{"sni":"db.example"}"#.into());
+    let nameless = RuleInput { server_name: b"", ..here };
+    assert!(!decide(std::slice::from_ref(&asks), 0, &nameless).applied);
     // what is not known is not asked for
     let unknown = RuleInput { client_addr: b"", proxy_addr: b"", digest: None, ..here };
     for row in [

@@ -41,8 +41,14 @@ fn any_rule() -> impl Strategy<Value = RuleRow> {
     let name = || prop::option::weighted(0.2, prop::sample::select(&["app", "rep"][..]));
     let flag = || prop::option::weighted(0.3, 0..3_i64);
     let choice = prop::option::weighted(
-        0.1,
-        Just(r#"{"flagOUTs":[{"id":1,"weight":1},{"id":2,"weight":2}]}"#),
+        0.2,
+        prop::sample::select(
+            &[
+                r#"{"flagOUTs":[{"id":1,"weight":1},{"id":2,"weight":2}]}"#,
+                r#"{"sni":"one"}"#,
+                r#"{"sni":["two","three"]}"#,
+            ][..],
+        ),
     );
     let conditions = (name(), name(), pattern(), pattern(), prop::bool::weighted(0.2));
     let odd = (
@@ -110,6 +116,7 @@ proptest! {
                 schemaname: [b"rep", b"app"][*who],
                 client_addr: [b"10.0.0.1", b"10.0.0.2"][*who],
                 proxy_port: 1 + u16::try_from(*who).unwrap(),
+                server_name: [b"one", b"two"][*who],
                 digest: with_digest.then_some(digest),
                 random: u64::from(*random),
                 execute: *execute,

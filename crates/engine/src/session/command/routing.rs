@@ -136,6 +136,7 @@ fn query_of<'a>(session: &'a Session, state: &'a LinkState, text: &'a [u8]) -> Q
         client_addr: session.client.addr.as_bytes(),
         proxy_addr: session.client.proxy.0.as_bytes(),
         proxy_port: session.client.proxy.1,
+        server_name: session.client.server_name(),
         flag_in: session.serving.next_flag,
         text,
         digest: None,
