@@ -117,6 +117,8 @@ pub struct Known {
     is_told: bool,
     /// The operator was told that it cannot be read.
     is_told_unread: bool,
+    /// The last reading came to nothing.
+    has_failed: bool,
 }
 
 /// A reading that has ended.
@@ -199,6 +201,7 @@ impl Known {
             late: 0,
             is_told: false,
             is_told_unread: false,
+            has_failed: false,
         }
     }
 
@@ -466,6 +469,11 @@ impl Known {
         hidden
     }
 
+    /// Whether the last reading came to nothing: what nobody has read may stay so.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// Whether the operator has to be told that it cannot be read; once, until it was read.
     pub fn take_unread(&mut self) -> bool {
         !std::mem::replace(&mut self.is_told_unread, true)
@@ -487,6 +495,7 @@ impl Known {
             Err(Untold::Late) => self.late.saturating_add(1),
             _ => 0,
         };
+        self.has_failed = finished.catalog.is_err();
         let Ok(catalog) = finished.catalog else {
             join(&mut self.asked, &mut self.sought);
             self.wanted = true;

@@ -17,7 +17,7 @@ use crate::backend::{BackendLogin, ServerTls};
 use crate::catalog::Part;
 use crate::holds::Holds;
 use crate::ids::{HostgroupId, LaneId, SessionId, StmtKey};
-use crate::link::LinkState;
+use crate::link::{LinkState, ReadBy};
 use crate::redirects::Via;
 use crate::stats::Traffic;
 use crate::stmt::OnLane;
@@ -202,6 +202,8 @@ pub struct Marks {
     /// A `SET` failed on it of which a part may have been done, or a statement that may have run
     /// code: it is reset when its session lets go of it.
     pub unsure: bool,
+    /// By which settings a MySQL has read the stored code that it keeps with the connection.
+    pub code_read_by: Option<ReadBy>,
     /// Its server was made to show whether `autocommit` is on.
     pub reflagged: bool,
     /// It is closed when its session lets go of it.
@@ -524,6 +526,11 @@ impl Lane {
         self.may_be_once_reset() && !self.status.contains(Status::IN_TRANS)
     }
 
+    /// Whether its server keeps stored code that it has read by other settings than it has now.
+    pub fn keeps_other_code(&self) -> bool {
+        self.marks.code_read_by.is_some_and(|read_by| read_by != self.state.read_by(false))
+    }
+
     /// Whether somebody else may have it once a reset has ended what is open there.
     pub fn may_be_once_reset(&self) -> bool {
         let marks = &self.marks;
@@ -552,6 +559,10 @@ impl Lane {
         debug_assert!(
             self.lease != Lease::Idle || !self.status.contains(Status::IN_TRANS),
             "I-LANE-3: an idle lane has no transaction open"
+        );
+        debug_assert!(
+            !matches!(self.lease, Lease::Idle | Lease::Shared) || !self.keeps_other_code(),
+            "I-LANE-6: for others, stored code was read by the settings that there are"
         );
     }
 }

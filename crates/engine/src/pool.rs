@@ -562,6 +562,10 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if lane.marks.used && (need.fresh || bound) {
         return None;
     }
+    let code_read_by = lane.marks.code_read_by;
+    if code_read_by.is_some_and(|read_by| read_by != need.want.read_by(false)) {
+        return None;
+    }
     let is_traced = || lane.marks.traced || need.want.loses_user_variable(&lane.state);
     if need.untraced && is_traced() {
         return None;

@@ -97,6 +97,9 @@ impl Effects {
     /// A stored function, or a procedure, reads or sets a user variable: a MySQL keeps the type
     /// that it met first, as long as the connection lasts or until that is reset.
     pub const VARIABLE_IN_CODE: Self = Self(1 << 49);
+    /// A stored function runs, or a procedure: a MySQL keeps it as it read it first, by the
+    /// settings of then, as long as the connection lasts or until that is reset.
+    pub const CALLS_CODE: Self = Self(1 << 50);
     /// The text is kept as stored code, all that it names included: nothing of it runs.
     pub const KEEPS_CODE: Self = Self(1 << 48);
     /// Tables or stored code may be others afterwards.
@@ -122,6 +125,7 @@ impl Effects {
             | Self::CHANGES_SESSION.0
             | Self::WRITES.0
             | Self::VARIABLE_IN_CODE.0
+            | Self::CALLS_CODE.0
             | Self::STORED_CODE.0,
     );
 
@@ -205,7 +209,7 @@ impl fmt::Debug for Effects {
     }
 }
 
-const NAMES: [(&str, Effects); 42] = [
+const NAMES: [(&str, Effects); 43] = [
     ("LOCKING_READ", Effects::LOCKING_READ),
     ("MULTI_STATEMENT", Effects::MULTI_STATEMENT),
     ("USER_VARIABLE", Effects::USER_VARIABLE),
@@ -244,6 +248,7 @@ const NAMES: [(&str, Effects); 42] = [
     ("PRESUMED", Effects::PRESUMED),
     ("NEW_TABLE", Effects::NEW_TABLE),
     ("VARIABLE_IN_CODE", Effects::VARIABLE_IN_CODE),
+    ("CALLS_CODE", Effects::CALLS_CODE),
     ("KEEPS_CODE", Effects::KEEPS_CODE),
     ("DEFINES", Effects::DEFINES),
     ("GIVES_INSERT_ID", Effects::GIVES_INSERT_ID),

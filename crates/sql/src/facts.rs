@@ -144,7 +144,8 @@ pub fn is_read_only(facts: &Facts) -> bool {
         facts.verb,
         Verb::Select | Verb::Show | Verb::ShowTableStatus | Verb::Describe | Verb::Explain
     );
-    reads && facts.effects.without(Effects::SYSTEM_VARIABLE).is_empty()
+    let harmless = Effects::SYSTEM_VARIABLE.union(Effects::CALLS_CODE);
+    reads && facts.effects.without(harmless).is_empty()
 }
 
 /// Whether the text may be sent once more where the session had nothing on its connection: it only

@@ -259,10 +259,11 @@ impl Reading {
             own.insert(Effects::DEFINES);
         }
         // what triggers met first, a MySQL keeps with the table, whoever comes
-        if matches!(of, Of::Function(_) | Of::Procedure(_))
-            && own.intersects(Effects::USER_VARIABLE)
-        {
-            own.insert(Effects::VARIABLE_IN_CODE);
+        if matches!(of, Of::Function(_) | Of::Procedure(_)) {
+            own.insert(Effects::CALLS_CODE);
+            if own.intersects(Effects::USER_VARIABLE) {
+                own.insert(Effects::VARIABLE_IN_CODE);
+            }
         }
         self.bodies.push(Body { of, own, names: names.into() });
     }

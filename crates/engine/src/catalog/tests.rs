@@ -66,6 +66,11 @@ fn reach(known: &mut Known, text: &str, definitions: u64) -> (Vec<&'static str>,
     reach_after(known, text, &defined(definitions))
 }
 
+/// What it does, but for two effects that tests of their own are about.
+fn names_of(effects: Effects) -> Vec<&'static str> {
+    effects.without(Effects::PRESUMED | Effects::CALLS_CODE).names().collect()
+}
+
 fn reach_after(
     known: &mut Known,
     text: &str,
@@ -87,8 +92,8 @@ fn reach_where(
         known.catch_up(definitions, known.epoch + 1);
     }
     let reached = known.reach(&asked, definitions, |table| made.contains(&table));
-    let effects = (reached.known | reached.presumed).without(Effects::PRESUMED);
-    (effects.names().collect(), reached.is_sure)
+    let effects = reached.known | reached.presumed;
+    (names_of(effects), reached.is_sure)
 }
 
 const MARIADB: Told<'_> = (Part::Sight, &[["", "10.11.1-MariaDB", "", ""]]);
@@ -168,7 +173,7 @@ fn everything() -> Vec<Told<'static>> {
 #[test]
 fn a_text_does_what_the_code_does_that_it_reaches() {
     let locks = ["USER_LOCK", "STORED_CODE"];
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let table: &[(&str, &[&str])] = &[
         ("SELECT a FROM t WHERE b = 1", &[]),
         ("INSERT INTO t VALUES (1)", &[]),
@@ -219,6 +224,27 @@ fn a_text_does_what_the_code_does_that_it_reaches() {
 }
 
 #[test]
+fn functions_and_procedures_are_called_also_by_views_and_triggers() {
+    let mut known = known(catalog(&everything()));
+    let definitions = defined(3);
+    for (text, calls) in [
+        ("SELECT twice(1)", true),
+        ("SELECT ping(1)", true),
+        ("CALL defining()", true),
+        ("SELECT * FROM paying", true),
+        ("SELECT a FROM t", false),
+        ("INSERT INTO logged VALUES (1)", false),
+        ("SELECT nobodys(1)", true),
+    ] {
+        let naming = Naming::of(&sql::facts(text.as_bytes()));
+        let how = How { modes: Modes::default(), is_utf8: true, naming };
+        let reached = known.reach(&Asked { text: text.as_bytes(), how }, &definitions, |_| false);
+        let effects = reached.known | reached.presumed;
+        assert_eq!(effects.intersects(Effects::CALLS_CODE), calls, "{text}");
+    }
+}
+
+#[test]
 fn functions_are_found_by_names_that_differ_by_accents() {
     let routines: Told<'_> = (
         Part::Routines,
@@ -250,7 +276,7 @@ fn functions_are_found_by_names_that_differ_by_accents() {
 
 #[test]
 fn a_query_calls_functions_whatever_it_is_in() {
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let mut known = known(catalog(&everything()));
     for (text, calls) in [
         ("SHOW TABLES WHERE new()", true),
@@ -420,7 +446,7 @@ fn a_reading_is_due_by_time_by_name_and_after_a_definition_but_not_all_the_time(
 
 #[test]
 fn a_definition_is_about_what_it_names_and_what_reaches_that() {
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let unsure = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "GIVES_INSERT_ID"];
     let new = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE", "NEW_TABLE", "GIVES_INSERT_ID"];
     let above = ["WRITES"];
@@ -470,7 +496,7 @@ fn what_was_called_is_told_unless_it_was_defined_since() {
         let named = |name: &&str| Named { key: key(name.as_bytes()), role, naming };
         let called: Vec<_> = called.iter().map(named).collect();
         let found = known.look_back(&called, since, definitions);
-        found.map(|all| all.map(|effects| effects.names().collect::<Vec<_>>()))
+        found.map(|all| all.map(names_of))
     };
     assert_eq!(looked(&["twice"], &definitions), Ok(Some(vec![])));
     assert_eq!(looked(&["twice", "pay"], &definitions), Ok(Some(vec!["WRITES"])));

@@ -87,7 +87,12 @@ const COMMAND_BYTES_MAX: usize = 1 << 14;
 
 /// Whether a text by itself may share a lane: it reads, and reads nothing but data.
 pub fn is_shareable(verb: Verb, effects: Effects) -> bool {
-    verb == Verb::Select && effects.is_empty()
+    verb == Verb::Select && only_computes(effects)
+}
+
+/// Whether stored code that does this, if any is called, does nothing but compute.
+pub fn only_computes(reach: Effects) -> bool {
+    reach.without(Effects::CALLS_CODE).is_empty()
 }
 
 /// Decides whether a command whose text is shareable shares a lane; its estimated time on the

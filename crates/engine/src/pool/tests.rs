@@ -188,6 +188,24 @@ fn whoever_reads_a_variable_that_is_not_set_gets_no_connection_that_lost_one() {
 }
 
 #[test]
+fn stored_code_that_a_server_keeps_is_for_who_has_set_the_same() {
+    let mut bench = Bench::new(&[server(1, 1, 2, "ONLINE")]);
+    let called = bench.idle_lane(0, "test", Caps::NONE);
+    let set = sql::parse_set(b"SET time_zone='+05:00'").unwrap();
+    let other = crate::link::assign::assigned(&bench.want, &set).unwrap().state;
+    let read_by = bench.want.read_by(false);
+    bench.lanes.get_mut(called).unwrap().marks.code_read_by = Some(read_by);
+    let own = std::mem::replace(&mut bench.want, other);
+    assert!(matches!(bench.checkout(None), Checkout::Dial(_)));
+    // where no more may be opened, it goes
+    assert!(matches!(bench.checkout(None), Checkout::Replace(lane, _) if lane == called));
+    let idle = bench.topology.servers()[0].clone();
+    bench.pool.put_idle(&idle, called);
+    bench.want = own;
+    assert!(matches!(bench.checkout(None), Checkout::Lane(lane) if lane == called));
+}
+
+#[test]
 fn a_full_server_gives_up_an_idle_lane_of_another_kind_before_anybody_waits() {
     let mut bench = Bench::new(&[server(1, 1, 1, "ONLINE")]);
     let other = bench.idle_lane(0, "test", Caps::FOUND_ROWS);

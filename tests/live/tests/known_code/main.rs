@@ -1,6 +1,7 @@
 //! What stored code does on real servers, and what sessions keep connections for that call it.
 
 mod characteristics;
+mod kept;
 
 use std::process::{Command, Stdio};
 use std::thread;

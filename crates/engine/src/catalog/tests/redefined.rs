@@ -17,7 +17,7 @@ fn what_is_being_defined_is_told_by_no_reading_before_it_has_ended() {
     let looked = |known: &Known, since: u64| {
         [called, caller].map(|one| known.look_back(&[one], since, &definitions))
     };
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let before = definitions.count();
     let under_way = UnderWay::begin(&definitions, [b"pong".as_slice()].into_iter());
     let ran = definitions.count();

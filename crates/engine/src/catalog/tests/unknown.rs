@@ -15,7 +15,7 @@ fn read_again_with(known: &mut Known, catalog: Catalog) {
 #[test]
 fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
     let careful = ["READS_LAST_INSERT_ID", "UNKNOWN_CODE"];
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let again = |catalog| Finished { catalog, definitions: 6, began_us: 30, now_us: 40 };
     let mut none = Known::new("app".into(), HostgroupId(0));
     assert_eq!(reach(&mut none, "SELECT a FROM t", 0), (careful.to_vec(), false));
@@ -51,7 +51,7 @@ fn what_nobody_knows_may_be_code_until_it_was_looked_for() {
 
 #[test]
 fn a_name_is_nobodys_that_a_server_found_before_a_reading_did_not() {
-    let any: Vec<_> = Effects::ANY_STORED_CODE.names().collect();
+    let any: Vec<_> = names_of(Effects::ANY_STORED_CODE);
     let text = "SELECT loaded(1)";
     let (bytes, modes) = (text.as_bytes(), Modes::default());
     let (unknown, nothing) = ((any, false), (vec![], true));
@@ -144,7 +144,7 @@ fn what_a_new_table_runs_is_told_by_the_next_reading() {
     let looked = |known: &Known, table: &str, naming| {
         let named = Named { key: key(table.as_bytes()), role: Role::Table, naming };
         let found = known.look_back(&[named], since, &definitions);
-        found.map(|all| all.map(|effects| effects.names().collect::<Vec<_>>()))
+        found.map(|all| all.map(names_of))
     };
     assert_eq!(looked(&known, "logged", Naming::Reads), Ok(Some(vec![])));
     assert_eq!(looked(&known, "logged", Naming::Inserts), Ok(Some(vec!["READS_LAST_INSERT_ID"])));

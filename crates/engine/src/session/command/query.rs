@@ -319,7 +319,8 @@ impl Proxy {
         const KNOWN: Effects = Effects::SYSTEM_VARIABLE
             .union(Effects::USER_VARIABLE)
             .union(Effects::SETS_USER_VARIABLE)
-            .union(Effects::READS_LAST_INSERT_ID);
+            .union(Effects::READS_LAST_INSERT_ID)
+            .union(Effects::CALLS_CODE);
         let Some(session) = self.sessions.get_mut(id) else {
             return self.impossible(SetPlan::Sent);
         };

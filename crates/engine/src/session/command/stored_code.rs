@@ -196,7 +196,16 @@ impl Proxy {
         let is_own =
             |table: &[u8]| session.is_some_and(|(session, what)| session.has_made(table, what));
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
-        let Reached { known, presumed, is_sure } = known.reach(&asked, definitions, is_own);
+        let will_be_told =
+            !known.has_failed() && self.snapshot.vars.stored_code_refresh_interval_ms > 0;
+        let Reached { mut known, mut presumed, is_sure } = known.reach(&asked, definitions, is_own);
+        if will_be_told && !presumed.is_empty() {
+            // a table that nobody has read may be a view, or have triggers
+            presumed.insert(Effects::CALLS_CODE | Effects::VARIABLE_IN_CODE);
+        }
+        if (known | presumed).intersects(Effects::CALLS_CODE) && has_settings_of_its_own(text) {
+            known.insert(Effects::VARIABLE_IN_CODE);
+        }
         if !is_sure {
             self.ask_survey(id);
         }
@@ -237,4 +246,10 @@ impl Proxy {
         session.catalogs.push((hostgroup, catalog));
         Some(catalog)
     }
+}
+
+/// Whether a text may set variables for itself alone, in a comment for MySQL's optimizer.
+fn has_settings_of_its_own(text: &[u8]) -> bool {
+    const SET_VAR: &[u8] = b"SET_VAR";
+    text.windows(SET_VAR.len()).any(|word| word.eq_ignore_ascii_case(SET_VAR))
 }

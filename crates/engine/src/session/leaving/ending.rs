@@ -227,7 +227,7 @@ impl Proxy {
             None => (true, false, false),
             Some(lane) => {
                 let several = lane.class.contains(Caps::MULTI_STATEMENTS);
-                (lane.is_quiet(), several, lane.marks.unsure)
+                (lane.is_quiet(), several, lane.marks.unsure || lane.keeps_other_code())
             }
         };
         holds::fate(&Left { why: held.why, for_good, quiet, several, unsure })

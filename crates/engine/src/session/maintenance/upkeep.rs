@@ -241,7 +241,7 @@ impl Proxy {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         lane.stmts.clear();
         (lane.marks.traced, lane.marks.unsure, lane.marks.tells_changes) = (false, false, false);
-        lane.marks.reflagged = false;
+        (lane.marks.reflagged, lane.marks.code_read_by) = (false, None);
         let charset = Charset::Collation(lane.collation.into());
         lane.state = LinkState::new(lane.state.schema.clone(), charset);
         self.send_upkeep_text(lane_id, Upkeep::Names, names);

@@ -8,6 +8,7 @@ use crate::catalog::{How, InsertId};
 use crate::error;
 use crate::holds::{self, Holds};
 use crate::ids::{ClientStmtId, LaneId, ServerStmtId, SessionId};
+use crate::lane::policy::only_computes;
 use crate::proxy::Proxy;
 use crate::route::{Conduct, Route};
 use crate::server_error::{NEEDS_PREPARE, TOO_MANY_STATEMENTS, UNKNOWN_STATEMENT};
@@ -68,9 +69,9 @@ impl Proxy {
         self.begin_execution(id, stmt, effects);
         let holds = without_ignored(own.holds.union(holds::of_effects(reach)), &route);
         let conduct = Conduct { holds, ..own }.reaching(reach);
-        let shareable = execution.shareable && reach.is_empty() && upload.is_none();
+        let shareable = execution.shareable && only_computes(reach) && upload.is_none();
         let job = Job {
-            repeatable: execution.repeatable && reach.is_empty(),
+            repeatable: execution.repeatable && only_computes(reach),
             effects,
             holds,
             needs_insert_id: needs_insert_id(effects, holds),
