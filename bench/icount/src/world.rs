@@ -105,7 +105,7 @@ impl World {
     pub fn prepare(&mut self, session: SessionId, text: &[u8]) -> Vec<u8> {
         let mut payload = vec![0x16];
         payload.extend_from_slice(text);
-        self.exchange(session, &packets::packet(&payload), &packets::prepared());
+        self.exchange(session, &packets::packet(&payload), &[]);
         let [first, others] = packets::executions(&self.to_client);
         self.exchange(session, &first, &packets::result(1));
         others
@@ -121,8 +121,8 @@ impl World {
         assert_eq!(taken, bytes.len(), "whole commands are taken whole");
     }
 
-    /// The server accepts whoever dials and answers: selects and what is prepared with `reply`,
-    /// everything else with OK.
+    /// The server accepts whoever dials and answers: selects and executions with `reply`, everything
+    /// else with OK.
     fn serve(&mut self, reply: &[u8]) {
         loop {
             if let Some(lane) = self.dialling.take() {
@@ -136,7 +136,11 @@ impl World {
                 return;
             };
             let asks = is_for_reply(payload);
-            let told = if asks { None } else { packets::for_the_proxy(payload) };
+            let told = match payload.first() {
+                Some(0x16) => Some(packets::prepared()),
+                _ if asks => None,
+                _ => packets::for_the_proxy(payload),
+            };
             self.to_server.drain(..len);
             if std::mem::take(&mut self.logging_in) {
                 self.server_says(&packets::ok(2));
@@ -257,9 +261,9 @@ pub fn greeting() -> Vec<u8> {
     packets::framed(0, |out| greeting.encode(out))
 }
 
-/// Whether a command is a client's select, a prepare or an execute.
+/// Whether a command is a client's select or an execute.
 pub fn is_for_reply(payload: &[u8]) -> bool {
-    payload.starts_with(b"\x03SELECT c ") || matches!(payload.first(), Some(0x16 | 0x17))
+    payload.starts_with(b"\x03SELECT c ") || payload.first() == Some(&0x17)
 }
 
 fn first_packet(bytes: &[u8]) -> Packet<'_> {

@@ -527,8 +527,14 @@ impl Lane {
     }
 
     /// Whether its server keeps stored code that it has read by other settings than it has now.
+    #[inline]
     pub fn keeps_other_code(&self) -> bool {
-        self.marks.code_read_by.is_some_and(|read_by| read_by != self.state.read_by(false))
+        self.marks.code_read_by.is_some() && self.has_changed_since_code()
+    }
+
+    #[cold]
+    fn has_changed_since_code(&self) -> bool {
+        self.marks.code_read_by != Some(self.state.read_by(false))
     }
 
     /// Whether somebody else may have it once a reset has ended what is open there.

@@ -112,6 +112,14 @@ pub struct LinkState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadBy(u64);
 
+impl ReadBy {
+    /// The number.
+    #[inline]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// What has to ride in front of a command. Empty for a lane that fits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {

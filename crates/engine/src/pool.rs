@@ -562,8 +562,7 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
     if lane.marks.used && (need.fresh || bound) {
         return None;
     }
-    let code_read_by = lane.marks.code_read_by;
-    if code_read_by.is_some_and(|read_by| read_by != need.want.read_by(false)) {
+    if lane.marks.code_read_by.is_some() && reads_code_otherwise(lane, need) {
         return None;
     }
     let is_traced = || lane.marks.traced || need.want.loses_user_variable(&lane.state);
@@ -571,6 +570,12 @@ pub fn fits(lane: &Lane, need: &Need<'_>) -> Option<u32> {
         return None;
     }
     need.want.distance(&lane.state)
+}
+
+/// Whether a command would read stored code otherwise than the server of a lane has.
+#[cold]
+fn reads_code_otherwise(lane: &Lane, need: &Need<'_>) -> bool {
+    lane.marks.code_read_by != Some(need.want.read_by(false))
 }
 
 /// Whether both are versions of one account.

@@ -307,7 +307,7 @@ fn an_execution_joins_only_a_connection_that_has_its_statement_for_its_types() {
     let shared = bench.shared_lane(0, "test");
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(shared).unwrap().stmts;
-    let manner = Manner { read_by: bench.want.read_by(false), with_cursor: false };
+    let manner = Manner::new(bench.want.read_by(false), false);
     let wanted = Wanted { key, types: &[8, 0], manner };
     stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     let mut joins = |key, types: &[u8]| {
@@ -330,7 +330,7 @@ fn an_execution_prefers_an_idle_connection_that_has_its_statement() {
     let [has_it, newer, newest] = [(); 3].map(|()| bench.idle_lane(0, "test", Caps::NONE));
     let (key, other) = (StmtKey::new(1, 0), StmtKey::new(2, 0));
     let stmts = &mut bench.lanes.get_mut(has_it).unwrap().stmts;
-    let manner = Manner { read_by: bench.want.read_by(false), with_cursor: false };
+    let manner = Manner::new(bench.want.read_by(false), false);
     let wanted = Wanted { key, types: &[8, 0], manner };
     stmts.insert(key, ServerStmtId(5), None).note_execution(wanted);
     for (key, expected) in [(other, newest), (key, has_it), (key, newer)] {

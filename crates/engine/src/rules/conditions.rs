@@ -108,9 +108,7 @@ impl Conditions {
         if self.proxy_port.is_some_and(|port| port != input.proxy_port) {
             return Some(Condition::ProxyPort);
         }
-        if let Some(asked) = &self.server_names
-            && !asked.iter().any(|name| name.eq_ignore_ascii_case(input.server_name))
-        {
+        if self.server_names.is_some() && !self.is_called_by(input.server_name) {
             return Some(Condition::ServerName);
         }
         let digest = input.digest?;
@@ -119,6 +117,12 @@ impl Conditions {
         }
         let pattern = self.match_digest.as_ref()?;
         (!self.holds(pattern, digest.text, scratch)).then_some(Condition::MatchDigest)
+    }
+
+    #[cold]
+    fn is_called_by(&self, name: &[u8]) -> bool {
+        let mut asked = self.server_names.iter().flatten();
+        asked.any(|asked| asked.eq_ignore_ascii_case(name))
     }
 
     /// Whether the text as it stands satisfies `match_pattern`.

@@ -16,13 +16,17 @@ pub struct Wanted<'a> {
 
 /// How a statement is executed, as far as its server may keep something of that with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
-    /// What its session's texts are read by now. An execution may have its server read the text
-    /// once more, for parameters of other types or because a table is another one.
-    pub read_by: ReadBy,
-    /// A cursor is asked for. Without one, a MySQL gives no rows of a statement any more that it
-    /// executed with one, even where that failed.
-    pub with_cursor: bool,
+pub struct Manner(u64);
+
+impl Manner {
+    /// By what its session's texts are read now, and whether a cursor is asked for. An execution
+    /// may have its server read the text once more, for parameters of other types or because a
+    /// table is another one. Without a cursor, a MySQL gives no rows of a statement any more that
+    /// it executed with one, even where that failed.
+    #[inline]
+    pub fn new(read_by: ReadBy, with_cursor: bool) -> Self {
+        Self(if with_cursor { !read_by.number() } else { read_by.number() })
+    }
 }
 
 /// A statement that is prepared on a connection.
@@ -91,6 +95,7 @@ impl LaneStmt {
     }
 
     /// Whether an execution may use it.
+    #[inline]
     fn serves(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> bool {
         let fits = || match self.executions {
             Executions::None => true,
@@ -126,11 +131,13 @@ impl OnLane {
 
     /// The statement of a text: the owner's own, if there is an owner, else one that is free and
     /// serves such executions.
+    #[inline]
     pub fn find(&self, wanted: Wanted<'_>, owner: Option<ClientStmtId>) -> Option<&LaneStmt> {
         self.list.iter().find(|stmt| stmt.serves(wanted, owner))
     }
 
     /// The same, to be used now.
+    #[inline]
     pub fn take(
         &mut self,
         wanted: Wanted<'_>,

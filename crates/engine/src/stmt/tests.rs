@@ -45,7 +45,7 @@ fn key(slot: u32) -> StmtKey {
 }
 
 fn manner(read_by: ReadBy) -> Manner {
-    Manner { read_by, with_cursor: false }
+    Manner::new(read_by, false)
 }
 
 /// An execution of a text with these types, in a session that has set nothing.
@@ -284,7 +284,8 @@ fn a_statement_serves_those_alone_whose_texts_are_read_as_when_it_was_executed()
     let [switch, _] = of("optimizer_switch = 'semijoin=off'");
     let [timeout, _] = of("lock_wait_timeout = 7");
     let [of_text, of_all] = of("@a = 1");
-    let with_cursor = Wanted { manner: Manner { with_cursor: true, ..plain.manner }, ..plain };
+    let read_by = state("a", true).read_by(false);
+    let with_cursor = Wanted { manner: Manner::new(read_by, true), ..plain };
     let others = [
         with_cursor,
         zone,

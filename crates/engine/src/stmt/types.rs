@@ -149,7 +149,7 @@ mod tests {
         let mut kept = execute(0, &[7, 0, 0, 0, 1, b'x']);
         let state = LinkState::new(None, Charset::Collation(45));
         let (key, types) = (StmtKey::new(1, 0), [3, 0, 253, 0].as_slice());
-        let manner = Manner { read_by: state.read_by(false), with_cursor: false };
+        let manner = Manner::new(state.read_by(false), false);
         let wanted = Wanted { key, types, manner };
         let mut on_lane = lane.take(wanted, None);
         on_lane.as_mut().expect("it is there").note_execution(wanted);

@@ -73,7 +73,7 @@ impl Routed {
 impl Handle {
     /// One that nothing was done with.
     pub(crate) fn new(id: ClientStmtId, key: StmtKey, text: Arc<Text>) -> Self {
-        let manner = Manner { read_by: text.read_by(&text.state), with_cursor: false };
+        let manner = Manner::new(text.read_by(&text.state), false);
         Self {
             id,
             key,
@@ -92,7 +92,7 @@ impl Handle {
     /// Keeps how it is executed, and the types that the execution tells, if it does.
     pub(crate) fn note_execution(&mut self, raw: &[u8], now: &LinkState) {
         let read_by = self.text.read_by(now);
-        self.manner = Manner { read_by, with_cursor: asks_for_cursor(raw) };
+        self.manner = Manner::new(read_by, asks_for_cursor(raw));
         if let Some(types) = types_in(raw, self.params) {
             self.types.clear();
             self.types.extend_from_slice(types);

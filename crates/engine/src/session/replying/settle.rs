@@ -272,36 +272,41 @@ impl Outcome {
 /// Notes what a command may have left that its text does not tell.
 #[inline(always)]
 fn mark(lane: &mut Lane, job: &Job, how: How) {
-    let failed = matches!(how, How::Refused | How::Failed);
-    if job.what == What::Set && failed {
+    if job.what == What::Set && matches!(how, How::Refused | How::Failed) {
         (lane.marks.traced, lane.marks.unsure) = (true, true);
     }
-    // code that nobody has read may have left anything, and so may the end of a long text
-    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
-        || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
-    if job.effects.intersects(KEPT_CODE) && !lane.greeted.is_mariadb {
-        mark_kept_code(lane, job);
+    if job.effects.intersects(LEAVES_MARKS) {
+        mark_code(lane, job, how);
     }
 }
 
-/// What has a MySQL keep stored code with a connection.
-const KEPT_CODE: Effects = Effects::CALLS_CODE.union(Effects::VARIABLE_IN_CODE);
+/// What may leave more on a connection than its text tells.
+const LEAVES_MARKS: Effects = Effects::UNREAD
+    .union(Effects::UNKNOWN_CODE)
+    .union(Effects::CALLS_CODE)
+    .union(Effects::VARIABLE_IN_CODE);
 
-/// What has it read some of that, perhaps, by other settings than before or behind the statement.
+/// By what a MySQL may read stored code otherwise than before or behind a statement.
 const READ_BY_OTHERS: Effects = Effects::VARIABLE_IN_CODE
     .union(Effects::MULTI_STATEMENT)
     .union(Effects::UNCLEAR)
     .union(Effects::CHANGES_SESSION);
 
-/// Notes by which settings a MySQL has read the stored code that a command called; by several, the
-/// connection is not for others until it is reset.
+/// The same of stored code. A MySQL keeps with a connection what it has read; where that was by
+/// several settings, the connection is not for others until it is reset.
 #[cold]
-fn mark_kept_code(lane: &mut Lane, job: &Job) {
-    let read_by = lane.state.read_by(false);
-    let before = lane.marks.code_read_by.replace(read_by);
-    lane.marks.unsure |= before.is_some_and(|before| before != read_by)
-        || job.what == What::Set
-        || job.effects.intersects(READ_BY_OTHERS);
+fn mark_code(lane: &mut Lane, job: &Job, how: How) {
+    // code that nobody has read may have left anything, and so may the end of a long text
+    lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
+        || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
+    let calls = job.effects.intersects(Effects::CALLS_CODE | Effects::VARIABLE_IN_CODE);
+    if calls && !lane.greeted.is_mariadb {
+        let read_by = lane.state.read_by(false);
+        let before = lane.marks.code_read_by.replace(read_by);
+        lane.marks.unsure |= before.is_some_and(|before| before != read_by)
+            || job.what == What::Set
+            || job.effects.intersects(READ_BY_OTHERS);
+    }
 }
 
 /// Whether the hostgroup of a command keeps connections for warnings.
