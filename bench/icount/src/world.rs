@@ -121,8 +121,8 @@ impl World {
         assert_eq!(taken, bytes.len(), "whole commands are taken whole");
     }
 
-    /// The server accepts whoever dials and answers: selects and executions with `reply`, everything
-    /// else with OK.
+    /// The server accepts whoever dials and answers: selects and executions with `reply`,
+    /// everything else with OK.
     fn serve(&mut self, reply: &[u8]) {
         loop {
             if let Some(lane) = self.dialling.take() {
