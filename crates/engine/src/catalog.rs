@@ -117,8 +117,8 @@ pub struct Known {
     is_told: bool,
     /// The operator was told that it cannot be read.
     is_told_unread: bool,
-    /// The last reading came to nothing.
-    has_failed: bool,
+    /// Readings in a row that came to nothing.
+    failures: u32,
 }
 
 /// A reading that has ended.
@@ -177,6 +177,9 @@ const MISSED_PAUSE_US: u64 = 2_000_000;
 /// After a reading that a server refused, the next one waits at least so long.
 const REFUSED_PAUSE_US: u64 = 10_000_000;
 
+/// So many readings in a row that came to nothing, and none is expected any more.
+const FAILURES_MAX: u32 = 5;
+
 /// After one whose connection was lost, it waits at least so long.
 const LOST_PAUSE_US: u64 = 1_000_000;
 
@@ -201,7 +204,7 @@ impl Known {
             late: 0,
             is_told: false,
             is_told_unread: false,
-            has_failed: false,
+            failures: 0,
         }
     }
 
@@ -249,9 +252,12 @@ impl Known {
         let is_current = self.epoch(definitions).is_some();
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
         match asked.how.naming {
-            Naming::Nothing => return reached,
+            Naming::Nothing => {
+                reached.known = self.looked_at(asked);
+                return reached;
+            }
             Naming::MakesCode => {
-                reached.known = Effects::DEFINES;
+                reached.known = Effects::DEFINES | self.looked_at(asked);
                 return reached;
             }
             Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
@@ -267,6 +273,10 @@ impl Known {
             let runs = names.is_in_query() || asked.how.naming.is_of_rows();
             if runs {
                 reached.known.insert(found.unwrap_or(Effects::NONE));
+            }
+            // a MySQL reads it all the same
+            if asked.how.naming != Naming::Reads {
+                reached.known.insert(self.catalog.calls(key, role));
             }
             let is_foreign = asked.how.is_foreign(name);
             let found = found.filter(|_| !is_foreign);
@@ -469,9 +479,21 @@ impl Known {
         hidden
     }
 
-    /// Whether the last reading came to nothing: what nobody has read may stay so.
-    pub fn has_failed(&self) -> bool {
-        self.has_failed
+    /// Which code a text has a MySQL read that runs none of it.
+    fn looked_at(&self, asked: &Asked<'_>) -> Effects {
+        let mut read = Effects::NONE;
+        if self.catalog.functions.is_empty() && self.catalog.procedures.is_empty() {
+            return read;
+        }
+        for (name, role) in sql::names(asked.text, asked.how.modes) {
+            read.insert(self.catalog.calls(key(name), role));
+        }
+        read
+    }
+
+    /// Whether one reading after the other came to nothing: what nobody has read may stay so.
+    pub fn keeps_failing(&self) -> bool {
+        self.failures >= FAILURES_MAX
     }
 
     /// Whether the operator has to be told that it cannot be read; once, until it was read.
@@ -495,7 +517,10 @@ impl Known {
             Err(Untold::Late) => self.late.saturating_add(1),
             _ => 0,
         };
-        self.has_failed = finished.catalog.is_err();
+        self.failures = match finished.catalog {
+            Ok(_) => 0,
+            Err(_) => self.failures.saturating_add(1),
+        };
         let Ok(catalog) = finished.catalog else {
             join(&mut self.asked, &mut self.sought);
             self.wanted = true;
@@ -540,6 +565,13 @@ impl Catalog {
     }
 
     /// What a name stands for; `None` where there is nothing that is called so.
+    /// Whether a name leads to functions or procedures, whatever a statement does with it.
+    fn calls(&self, key: u64, role: Role) -> Effects {
+        let of = |naming| self.of_name(key, role, naming).unwrap_or(Effects::NONE);
+        let all = of(Naming::Reads) | of(Naming::Writes);
+        if all.intersects(Effects::CALLS_CODE) { Effects::CALLS_CODE } else { Effects::NONE }
+    }
+
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
             Naming::Nothing | Naming::Looks | Naming::Reads => code.read,

@@ -79,9 +79,9 @@ impl Guesses {
             Shown::Basic(user, _) => user.chars().take(NAME_CHARS_MAX).collect(),
             Shown::Bearer(_) => String::new(),
         };
-        let key = (network(origin.from), name);
         // between two calls it is whole, whatever happened to a thread
         let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = key_of(&wrong, network(origin.from), name);
         let before = wrong.get(&key).copied().filter(|it| now < it.next_at + FORGOTTEN);
         if let Some(before) = before
             && now < before.next_at
@@ -89,24 +89,40 @@ impl Guesses {
             return Verdict::Delayed(before.next_at - now);
         }
         if shown.is_right(vars, is_local) {
-            wrong.remove(&key);
+            // what others have got wrong is not forgiven
+            if key.1 != OTHERS {
+                wrong.remove(&key);
+            }
             return Verdict::Granted;
         }
-        if wrong.len() >= GUESSED_MAX {
-            wrong.retain(|_, it| now < it.next_at + FORGOTTEN);
-            if wrong.len() >= GUESSED_MAX {
-                // whoever has so many addresses is slowed down by none; but memory has an end
-                wrong.clear();
-            }
+        if wrong.len() >= GUESSED_MAX && !wrong.contains_key(&key) {
+            // memory has an end: what would be looked at soonest goes
+            let soonest = wrong.iter().min_by_key(|(_, it)| it.next_at).map(|(key, _)| key.clone());
+            soonest.map(|key| wrong.remove(&key));
         }
         let times = before.map_or(0, |it| it.times) + 1;
-        let named = match key.1.as_str() {
-            "" => "a token".to_owned(),
-            name => format!("account '{}'", Printable(name)),
+        let named = match &shown {
+            Shown::Bearer(_) => "a token".to_owned(),
+            Shown::Basic(user, _) => format!("account '{}'", Printable(user)),
         };
         wrong.insert(key, Wrong { times, next_at: now + delay(times) });
         Verdict::Wrong(named, times)
     }
+}
+
+/// Under what a guess is counted: by its account, or with all others of an address that has tried
+/// many.
+fn key_of(
+    wrong: &HashMap<(IpAddr, String), Wrong>,
+    from: IpAddr,
+    name: String,
+) -> (IpAddr, String) {
+    let own = (from, name);
+    if wrong.contains_key(&own) || own.1.is_empty() {
+        return own;
+    }
+    let tried = wrong.keys().filter(|(address, _)| *address == from).count();
+    if tried < NAMES_MAX { own } else { (from, OTHERS.to_owned()) }
 }
 
 impl<'a> Shown<'a> {
@@ -167,6 +183,10 @@ const DOUBLINGS_MAX: u32 = 7;
 const FORGOTTEN: Duration = Duration::from_secs(600);
 /// Accounts of which wrong passwords are counted, by address.
 const GUESSED_MAX: usize = 4096;
+/// Accounts of one address that are counted each.
+const NAMES_MAX: usize = 16;
+/// Stands for all others; no account has a colon in its name.
+const OTHERS: &str = ":";
 /// Characters of a name that tell it from others.
 const NAME_CHARS_MAX: usize = 64;
 /// The part of an address of IPv6 that names its network.

@@ -128,8 +128,16 @@ fn addresses_of_one_network_guess_together_and_their_memory_has_an_end() {
     assert!(matches!(ask(from("2001:db8::1"), "a"), Verdict::Wrong(_, 1)));
     assert!(matches!(ask(from("2001:db8::2"), "a"), Verdict::Delayed(_)));
     assert!(matches!(ask(from("2001:db8:0:1::1"), "a"), Verdict::Wrong(_, 1)));
-    for name in 0..3 * GUESSED_MAX {
+    for name in 0..100 {
         ask(ELSEWHERE, &name.to_string());
+    }
+    let counted = guesses.0.lock().expect("whole").len();
+    assert!(counted <= NAMES_MAX + 4, "made-up names fill no memory: {counted}");
+    assert!(matches!(ask(ELSEWHERE, "0"), Verdict::Delayed(_)), "nor have others forgotten");
+    assert!(matches!(ask(ELSEWHERE, "new"), Verdict::Delayed(_)));
+    for address in 0..2 * GUESSED_MAX {
+        let address = IpAddr::from(u32::try_from(address).expect("small").to_be_bytes());
+        ask(Origin { from: address, is_secure: true }, "a");
     }
     assert!(guesses.0.lock().expect("whole").len() <= GUESSED_MAX);
 }

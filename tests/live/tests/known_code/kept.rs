@@ -105,6 +105,40 @@ fn a_view_that_was_made_behind_the_last_reading_is_as_its_session_has_set_its_va
 }
 
 #[test]
+fn code_that_a_statement_only_has_read_is_kept_from_who_has_set_something_else() {
+    let Some(cluster) = MYSQL.cluster() else { return };
+    define(&cluster, &MYSQL);
+    for connections in [1, 2] {
+        let proxy = proxy_with(&cluster, connections);
+        let [mut first, mut second] = after_a_reading(&proxy);
+        first.query_drop("SET time_zone = '+00:00'").expect("set");
+        second.query_drop("SET time_zone = '+05:00'").expect("set");
+        for (at, looks) in [
+            "SHOW CREATE VIEW noon_view",
+            "CHECK TABLE noon_view",
+            "EXPLAIN SELECT * FROM noon_view",
+            "EXPLAIN INSERT INTO who_rows SELECT * FROM noon_view",
+            "ALTER VIEW noon_view AS SELECT noon() AS a",
+            "LOCK TABLES noon_view READ",
+            "PREPARE",
+            "SELECT nosuch FROM noon_view",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            if looks == "PREPARE" {
+                let text = format!("SELECT a, {at} FROM noon_view WHERE noon() > ?");
+                drop(first.prep(text).expect("prepared"));
+            } else {
+                let _ = first.query_drop(looks);
+                let _ = first.query_drop("UNLOCK TABLES");
+            }
+            assert_eq!(text(&mut second, "SELECT noon()"), "2020-01-01 17:00:00", "{looks}");
+        }
+    }
+}
+
+#[test]
 fn stored_code_is_read_by_the_settings_of_the_session_that_calls_it() {
     let Some(cluster) = MYSQL.cluster() else { return };
     define(&cluster, &MYSQL);

@@ -409,7 +409,12 @@ impl Proxy {
     pub(crate) fn on_plain(&mut self, id: SessionId, raw: &[u8], command: &Command<'_>) {
         let kind = command.reply_kind().unwrap_or(ReplyKind::Simple);
         let job = self.unrouted(What::Plain, kind);
-        self.begin_unrouted(id, raw, Job { repeatable: true, ..job });
+        // the fields of a view have it opened
+        let effects = match command {
+            Command::FieldList { .. } => Effects::CALLS_CODE,
+            _ => Effects::NONE,
+        };
+        self.begin_unrouted(id, raw, Job { repeatable: true, effects, ..job });
     }
 
     /// A command that is passed on and ties the session to its lane.

@@ -12,6 +12,7 @@ use crate::proxy::Proxy;
 use crate::session::maintenance::presumed::Unread;
 use crate::session::replying::ties;
 use crate::session::{Job, What};
+use crate::stmt::Text;
 
 /// The session, and its command, whose names are meant.
 #[derive(Clone, Copy)]
@@ -107,6 +108,22 @@ impl Proxy {
         self.reach_in(None, catalog, text, self.how(id, Naming::of(facts))).0
     }
 
+    /// What of stored code a MySQL keeps with the connection that prepares a text.
+    pub(crate) fn reach_of_prepare(
+        &mut self,
+        id: SessionId,
+        text: &Text,
+        destination: Option<HostgroupId>,
+    ) -> Effects {
+        let how = How::of(&text.state, text.naming);
+        let Some(catalog) = self.catalog_of(id, destination) else { return Effects::NONE };
+        self.epoch_of(catalog);
+        let (reach, _) = self.reach_in(None, catalog, &text.text, how);
+        let kept = [Effects::CALLS_CODE, Effects::VARIABLE_IN_CODE];
+        let kept = kept.into_iter().filter(|effect| reach.intersects(*effect));
+        kept.fold(Effects::NONE, Effects::union)
+    }
+
     /// How the names of a session's next text are read.
     pub(crate) fn how(&self, id: SessionId, naming: Naming) -> How {
         match self.sessions.get(id) {
@@ -197,7 +214,7 @@ impl Proxy {
             |table: &[u8]| session.is_some_and(|(session, what)| session.has_made(table, what));
         let Some(known) = self.surveys.catalogs.get_mut(id) else { return (Effects::NONE, false) };
         let will_be_told =
-            !known.has_failed() && self.snapshot.vars.stored_code_refresh_interval_ms > 0;
+            !known.keeps_failing() && self.snapshot.vars.stored_code_refresh_interval_ms > 0;
         let Reached { mut known, mut presumed, is_sure } = known.reach(&asked, definitions, is_own);
         if will_be_told && !presumed.is_empty() {
             // a table that nobody has read may be a view, or have triggers

@@ -91,11 +91,12 @@ impl Proxy {
         if is_plain && self.known(id, stmt, key) {
             return;
         }
+        let reach = self.reach_of_prepare(id, &known, route.destination);
         // what an execution asks for is not taken away
         let asks = known.effects.intersects(Effects::SHOW_WARNINGS);
         let job = Job {
             repeatable: true,
-            effects: if asks { Effects::SHOW_WARNINGS } else { Effects::NONE },
+            effects: if asks { reach | Effects::SHOW_WARNINGS } else { reach },
             // a text that is not kept whole cannot be prepared anywhere else
             holds: if upload.is_some() { Holds::NOT_UNDERSTOOD } else { Holds::NONE },
             // it is not brought where the connection is kept for that
