@@ -15,6 +15,7 @@ use crate::ids::HostgroupId;
 mod catalogs;
 mod definitions;
 mod key;
+mod looked_at;
 mod naming;
 mod reading;
 mod rows;
@@ -252,12 +253,8 @@ impl Known {
         let is_current = self.epoch(definitions).is_some();
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
         match asked.how.naming {
-            Naming::Nothing => {
+            Naming::Nothing | Naming::MakesCode => {
                 reached.known = self.looked_at(asked);
-                return reached;
-            }
-            Naming::MakesCode => {
-                reached.known = Effects::DEFINES | self.looked_at(asked);
                 return reached;
             }
             Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,
@@ -479,18 +476,6 @@ impl Known {
         hidden
     }
 
-    /// Which code a text has a MySQL read that runs none of it.
-    fn looked_at(&self, asked: &Asked<'_>) -> Effects {
-        let mut read = Effects::NONE;
-        if self.catalog.functions.is_empty() && self.catalog.procedures.is_empty() {
-            return read;
-        }
-        for (name, role) in sql::names(asked.text, asked.how.modes) {
-            read.insert(self.catalog.calls(key(name), role));
-        }
-        read
-    }
-
     /// Whether one reading after the other came to nothing: what nobody has read may stay so.
     pub fn keeps_failing(&self) -> bool {
         self.failures >= FAILURES_MAX
@@ -565,13 +550,6 @@ impl Catalog {
     }
 
     /// What a name stands for; `None` where there is nothing that is called so.
-    /// Whether a name leads to functions or procedures, whatever a statement does with it.
-    fn calls(&self, key: u64, role: Role) -> Effects {
-        let of = |naming| self.of_name(key, role, naming).unwrap_or(Effects::NONE);
-        let all = of(Naming::Reads) | of(Naming::Writes);
-        if all.intersects(Effects::CALLS_CODE) { Effects::CALLS_CODE } else { Effects::NONE }
-    }
-
     fn of_name(&self, key: u64, role: Role, naming: Naming) -> Option<Effects> {
         let relation = self.relations.get(&key).map(|code| match naming {
             Naming::Nothing | Naming::Looks | Naming::Reads => code.read,
