@@ -273,7 +273,7 @@ impl Known {
             }
             // a MySQL reads it all the same
             if asked.how.naming != Naming::Reads {
-                reached.known.insert(self.catalog.calls(key, role));
+                reached.known.insert(self.calls(key, role));
             }
             let is_foreign = asked.how.is_foreign(name);
             let found = found.filter(|_| !is_foreign);

@@ -164,7 +164,8 @@ pub enum Closing {
 pub struct Greeted {
     /// The server's id of the connection.
     pub thread_id: u32,
-    /// An execution may name the statement prepared last without knowing its id: MariaDB.
+    /// The server is a MariaDB, of a version in which an execution may name the statement prepared
+    /// last without knowing its id.
     pub is_mariadb: bool,
 }
 
@@ -524,6 +525,18 @@ impl Lane {
     /// kill can hit whoever has it next, and it was not opened for one session.
     pub fn may_be_passed_on(&self) -> bool {
         self.may_be_once_reset() && !self.status.contains(Status::IN_TRANS)
+    }
+
+    /// Its server has read stored code: a MySQL keeps it, as it is by the settings of now. Whether
+    /// it may keep some that it has read by others.
+    #[cold]
+    pub fn note_code_read(&mut self) -> bool {
+        if self.greeted.is_mariadb {
+            return false;
+        }
+        let read_by = self.state.read_by(false);
+        let before = self.marks.code_read_by.replace(read_by);
+        before.is_some_and(|before| before != read_by)
     }
 
     /// Whether its server keeps stored code that it has read by other settings than it has now.

@@ -1,32 +1,45 @@
-//! Stored code that a text has its server read without running it: a MySQL keeps that with the
-//! connection too.
+//! Stored code that a text has its server read, also without running it: a MySQL keeps that with
+//! the connection.
+//!
+//! Says whether there is some, by the names in a text; knows nothing of what it does, and nothing
+//! of connections.
 
 use sql::{Effects, Role};
 
 use super::{Asked, Catalog, Known, Naming, key};
 
 impl Known {
-    /// Which code a text has a MySQL read that runs none of it.
+    /// What a text does that runs no stored code, beside what it says.
     pub(super) fn looked_at(&self, asked: &Asked<'_>) -> Effects {
-        let mut read = match asked.how.naming {
+        let mut effects = match asked.how.naming {
             Naming::MakesCode => Effects::DEFINES,
             _ => Effects::NONE,
         };
-        if self.catalog.functions.is_empty() && self.catalog.procedures.is_empty() {
-            return read;
+        if self.is_read() && self.catalog.has_no_code() {
+            return effects;
         }
         for (name, role) in sql::names(asked.text, asked.how.modes) {
-            read.insert(self.catalog.calls(key(name), role));
+            effects.insert(self.calls(key(name), role));
         }
-        read
+        effects
+    }
+
+    /// Whether a name leads to functions or procedures, whatever a statement does with it. Any may,
+    /// as long as nothing was read.
+    pub(super) fn calls(&self, key: u64, role: Role) -> Effects {
+        let leads = !self.is_read() || self.catalog.leads_to_code(key, role);
+        if leads { Effects::CALLS_CODE } else { Effects::NONE }
     }
 }
 
 impl Catalog {
-    /// Whether a name leads to functions or procedures, whatever a statement does with it.
-    pub(super) fn calls(&self, key: u64, role: Role) -> Effects {
-        let of = |naming| self.of_name(key, role, naming).unwrap_or(Effects::NONE);
-        let all = of(Naming::Reads) | of(Naming::Writes);
-        if all.intersects(Effects::CALLS_CODE) { Effects::CALLS_CODE } else { Effects::NONE }
+    fn has_no_code(&self) -> bool {
+        self.functions.is_empty() && self.procedures.is_empty()
+    }
+
+    fn leads_to_code(&self, key: u64, role: Role) -> bool {
+        let ways = [Naming::Reads, Naming::Writes];
+        let mut found = ways.into_iter().filter_map(|naming| self.of_name(key, role, naming));
+        found.any(|effects| effects.intersects(Effects::CALLS_CODE))
     }
 }

@@ -358,8 +358,14 @@ fn after_a_definition_nothing_is_taken_for_known_until_it_was_read() {
     assert_eq!(known.epoch(&defined(4)), Some(1), "it says the same");
     known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(4) }, &defined(3), 3);
     assert_eq!(known.epoch(&defined(4)), Some(3));
-    known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, &defined(3), 4);
+    for failed in 1..=FAILURES_MAX {
+        assert!(!known.keeps_failing(), "{failed}: the next one may tell");
+        known.finish(Finished { catalog: Err(Untold::Refused), ..again(5) }, &defined(3), 4);
+    }
+    assert!(known.keeps_failing());
     assert_eq!(known.epoch(&defined(5)), None, "nothing was told");
+    known.finish(Finished { catalog: Ok(catalog(&[MARIADB])), ..again(5) }, &defined(3), 5);
+    assert!(!known.keeps_failing());
 }
 
 #[test]

@@ -139,6 +139,31 @@ fn code_that_a_statement_only_has_read_is_kept_from_who_has_set_something_else()
 }
 
 #[test]
+fn code_that_was_called_among_others_is_kept_from_who_has_set_something_else() {
+    let Some(cluster) = MYSQL.cluster() else { return };
+    define(&cluster, &MYSQL);
+    let proxy = proxy_where(&cluster, 1, "pipeline_depth = 16\n");
+    let [mut plain, mut third, mut fifth] = after_a_reading(&proxy);
+    third.query_drop("SET time_zone = '+03:00'").expect("set");
+    fifth.query_drop("SET time_zone = '+05:00'").expect("set");
+    let query = "SELECT a FROM noon_view";
+    let shared = || proxy.counter("shared_queries").expect("counted");
+    live::eventually("it is known well enough to share", Duration::from_secs(10), || {
+        let before = shared();
+        plain.query_drop(query).expect("answered");
+        shared() > before
+    });
+    for _ in 0..3 {
+        assert_eq!(text(&mut third, query), "2020-01-01 15:00:00");
+        // on a connection of its own, which nobody has brought to anything
+        let before = shared();
+        plain.query_drop(query).expect("answered");
+        assert_eq!(shared(), before + 1);
+        assert_eq!(text(&mut fifth, query), "2020-01-01 17:00:00");
+    }
+}
+
+#[test]
 fn stored_code_is_read_by_the_settings_of_the_session_that_calls_it() {
     let Some(cluster) = MYSQL.cluster() else { return };
     define(&cluster, &MYSQL);

@@ -299,13 +299,9 @@ fn mark_code(lane: &mut Lane, job: &Job, how: How) {
     // code that nobody has read may have left anything, and so may the end of a long text
     lane.marks.unsure |= job.effects.intersects(Effects::UNREAD)
         || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
-    let calls = job.effects.intersects(Effects::CALLS_CODE | Effects::VARIABLE_IN_CODE);
-    if calls && !lane.greeted.is_mariadb {
-        let read_by = lane.state.read_by(false);
-        let before = lane.marks.code_read_by.replace(read_by);
-        lane.marks.unsure |= before.is_some_and(|before| before != read_by)
-            || job.what == What::Set
-            || job.effects.intersects(READ_BY_OTHERS);
+    if job.effects.intersects(Effects::CALLS_CODE | Effects::VARIABLE_IN_CODE) {
+        let mixes = job.what == What::Set || job.effects.intersects(READ_BY_OTHERS);
+        lane.marks.unsure |= lane.note_code_read() || mixes && !lane.greeted.is_mariadb;
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use sql::Effects;
 use wire::Status;
 use wire::frame::HEADER_BYTES;
 use wire::result::Event;
@@ -154,6 +155,10 @@ impl Proxy {
             reply_bytes: 0,
             changed: false,
         });
+        if job.effects.intersects(Effects::CALLS_CODE) {
+            // also if nobody waits for the reply any more
+            lane.note_code_read();
+        }
         if lane.depth() == lane.in_flight() {
             self.gathering.push(lane_id);
         }
@@ -302,6 +307,11 @@ impl Proxy {
         let mut phase = std::mem::replace(&mut session.phase, Phase::Idle);
         let Phase::Running(running) = &mut phase else { return self.impossible(()) };
         self.reach_again(id, &mut running.job);
+        if running.job.effects.intersects(Effects::CALLS_CODE)
+            && let Some(lane) = self.lanes.get_mut(lane_id)
+        {
+            lane.note_code_read();
+        }
         self.conclude(id, running, (took_us, behind), &outcome);
         let told = match &outcome {
             Outcome::Done(end) => Some(end.status.without(Status::CURSOR_EXISTS)),
