@@ -2,7 +2,7 @@
 //! Deliberately knows no names that would need resolving.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Where a listener stands or a connect goes.
@@ -27,6 +27,18 @@ impl fmt::Display for Addr {
 impl From<SocketAddr> for Addr {
     fn from(address: SocketAddr) -> Self {
         Addr::Tcp(address)
+    }
+}
+
+/// What of a client's address is one client's to choose from: the address itself, of IPv6 its
+/// network of 64 bits. Addresses of this machine stay as they are.
+pub fn network_of(address: IpAddr) -> IpAddr {
+    const NETWORK: u128 = !0 << 64;
+    match address.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => {
+            IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & NETWORK))
+        }
+        ip => ip,
     }
 }
 

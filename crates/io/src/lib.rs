@@ -37,7 +37,7 @@ mod sockets;
 mod sys;
 mod timers;
 
-pub use addr::{Addr, Failure, Op};
+pub use addr::{Addr, Failure, Op, network_of};
 pub use codec::{CODEC_ROOM_BYTES, Codec, Step, StreamEnd};
 pub use driver::epoll::EpollDriver;
 pub use driver::sim::{Faults, SimDriver, SimListener, SimNet, SimSocket, SimTurn};

@@ -1,8 +1,8 @@
 //! Who may see what: accounts and tokens that requests show, and how often these may be guessed at.
 //!
 //! A wrong one is answered at once, and makes others for the same account from the same address be
-//! refused unseen for a while: to hang up early gains nothing. Outside formats: RFC 7617 (`Basic`),
-//! RFC 6750 (`Bearer`).
+//! refused unseen for a while: to hang up early gains nothing. Knows no sockets, and not which
+//! paths need an account. Outside formats: RFC 7617 (`Basic`), RFC 6750 (`Bearer`).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -81,7 +81,7 @@ impl Guesses {
         };
         // between two calls it is whole, whatever happened to a thread
         let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = key_of(&wrong, network(origin.from), name);
+        let key = key_of(&wrong, io::network_of(origin.from), name);
         let before = wrong.get(&key).copied().filter(|it| now < it.next_at + FORGOTTEN);
         if let Some(before) = before
             && now < before.next_at
@@ -160,14 +160,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part of an address that one attacker has: of IPv6, the network.
-fn network(from: IpAddr) -> IpAddr {
-    match from {
-        IpAddr::V4(_) => from,
-        IpAddr::V6(it) => IpAddr::V6((u128::from(it) & NETWORK).into()),
-    }
-}
-
 /// Time between a wrong one and the next that is looked at, after so many in a row.
 fn delay(times: u32) -> Duration {
     DELAY_MAX.min(DELAY_MIN * (1 << times.saturating_sub(1).min(DOUBLINGS_MAX)))
@@ -189,8 +181,6 @@ const NAMES_MAX: usize = 16;
 const OTHERS: &str = ":";
 /// Characters of a name that tell it from others.
 const NAME_CHARS_MAX: usize = 64;
-/// The part of an address of IPv6 that names its network.
-const NETWORK: u128 = !0 << 64;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use io::{Addr, Micros, Sock};
 
@@ -69,12 +69,7 @@ impl Origin {
     pub(super) fn of(address: &Addr) -> Self {
         match address {
             Addr::Unix(_) => Self::Socket,
-            Addr::Tcp(address) => Self::Ip(match address.ip().to_canonical() {
-                IpAddr::V6(ip) if !ip.is_loopback() => {
-                    IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & NETWORK))
-                }
-                ip => ip,
-            }),
+            Addr::Tcp(address) => Self::Ip(io::network_of(address.ip())),
         }
     }
 
@@ -212,8 +207,6 @@ const DELAY_MAX: Micros = Micros::from_ms(5000);
 const DOUBLINGS_MAX: u32 = 10;
 /// After so long without another, wrong passwords are forgotten.
 const FORGOTTEN: Micros = Micros::from_ms(600_000);
-/// The part of an address of IPv6 that names its network.
-const NETWORK: u128 = !0 << 64;
 
 #[cfg(test)]
 mod tests;
