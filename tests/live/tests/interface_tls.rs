@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lab::RunDir;
-use live::{Proxy, Raw, encrypted, eventually};
+use live::{Kits, Program, Proxy, Raw, encrypted, eventually, skip};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
@@ -220,6 +220,30 @@ fn a_new_certificate_is_shown_to_whoever_comes_next() {
     assert_eq!(status(&scene.https(&after, "", "/healthz").expect("an answer")), "200");
     let row = encrypted::row_of(&mut admin, "SELECT 'still'").expect("a row");
     assert_eq!(row, b"\x05still");
+}
+
+#[test]
+fn a_client_of_mariadb_trusts_a_certificate_that_its_password_proves() {
+    let kits = Kits::set_up();
+    if let Some(why) = kits.missing("node") {
+        return skip("TLS without configuration for administrators", why);
+    }
+    // such a client looks for it from 11.4.1 on
+    let scene = Scene::new("server_version = \"11.4.5-MariaDB\"");
+    let mut admin = Raw::login(scene.admin, "operator", "right").expect("let in");
+    let more = b"SET admin-stats_credentials = 'app:app'";
+    admin.send(0, &[&[code::QUERY], &more[..]].concat()).expect("sent");
+    admin.receive().expect("an answer");
+    let load = b"LOAD ADMIN VARIABLES TO RUNTIME";
+    admin.send(0, &[&[code::QUERY], &load[..]].concat()).expect("sent");
+    assert_eq!(admin.receive().expect("an answer").1.first(), Some(&0));
+    let done = Program::new("node")
+        .args([kits.fetched.join("node/self_signed.js")])
+        .args(["127.0.0.1".to_owned(), scene.admin.to_string()])
+        .args(["SELECT replace(hex(zeroblob(20000)), '0', 'x') AS x"])
+        .limit(Duration::from_secs(30))
+        .run();
+    assert_eq!(done.output, "40000 over TLS\n", "{}", done.errors);
 }
 
 #[test]
