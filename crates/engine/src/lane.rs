@@ -527,16 +527,16 @@ impl Lane {
         self.may_be_once_reset() && !self.status.contains(Status::IN_TRANS)
     }
 
-    /// Its server has read stored code: a MySQL keeps it, as it is by the settings of now. Whether
-    /// it may keep some that it has read by others.
+    /// Its server reads stored code by these settings, if it has none yet: a MySQL keeps it so.
+    /// Where it may keep some that it has read by others, the connection is for nobody until it is
+    /// reset.
     #[cold]
-    pub fn note_code_read(&mut self) -> bool {
+    pub fn note_code_read(&mut self, read_by: ReadBy) {
         if self.greeted.is_mariadb {
-            return false;
+            return;
         }
-        let read_by = self.state.read_by(false);
         let before = self.marks.code_read_by.replace(read_by);
-        before.is_some_and(|before| before != read_by)
+        self.marks.unsure |= before.is_some_and(|before| before != read_by);
     }
 
     /// Whether its server keeps stored code that it has read by other settings than it has now.

@@ -164,6 +164,31 @@ fn code_that_was_called_among_others_is_kept_from_who_has_set_something_else() {
 }
 
 #[test]
+fn code_of_a_statement_prepared_by_settings_of_before_is_kept_from_others() {
+    let Some(cluster) = MYSQL.cluster() else { return };
+    define(&cluster, &MYSQL);
+    for (connections, more) in [(1, ""), (3, ""), (1, "pipeline_depth = 16\n")] {
+        let proxy = proxy_where(&cluster, connections, more);
+        let [_known] = after_a_reading(&proxy);
+        for query in ["SELECT noon()", "SELECT a FROM noon_view"] {
+            let [mut first, mut second] =
+                [0; 2].map(|_| client::connect(client::options(proxy.port)));
+            first.query_drop("SET time_zone = '+00:00'").expect("set");
+            let prepared = first.prep(query).expect("prepared");
+            for conn in [&mut first, &mut second] {
+                conn.query_drop("SET time_zone = '+05:00'").expect("set");
+            }
+            first.exec_drop(&prepared, ()).expect("executed");
+            drop(first);
+            for _ in 0..2 {
+                let told = text(&mut second, query);
+                assert_eq!(told, "2020-01-01 17:00:00", "{query}, {connections} {more}");
+            }
+        }
+    }
+}
+
+#[test]
 fn stored_code_is_read_by_the_settings_of_the_session_that_calls_it() {
     let Some(cluster) = MYSQL.cluster() else { return };
     define(&cluster, &MYSQL);

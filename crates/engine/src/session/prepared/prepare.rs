@@ -342,6 +342,10 @@ impl Proxy {
         // for others it would not be what its state says
         lane.marks.unsure |= toward.settings != text.state.settings || aside.is_some();
         let recalls = session.recalled_by(job).is_some();
+        // what runs again may call code, which is not among the command's own effects
+        if recalls || job.effects.intersects(Effects::CALLS_CODE) {
+            lane.note_code_read(toward.read_by(false));
+        }
         let at_once = lane.greeted.is_mariadb
             && lane.stmts.is_last_unknown()
             && before.is_empty()

@@ -173,6 +173,10 @@ impl Proxy {
         let Some(mut recall) = session.last.recall.take() else { return };
         match &mut *recall {
             Recall::Read(read) => {
+                if let Some(lane) = self.lanes.get_mut(lane_id) {
+                    // it may call code, which is not among the command's own effects
+                    lane.note_code_read(lane.state.read_by(false));
+                }
                 self.name_statement(lane_id, read);
                 self.stats.shared_recalls += 1;
                 self.send_step(id, lane_id, Step::Again, read.reply, |out| {

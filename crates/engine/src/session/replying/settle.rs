@@ -301,7 +301,8 @@ fn mark_code(lane: &mut Lane, job: &Job, how: How) {
         || how == How::Failed && job.effects.intersects(Effects::UNKNOWN_CODE);
     if job.effects.intersects(Effects::CALLS_CODE | Effects::VARIABLE_IN_CODE) {
         let mixes = job.what == What::Set || job.effects.intersects(READ_BY_OTHERS);
-        lane.marks.unsure |= lane.note_code_read() || mixes && !lane.greeted.is_mariadb;
+        lane.marks.unsure |= mixes && !lane.greeted.is_mariadb;
+        lane.note_code_read(lane.state.read_by(false));
     }
 }
 

@@ -157,7 +157,7 @@ impl Proxy {
         });
         if job.effects.intersects(Effects::CALLS_CODE) {
             // also if nobody waits for the reply any more
-            lane.note_code_read();
+            lane.note_code_read(lane.state.read_by(false));
         }
         if lane.depth() == lane.in_flight() {
             self.gathering.push(lane_id);
@@ -310,7 +310,7 @@ impl Proxy {
         if running.job.effects.intersects(Effects::CALLS_CODE)
             && let Some(lane) = self.lanes.get_mut(lane_id)
         {
-            lane.note_code_read();
+            lane.note_code_read(lane.state.read_by(false));
         }
         self.conclude(id, running, (took_us, behind), &outcome);
         let told = match &outcome {
