@@ -253,8 +253,9 @@ impl Known {
         let is_current = self.epoch(definitions).is_some();
         let mut reached = Reached { is_sure: is_current, ..Reached::default() };
         match asked.how.naming {
-            Naming::Nothing | Naming::MakesCode => {
-                reached.known = self.looked_at(asked);
+            Naming::Nothing => return reached,
+            Naming::MakesCode => {
+                reached.known = self.code_made(asked);
                 return reached;
             }
             Naming::Defines | Naming::Unclear => reached.known = Effects::DEFINES,

@@ -250,15 +250,10 @@ impl PoolShard {
                 || need.account.backends.is_full(server.index, now_us)
             {
                 self.delayed += u64::from(need.limits.at_once > 0);
-            } else {
-                let scarce = scarcity(server, need.account, need.backends_max, now_us);
-                let unfit = scarce.and_then(|full| self.take_unfit(server, need, full, lanes));
-                if let Some(other) = unfit {
-                    return Checkout::Replace(other, server.clone());
-                }
-                if take_permits(server, need.account, need.backends_max) {
-                    return Checkout::Dial(server.clone());
-                }
+            } else if let Some(other) = self.take_unfit(server, need, lanes, now_us) {
+                return Checkout::Replace(other, server.clone());
+            } else if take_permits(server, need.account, need.backends_max) {
+                return Checkout::Dial(server.clone());
             }
             let position = servers.iter().position(|other| other.index == server.index);
             tried.note(position.unwrap_or(0));

@@ -9,12 +9,9 @@ use sql::{Effects, Role};
 use super::{Asked, Catalog, Known, Naming, key};
 
 impl Known {
-    /// What a text does that runs no stored code, beside what it says.
-    pub(super) fn looked_at(&self, asked: &Asked<'_>) -> Effects {
-        let mut effects = match asked.how.naming {
-            Naming::MakesCode => Effects::DEFINES,
-            _ => Effects::NONE,
-        };
+    /// What a text does that makes or changes stored code, beside what it says.
+    pub(super) fn code_made(&self, asked: &Asked<'_>) -> Effects {
+        let mut effects = Effects::DEFINES;
         if self.is_read() && self.catalog.has_no_code() {
             return effects;
         }
@@ -41,5 +38,31 @@ impl Catalog {
         let ways = [Naming::Reads, Naming::Writes];
         let mut found = ways.into_iter().filter_map(|naming| self.of_name(key, role, naming));
         found.any(|effects| effects.intersects(Effects::CALLS_CODE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sql::Modes;
+
+    use super::super::{Definitions, How, Naming};
+    use super::*;
+    use crate::ids::HostgroupId;
+
+    #[test]
+    fn any_name_may_lead_to_code_as_long_as_nothing_is_read_but_where_it_can_be_none() {
+        let (mut unread, none) = (Known::new("app".into(), HostgroupId(0)), Definitions::default());
+        for (text, effects) in [
+            ("LOCK TABLES t READ", Effects::CALLS_CODE),
+            ("SHOW CREATE VIEW v", Effects::CALLS_CODE),
+            ("COMMIT RELEASE", Effects::NONE),
+            ("ROLLBACK WORK AND NO CHAIN RELEASE", Effects::NONE),
+            ("USE shop", Effects::NONE),
+        ] {
+            let naming = Naming::of(&sql::facts(text.as_bytes()));
+            let how = How { modes: Modes::default(), is_utf8: true, naming };
+            let reached = unread.reach(&Asked { text: text.as_bytes(), how }, &none, |_| false);
+            assert_eq!(reached.known, effects, "{text}");
+        }
     }
 }

@@ -122,7 +122,7 @@ const OF_ROWS: [Verb; 7] = [
 ];
 
 /// Statements that name nothing that runs.
-const NOTHING: [Verb; 12] = [
+const NOTHING: [Verb; 9] = [
     Verb::Begin,
     Verb::StartTransaction,
     Verb::Commit,
@@ -131,17 +131,17 @@ const NOTHING: [Verb; 12] = [
     Verb::Savepoint,
     Verb::ReleaseSavepoint,
     Verb::Use,
-    Verb::Kill,
     Verb::UnlockTables,
-    Verb::LockTable,
-    Verb::Flush,
 ];
 
 /// Statements that read rows.
 const READS: [Verb; 3] = [Verb::Select, Verb::SelectForUpdate, Verb::Set];
 
-/// Statements that look at definitions, keep tables in order, or are about accounts.
-const LOOKS: [Verb; 15] = [
+/// Statements that look at definitions, open tables or keep them in order, or are about accounts.
+const LOOKS: [Verb; 18] = [
+    Verb::Kill,
+    Verb::LockTable,
+    Verb::Flush,
     Verb::Show,
     Verb::ShowTableStatus,
     Verb::Describe,

@@ -235,6 +235,9 @@ fn functions_and_procedures_are_called_also_by_views_and_triggers() {
         ("SELECT a FROM t", false),
         ("INSERT INTO logged VALUES (1)", false),
         ("SELECT nobodys(1)", true),
+        ("LOCK TABLES paying READ", true),
+        ("LOCK TABLES t READ", false),
+        ("COMMIT RELEASE", false),
     ] {
         let naming = Naming::of(&sql::facts(text.as_bytes()));
         let how = How { modes: Modes::default(), is_utf8: true, naming };

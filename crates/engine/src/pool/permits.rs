@@ -72,16 +72,18 @@ pub(super) fn begins_probe(server: &Server, need: &Need<'_>, now_us: u64) -> boo
 }
 
 impl PoolShard {
-    /// An idle lane of a full server that does not fit, to be replaced: anybody's, or where the
-    /// account is full, one of that.
+    /// An idle lane that does not fit, to be replaced, where a connection has to go before another
+    /// one may come: anybody's, or where the account is full, one of that.
+    #[inline]
     pub(super) fn take_unfit(
         &mut self,
         server: &Server,
         need: &Need<'_>,
-        full: Full,
         lanes: &Slab<LaneId, Lane>,
+        now_us: u64,
     ) -> Option<LaneId> {
-        let idle = self.idle.get_mut(server.index)?;
+        let idle = self.idle.get_mut(server.index).filter(|idle| !idle.is_empty())?;
+        let full = scarcity(server, need.account, need.backends_max, now_us)?;
         let will_do = |id: &LaneId| {
             let is_own = |lane: &Lane| is_same_account(&lane.account, need.account);
             full == Full::Server || lanes.get(*id).is_some_and(is_own)

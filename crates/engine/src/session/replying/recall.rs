@@ -73,21 +73,26 @@ impl Session {
 impl Proxy {
     /// Lets go of lanes that were only kept for the statement that comes now, unless that one is
     /// about them or runs there anyway.
+    #[inline]
     pub(crate) fn release_until_next(&mut self, id: SessionId, stays: Option<LaneId>, job: &Job) {
-        let effects = job.effects;
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if !job.effects.intersects(Effects::SHOW_WARNINGS) && session.last.recall.is_some() {
+            session.last.recall = None;
+        }
+        if session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
+            self.release_kept_until_next(id, stays, job);
+        }
+    }
+
+    #[cold]
+    fn release_kept_until_next(&mut self, id: SessionId, stays: Option<LaneId>, job: &Job) {
         // rows found before are found after a prepare as well
         let ended = match job.what {
             What::Prepare(_) => Holds::WARNINGS,
             _ => Holds::UNTIL_NEXT,
         };
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
-        if !effects.intersects(Effects::SHOW_WARNINGS) {
-            session.last.recall = None;
-        }
-        if !session.held.iter().any(|held| held.why.intersects(Holds::UNTIL_NEXT)) {
-            return;
-        }
-        let asks = effects.intersects(Effects::SHOW_WARNINGS | Effects::READS_FOUND_ROWS);
+        let asks = job.effects.intersects(Effects::SHOW_WARNINGS | Effects::READS_FOUND_ROWS);
         let mut free = Vec::new();
         for held in &mut session.held {
             if asks && stays == Some(held.lane) {

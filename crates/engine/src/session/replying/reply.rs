@@ -426,8 +426,10 @@ impl Proxy {
         if amid_file || is_ok && releases(job.effects) {
             return self.close_session(id, None);
         }
-        self.relieve_if_wanted(id);
-        self.survey_on_own(id);
+        if self.sessions.get(id).is_some_and(|session| !session.held.is_empty()) {
+            self.relieve_if_wanted(id);
+            self.survey_on_own(id);
+        }
         self.after_command(id);
     }
 
