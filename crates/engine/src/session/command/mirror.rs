@@ -115,6 +115,9 @@ impl Mirrors {
     }
 }
 
+/// For what a session keeps a connection on which its statements mean something else.
+const OF_ITS_OWN: Holds = Holds::TEMPORARY_TABLE.union(Holds::UNTOLD_SETTINGS);
+
 /// Whether a statement means the same on another connection, where nothing was before it.
 fn can_be_copied(facts: &Facts) -> bool {
     const OF_A_CONNECTION: Effects = Effects::TRANSACTION_START
@@ -146,6 +149,13 @@ impl Proxy {
         let session = self.sessions.get(id)?;
         let account = session.account.clone()?;
         if session.client.mirror || self.draining || !can_be_copied(facts) {
+            return None;
+        }
+        // its tables, or its settings, are not those that the copy would meet
+        let of_variables = facts.effects.intersects(Effects::USER_VARIABLE);
+        let its_own =
+            if of_variables { OF_ITS_OWN.union(Holds::USER_VARIABLE) } else { OF_ITS_OWN };
+        if session.held_for(its_own).is_some() {
             return None;
         }
         if text.len() > TEXT_BYTES_MAX || !self.mirrors.has_room_for(text) {
