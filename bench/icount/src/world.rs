@@ -243,6 +243,7 @@ pub fn response(scramble: &[u8; 20]) -> Vec<u8> {
         schema: None,
         plugin: Some(b"mysql_native_password"),
         attributes: &[],
+        zstd_level: 0,
     };
     packets::framed(1, |out| response.encode(out))
 }

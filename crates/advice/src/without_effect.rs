@@ -101,7 +101,7 @@ mod tests {
             ..HostgroupRow::default()
         };
         let draft = Draft {
-            servers: vec![ServerRow::default(), ServerRow { compression: 1, ..Default::default() }],
+            servers: vec![ServerRow::default(), ServerRow { gtid_port: 1, ..Default::default() }],
             hostgroups: vec![hostgroup],
             rules: vec![RuleRow { log: Some(0), sticky_conn: Some(1), ..Default::default() }],
             ..Draft::default()
@@ -109,7 +109,7 @@ mod tests {
         let told: Vec<_> = without_effect(&draft).iter().map(ToString::to_string).collect();
         let said = |place: &str| format!("{place}: accepted, but without effect in this version");
         let places = [
-            "mysql_servers row 2 column compression",
+            "mysql_servers row 2 column gtid_port",
             "mysql_hostgroup_attributes row 1 column autocommit",
             "mysql_hostgroup_attributes row 1 column ignore_session_variables",
             "mysql_query_rules row 1 column log",

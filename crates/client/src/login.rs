@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use wire::auth::{Plugin, native, sha2};
 use wire::collation_table::UTF8MB4_GENERAL_CI;
-use wire::connect::{AuthMore, AuthSwitch, Greeting, HandshakeResponse};
+use wire::connect::{AuthMore, AuthSwitch, Compression, Greeting, HandshakeResponse};
 use wire::reply::{ErrPacket, OkPacket};
 use wire::{Caps, Fault, Status};
 
@@ -43,6 +43,7 @@ impl<'a> Login<'a> {
             schema: self.schema.map(str::as_bytes),
             plugin: Some(plugin.name().as_bytes()),
             attributes: &[],
+            zstd_level: Compression::ZSTD_LEVEL,
         };
         let mut payload = Vec::new();
         response.encode(&mut payload);
@@ -57,6 +58,8 @@ pub struct Welcome {
     pub connection_id: u32,
     /// Status flags of the greeting.
     pub greeted_status: Status,
+    /// What the greeting offered.
+    pub offered: Caps,
     /// Status flags that the login ended with.
     pub login_status: Status,
 }
@@ -77,8 +80,8 @@ impl<S: Read + Write> Packets<S> {
         let answer = proof(plugin, login.password, &greeting.scramble)?;
         self.send(seq.wrapping_add(1), &login.response(plugin, &answer))?;
         let login_status = self.authenticate(login.password)?;
-        let Greeting { connection_id, status, .. } = greeting;
-        Ok(Welcome { connection_id, greeted_status: status, login_status })
+        let Greeting { connection_id, status, caps, .. } = greeting;
+        Ok(Welcome { connection_id, greeted_status: status, offered: caps, login_status })
     }
 
     /// Proves the password as the server asks for it, after a handshake response or a

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use wire::auth::{Plugin, native, rsa, sha2};
 use wire::connect::{
-    Attributes, AuthMore, AuthSwitch, Greeting, HandshakeResponse, PublicKeyRequest, SCRAMBLE_BYTES,
+    Attributes, AuthMore, AuthSwitch, Compression, Greeting, HandshakeResponse, PublicKeyRequest,
+    SCRAMBLE_BYTES,
 };
 use wire::frame::{self, Packet};
 use wire::redirect;
@@ -123,6 +124,8 @@ pub struct BackendLogin {
     keys: Keys,
     /// The server is to tell what changes in its session.
     tracks: bool,
+    /// Its packets are to be compressed.
+    compresses: bool,
     /// What servers show as the program.
     program: &'static str,
     /// The name to log in with, where it is not the account's.
@@ -214,6 +217,7 @@ impl BackendLogin {
             leg: if secure { Leg::Local } else { Leg::Plain },
             keys: Keys::Only(Vec::new()),
             tracks: true,
+            compresses: false,
             program: "tidegate",
             user: None,
             mark: None,
@@ -246,6 +250,12 @@ impl BackendLogin {
     #[must_use]
     pub fn in_tls(self) -> Self {
         Self { leg: Leg::Wanted, ..self }
+    }
+
+    /// The same with compressed packets, where the server has these.
+    #[must_use]
+    pub fn compressed(self) -> Self {
+        Self { compresses: true, ..self }
     }
 
     /// The same at a place that the server sent it to: with the name to use there, if it is
@@ -309,6 +319,9 @@ impl BackendLogin {
         if self.tracks {
             asked = asked.union(Caps::SESSION_TRACK);
         }
+        if self.compresses {
+            asked = asked.union(compression_of(greeting.caps));
+        }
         if self.leg == Leg::Wanted {
             if !greeting.caps.contains(Caps::SSL) {
                 return LoginStep::Insecure("the server offers no TLS".to_owned());
@@ -345,6 +358,7 @@ impl BackendLogin {
             schema: self.schema.as_deref(),
             plugin: Some(plugin.name().as_bytes()),
             attributes: &attributes,
+            zstd_level: Compression::ZSTD_LEVEL,
         };
         self.caps = caps;
         self.thread_id = greeting.connection_id;
@@ -491,6 +505,14 @@ impl BackendLogin {
             },
             Err(_) => failed(LastFault::Protocol),
         }
+    }
+}
+
+/// What is asked of a server that can do these: zstd is the quicker one.
+fn compression_of(offered: Caps) -> Caps {
+    match offered.contains(Caps::ZSTD) {
+        true => Caps::ZSTD,
+        false => offered.intersect(Caps::COMPRESS),
     }
 }
 

@@ -7,6 +7,8 @@ use core::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+use wire::connect::Compression;
+
 use crate::ids::{HostgroupId, LaneId, SessionId};
 use crate::report::LogEvent;
 use crate::topology::ServerRef;
@@ -51,6 +53,9 @@ pub enum Order {
         /// Receiver.
         lane: LaneId,
     },
+    /// Compresses what is sent on a socket behind what was ordered so far, and decompresses what
+    /// arrives behind what was taken of the bytes of this call.
+    Compress(End, Compression),
     /// Puts TLS on a client's socket, for everything behind what was taken of the bytes of this
     /// call; what comes of it is told by `Proxy::on_secured` or `Proxy::on_insecure`.
     Secure(End),
@@ -233,6 +238,7 @@ impl Orders {
             Order::Relay { to: end, .. }
             | Order::Send { to: end, .. }
             | Order::Secure(end)
+            | Order::Compress(end, _)
             | Order::Pause(end)
             | Order::Resume(end)
             | Order::Redeliver(end)

@@ -270,6 +270,11 @@ impl Proxy {
         self.work_off();
     }
 
+    /// What a client sent cannot be decrypted or decompressed; [`Self::on_client_gone`] follows.
+    pub fn on_client_unreadable(&mut self, id: SessionId) {
+        self.client_fault(id, "what it sent cannot be decrypted or decompressed");
+    }
+
     /// A backend connection closed or failed.
     pub fn on_lane_gone(&mut self, id: LaneId, errno: i32) {
         let errno = u32::try_from(errno).unwrap_or(0);

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use sql::Effects;
 use wire::collation_table::UTF8MB4_GENERAL_CI;
+use wire::connect::Compression;
 use wire::frame::Span;
 use wire::{Caps, Status};
 
@@ -313,6 +314,8 @@ pub(crate) struct Client {
     pub can_have_tls: bool,
     /// What is known of its TLS.
     pub tls: Option<Arc<Secured>>,
+    /// How what it sends and gets is compressed.
+    pub compression: Option<Compression>,
     /// The address that it was accepted on, as it is listened on, and its port.
     pub proxy: (Arc<str>, u16),
     /// Nobody: the session runs the copy of a query, and nothing is told.
@@ -438,6 +441,7 @@ impl Session {
                 secure,
                 can_have_tls,
                 tls: None,
+                compression: None,
                 proxy,
                 mirror: false,
                 logged_in: false,
@@ -475,6 +479,7 @@ impl Session {
             auth: arriving::login::Auth {
                 scramble,
                 end_seq: 0,
+                compression: None,
                 told: Status::AUTOCOMMIT,
                 info: Vec::new(),
             },

@@ -92,6 +92,8 @@ pub struct Server {
     pub max_connections: u32,
     /// Connections to it are in TLS.
     pub use_ssl: bool,
+    /// Its new connections are compressed, where it can do that.
+    pub compresses: bool,
     /// What all workers know together; shared by all versions of the server.
     pub gauge: Arc<Gauge>,
     /// What all workers know together of its hostgroup; shared by all servers of it.
@@ -150,7 +152,10 @@ impl Server {
 
     /// Whether another version of the server has the same in every column.
     fn is_unchanged(&self, before: &Self) -> bool {
-        let told = |it: &Self| (it.status, it.stand, it.weight, it.max_connections, it.use_ssl);
+        let told = |it: &Self| {
+            let asks = (it.use_ssl, it.compresses);
+            (it.status, it.stand, it.weight, it.max_connections, asks)
+        };
         told(self) == told(before)
     }
 }
@@ -351,7 +356,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
     let max_connections = bounded("max_connections", row.max_connections, i64::from(i32::MAX));
     bounded("max_replication_lag", row.max_replication_lag, 126_144_000);
     bounded("max_latency_ms", row.max_latency_ms, i64::from(i32::MAX));
-    bounded("compression", row.compression, 1);
+    let compresses = bounded("compression", row.compression, 1) == 1;
     let use_ssl = bounded("use_ssl", row.use_ssl, 1) == 1;
     let status = Status::parse(&row.status).unwrap_or_else(|| {
         let reason =
@@ -386,6 +391,7 @@ fn server(index: usize, row: &ServerRow) -> Result<Server, Vec<ConfigFault>> {
         weight,
         max_connections,
         use_ssl,
+        compresses,
         gauge: Arc::default(),
         group: Arc::default(),
     })

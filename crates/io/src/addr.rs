@@ -92,6 +92,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Whether a codec could make nothing of what arrived.
+    pub const fn is_unreadable(&self) -> bool {
+        matches!(self.op, Op::Decode) && self.errno == libc::EPROTO
+    }
+
     /// A failure of `op` with the system's `errno`.
     pub fn new(op: Op, errno: i32) -> Self {
         Failure { op, errno }

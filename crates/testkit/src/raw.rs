@@ -275,6 +275,7 @@ pub fn respond(greeting: &[u8], caps: Caps) -> Vec<u8> {
         schema: None,
         plugin: Some(b"mysql_native_password"),
         attributes: &[],
+        zstd_level: 0,
     };
     let mut out = Vec::new();
     frame::write_with(&mut out, &mut 1, |payload| response.encode(payload));

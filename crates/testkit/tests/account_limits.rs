@@ -82,6 +82,7 @@ impl Room {
             schema: None,
             plugin: Some(b"mysql_native_password"),
             attributes: &[],
+            zstd_level: 0,
         };
         let mut bytes = Vec::new();
         frame::write_with(&mut bytes, &mut 1, |payload| response.encode(payload));

@@ -56,6 +56,7 @@ fn respond_as(name: &str, plugin: &[u8], auth: &[u8]) -> Vec<u8> {
         schema: None,
         plugin: Some(plugin),
         attributes: &[],
+        zstd_level: 0,
     };
     let mut out = Vec::new();
     frame::write_with(&mut out, &mut 1, |payload| response.encode(payload));

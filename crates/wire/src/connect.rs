@@ -4,11 +4,13 @@
 //! business of [`crate::auth`]; which capabilities are agreed on is decided by the caller.
 
 mod change_user;
+mod compression;
 mod exchange;
 mod greeting;
 mod response;
 
 pub use change_user::ChangeUser;
+pub use compression::Compression;
 pub use exchange::{AuthMore, AuthSwitch, PublicKeyRequest};
 pub use greeting::Greeting;
 pub use response::{Attributes, HandshakeResponse, SslRequest};

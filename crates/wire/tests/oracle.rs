@@ -186,6 +186,7 @@ proptest! {
             schema: schema.as_deref(),
             plugin: with_plugin.then_some(b"caching_sha2_password"),
             attributes: &raw,
+            zstd_level: 0,
         };
         let mut payload = Vec::new();
         ours.encode(&mut payload);

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use compression::Compressors;
 use engine::ids::ConnectionId;
 use engine::orders::End;
 use engine::proxy::{LoggedIn, Proxy};
@@ -146,6 +147,8 @@ pub struct Worker {
     draining: bool,
     /// Gives clients TLS; `None` where they can have none.
     acceptor: Option<Arc<tls::Acceptor>>,
+    /// What its connections borrow that are compressed.
+    compressors: Compressors,
     /// Clients, and lanes, in a TLS handshake.
     securing: HashMap<End, tls::Watch>,
     /// A call panicked: when its orders are carried out, sockets are compared with the proxy.
@@ -173,6 +176,7 @@ impl Worker {
             backlog_max,
             draining: false,
             acceptor: None,
+            compressors: Compressors::default(),
             securing: HashMap::new(),
             panicked: false,
             panics: None,

@@ -77,6 +77,7 @@ impl Worker {
                 self.dial(io, lane, &server, at.map(Addr::Tcp).as_ref());
             }
             Order::Secure(end) => self.secure(io, *end),
+            Order::Compress(end, compression) => self.compress(io, *end, *compression),
             Order::SecureLane { lane, server, account, host, may_prove } => {
                 let host = host.as_deref().unwrap_or(&server.hostname);
                 self.secure_lane(io, *lane, (server, account), host, *may_prove);

@@ -1,16 +1,19 @@
-//! Sockets that get TLS: the codec is put on, and the proxy is told what came of the handshake.
+//! Sockets that get a codec: for compression, or for TLS, where the proxy is told what came of the
+//! handshake.
 //!
 //! Bytes of a stream that is encrypted are only there when its handshake is over, so the first of
 //! them are the moment to tell.
 
 use std::sync::Arc;
 
+use compression::Leg;
 use engine::backend::ServerTls;
 use engine::ids::LaneId;
 use engine::orders::End;
 use engine::proxy::{ClientCertificate, Secured};
 use engine::topology::Server;
 use io::{Driver, Edge};
+use wire::connect::Compression;
 
 use crate::Worker;
 
@@ -49,6 +52,22 @@ impl Worker {
                 self.close(io, end);
                 self.tell(end, (), |proxy| proxy.on_lane_insecure(lane, &why));
             }
+        }
+    }
+
+    /// Compresses what is sent on a socket from now on, and decompresses what arrives.
+    pub(crate) fn compress<D: Driver>(
+        &mut self,
+        io: &mut Edge<D>,
+        end: End,
+        compression: Compression,
+    ) {
+        let leg = match end {
+            End::Client(_) => Leg::Client,
+            End::Lane(_) => Leg::Server,
+        };
+        if let Some(sock) = self.sock(end) {
+            io.put_on(sock, compression::codec(leg, compression, &self.compressors));
         }
     }
 

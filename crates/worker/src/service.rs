@@ -222,8 +222,14 @@ impl Service for Worker {
             return self.obey(io, &[]);
         }
         let errno = why.map_or(0, |failure| failure.errno);
+        let unreadable = why.is_some_and(|failure| failure.is_unreadable());
         self.tell(end, (), |proxy| match end {
-            End::Client(id) => proxy.on_client_gone(id),
+            End::Client(id) => {
+                if unreadable {
+                    proxy.on_client_unreadable(id);
+                }
+                proxy.on_client_gone(id);
+            }
             End::Lane(id) => proxy.on_lane_gone(id, errno),
         });
         self.obey(io, &[]);

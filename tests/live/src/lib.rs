@@ -1,8 +1,8 @@
 //! Tests of the real binary in front of real servers.
 //!
 //! This library holds what the tests share: a running proxy ([`Proxy`]), programs with a limit on
-//! their time ([`Program`]), what those in other languages need ([`Kits`]), clients
-//! ([`client`], [`encrypted`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions
+//! their time ([`Program`]), what those in other languages need ([`Kits`]), clients ([`client`],
+//! [`encrypted`], [`compressed`], [`Load`], [`Raw`], [`Asker`]) and waiting for conditions
 //! ([`eventually`]). It does not know what any test asserts.
 //!
 //! What cannot run here prints a line that begins with `SKIPPED` and says why ([`skip`]).
@@ -11,6 +11,7 @@
 
 mod asker;
 pub mod client;
+pub mod compressed;
 pub mod encrypted;
 mod kits;
 mod load;

@@ -1,6 +1,7 @@
 //! The driver suite: every driver's own view of one table of cases is the same through Tidegate as
 //! directly, for both authentication methods, with rules and in fast forward.
 
+use std::cell::LazyCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +25,24 @@ struct Target {
     name: String,
     port: u16,
     user: &'static str,
+    compressed: bool,
+}
+
+/// A way through Tidegate.
+#[derive(Clone, Copy)]
+struct Route {
+    plugin: &'static str,
+    user: &'static str,
+    /// On both legs, for drivers that can.
+    compressed: bool,
+}
+
+const fn route(plugin: &'static str, user: &'static str) -> Route {
+    Route { plugin, user, compressed: false }
+}
+
+const fn compressed(plugin: &'static str, user: &'static str) -> Route {
+    Route { plugin, user, compressed: true }
 }
 
 struct Suite<'a> {
@@ -57,7 +76,11 @@ impl Suite<'_> {
             Flavour::MariaDb => "mariadb",
             Flavour::MySql => "mysql",
         };
-        self.program(driver)
+        let program = match target.compressed {
+            true => self.program(driver).env("LIVE_COMPRESS", "1"),
+            false => self.program(driver),
+        };
+        program
             .env("LIVE_HOST", "127.0.0.1")
             .env("LIVE_PORT", target.port.to_string())
             .env("LIVE_USER", target.user)
@@ -73,7 +96,7 @@ impl Suite<'_> {
 }
 
 /// A proxy that announces this method and the server's own version.
-fn proxy(cluster: &Cluster, plugin: &str) -> Proxy {
+fn proxy(cluster: &Cluster, plugin: &str, compresses: bool) -> Proxy {
     let version = live::greeting_of(cluster.primary().port).expect("the server greets");
     let variables = format!(
         "server_version = \"{version}\"\ndefault_authentication_plugin = \"{plugin}\"\n\
@@ -81,8 +104,12 @@ fn proxy(cluster: &Cluster, plugin: &str) -> Proxy {
          connect_timeout_server = 10000\n"
     );
     let options = SplitOptions { variables, ..Default::default() };
-    Proxy::start(|interfaces| lab::split_toml(cluster, &SplitOptions { interfaces, ..options }))
-        .expect("tidegate starts")
+    let server = format!("max_connections = 1000\ncompression = {}\n", u8::from(compresses));
+    Proxy::start(|interfaces| {
+        let toml = lab::split_toml(cluster, &SplitOptions { interfaces, ..options });
+        toml.replace("max_connections = 1000\n", &server)
+    })
+    .expect("tidegate starts")
 }
 
 /// The lines that differ, a few of them in full.
@@ -113,21 +140,19 @@ fn differences(driver: &str, target: &Target, direct: &Finished, through: &Finis
 type Turn = AtomicUsize;
 
 /// Runs the drivers whose turn it is on these servers; gives what they saw that differs.
-fn differences_of_drivers(
-    cluster: &Cluster,
-    routes: &[(&str, &'static str)],
-    kits: &Kits,
-    turn: &Turn,
-) -> String {
+fn differences_of_drivers(cluster: &Cluster, routes: &[Route], kits: &Kits, turn: &Turn) -> String {
     let flavour = cluster.software().flavour;
     let what = format!("drivers with {}", flavour.name());
-    let proxies = ["mysql_native_password", "caching_sha2_password"]
-        .map(|plugin| (plugin, proxy(cluster, plugin)));
+    let plugins = ["mysql_native_password", "caching_sha2_password"];
+    let kinds = plugins.into_iter().flat_map(|plugin| [(plugin, false), (plugin, true)]);
+    let proxies: Vec<_> =
+        kinds.map(|kind| (kind, LazyCell::new(move || proxy(cluster, kind.0, kind.1)))).collect();
     let files = RunDir::create().expect("made");
     let suite = Suite { cluster, kits, files };
     // a driver that cannot send a password in the clear needs a server that has seen it before
     client::connect(client::options(cluster.primary().port));
-    let direct = Target { name: "direct".into(), port: cluster.primary().port, user: "app" };
+    let port = cluster.primary().port;
+    let direct = Target { name: "direct".into(), port, user: "app", compressed: false };
 
     let mut wrong = String::new();
     while let Some(&(driver, kit)) = DRIVERS.get(turn.fetch_add(1, Ordering::Relaxed)) {
@@ -138,16 +163,17 @@ fn differences_of_drivers(
         let expected = suite.run(driver, &direct);
         assert!(expected.success, "{driver} fails directly: {}", expected.errors);
         assert!(expected.output.lines().count() > 200, "{driver}: {}", expected.output);
-        for &(plugin, user) in routes {
+        for &Route { plugin, user, compressed } in routes {
             let sha2 = plugin == "caching_sha2_password";
             if driver == "mysql-connector-j" && flavour == Flavour::MariaDb && sha2 {
                 // It takes the answers for those of a server too old for them.
                 skip(&format!("{what}: {driver}, {plugin}"), "not with a version of 5.5.5");
                 continue;
             }
-            let (_, proxy) = proxies.iter().find(|(name, _)| *name == plugin).expect("started");
-            let name = format!("{plugin}, user {user}");
-            let target = Target { name, port: proxy.port, user };
+            let is_meant = |(kind, _): &&(_, _)| *kind == (plugin, compressed);
+            let (_, proxy) = proxies.iter().find(is_meant).expect("there is one of each kind");
+            let name = format!("{plugin}, user {user}, compressed: {compressed}");
+            let target = Target { name, port: proxy.port, user, compressed };
             let through = suite.run(driver, &target);
             wrong += &differences(driver, &target, &expected, &through);
             assert!(proxy.is_running(), "{driver}: tidegate has ended\n{}", proxy.log());
@@ -157,7 +183,7 @@ fn differences_of_drivers(
 }
 
 /// Two drivers at a time, on servers of their own: each waits much of the time.
-fn drivers_agree(flavour: Flavour, routes: &[(&str, &'static str)]) {
+fn drivers_agree(flavour: Flavour, routes: &[Route]) {
     let what = format!("drivers with {}", flavour.name());
     let Some(one) = live::cluster(&what, flavour, 0) else { return };
     let Some(other) = live::cluster(&what, flavour, 0) else { return };
@@ -171,27 +197,28 @@ fn drivers_agree(flavour: Flavour, routes: &[(&str, &'static str)]) {
     assert!(wrong.is_empty(), "{what}:\n{wrong}");
 }
 
+const EVERY_WAY: [Route; 6] = [
+    route("mysql_native_password", "app"),
+    route("caching_sha2_password", "app"),
+    route("mysql_native_password", "ff"),
+    route("caching_sha2_password", "ff"),
+    compressed("mysql_native_password", "app"),
+    compressed("caching_sha2_password", "ff"),
+];
+
 #[test]
 fn drivers_see_no_difference_with_mariadb() {
     // with the other flavour's, each method with each kind of user
-    let quick: &[_] = &[("mysql_native_password", "app"), ("caching_sha2_password", "ff")];
-    let full: &[_] = &[
-        ("mysql_native_password", "app"),
-        ("caching_sha2_password", "app"),
-        ("mysql_native_password", "ff"),
-        ("caching_sha2_password", "ff"),
+    let quick = [
+        route("mysql_native_password", "app"),
+        route("caching_sha2_password", "ff"),
+        compressed("mysql_native_password", "app"),
     ];
-    drivers_agree(Flavour::MariaDb, if live::full() { full } else { quick });
+    drivers_agree(Flavour::MariaDb, if live::full() { &EVERY_WAY } else { &quick });
 }
 
 #[test]
 fn drivers_see_no_difference_with_mysql() {
-    let quick: &[_] = &[("caching_sha2_password", "app"), ("mysql_native_password", "ff")];
-    let full: &[_] = &[
-        ("mysql_native_password", "app"),
-        ("caching_sha2_password", "app"),
-        ("mysql_native_password", "ff"),
-        ("caching_sha2_password", "ff"),
-    ];
-    drivers_agree(Flavour::MySql, if live::full() { full } else { quick });
+    let quick = [route("caching_sha2_password", "app"), compressed("mysql_native_password", "ff")];
+    drivers_agree(Flavour::MySql, if live::full() { &EVERY_WAY } else { &quick });
 }

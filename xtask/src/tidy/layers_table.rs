@@ -57,7 +57,8 @@ pub(super) const CRATES: &[Row] = &[
         &["aws-lc-rs", "libc", "rcgen", "rustls", "rustls-native-certs", "webpki", "x509-parser"],
         &[],
     ),
-    row("crates/worker", &["engine", "wire", "io", "tls"], &[], &["testkit"]),
+    row("crates/compression", &["wire", "io"], &["flate2", "libc", "zstd"], &["proptest"]),
+    row("crates/worker", &["engine", "wire", "io", "tls", "compression"], &[], &["testkit"]),
     row("crates/mysql_server", &["wire"], &[], &[]),
     row(
         "crates/admin",
@@ -133,7 +134,7 @@ pub(super) const CRATES: &[Row] = &[
     row("bench/icount", &["wire", "client", "sql", "engine", "io", "worker"], &[], &[]),
     row(
         "tests/live",
-        &["wire", "client", "sql", "engine", "io", "worker", "lab", "testkit"],
+        &["wire", "client", "sql", "engine", "io", "compression", "worker", "lab", "testkit"],
         &["anyhow", "mysql", "rcgen", "rustls", "serde_json", "toml"],
         &["wire", "lab", "testkit"],
     ),

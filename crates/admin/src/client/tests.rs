@@ -58,6 +58,7 @@ fn response(user: &str, password: &str) -> Vec<u8> {
         schema: None,
         plugin: None,
         attributes: &[],
+        zstd_level: 0,
     };
     let mut payload = Vec::new();
     response.encode(&mut payload);

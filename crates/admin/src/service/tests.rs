@@ -160,6 +160,7 @@ fn credentials_of(greeting: &[u8], user: &str, password: &str) -> Vec<u8> {
         schema: None,
         plugin: None,
         attributes: &[],
+        zstd_level: 0,
     };
     let mut packet = Vec::new();
     frame::write_with(&mut packet, &mut 1, |out| response.encode(out));

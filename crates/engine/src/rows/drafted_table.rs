@@ -30,8 +30,8 @@ rows! {
         .saved(Saved::Instead("SHUNNED", "ONLINE"));
     /// Share of the hostgroup's traffic relative to its other servers; 0 means never picked.
     weight: i64 = int("weight").default("1").check("weight >= 0 AND weight <=10000000");
-    /// 1 asks for protocol compression to this server.
-    compression: i64 = flag("compression").default("0").check("compression IN(0,1)").not_yet();
+    /// 1 compresses new connections to this server, by zstd where it can, else by zlib.
+    compression: i64 = flag("compression").default("0").check("compression IN(0,1)");
     /// Most backend connections to this server in this hostgroup.
     max_connections: i64 = int("max_connections").default("1000").check("max_connections >=0");
     /// Seconds of replication lag above which the server is left out; 0 for no check.

@@ -7,7 +7,6 @@ pub(super) const REASONS: &[(&[&str], &str)] = &[
     (&["mysql-stacksize"], "the default stack is enough"),
     (&["mysql-server_capabilities"], "what is offered follows from what the servers can do"),
     (&["admin-ssl_"], "keys of sessions are not written anywhere yet"),
-    (&["mysql-have_compress"], "the protocol is not compressed yet"),
     (
         &["mysql-enable_client_deprecate_eof", "mysql-enable_server_deprecate_eof"],
         "both sides always agree on one way, so that results pass unchanged",

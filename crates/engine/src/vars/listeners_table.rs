@@ -44,7 +44,13 @@ pub(super) const ROWS: &[Variable] = &[
     .acts(Effect::NewConnections),
     mysql("have_ssl", Kind::Bool, "true", "Whether clients are offered TLS.")
         .acts(Effect::NewConnections),
-    mysql("have_compress", Kind::Bool, "true", "Whether clients are offered protocol compression."),
+    mysql(
+        "have_compress",
+        Kind::Bool,
+        "true",
+        "Whether clients are offered compression of the protocol, by zlib or zstd.",
+    )
+    .acts(Effect::NewConnections),
     mysql(
         "enable_client_deprecate_eof",
         Kind::Bool,

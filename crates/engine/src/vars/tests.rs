@@ -151,7 +151,10 @@ fn a_variable_without_effect_has_a_reason() {
         assert!(all().any(|row| is_its(&row)), "{beginning} is the reason of nothing");
     }
     let reason = |name| find(name).and_then(Variable::idle_reason);
-    assert_eq!(reason("mysql-have_compress"), Some("the protocol is not compressed yet"));
+    assert_eq!(
+        reason("mysql-throttle_ratio_server_to_client"),
+        Some("bytes to clients are not limited yet")
+    );
     assert_eq!(reason("mysql-threads"), None);
 }
 

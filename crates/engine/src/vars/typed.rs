@@ -50,6 +50,8 @@ vars! {
     proxy_protocol_networks: Networks = "mysql-proxy_protocol_networks",
     /// Whether clients are offered TLS.
     have_ssl: bool = "mysql-have_ssl",
+    /// Whether clients are offered compression.
+    have_compress: bool = "mysql-have_compress",
     /// Files of certificates shown to clients, separated by `;`; empty for those in the directory
     /// of the database, or made there.
     ssl_cert: String = "mysql-ssl_cert",

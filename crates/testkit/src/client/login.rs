@@ -130,6 +130,7 @@ impl Persona {
             schema: Some(self.schema.as_bytes()).filter(|schema| !schema.is_empty()),
             plugin: Some(plugin),
             attributes: &[],
+            zstd_level: 0,
         };
         let mut out = Vec::new();
         frame::write_with(&mut out, &mut 1, |payload| response.encode(payload));

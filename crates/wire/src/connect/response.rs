@@ -2,6 +2,7 @@
 //!
 //! Reads and writes protocol 4.1; older clients are refused by a fault of their own.
 
+use crate::connect::Compression;
 use crate::fault::What;
 use crate::reader::Reader;
 use crate::{Caps, Malformed, lenenc};
@@ -25,6 +26,8 @@ pub struct HandshakeResponse<'a> {
     pub plugin: Option<&'a [u8]>,
     /// The connection attributes as sent, without their total length; see [`Attributes`].
     pub attributes: &'a [u8],
+    /// The level of zstd that the client asks for; sent with [`Caps::ZSTD`] only.
+    pub zstd_level: u8,
 }
 
 impl<'a> HandshakeResponse<'a> {
@@ -47,8 +50,22 @@ impl<'a> HandshakeResponse<'a> {
             true => read.lenenc_bytes()?,
             false => &[],
         };
+        let zstd_level = match caps.contains(Caps::ZSTD) && !read.is_empty() {
+            true => read.u8()?,
+            false => Compression::ZSTD_LEVEL,
+        };
         let SslRequest { max_packet, collation, .. } = start;
-        Ok(Self { caps, max_packet, collation, user, auth_response, schema, plugin, attributes })
+        Ok(Self {
+            caps,
+            max_packet,
+            collation,
+            user,
+            auth_response,
+            schema,
+            plugin,
+            attributes,
+            zstd_level,
+        })
     }
 
     /// Appends the payload. The capabilities written are `caps`, but for those of the schema, the
@@ -81,6 +98,9 @@ impl<'a> HandshakeResponse<'a> {
         }
         if !self.attributes.is_empty() {
             lenenc::write_bytes(out, self.attributes);
+        }
+        if caps.contains(Caps::ZSTD) {
+            out.push(self.zstd_level);
         }
     }
 }

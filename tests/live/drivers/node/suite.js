@@ -64,7 +64,7 @@ function connect(as, options) {
   return mysql.createConnection({
     host: env.LIVE_HOST, port: Number(env.LIVE_PORT), ...as, multipleStatements: true,
     rowsAsArray: true, supportBigNumbers: true, bigNumberStrings: true, timezone: "Z",
-    charset: "utf8mb4_general_ci", connectTimeout: 20000,
+    charset: "utf8mb4_general_ci", connectTimeout: 20000, compress: "LIVE_COMPRESS" in env,
     flags: options.found_rows ? ["FOUND_ROWS"] : ["-FOUND_ROWS"],
     infileStreamFactory: (file) => fs.createReadStream(file),
   });

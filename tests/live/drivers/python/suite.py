@@ -132,7 +132,7 @@ class Connector:
             **ADDRESS, **account, charset="utf8mb4", collation="utf8mb4_general_ci",
             autocommit=True, use_pure=True, consume_results=True,
             read_timeout=60, client_flags=flags, allow_local_infile=True,
-            ssl_disabled=True)
+            ssl_disabled=True, compress="LIVE_COMPRESS" in os.environ)
 
     def failure(self, error):
         return [type(error).__name__, error.errno, error.sqlstate, str(error)]

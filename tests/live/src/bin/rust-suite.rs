@@ -43,6 +43,7 @@ fn options(user: &str, password: &str, schema: &str, found_rows: bool) -> Opts {
         .prefer_socket(false)
         .max_allowed_packet(Some(1 << 30))
         .additional_capabilities(flags)
+        .compress((!env("COMPRESS").is_empty()).then(mysql::Compression::default))
         .local_infile_handler(Some(LocalInfileHandler::new(|name, writer| {
             let text = std::fs::read(String::from_utf8_lossy(name).as_ref())?;
             writer.write_all(&text)

@@ -157,5 +157,15 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let info = std::mem::take(&mut session.auth.info);
         self.send_ok(id, seq, &info);
+        self.begin_compression(id);
+    }
+
+    /// Behind the OK of a login, a client is compressed that has asked for it.
+    pub(crate) fn begin_compression(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
+        if let Some(compression) = session.auth.compression.take() {
+            session.client.compression = Some(compression);
+            self.orders.push(Order::Compress(End::Client(id), compression));
+        }
     }
 }

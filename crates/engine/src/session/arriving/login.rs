@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use wire::auth::Plugin;
-use wire::connect::{ChangeUser, Greeting, HandshakeResponse};
+use wire::connect::{ChangeUser, Compression, Greeting, HandshakeResponse};
 use wire::connect::{PublicKeyRequest, SslRequest};
 use wire::frame::Packet;
 use wire::reply::{ErrPacket, write_auth_more};
@@ -45,6 +45,8 @@ pub(crate) struct Auth {
     pub told: Status,
     /// What its OK tells besides.
     pub info: Vec<u8>,
+    /// What was agreed on, until that comes into force behind the OK.
+    pub compression: Option<Compression>,
 }
 
 /// An authentication under way.
@@ -93,10 +95,14 @@ impl Proxy {
 
     /// What clients may ask for.
     fn offered(&self, id: SessionId) -> Caps {
-        let caps = match self.snapshot.vars.enable_load_data_local_infile {
-            true => self.offer.caps,
-            false => self.offer.caps.without(Caps::LOCAL_FILES),
-        };
+        let vars = &self.snapshot.vars;
+        let mut caps = self.offer.caps;
+        if !vars.enable_load_data_local_infile {
+            caps = caps.without(Caps::LOCAL_FILES);
+        }
+        if vars.have_compress {
+            caps = caps.union(Compression::CAPS);
+        }
         if self.offers_tls(id) { caps.union(Caps::SSL) } else { caps }
     }
 
@@ -166,6 +172,7 @@ impl Proxy {
         let caps = response.caps.intersect(self.offered(id));
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         session.caps = caps;
+        session.auth.compression = Compression::agreed(caps, response.zstd_level);
         session.class = caps.intersect(crate::backend::CLASS);
         let account = self.snapshot.users.find(response.user).cloned();
         let named = response.schema.filter(|schema| !schema.is_empty());

@@ -3,6 +3,7 @@
 //! The keys are ProxySQL's, as far as there is something here that they name. It tells of no other
 //! session and no secret: user variables and passwords stay out.
 
+use wire::connect::Compression;
 use wire::proxy_header::Ends;
 use wire::reply::{ColumnDef, ColumnKind, write_text_result};
 use wire::{Caps, collation_table as collation};
@@ -163,10 +164,11 @@ fn conn(session: &Session) -> Json {
     let statements = session.stmts.as_ref().map_or(0, |stmts| stmts.count());
     let mut members = variables(&session.want);
     let escapes = session.want.modes().no_backslash_escapes;
+    let is_compressed = session.client.compression.is_some();
     members.extend([
         ("client_flag", flags(session.caps)),
         ("no_backslash_escapes", Json::Bool(escapes)),
-        ("status", Json::Object(vec![("compression", Json::Bool(false))])),
+        ("status", Json::Object(vec![("compression", Json::Bool(is_compressed))])),
         ("prepared_statements", Json::Number(statements as u64)),
     ]);
     Json::Object(members)
@@ -196,10 +198,12 @@ fn backend(held: &Held, lane: &Lane) -> Json {
     ]);
     let sticky = held.why.without(Holds::TRANSACTION.union(Holds::UNTOLD_TRANSACTION));
     let reasons = held.why.names().map(text).collect();
+    let mut status = reasons_as_there(held.why);
+    status.push(("compression", Json::Bool(lane.caps.intersects(Compression::CAPS))));
     let mut conn = stream(vec![("address", pointer(id))]);
     conn.extend(variables(state));
     conn.extend([
-        ("status", Json::Object(reasons_as_there(held.why))),
+        ("status", Json::Object(status)),
         ("held_for", Json::List(reasons)),
         ("MultiplexDisabled", Json::Bool(!sticky.is_empty())),
         ("MultiplexDisabled_ext", Json::Bool(!held.why.is_empty())),
@@ -235,7 +239,6 @@ fn reasons_as_there(why: Holds) -> Vec<(&'static str, Json)> {
         ("no_multiplex_HG", Holds::MULTIPLEXING_OFF),
         ("prepared_statement", Holds::TEXT_PREPARE),
         ("has_warnings", Holds::WARNINGS),
-        ("compression", Holds::NONE),
     ];
     table.map(|(name, reason)| (name, Json::Bool(why.intersects(reason)))).into()
 }

@@ -383,6 +383,7 @@ impl Proxy {
         let login = BackendLogin::new(account.clone(), *class, schema.clone(), *collation, secure);
         let login = if self.is_told_changes(*lease) { login } else { login.untracked() };
         let login = if dial.server.use_ssl && !secure { login.in_tls() } else { login };
+        let login = if dial.server.compresses { login.compressed() } else { login };
         let keys = Keys::of_vars(&self.snapshot.vars);
         match via {
             None => login.trusting(keys),

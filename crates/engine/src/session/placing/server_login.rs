@@ -1,6 +1,7 @@
 //! The login of a lane at its server, from the greeting on.
 
 use wire::Status;
+use wire::connect::Compression;
 use wire::frame::{self, Framed};
 
 use crate::backend::LoginStep;
@@ -45,6 +46,9 @@ impl Proxy {
                 lane.greeted.is_mariadb = is_mariadb;
                 lane.status = status;
                 lane.state.autocommit = status.contains(Status::AUTOCOMMIT);
+                if let Some(compression) = Compression::agreed(caps, Compression::ZSTD_LEVEL) {
+                    orders.push(Order::Compress(End::Lane(id), compression));
+                }
                 self.count_login(id);
                 self.note_place(id, hears, offered.as_deref());
                 self.on_lane_ready(id);

@@ -123,6 +123,7 @@ impl Proxy {
         self.drop_kept(id);
         let place = self.told_place(id, lane);
         self.send_ok_telling(id, seq, &info, &place);
+        self.begin_compression(id);
         self.resume_input(id);
     }
 

@@ -58,6 +58,7 @@ public final class Suite {
         options.put("connectionTimeZone", "UTC");
         options.put("timezone", "UTC");
         options.put("maxAllowedPacket", "1073741824");
+        options.put("useCompression", Boolean.toString(System.getenv("LIVE_COMPRESS") != null));
         if (!maria) {
             options.remove("useBulkStmts");
             options.remove("timezone");

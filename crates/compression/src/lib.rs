@@ -1,0 +1,26 @@
+//! Compressed packets of the MySQL protocol between a socket and its service: an [`io::Codec`].
+//!
+//! A [`codec`] is put on a connection when its login is over, where both ends agreed on a
+//! [`wire::connect::Compression`]; it borrows what compresses of its worker's [`Compressors`].
+//! Outside format: the compressed packets of MySQL's client/server protocol, a header of seven
+//! bytes and what zlib (RFC 1950) or zstd (RFC 8878) made of up to 16 MiB of the stream.
+//!
+//! **Invariant.** Nothing that arrives makes a codec panic; none gives more of a packet than that
+//! declares, and none keeps a compressor, or outside of a packet anything else that is large.
+//! **Not here:** sockets, TLS, and who agrees on what, which its users decide.
+#![forbid(unsafe_code)]
+
+mod codec;
+mod numbers;
+mod outgoing;
+mod results;
+mod streams;
+
+pub use codec::codec;
+pub use numbers::Leg;
+pub use streams::Compressors;
+
+/// The level of zlib: what it gains above that costs servers more than it saves on the way.
+pub const ZLIB_LEVEL: u32 = 3;
+/// The highest level of zstd that the other end may ask for: time is spent on this side.
+pub const ZSTD_LEVEL_MAX: u8 = 9;

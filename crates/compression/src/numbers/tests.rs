@@ -1,0 +1,222 @@
+use io::CODEC_ROOM_BYTES;
+use wire::connect::Compression;
+
+use super::*;
+use crate::outgoing::Outgoing;
+use crate::results::Results;
+use crate::streams::Compressors;
+
+/// Packets of a few bytes with these numbers.
+fn packets(numbers: &[u8]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| [3, 0, 0, *number, 7, 7, 7]).collect()
+}
+
+/// The numbers in the headers of packets like that.
+fn numbers_in(bytes: &[u8]) -> Vec<u8> {
+    bytes.chunks(7).map(|packet| packet[3]).collect()
+}
+
+/// Of each compressed packet that is made of packets with these numbers: how many are in it, and
+/// its own number.
+fn sent(ends: &mut Ends, of: &[u8]) -> Vec<(usize, u8)> {
+    let sent = compressed(ends, &packets(of)).into_iter();
+    sent.map(|(number, content)| (content.len() / 7, number)).collect()
+}
+
+/// The number of each compressed packet that is made of these bytes, and what is in it.
+fn compressed((numbers, outgoing): &mut Ends, mut plain: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let (mut wire, mut room) = (Vec::new(), vec![0; CODEC_ROOM_BYTES]);
+    while !plain.is_empty() {
+        let mut results = Results::default();
+        let step = outgoing.encode((numbers, &mut results), plain, &mut room).expect("encoded");
+        plain = &plain[step.taken..];
+        wire.extend_from_slice(&room[..step.given]);
+        while let given @ 1.. = outgoing.pending(&mut room) {
+            wire.extend_from_slice(&room[..given]);
+        }
+    }
+    let mut sent = Vec::new();
+    let mut wire = wire.as_slice();
+    while let [a, b, c, number, d, e, f, rest @ ..] = wire {
+        let length =
+            |[a, b, c]: [&u8; 3]| usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
+        let (packed, plain) = (length([a, b, c]), length([d, e, f]));
+        let (packed, rest) = rest.split_at(packed);
+        let mut content = packed.to_vec();
+        if plain > 0 {
+            content = vec![0; plain];
+            let mut inflater = Compressors::default().inflater(Compression::Zlib).expect("one");
+            assert_eq!(inflater.inflate(packed, &mut content).expect("inflated").given, plain);
+        }
+        sent.push((*number, content));
+        wire = rest;
+    }
+    sent
+}
+
+type Ends = (Numbers, Outgoing);
+
+/// What becomes of packets with these numbers that came in a compressed one.
+fn heard((numbers, _): &mut Ends, compressed: u8, of: &[u8]) -> Vec<u8> {
+    let mut bytes = packets(of);
+    numbers.hear(compressed);
+    numbers.recount(&mut bytes, |_| {});
+    numbers_in(&bytes)
+}
+
+fn ends(leg: Leg) -> Ends {
+    (Numbers::new(leg), Outgoing::new(leg, Compression::Zlib, Compressors::default()))
+}
+
+#[test]
+fn commands_to_a_server_have_compressed_packets_of_their_own() {
+    let mut numbers = ends(Leg::Server);
+    assert_eq!(sent(&mut numbers, &[0, 0, 0]), [(1, 0), (1, 0), (1, 0)]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2, 3]), [1, 2, 3]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+    // a command of several packets
+    assert_eq!(sent(&mut numbers, &[0, 1, 2]), [(3, 0)]);
+}
+
+#[test]
+fn a_long_packet_is_spread_over_no_more_than_it_must() {
+    let mut numbers = ends(Leg::Server);
+    let long = |length: usize| {
+        let mut plain = length.to_le_bytes()[..3].to_vec();
+        plain.resize(4 + length, 0);
+        plain
+    };
+    for (length, expected) in [
+        (16_380, &[(0, 16_384)][..]),
+        (16_381, &[(0, 16_385)]),
+        (5_000_000, &[(0, 5_000_004)]),
+        (16_777_214, &[(0, 16_646_144), (1, 131_074)]),
+    ] {
+        let told = compressed(&mut numbers, &long(length));
+        let told: Vec<_> = told.iter().map(|(number, content)| (*number, content.len())).collect();
+        assert_eq!(told, expected, "{length}");
+    }
+    assert_eq!(sent(&mut numbers, &[0]), [(1, 0)]);
+    // nothing else is in its compressed packets
+    let mut numbers = ends(Leg::Client);
+    heard(&mut numbers, 0, &[0]);
+    let mut row = long(20_000);
+    row[3] = 2;
+    let reply = [packets(&[1]), row, packets(&[3, 4])].concat();
+    let told = compressed(&mut numbers, &reply);
+    let told: Vec<_> = told.iter().map(|(number, content)| (*number, content.len())).collect();
+    assert_eq!(told, [(1, 7), (2, 20_004), (3, 14)]);
+}
+
+#[test]
+fn replies_begin_with_one_each() {
+    let mut numbers = ends(Leg::Client);
+    assert_eq!(heard(&mut numbers, 0, &[0, 0]), [0, 0]);
+    assert_eq!(sent(&mut numbers, &[1, 2, 3, 1]), [(3, 1), (1, 1)]);
+    // in two parts
+    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+    assert_eq!(sent(&mut numbers, &[1, 2]), [(2, 1)]);
+    assert_eq!(sent(&mut numbers, &[3]), [(1, 2)]);
+}
+
+#[test]
+fn a_reply_of_256_packets_is_told_from_the_next() {
+    let mut numbers = ends(Leg::Client);
+    let long: Vec<u8> = (1..=256_u16).map(|number| (number % 256) as u8).collect();
+    heard(&mut numbers, 0, &[0]);
+    assert_eq!(sent(&mut numbers, &long), [(256, 1)]);
+    assert_eq!(sent(&mut numbers, &[1, 2]), [(2, 2)], "it goes on");
+    heard(&mut numbers, 0, &[0]);
+    assert_eq!(sent(&mut numbers, &long), [(256, 1)]);
+    heard(&mut numbers, 0, &[0]);
+    assert_eq!(sent(&mut numbers, &[1, 2]), [(2, 1)], "it is the next");
+}
+
+#[test]
+fn a_file_goes_on_behind_the_request_and_its_end_is_counted_as_by_the_one_who_sent_it() {
+    // two results before it: the server counts otherwise inside than a server does that is plain
+    let mut numbers = ends(Leg::Server);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2, 3, 4]), [1, 2, 3, 4]);
+    assert_eq!(heard(&mut numbers, 2, &[2]), [5], "the request");
+    let file: Vec<u8> = (6..=255).chain(0..=3).collect();
+    assert_eq!(sent(&mut numbers, &file), [(254, 3)]);
+    assert_eq!(heard(&mut numbers, 4, &[4]), [4], "behind 3");
+    assert_eq!(sent(&mut numbers, &[0]), [(1, 0)]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+    // the same from a client
+    let mut numbers = ends(Leg::Client);
+    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+    assert_eq!(sent(&mut numbers, &[1, 2, 3, 4, 5]), [(5, 1)]);
+    assert_eq!(heard(&mut numbers, 2, &[2, 3, 4]), [6, 7, 8]);
+    assert_eq!(sent(&mut numbers, &[9]), [(1, 3)]);
+    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+    assert_eq!(sent(&mut numbers, &[1]), [(1, 1)]);
+}
+
+#[test]
+fn several_results_of_a_server_are_counted_as_one_reply() {
+    let mut numbers = ends(Leg::Server);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2, 3]), [1, 2, 3]);
+    assert_eq!(heard(&mut numbers, 2, &[2, 3]), [4, 5]);
+    assert_eq!(heard(&mut numbers, 3, &[3]), [6]);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
+}
+
+#[test]
+fn an_error_that_a_server_has_for_nobody_keeps_its_number() {
+    let mut numbers = ends(Leg::Server);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
+    sent(&mut numbers, &[0]);
+    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+}
+
+#[test]
+fn a_reply_to_a_command_of_several_packets_begins_behind_these() {
+    // as a server counts that is compressed, and as one that is not
+    for number in [3, 2] {
+        let mut numbers = ends(Leg::Server);
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1, 2, 3, 4, 5, 6]), [1, 2, 3, 4, 5, 6]);
+        let mut plain = vec![0xff, 0xff, 0xff, 0];
+        plain.resize(4 + 0xff_ffff, 0);
+        plain.extend(packets(&[1]));
+        let told = compressed(&mut numbers, &plain);
+        assert_eq!(told.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(heard(&mut numbers, 3, &[number, number + 1]), [2, 3]);
+        sent(&mut numbers, &[0]);
+        assert_eq!(heard(&mut numbers, 1, &[1, 2]), [1, 2]);
+    }
+}
+
+#[test]
+fn an_exchange_of_a_login_counts_on_from_side_to_side() {
+    let mut numbers = ends(Leg::Client);
+    assert_eq!(heard(&mut numbers, 0, &[0]), [0]);
+    assert_eq!(sent(&mut numbers, &[1]), [(1, 1)]);
+    assert_eq!(heard(&mut numbers, 2, &[2]), [2]);
+    assert_eq!(sent(&mut numbers, &[3]), [(1, 3)]);
+    let mut numbers = ends(Leg::Server);
+    assert_eq!(sent(&mut numbers, &[0]), [(1, 0)]);
+    assert_eq!(heard(&mut numbers, 1, &[1]), [1]);
+    assert_eq!(sent(&mut numbers, &[2]), [(1, 2)]);
+    assert_eq!(heard(&mut numbers, 3, &[3]), [3]);
+}
+
+#[test]
+fn a_header_in_parts_is_no_matter() {
+    let mut numbers = ends(Leg::Client);
+    heard(&mut numbers, 0, &[0]);
+    let plain = packets(&[1]);
+    assert_eq!(compressed(&mut numbers, &plain[..2]), []);
+    assert_eq!(compressed(&mut numbers, &plain[2..]), [(1, plain)]);
+    assert_eq!(sent(&mut numbers, &[2]), [(1, 2)]);
+    let mut bytes = packets(&[0]);
+    let (before, behind) = bytes.split_at_mut(3);
+    numbers.0.recount(before, |_| {});
+    numbers.0.recount(behind, |_| {});
+    assert_eq!(sent(&mut numbers, &[1]), [(1, 1)], "nothing was heard, but it cannot go on");
+}

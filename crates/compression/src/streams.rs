@@ -1,0 +1,238 @@
+//! What compresses and decompresses: a few for each worker, which any of its connections borrows
+//! for one packet.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::bulk::Compressor;
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+use io::Lock;
+use wire::connect::Compression;
+
+use crate::{ZLIB_LEVEL, ZSTD_LEVEL_MAX};
+
+/// The largest window of zstd that is decompressed, as a power of two: that of a whole packet.
+const WINDOW_LOG_MAX: u32 = 24;
+/// How many of each kind a worker keeps for packets to come.
+const SPARE_MAX: usize = 4;
+/// The largest buffer that is kept.
+const BUFFER_BYTES_MAX: usize = 1 << 16;
+
+/// What the connections of a worker borrow: compressors, decompressors and buffers. A connection
+/// that goes to another worker goes on with those that it knows.
+#[derive(Clone, Default)]
+pub struct Compressors(Arc<Lock<Spare>>);
+
+/// Who is not in use.
+#[derive(Default)]
+struct Spare {
+    packers: Vec<Packer>,
+    inflaters: Vec<Inflater>,
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Compressors {
+    /// An empty buffer.
+    pub(crate) fn buffer(&self) -> Vec<u8> {
+        self.0.take().buffers.pop().unwrap_or_default()
+    }
+
+    /// Is kept for others.
+    pub(crate) fn give_back_buffer(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut spare = self.0.take();
+        if spare.buffers.len() < SPARE_MAX && buffer.capacity() <= BUFFER_BYTES_MAX {
+            spare.buffers.push(buffer);
+        }
+    }
+
+    /// Packs `plain` into less room than it has; says how much it came to, or `None` where it does
+    /// not fit.
+    pub(crate) fn pack(
+        &self,
+        compression: Compression,
+        plain: &[u8],
+        packed: &mut [u8],
+    ) -> Option<usize> {
+        let level = level_of(compression);
+        let is_meant = |packer: &Packer| match packer {
+            Packer::Zlib(_) => compression == Compression::Zlib,
+            Packer::Zstd(of, _) => compression != Compression::Zlib && *of == level,
+        };
+        let spare = {
+            let packers = &mut self.0.take().packers;
+            packers.iter().position(is_meant).map(|at| packers.swap_remove(at))
+        };
+        let mut packer = spare.or_else(|| Packer::new(compression))?;
+        let length = packer.pack(plain, packed);
+        let packers = &mut self.0.take().packers;
+        if packers.len() < SPARE_MAX {
+            packers.push(packer);
+        }
+        length
+    }
+
+    /// A decompressor that begins anew.
+    pub(crate) fn inflater(&self, compression: Compression) -> Result<Inflater, i32> {
+        let is_zlib = compression == Compression::Zlib;
+        let is_meant = |it: &Inflater| matches!(it, Inflater::Zlib(_)) == is_zlib;
+        let spare = {
+            let inflaters = &mut self.0.take().inflaters;
+            inflaters.iter().position(is_meant).map(|at| inflaters.swap_remove(at))
+        };
+        spare.map_or_else(|| Inflater::new(compression), Ok)
+    }
+
+    /// Is kept for another packet.
+    pub(crate) fn give_back_inflater(&self, mut inflater: Inflater) {
+        let is_fresh = inflater.begin_anew();
+        let inflaters = &mut self.0.take().inflaters;
+        if is_fresh && inflaters.len() < SPARE_MAX {
+            inflaters.push(inflater);
+        }
+    }
+}
+
+/// At which level it is done.
+fn level_of(compression: Compression) -> i32 {
+    match compression {
+        Compression::Zlib => ZLIB_LEVEL.cast_signed(),
+        Compression::Zstd(level) => i32::from(level.clamp(1, ZSTD_LEVEL_MAX)),
+    }
+}
+
+/// A compressor of what is there as a whole.
+enum Packer {
+    Zlib(Compress),
+    /// With its level.
+    Zstd(i32, Compressor<'static>),
+}
+
+impl Packer {
+    fn new(compression: Compression) -> Option<Self> {
+        let level = level_of(compression);
+        match compression {
+            Compression::Zlib => {
+                Some(Self::Zlib(Compress::new(flate2::Compression::new(ZLIB_LEVEL), true)))
+            }
+            Compression::Zstd(_) => Some(Self::Zstd(level, Compressor::new(level).ok()?)),
+        }
+    }
+
+    fn pack(&mut self, plain: &[u8], packed: &mut [u8]) -> Option<usize> {
+        match self {
+            Self::Zlib(stream) => {
+                stream.reset();
+                let status = stream.compress(plain, packed, FlushCompress::Finish);
+                let is_whole = matches!(status, Ok(Status::StreamEnd));
+                is_whole.then(|| usize::try_from(stream.total_out()).ok()).flatten()
+            }
+            Self::Zstd(_, stream) => stream.compress_to_buffer(plain, packed).ok(),
+        }
+    }
+}
+
+/// A compressor of what comes in parts.
+pub(crate) enum Deflater {
+    Zlib(flate2::write::ZlibEncoder<Vec<u8>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+impl Deflater {
+    /// One that appends to `before`.
+    pub(crate) fn behind(before: Vec<u8>, compression: Compression) -> Result<Self, i32> {
+        Ok(match compression {
+            Compression::Zlib => {
+                let level = flate2::Compression::new(ZLIB_LEVEL);
+                Self::Zlib(flate2::write::ZlibEncoder::new(before, level))
+            }
+            Compression::Zstd(_) => {
+                let level = level_of(compression);
+                let encoder = zstd::stream::write::Encoder::new(before, level);
+                Self::Zstd(encoder.map_err(|_| libc::ENOMEM)?)
+            }
+        })
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), i32> {
+        let taken = match self {
+            Self::Zlib(encoder) => encoder.write_all(bytes),
+            Self::Zstd(encoder) => encoder.write_all(bytes),
+        };
+        taken.map_err(|_| libc::ENOMEM)
+    }
+
+    /// What was there before, and all that was taken.
+    pub(crate) fn finish(self) -> Result<Vec<u8>, i32> {
+        let finished = match self {
+            Self::Zlib(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        };
+        finished.map_err(|_| libc::ENOMEM)
+    }
+}
+
+/// A decompressor.
+pub(crate) enum Inflater {
+    Zlib(Decompress),
+    Zstd(Decoder<'static>),
+}
+
+/// What one call of a decompressor did.
+pub(crate) struct Inflated {
+    pub(crate) taken: usize,
+    pub(crate) given: usize,
+    /// The packed bytes have come to their end.
+    pub(crate) is_whole: bool,
+}
+
+impl Inflater {
+    fn new(compression: Compression) -> Result<Self, i32> {
+        match compression {
+            Compression::Zlib => Ok(Self::Zlib(Decompress::new(true))),
+            Compression::Zstd(_) => {
+                let mut decoder = Decoder::new().map_err(|_| libc::ENOMEM)?;
+                let limit = DParameter::WindowLogMax(WINDOW_LOG_MAX);
+                decoder.set_parameter(limit).map_err(|_| libc::ENOMEM)?;
+                Ok(Self::Zstd(decoder))
+            }
+        }
+    }
+
+    fn begin_anew(&mut self) -> bool {
+        match self {
+            Self::Zlib(stream) => {
+                stream.reset(true);
+                true
+            }
+            Self::Zstd(decoder) => decoder.reinit().is_ok(),
+        }
+    }
+
+    /// An error says that the bytes are not of its kind.
+    pub(crate) fn inflate(&mut self, packed: &[u8], plain: &mut [u8]) -> Result<Inflated, i32> {
+        match self {
+            Self::Zlib(stream) => {
+                let (taken, given) = (stream.total_in(), stream.total_out());
+                let status = stream.decompress(packed, plain, FlushDecompress::None);
+                let status = status.map_err(|_| libc::EPROTO)?;
+                let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(0);
+                Ok(Inflated {
+                    taken: count(stream.total_in(), taken),
+                    given: count(stream.total_out(), given),
+                    is_whole: status == Status::StreamEnd,
+                })
+            }
+            Self::Zstd(decoder) => {
+                let status = decoder.run_on_buffers(packed, plain).map_err(|_| libc::EPROTO)?;
+                Ok(Inflated {
+                    taken: status.bytes_read,
+                    given: status.bytes_written,
+                    is_whole: status.remaining == 0,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Compression of the protocol, towards clients and towards servers: every byte is the one that a
+//! plain connection to the server gives.
+
+use std::time::Duration;
+
+use ::client::{Login, frame};
+use lab::{Cluster, Flavour, SplitOptions};
+use live::client::{connect, options};
+use live::compressed::{Compressed, log_in};
+use live::{Proxy, Shared, eventually};
+use wire::Caps;
+use wire::command::code;
+use wire::connect::ChangeUser;
+use wire::result::{Event, ReplyKind, ReplyTracker};
+
+static MARIADB: Shared = Shared::new("compression", Flavour::MariaDb, 0);
+static MYSQL: Shared = Shared::new("compression", Flavour::MySql, 0);
+
+/// Clients: what they ask for, and whose they are.
+const WAYS: [(&str, Caps, &str); 5] = [
+    ("none", Caps::NONE, "ff"),
+    ("none", Caps::NONE, "app"),
+    ("zlib", Caps::COMPRESS, "app"),
+    ("zstd", Caps::ZSTD, "app"),
+    ("zlib", Caps::COMPRESS, "ff"),
+];
+/// What each client can do besides.
+const CAPS: Caps = Caps::MULTI_STATEMENTS
+    .union(Caps::MULTI_RESULTS)
+    .union(Caps::PS_MULTI_RESULTS)
+    .union(Caps::LOCAL_FILES);
+/// More than a packet of the protocol holds.
+const LONG: usize = 17_000_000;
+
+fn proxy(cluster: &Cluster, compresses: bool, variables: &str) -> Proxy {
+    let variables = format!(
+        "threads = 1\nmax_allowed_packet = 67108864\nenable_load_data_local_infile = true\n\
+         {variables}"
+    );
+    Proxy::start(|interfaces| {
+        let options = SplitOptions { interfaces, variables, ..Default::default() };
+        let row = format!("max_connections = 1000\ncompression = {}\n", u8::from(compresses));
+        lab::split_toml(cluster, &options).replace("max_connections = 1000\n", &row)
+    })
+    .expect("tidegate starts")
+}
+
+fn define(cluster: &Cluster) {
+    for statement in [
+        "SET GLOBAL max_allowed_packet = 67108864",
+        "SET GLOBAL local_infile = 1",
+        "DROP TABLE IF EXISTS test.packed, test.loaded",
+        "CREATE TABLE test.packed (id INT PRIMARY KEY, c VARCHAR(200))",
+        "CREATE TABLE test.loaded (id INT PRIMARY KEY, c VARCHAR(200))",
+        "INSERT INTO test.packed WITH RECURSIVE n AS (SELECT 1 AS id UNION ALL SELECT id + 1 \
+         FROM n WHERE id < 900) SELECT id, CONCAT(id, REPEAT('c', id % 120)) FROM n",
+        "DROP PROCEDURE IF EXISTS test.twice",
+        "CREATE PROCEDURE test.twice() BEGIN SELECT * FROM test.packed ORDER BY id; SELECT 2; END",
+    ] {
+        cluster.primary().sql(statement).expect(statement);
+    }
+    // a password in the clear is asked for until the server has seen it
+    connect(options(cluster.primary().port));
+}
+
+/// What a client asks, and with which file it answers.
+struct Asked {
+    first: u8,
+    body: Vec<u8>,
+    kind: ReplyKind,
+}
+
+impl Asked {
+    /// As much of it as tells which it is.
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body[..self.body.len().min(60)]).into()
+    }
+}
+
+fn asked(first: u8, body: impl Into<Vec<u8>>, kind: ReplyKind) -> Asked {
+    Asked { first, body: body.into(), kind }
+}
+
+fn query(text: &str) -> Asked {
+    asked(code::QUERY, text, ReplyKind::Result)
+}
+
+fn questions() -> Vec<Asked> {
+    // behind the statement's id: no cursor, once, nothing is NULL, a number
+    let execute = [&[0, 1, 0, 0, 0, 0, 1, 8, 0][..], &400_u64.to_le_bytes()].concat();
+    let mut who = Vec::new();
+    let user = ChangeUser {
+        user: b"app",
+        auth_response: b"",
+        schema: b"test",
+        collation: Some(45),
+        plugin: Some(b"mysql_native_password"),
+        attributes: &[],
+    };
+    user.encode(Login::new("", "").caps, &mut who);
+    let load = "LOAD DATA LOCAL INFILE 'any' INTO TABLE test.loaded";
+    let rows = "SELECT * FROM test.packed ORDER BY id";
+    vec![
+        query("SELECT 1"),
+        query(rows),
+        query("SELECT REPEAT('x', 70000), 'end'"),
+        query(&format!("SELECT 1; {rows}; SELECT REPEAT('y', 40000); SELECT 2")),
+        query("CALL test.twice()"),
+        asked(code::PING, "", ReplyKind::Simple),
+        query("SELECT nothing FROM test.nowhere"),
+        asked(code::STMT_PREPARE, "SELECT * FROM test.packed WHERE id < ?", ReplyKind::Prepare),
+        asked(code::STMT_EXECUTE, execute, ReplyKind::Execute),
+        query("TRUNCATE TABLE test.loaded"),
+        query(load),
+        query("SELECT COUNT(*), SUM(LENGTH(c)) FROM test.loaded"),
+        query("TRUNCATE TABLE test.loaded"),
+        query(&format!("{rows}; {load}; SELECT 1")),
+        query(&format!("SELECT LENGTH('{}')", "a".repeat(LONG))),
+        query(&format!("SELECT REPEAT('z', {LONG})")),
+        asked(code::CHANGE_USER, &who[1..], ReplyKind::Auth),
+        query(rows),
+    ]
+}
+
+/// Every packet of a reply with its header.
+fn exchange((packets, stmt): (&mut Compressed, &mut u32), asked: &Asked, what: &str) -> Vec<u8> {
+    let number = stmt.to_le_bytes();
+    let id: &[u8] = if asked.kind == ReplyKind::Execute { &number } else { &[] };
+    packets.command(asked.first, &[id, &asked.body].concat()).expect("sent");
+    if asked.kind == ReplyKind::Auth {
+        packets.authenticate("app").unwrap_or_else(|error| panic!("{error:?}: {what}"));
+        return Vec::new();
+    }
+    let caps = Login::new("", "").caps.union(CAPS);
+    let mut tracker = ReplyTracker::new(asked.kind, caps);
+    let mut reply = Vec::new();
+    let mut fed = 0;
+    while !tracker.is_done() {
+        let (header, payload) = frame(&mut packets.stream).unwrap_or_else(|error| {
+            panic!("{error} behind {}", asked.text());
+        });
+        reply.extend_from_slice(&header.len.to_le_bytes()[..3]);
+        reply.push(header.seq);
+        reply.extend_from_slice(&payload);
+        let mut is_more = false;
+        while !is_more && !tracker.is_done() {
+            let step = tracker.feed(&reply[fed..]).expect("a reply");
+            fed += step.consumed;
+            is_more = step.event == Event::More;
+            if step.event == Event::Infile {
+                send_file(packets, header.seq);
+            }
+        }
+    }
+    if asked.kind == ReplyKind::Prepare {
+        // each has its own numbers for statements
+        *stmt = u32::from_le_bytes(reply[5..9].try_into().expect("four bytes"));
+        reply[5..9].fill(0);
+    }
+    reply
+}
+
+/// A file of many packets, so that their numbers begin anew.
+fn send_file(packets: &mut Compressed, behind: u8) {
+    let mut seq = behind.wrapping_add(1);
+    for row in 0..700 {
+        let line = format!("{row}\t{}\n", "x".repeat(row % 90));
+        packets.send(seq, line.as_bytes()).expect("sent");
+        seq = seq.wrapping_add(1);
+    }
+    packets.send(seq, b"").expect("sent");
+}
+
+/// What differs between two replies, in few words.
+fn difference(direct: &[u8], through: &[u8]) -> Option<String> {
+    let at = direct.iter().zip(through).take_while(|(one, other)| one == other).count();
+    let around = |reply: &[u8]| {
+        reply[at.saturating_sub(8).min(reply.len())..(at + 24).min(reply.len())]
+            .escape_ascii()
+            .to_string()
+    };
+    (direct != through).then(|| {
+        let lengths = (direct.len(), through.len());
+        format!("at {at} of {lengths:?}: {} directly, {}", around(direct), around(through))
+    })
+}
+
+fn alike(servers: &Shared) {
+    let Some(cluster) = servers.cluster() else { return };
+    define(&cluster);
+    let port = cluster.primary().port;
+    let questions = questions();
+    let mut plain = log_in(port, ("app", "app"), CAPS).expect("logged in");
+    let mut stmt = 0;
+    let mut ask = |asked| exchange((&mut plain, &mut stmt), asked, "directly");
+    let direct: Vec<_> = questions.iter().map(&mut ask).collect();
+    for compresses in [false, true] {
+        for depth in [0, 16] {
+            let proxy = proxy(&cluster, compresses, &format!("pipeline_depth = {depth}"));
+            for (name, kind, user) in WAYS {
+                let what = format!("{name}, servers {compresses}, depth {depth}, {user}");
+                let mut packets =
+                    log_in(proxy.port, (user, user), CAPS.union(kind)).expect("logged in");
+                for (asked, direct) in questions.iter().zip(&direct) {
+                    // who is given a server for good stays who it is
+                    if asked.kind == ReplyKind::Auth && user == "ff" {
+                        continue;
+                    }
+                    let through = exchange((&mut packets, &mut stmt), asked, &what);
+                    assert_eq!(difference(direct, &through), None, "{what}: {}", asked.text());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_byte_is_that_of_a_plain_mariadb() {
+    alike(&MARIADB);
+}
+
+#[test]
+fn every_byte_is_that_of_a_plain_mysql() {
+    alike(&MYSQL);
+}
+
+fn told(packets: &mut Compressed, text: &str) -> String {
+    let reply = exchange((packets, &mut 0), &query(text), text);
+    String::from_utf8_lossy(&reply).into_owned()
+}
+
+#[test]
+fn both_legs_are_compressed_that_ask_for_it() {
+    let Some(cluster) = MYSQL.cluster() else { return };
+    define(&cluster);
+    for compresses in [false, true] {
+        let proxy = proxy(&cluster, compresses, "");
+        for (name, kind, _) in WAYS.iter().filter(|(.., user)| *user == "app") {
+            let mut packets = log_in(proxy.port, ("app", "app"), CAPS.union(*kind)).expect("in");
+            let before = packets.stream.get_ref().received;
+            assert!(told(&mut packets, "SELECT REPEAT('x', 500000)").len() > 500_000);
+            let received = packets.stream.get_ref().received - before;
+            assert_eq!(received < 10_000, *name != "none", "{name}: {received}");
+            let session = told(&mut packets, "PROXYSQL INTERNAL SESSION");
+            let compression = format!("\"compression\": {}", *name != "none");
+            assert!(session.contains(&compression), "{name}: {session}");
+            let server = told(&mut packets, "SHOW SESSION STATUS LIKE 'Compression_algorithm'");
+            assert_eq!(server.contains("zstd"), compresses, "{server}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_offered_is_not_used() {
+    let words = ["--protocol-compression-algorithms=uncompressed"];
+    let Some(cluster) = live::cluster_with("compression refused", Flavour::MySql, 0, &words) else {
+        return;
+    };
+    define(&cluster);
+    let proxy = proxy(&cluster, true, "have_compress = false");
+    let mut packets = log_in(proxy.port, ("app", "app"), CAPS).expect("logged in");
+    let server = told(&mut packets, "SHOW SESSION STATUS LIKE 'Compression'");
+    assert!(server.contains("OFF"), "{server}");
+    for kind in [Caps::COMPRESS, Caps::ZSTD] {
+        let refused = log_in(proxy.port, ("app", "app"), CAPS.union(kind)).err();
+        assert_eq!(refused.expect("an error").to_string(), "it is not offered");
+    }
+}
+
+#[test]
+fn what_cannot_be_decompressed_ends_its_client_and_says_so() {
+    let Some(cluster) = MARIADB.cluster() else { return };
+    define(&cluster);
+    let proxy = proxy(&cluster, false, "");
+    let mut other = log_in(proxy.port, ("app", "app"), CAPS.union(Caps::COMPRESS)).expect("in");
+    let zstd = b"\x09\0\0\0\x05\0\0\x28\xb5\x2f\xfd\x04\x41\0\0\x03";
+    let much = b"\x0b\0\0\0\x02\0\0\x78\x5e\x63\x60\x60\x60\0\0\0\x04\0\x01";
+    let cases = [(Caps::COMPRESS, &zstd[..]), (Caps::COMPRESS, &much[..]), (Caps::ZSTD, &much[..])];
+    for (count, (kind, bytes)) in (1..).zip(cases) {
+        let mut packets = log_in(proxy.port, ("app", "app"), CAPS.union(kind)).expect("in");
+        packets.stream.get_mut().write_raw(bytes).expect("sent");
+        let ended = packets.receive().expect_err("an end");
+        assert_eq!(ended.to_string(), "the connection was closed");
+        eventually("it is counted", Duration::from_secs(5), || {
+            proxy.counter("client_faults").expect("told") == count
+        });
+    }
+    let log = proxy.log();
+    let line = "broke the protocol while idle: what it sent cannot be decrypted or decompressed";
+    assert_eq!(log.matches(line).count(), 3, "{log}");
+    assert!(told(&mut other, "SELECT 'still here'").contains("still here"));
+}
