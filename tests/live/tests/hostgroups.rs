@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lab::{Cluster, Flavour};
+use lab::{Cluster, Flavour, SplitOptions};
 use live::{Load, Proxy, client};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -234,6 +234,39 @@ fn a_transaction_is_ended_in_the_hostgroup_that_has_it() {
     assert_eq!(run(&["INSERT INTO test.kept VALUES (2)", "ROLLBACK"]), "1");
     let part = ["SAVEPOINT s", "INSERT INTO test.kept VALUES (4)", "ROLLBACK TO s", "COMMIT"];
     assert_eq!(run(&[&["INSERT INTO test.kept VALUES (3)"][..], &part].concat()), "1,3");
+}
+
+#[test]
+fn a_chain_behind_reads_leaves_it_to_rules_where_the_first_change_goes() {
+    let Some(cluster) = live::cluster("chained reads", Flavour::MariaDb, 1) else { return };
+    let direct = cluster.primary();
+    direct.sql("CREATE TABLE test.chained (v INT) ENGINE = InnoDB").expect("created");
+    cluster.wait_replicated().expect("replicated");
+    let proxy = Proxy::start(|interfaces| {
+        let options = SplitOptions { interfaces, ..Default::default() };
+        let app = "username = \"app\"\n";
+        lab::split_toml(&cluster, &options)
+            .replace(app, &format!("{app}transaction_persistent = 0\n"))
+    })
+    .expect("tidegate starts");
+    for (value, chain) in [(1, "COMMIT AND CHAIN"), (2, "ROLLBACK AND CHAIN")] {
+        let mut conn = client::connect(client::options(proxy.port));
+        let insert = format!("INSERT INTO test.chained VALUES ({value})");
+        for text in [
+            "SET autocommit = 0",
+            "SELECT COUNT(*) FROM test.chained",
+            chain,
+            insert.as_str(),
+            "SAVEPOINT s",
+            "DELETE FROM test.chained",
+            "ROLLBACK TO s",
+            "COMMIT",
+        ] {
+            conn.query_drop(text).unwrap_or_else(|error| panic!("{chain}: {text}: {error}"));
+        }
+    }
+    let rows = direct.value("SELECT GROUP_CONCAT(v ORDER BY v) FROM test.chained");
+    assert_eq!(rows.expect("counted"), "1,2");
 }
 
 #[test]

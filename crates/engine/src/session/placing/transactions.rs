@@ -122,9 +122,10 @@ pub(crate) fn is_part(session: &Session, transaction: &Held, conduct: &Conduct) 
 /// Whether a transaction that is open after a command is the session's own.
 pub(crate) fn is_own_after(before: bool, job: &Job, how: How) -> bool {
     const MAKES_OWN: Effects = Effects::SAVEPOINT.union(Effects::TRANSACTION_START);
-    let ended = how == How::Done && job.effects.intersects(Effects::TRANSACTION_END);
-    let does = job.changes || job.effects.intersects(MAKES_OWN);
-    (before && !ended) || (does && how != How::Refused)
+    let ends = job.effects.intersects(Effects::TRANSACTION_END);
+    // what is chained to a transaction is whose that one was
+    let does = job.changes || job.effects.intersects(MAKES_OWN) && (before || !ends);
+    (before && !(ends && how == How::Done)) || (does && how != How::Refused)
 }
 
 /// What ends a transaction, and what begins one, which ends the one before.
