@@ -11,7 +11,9 @@ use mysql_common::row::{Row, RowDeserializer};
 use mysql_common::value::{ServerSide, Value as TheirValue};
 use proptest::prelude::*;
 use wire::command::Command;
-use wire::connect::{Attributes, AuthSwitch, ChangeUser, Greeting, HandshakeResponse, SslRequest};
+use wire::connect::{
+    Attributes, AuthSwitch, ChangeUser, Compression, Greeting, HandshakeResponse, SslRequest,
+};
 use wire::execute::Params;
 use wire::frame::{Framed, next_packet};
 use wire::reply::{
@@ -186,7 +188,7 @@ proptest! {
             schema: schema.as_deref(),
             plugin: with_plugin.then_some(b"caching_sha2_password"),
             attributes: &raw,
-            zstd_level: 0,
+            zstd_level: Compression::ZSTD_LEVEL,
         };
         let mut payload = Vec::new();
         ours.encode(&mut payload);

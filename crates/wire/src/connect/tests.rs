@@ -138,7 +138,7 @@ fn the_answer_is_read_as_the_capabilities_say() {
             schema: None,
             plugin: None,
             attributes: b"",
-            zstd_level: 0,
+            zstd_level: Compression::ZSTD_LEVEL,
         };
         let mut payload = Vec::new();
         ours.encode(&mut payload);
