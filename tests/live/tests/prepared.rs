@@ -14,8 +14,12 @@ const FLAVOURS: [Flavour; 2] = [Flavour::MariaDb, Flavour::MySql];
 
 /// A proxy with so many connections to each server, and so many statements on each of those.
 fn proxy(cluster: &Cluster, connections: u32, statements: u32) -> Proxy {
+    proxy_where(cluster, connections, &format!("max_stmts_per_connection = {statements}\n"))
+}
+
+fn proxy_where(cluster: &Cluster, connections: u32, variables: &str) -> Proxy {
     Proxy::start(|interfaces| {
-        let variables = format!("threads = 1\nmax_stmts_per_connection = {statements}\n");
+        let variables = format!("threads = 1\n{variables}");
         let options = SplitOptions { interfaces, variables, ..Default::default() };
         let text = lab::split_toml(cluster, &options);
         text.replace("max_connections = 1000", &format!("max_connections = {connections}"))
@@ -139,7 +143,8 @@ fn a_connection_keeps_only_so_many_statements_and_serves_any_number() {
 fn a_server_that_takes_no_more_statements_executes_no_other_one() {
     for flavour in FLAVOURS {
         let Some(cluster) = live::cluster("prepared", flavour, 0) else { continue };
-        let proxy = proxy(&cluster, 2, 20);
+        // a MySQL's connections lose their statements for as long as tables may be views
+        let proxy = proxy_where(&cluster, 2, "stored_code = false\n");
         let connect = || client::connect(client::options(proxy.port));
         let (mut writer, mut other) = (connect(), connect());
         let statements = ["first", "second"].map(|table| {
