@@ -1,4 +1,7 @@
-//! The codec: compressed packets to bytes of a stream, and back.
+//! The codec: compressed packets to bytes of a stream, and what is to be sent handed on.
+//!
+//! Decides whether what arrives is what its headers say. How packets are counted is `numbers`',
+//! what goes into a compressed one `outgoing`'s.
 
 use io::{Codec, Step, StreamEnd};
 

@@ -2,7 +2,8 @@
 //!
 //! A compressed packet has whole packets of the stream, or one that is long, for which it is as
 //! long as it has to be: some clients do not read a packet that is spread over more than two of
-//! them. A long one is compressed as it comes, so that nobody waits for that.
+//! them. A long one is compressed as it comes, so that nobody waits for that. Knows nothing of what
+//! arrives.
 
 use io::Step;
 use wire::connect::Compression;

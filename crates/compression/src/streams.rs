@@ -1,5 +1,7 @@
 //! What compresses and decompresses: a few for each worker, which any of its connections borrows
 //! for one packet.
+//!
+//! Decides how many are kept, and how hard they try. Knows bytes and levels, nothing of packets.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,6 +19,9 @@ use crate::{ZLIB_LEVEL, ZSTD_LEVEL_MAX};
 const WINDOW_LOG_MAX: u32 = 24;
 /// How many of each kind a worker keeps for packets to come.
 const SPARE_MAX: usize = 4;
+/// The same of compressors: one for zlib, and one for each level of zstd, lest clients with other
+/// levels have one made for each packet.
+const PACKERS_MAX: usize = 1 + ZSTD_LEVEL_MAX as usize;
 /// The largest buffer that is kept.
 const BUFFER_BYTES_MAX: usize = 1 << 16;
 
@@ -68,7 +73,7 @@ impl Compressors {
         let mut packer = spare.or_else(|| Packer::new(compression))?;
         let length = packer.pack(plain, packed);
         let packers = &mut self.0.take().packers;
-        if packers.len() < SPARE_MAX {
+        if packers.len() < PACKERS_MAX {
             packers.push(packer);
         }
         length

@@ -30,12 +30,4 @@ impl Compression {
             None
         }
     }
-
-    /// The name that it has in `protocol_compression_algorithms` of MySQL.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Zlib => "zlib",
-            Self::Zstd(_) => "zstd",
-        }
-    }
 }
