@@ -10,6 +10,8 @@
 //! whose packets come to 256 just then, is the one thing that can be mistaken: the compressed
 //! packets of that reply count from 1 again. Clients that check these numbers send none ahead.
 
+use wire::frame;
+
 /// What is at the other end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leg {
@@ -46,12 +48,14 @@ struct Place {
     /// What is to come of a packet's content, of which nothing came yet.
     content: usize,
     is_fresh: bool,
+    /// The packet before was the first part of a longer one.
+    goes_on: bool,
 }
 
 /// What is seen of a packet.
 enum Seen<'a> {
-    /// Its number, which may be changed.
-    Number(&'a mut u8),
+    /// Its number, which may be changed, and whether it goes on with the one before.
+    Number(&'a mut u8, bool),
     /// The first byte of its content.
     First(u8),
 }
@@ -74,8 +78,9 @@ impl Place {
                 self.length |= usize::from(*byte) << (8 * self.header);
                 self.header += 1;
             } else {
-                see(Seen::Number(byte));
-                *self = Self { content: self.length, is_fresh: true, ..Self::default() };
+                see(Seen::Number(byte, self.goes_on));
+                let (content, goes_on) = (self.length, self.length == frame::MAX_PAYLOAD);
+                *self = Self { content, goes_on, is_fresh: true, ..Self::default() };
             }
         }
     }
@@ -144,11 +149,19 @@ impl Numbers {
     pub(crate) fn recount(&mut self, bytes: &mut [u8], mut begun: impl FnMut(u8)) {
         let mut place = std::mem::take(&mut self.heard);
         place.pass(bytes, |seen| match seen {
-            Seen::Number(number) => *number = self.given(*number),
+            Seen::Number(number, true) => *number = self.given_part(*number),
+            Seen::Number(number, false) => *number = self.given(*number),
             Seen::First(first) if self.heard_begins => begun(first),
             Seen::First(_) => {}
         });
         self.heard = place;
+    }
+
+    /// Of a further part of a packet: some clients count it from their compressed packets.
+    fn given_part(&mut self, number: u8) -> u8 {
+        (self.heard_last, self.heard_begins) = (Some(number), false);
+        self.given_last = self.given_last.wrapping_add(1);
+        self.given_last
     }
 
     fn given(&mut self, number: u8) -> u8 {

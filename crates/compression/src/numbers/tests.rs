@@ -220,3 +220,15 @@ fn a_header_in_parts_is_no_matter() {
     numbers.0.recount(behind, |_| {});
     assert_eq!(sent(&mut numbers, &[1]), [(1, 1)], "nothing was heard, but it cannot go on");
 }
+
+#[test]
+fn a_further_part_of_a_command_goes_on_whatever_its_number() {
+    let mut numbers = ends(Leg::Client);
+    heard(&mut numbers, 0, &[0]);
+    sent(&mut numbers, &[1, 2, 3]);
+    let mut command = vec![0xff, 0xff, 0xff, 0];
+    command.resize(4 + 0xff_ffff, 0);
+    command.extend(packets(&[9]));
+    numbers.0.recount(&mut command, |_| {});
+    assert_eq!((command[3], command[4 + 0xff_ffff + 3]), (0, 1));
+}
