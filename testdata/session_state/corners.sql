@@ -446,6 +446,16 @@ SELECT @@collation_database, @@character_set_database
 USE: test
 SELECT @@collation_database, @@character_set_database
 SELECT @@collation_database, @@character_set_database
+# altered_schema
+SELECT 1
+ALTER DATABASE test CHARACTER SET latin1
+CREATE TABLE altered (a VARCHAR(3))
+SELECT table_collation FROM information_schema.tables WHERE table_schema = 'test' AND table_name = 'altered'
+DROP TABLE altered
+ALTER SCHEMA DEFAULT CHARACTER SET = utf8mb4
+CREATE TABLE altered (a VARCHAR(3))
+SELECT table_collation FROM information_schema.tables WHERE table_schema = 'test' AND table_name = 'altered'
+DROP TABLE altered
 # gbk
 SET NAMES gbk
 SELECT HEX('a'), @@character_set_client

@@ -70,6 +70,9 @@ pub struct Held {
 /// A command of the proxy's own that moves a lane to a session's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
+    /// `COM_INIT_DB` of one that every server has, because the schema of before is to be chosen
+    /// again: servers take no notice where it is the current one.
+    Leave,
     /// `COM_INIT_DB`.
     Schema,
     /// A `SET` of character sets and other variables.

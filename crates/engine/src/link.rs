@@ -96,7 +96,7 @@ impl Charset {
 /// The state of a connection that can be moved to another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkState {
-    /// Current schema.
+    /// Current schema. An empty one has to be chosen again, whichever it is.
     pub schema: Option<Arc<[u8]>>,
     /// Character sets.
     pub charset: Charset,
@@ -147,6 +147,21 @@ impl LinkState {
     /// The state of a connection after its login.
     pub fn new(schema: Option<Arc<[u8]>>, charset: Charset) -> Self {
         Self { schema, charset, autocommit: true, settings: None }
+    }
+
+    /// The schema, unless it has to be chosen again.
+    pub(crate) fn chosen_schema(&self) -> Option<&Arc<[u8]>> {
+        self.schema.as_ref().filter(|schema| !schema.is_empty())
+    }
+
+    /// Whether it has to be chosen again.
+    pub(crate) fn has_to_choose_schema(&self) -> bool {
+        self.schema.as_ref().is_some_and(|schema| schema.is_empty())
+    }
+
+    /// The schema is chosen again before anything else runs on the connection.
+    pub(crate) fn choose_schema_again(&mut self) {
+        self.schema = Some(Arc::default());
     }
 
     /// Whether a text without character sets of its own gives strings the same ones in both.

@@ -86,6 +86,8 @@ pub struct Proxy {
     pub(crate) history: History,
     /// What is known of stored code, and how it is being read.
     pub(crate) surveys: Surveys,
+    /// How many schemas had been altered when connections last chose theirs again for that.
+    pub(crate) altered_schemas: u64,
     /// Lanes that sessions keep because of warnings or an error.
     pub(crate) warned: Warned,
     /// What cannot happen and did.
@@ -148,6 +150,7 @@ impl Proxy {
             mirrors: Mirrors::new(&snapshot.vars),
             history: History::default(),
             surveys: Surveys::default(),
+            altered_schemas: 0,
             warned: Warned::default(),
             defects: Defects::default(),
             served: Vec::new(),
@@ -200,6 +203,7 @@ impl Proxy {
     /// A client was accepted.
     pub fn on_accepted(&mut self, arrival: Arrival) -> SessionId {
         self.stats.clients_created += 1;
+        self.follow_altered_schemas();
         let now_us = self.now_us;
         let scramble = wire::auth::nonce_of(arrival.random);
         let clients = arrival.clients;

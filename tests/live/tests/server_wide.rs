@@ -8,15 +8,20 @@ use sql::{HighBytes, Modes};
 use wire::Caps;
 
 fn proxy(port: u16) -> Proxy {
+    sized(port, 1, 2)
+}
+
+/// One with so many workers, and connections.
+fn sized(port: u16, threads: u32, connections: u32) -> Proxy {
     Proxy::start(|interfaces| {
         format!(
-            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = {threads}\n\
              get_server_public_key = true\n\n\
              [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n\
              default_hostgroup = 0\n\n\
              [[mysql_users]]\nusername = \"plain\"\npassword = \"app\"\n\n\
              [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\
-             max_connections = 2\n"
+             max_connections = {connections}\n"
         )
     })
     .expect("tidegate starts")
@@ -191,6 +196,56 @@ fn a_commit_gives_back_what_no_flag_told_of() {
             run("COMMIT");
             let changed = primary.sql(&format!("SET lock_wait_timeout = 1; {changes}"));
             assert!(changed.is_ok(), "{}: {locks}: {changed:?}", flavour.name());
+        }
+    }
+}
+
+/// Servers tell no connection that its schema was altered. Whoever altered it finds it so on any
+/// connection, and so does each client that comes afterwards, on any worker.
+#[test]
+fn tables_begin_with_what_their_schema_was_altered_to() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("an altered schema", flavour, 0) else { return };
+        let primary = cluster.primary();
+        primary.sql("CREATE DATABASE shop CHARACTER SET utf8mb4").expect("created");
+        let proxy = sized(primary.port, 2, 12);
+        let client = || {
+            let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+            end.send(0, b"\x02shop").and_then(|()| end.receive()).expect("in the schema");
+            end
+        };
+        let mut made = 0;
+        let mut charset_made_by = |end: &mut Raw| {
+            made += 1;
+            run(end, &format!("CREATE TABLE t{made} (a VARCHAR(3))"));
+            let asks = format!(
+                "SELECT LEFT(table_collation, 4) FROM information_schema.tables \
+                 WHERE table_schema = 'shop' AND table_name = 't{made}'"
+            );
+            primary.sql(&asks).expect("told")[0][0].clone().expect("a name")
+        };
+        for (name, charset) in [("latin1", "lati"), ("utf8mb4", "utf8"), ("latin1", "lati")] {
+            // many connections in the schema, which then are anybody's
+            let mut here: Vec<Raw> = (0..8).map(|_| client()).collect();
+            here.iter_mut().for_each(|end| run(end, "BEGIN"));
+            here.iter_mut().for_each(|end| run(end, "DO 1"));
+            here.iter_mut().for_each(|end| run(end, "COMMIT"));
+            match charset {
+                "utf8" => {
+                    run(&mut here[0], "DROP DATABASE shop");
+                    run(&mut here[0], &format!("CREATE DATABASE shop CHARACTER SET {name}"));
+                    here[0].send(0, b"\x02shop").and_then(|()| here[0].receive()).expect("in it");
+                }
+                _ => run(&mut here[0], &format!("ALTER DATABASE shop CHARACTER SET {name}")),
+            }
+            // others take the connection that it was altered on
+            here[1..4].iter_mut().for_each(|end| run(end, "BEGIN"));
+            let by_itself = charset_made_by(&mut here[0]);
+            assert_eq!(by_itself, charset, "{}: who altered it to {name}", flavour.name());
+            for _ in 0..6 {
+                let by_newcomer = charset_made_by(&mut client());
+                assert_eq!(by_newcomer, charset, "{}: a client after {name}", flavour.name());
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct StmtsOfAll {
     last_number: AtomicU64,
     /// Counted up whenever data definition was seen: kept answers may be out of date.
     definitions: AtomicU64,
+    /// Counted up whenever what a schema's tables begin with was altered.
+    schemas: AtomicU64,
     /// Tables and stored code that were defined.
     pub code: Arc<Definitions>,
 }
@@ -41,6 +43,16 @@ impl StmtsOfAll {
     /// Tables or views may have changed.
     pub fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What a schema's tables begin with was altered.
+    pub fn schema_altered(&self) {
+        self.schemas.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that is another one after that.
+    pub fn altered_schemas(&self) -> u64 {
+        self.schemas.load(Ordering::Relaxed)
     }
 
     /// A number that is another one after they may have changed.

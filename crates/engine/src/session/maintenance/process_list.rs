@@ -232,7 +232,7 @@ fn command_of(id: SessionId, session: &Session, lane: Option<&Lane>) -> &'static
         Phase::Running(Running { stage: Stage::Aligning { .. }, .. }) => {
             match lane.and_then(Lane::next_owner) {
                 Some(Owner::Step(owner, step)) if owner == id => match step {
-                    Step::Schema => "InitDB",
+                    Step::Schema | Step::Leave => "InitDB",
                     Step::Settings | Step::Aside => "Setting variables",
                     Step::Autocommit => "Changing autocommit",
                     Step::InsertId => "Setting variable last_insert_id",
@@ -287,7 +287,7 @@ fn idle_row(id: LaneId, lane: &Lane, now_us: u64) -> LaneRow {
         fd: None,
         server: lane.server.clone(),
         user: lane.account.name.clone(),
-        schema: lane.state.schema.clone(),
+        schema: lane.state.chosen_schema().cloned(),
         autocommit: lane.state.autocommit,
         idle_ms: now_us.saturating_sub(lane.times.used_us) / 1000,
         age_ms: lane.age_us(now_us) / 1000,

@@ -180,7 +180,7 @@ impl Proxy {
     pub(crate) fn dial_ahead(&mut self, server: &ServerRef) -> bool {
         let is_model = |lane: &&Lane| is_in_use(lane) && lane.server.index == server.index;
         let model = self.lanes.iter().map(|(_, lane)| lane).find(is_model);
-        let model = model.map(|lane| (lane.id, lane.state.schema.clone()));
+        let model = model.map(|lane| (lane.id, lane.state.chosen_schema().cloned()));
         model.is_some_and(|(model, schema)| self.dial_like(model, server, schema).is_some())
     }
 
@@ -254,7 +254,7 @@ impl Proxy {
     /// character set of that.
     fn choose_again(&mut self, lane_id: LaneId) {
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
-        let Some(schema) = lane.state.schema.as_deref() else { return };
+        let Some(schema) = lane.state.chosen_schema() else { return };
         self.orders.send(End::Lane(lane_id), |out| command::write(out, code::INIT_DB, schema));
         lane.enqueue(Owner::Upkeep(Upkeep::SchemaAgain), ReplyKind::Simple);
     }

@@ -18,17 +18,21 @@ use crate::proxy::Proxy;
 const FAIR_US: u64 = 10_000;
 
 /// A lane on its way from one worker to another, with its permit: whoever loses it gives that back.
-pub struct Parcel(Option<Box<Lane>>);
+pub struct Parcel {
+    lane: Option<Box<Lane>>,
+    /// How many altered schemas its worker had seen.
+    altered_schemas: u64,
+}
 
 impl Parcel {
     fn open(mut self) -> Box<Lane> {
-        self.0.take().expect("whoever opens a parcel has it no more")
+        self.lane.take().expect("whoever opens a parcel has it no more")
     }
 }
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        if let Some(lane) = &self.0 {
+        if let Some(lane) = &self.lane {
             pool::give_permits(&lane.server, &lane.account);
         }
     }
@@ -36,7 +40,7 @@ impl Drop for Parcel {
 
 impl std::fmt::Debug for Parcel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Parcel").field(&self.0.as_ref().map(|lane| lane.id)).finish()
+        f.debug_tuple("Parcel").field(&self.lane.as_ref().map(|lane| lane.id)).finish()
     }
 }
 
@@ -87,6 +91,7 @@ impl Proxy {
 
     /// A lane comes from another worker; its socket will be known by the id that is returned.
     pub fn on_given(&mut self, parcel: Parcel) -> LaneId {
+        let seen = parcel.altered_schemas;
         let mut lane = *parcel.open();
         lane.server = match self.snapshot.topology.find(lane.server.index) {
             Some(server) if Arc::ptr_eq(&server.gauge, &lane.server.gauge) => server.clone(),
@@ -95,6 +100,10 @@ impl Proxy {
         lane.marks.single_use |= self.snapshot.users.has_changed(&lane.account);
         if let Some(account) = self.snapshot.users.successor(&lane.account) {
             lane.account = account.clone();
+        }
+        self.follow_altered_schemas();
+        if seen != self.altered_schemas && lane.state.schema.is_some() {
+            lane.state.choose_schema_again();
         }
         // ids are a worker's own
         lane.marks.warned_by = lane.marks.warned_by.map(|_| SessionId::NOBODY);
@@ -188,7 +197,9 @@ impl Proxy {
             counters.ended.merge(&traffic);
         }
         (lane.lease, lane.times.alarm_us) = (Lease::Upkeep, 0);
-        let (hostgroup, parcel) = (lane.server.hostgroup, Parcel(Some(Box::new(lane))));
+        let hostgroup = lane.server.hostgroup;
+        let altered_schemas = self.altered_schemas;
+        let parcel = Parcel { lane: Some(Box::new(lane)), altered_schemas };
         self.parcels.push((lane_id, parcel));
         self.orders.push(Order::Give { lane: lane_id, hostgroup, worker });
     }

@@ -159,7 +159,7 @@ impl Proxy {
             server: server.clone(),
             account: lane.account.clone(),
             class: lane.class,
-            schema: lane.state.schema.clone(),
+            schema: lane.state.chosen_schema().cloned(),
             collation: lane.collation,
             lease,
             via: None,

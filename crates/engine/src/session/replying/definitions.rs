@@ -11,6 +11,7 @@ use crate::ids::SessionId;
 use crate::proxy::Proxy;
 use crate::server_error::Meaning;
 use crate::session::Job;
+use crate::session::maintenance::altered_schemas::may_alter_schema;
 use crate::session::replying::query_end::Rows;
 use crate::session::replying::ties;
 
@@ -20,6 +21,9 @@ const CHANGES_RESULTS: Effects =
 
 /// What may define something.
 const MAY_DEFINE: Effects = CHANGES_RESULTS.union(Effects::DEFINES);
+
+/// What may alter a schema.
+const MAY_ALTER_SCHEMAS: Effects = Effects::IMPLICIT_COMMIT.union(HIDES_NAMES);
 
 /// What a statement reaches that nobody has read.
 pub(crate) const OF_UNREAD_CODE: Effects = Effects::UNKNOWN_CODE.union(Effects::PRESUMED);
@@ -82,6 +86,9 @@ impl Proxy {
         if job.effects.intersects(CHANGES_RESULTS) {
             self.offer.stmts.definitions_changed();
         }
+        if job.effects.intersects(MAY_ALTER_SCHEMAS) && self.alters_schema(id, job) {
+            self.schema_altered();
+        }
         if !job.effects.intersects(Effects::DEFINES) && !may_run_definition(job.effects, came.1) {
             return;
         }
@@ -99,6 +106,11 @@ impl Proxy {
             code.note_unnamed();
         }
         self.read_anew();
+    }
+
+    fn alters_schema(&self, id: SessionId, job: &Job) -> bool {
+        let session = self.sessions.get(id);
+        session.is_some_and(|session| may_alter_schema(ties::text_of(session, job).0))
     }
 
     /// A statement is about to be sent that may make what it names run something anew: that is not

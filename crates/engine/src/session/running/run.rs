@@ -8,7 +8,7 @@ use wire::result::ReplyKind;
 use crate::error::{self, SqlError};
 use crate::holds::Holds;
 use crate::ids::{LaneId, SessionId};
-use crate::lane::{Held, Lease, Owner, Step};
+use crate::lane::{Held, Lane, Lease, Owner, Step};
 use crate::link::{LinkState, Plan};
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
@@ -22,6 +22,28 @@ pub(crate) const KNOW_BETTER: Holds = Holds::LAST_INSERT_ID
     .union(Holds::PROCEDURE)
     .union(Holds::NOT_UNDERSTOOD)
     .union(Holds::TEXT_PREPARE);
+
+/// The schema that every server has, and any account.
+const ELSEWHERE: &[u8] = b"information_schema";
+
+/// Where a lane is after a step toward a state.
+fn note_step(lane: &mut Lane, step: Step, toward: &LinkState) {
+    match step {
+        Step::Leave => lane.state.schema = Some(ELSEWHERE.into()),
+        Step::Schema => lane.state.schema = toward.schema.clone(),
+        Step::Settings => {
+            lane.marks.traced |= toward.loses_user_variable(&lane.state);
+            lane.state.charset = toward.charset;
+            lane.state.settings.clone_from(&toward.settings);
+        }
+        Step::Aside
+        | Step::Autocommit
+        | Step::InsertId
+        | Step::Prepare(_)
+        | Step::Again
+        | Step::Diagnostics => {}
+    }
+}
 
 impl Proxy {
     /// Runs the kept command on a lane that the session holds.
@@ -76,6 +98,12 @@ impl Proxy {
             self.stats.lane_set_names += 1;
             self.send_step(id, lane_id, Step::Settings, ReplyKind::Result, |out| {
                 command::write_query(out, text.as_bytes());
+            });
+            pending += 1;
+        }
+        if self.lanes.get(lane_id).is_some_and(|lane| lane.state.has_to_choose_schema()) {
+            self.send_step(id, lane_id, Step::Leave, ReplyKind::Simple, |out| {
+                command::write(out, command::code::INIT_DB, ELSEWHERE);
             });
             pending += 1;
         }
@@ -232,7 +260,8 @@ impl Proxy {
     }
 
     /// The answer to a step came. Where one failed that puts aside what the server alone knows of
-    /// the session, that may not come back, and the lane goes.
+    /// the session, that may not come back, and the lane goes; it goes as well if it cannot leave
+    /// its schema.
     pub(crate) fn on_step_done(
         &mut self,
         id: SessionId,
@@ -243,7 +272,7 @@ impl Proxy {
         let Some(session) = self.sessions.get_mut(id) else { return self.impossible(()) };
         let Some(lane) = self.lanes.get_mut(lane_id) else { return self.impossible(()) };
         let Phase::Running(running) = &mut session.phase else { return };
-        if result.is_err() && step == Step::Aside {
+        if result.is_err() && matches!(step, Step::Aside | Step::Leave) {
             return self.lose_lane(lane_id, LastFault::Os(0));
         }
         lane.marks.unsure |= result.is_err() && step == Step::Settings;
@@ -252,20 +281,7 @@ impl Proxy {
                 Stage::Aligning { toward: Some(toward), .. } => toward,
                 _ => &session.want,
             };
-            match step {
-                Step::Schema => lane.state.schema = toward.schema.clone(),
-                Step::Settings => {
-                    lane.marks.traced |= toward.loses_user_variable(&lane.state);
-                    lane.state.charset = toward.charset;
-                    lane.state.settings.clone_from(&toward.settings);
-                }
-                Step::Aside
-                | Step::Autocommit
-                | Step::InsertId
-                | Step::Prepare(_)
-                | Step::Again
-                | Step::Diagnostics => {}
-            }
+            note_step(lane, step, toward);
         }
         let Stage::Aligning { pending, failed, .. } = &mut running.stage else {
             if let (Err(error), Step::Prepare(_)) = (&result, step) {
