@@ -3,6 +3,7 @@
 //! Knows no sockets, and no bytes but those it hands on. When a password is judged is for the
 //! service to say.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use engine::vars::{Vars, password_in};
@@ -64,6 +65,12 @@ impl Client {
         let greets = Greets { version, id, scramble, status: STATUS, offers_tls };
         let connection = Connection::greet(&greets, out);
         Self { from, local, connection, session: Session::new(Role::Reader, "", id) }
+    }
+
+    /// A proxy in front tells where it comes from. What that proxy tells of this machine counts as
+    /// little as what it tells of any other.
+    pub(crate) fn present(&mut self, from: IpAddr) {
+        (self.from, self.local) = (from.to_canonical().to_string(), false);
     }
 
     /// A whole packet and its number.

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::config_fault::ConfigFault;
+use engine::first_bytes::HeaderCounts;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
 use engine::stats::{Collected, Parts};
@@ -36,6 +37,11 @@ pub trait Runtime: Send + Sync {
     /// What administrators have TLS from; `None` where they can have none.
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
         None
+    }
+
+    /// Where headers of the PROXY protocol are counted.
+    fn header_counts(&self) -> Arc<HeaderCounts> {
+        Arc::default()
     }
 
     /// What checks of servers came to, and what followed from them.

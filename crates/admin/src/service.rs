@@ -4,10 +4,12 @@
 //! for that, and when a password is judged, is decided by `entrance`.
 
 mod entrance;
+mod presented;
 mod readers;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -101,6 +103,10 @@ pub enum Report {
 struct Connected {
     client: Client,
     origin: Origin,
+    /// Where the connection itself comes from; `None` for a Unix socket.
+    ip: Option<IpAddr>,
+    /// What it says first has not been looked at.
+    begins: bool,
     /// What it may have TLS from.
     acceptor: Option<Arc<Acceptor>>,
     /// Where its TLS is seen.
@@ -365,6 +371,8 @@ impl io::Service for Service {
         let connected = Connected {
             client,
             origin,
+            ip: presented::ip_of(&from),
+            begins: true,
             acceptor,
             watch: None,
             leaves_at: Some(leaves_at),
@@ -389,6 +397,13 @@ impl io::Service for Service {
             let rest = bytes.get(taken..).unwrap_or_default();
             if rest.is_empty() || self.put_off(io, sock) {
                 return taken;
+            }
+            if self.clients.get(&sock).is_some_and(|connected| connected.begins) {
+                match self.take_header(io, sock, rest) {
+                    Some(more) => taken += more,
+                    None => return taken,
+                }
+                continue;
             }
             let Some(connected) = self.clients.get_mut(&sock) else { return bytes.len() };
             let bytes_max = connected.packet_bytes_max();

@@ -19,6 +19,7 @@ pub mod clusters;
 pub mod config_fault;
 pub mod document;
 pub mod error;
+pub mod first_bytes;
 pub mod guesses;
 pub mod holds;
 pub mod hostgroups;

@@ -3,9 +3,11 @@
 //! Workers are asked by mail and answer when they come to it; waiting has a limit. What a worker
 //! moved out and told too late is kept for the next time, so that no reset loses anything.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use engine::first_bytes::HeaderCounts;
 use engine::stats::{Collected, Parts, Share};
 use io::Mailbox;
 use worker::Mail;
@@ -15,6 +17,8 @@ pub(crate) struct Collector {
     mailboxes: Vec<Mailbox<Mail>>,
     answer: Sender<Answer>,
     answers: Receiver<Answer>,
+    /// What no worker counts.
+    headers: Arc<HeaderCounts>,
     /// Number of the last question.
     asked: u64,
 }
@@ -38,10 +42,10 @@ pub(crate) struct Found {
 }
 
 impl Collector {
-    /// One for these workers.
-    pub(crate) fn new(mailboxes: Vec<Mailbox<Mail>>) -> Self {
+    /// One for these workers; `headers` are counted beside them.
+    pub(crate) fn new(mailboxes: Vec<Mailbox<Mail>>, headers: Arc<HeaderCounts>) -> Self {
         let (answer, answers) = channel();
-        Self { mailboxes, answer, answers, asked: 0 }
+        Self { mailboxes, answer, answers, headers, asked: 0 }
     }
 
     /// Asks every worker and waits for `limit` at most.
@@ -50,7 +54,8 @@ impl Collector {
         let workers = 0..self.mailboxes.len();
         // a worker that has ended, or has too much to do, is told by the count of answers
         let waited_for = workers.filter(|worker| self.ask(*worker, parts)).count();
-        let (collected, answered) = self.wait(waited_for, limit);
+        let (mut collected, answered) = self.wait(waited_for, limit);
+        self.headers.add_to(&mut collected.counters);
         Found { collected, answered, workers: self.mailboxes.len() }
     }
 
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_late_answer_is_counted_once_if_it_was_moved_out_and_never_if_not() {
-        let mut collector = Collector::new(Vec::new());
+        let mut collector = Collector::new(Vec::new(), Arc::default());
         let send = |collector: &Collector, question, reset, queries| {
             let parts = Parts { commands: true, reset, ..Parts::default() };
             let answer = Answer { question, worker: 0, parts, share: share(queries) };

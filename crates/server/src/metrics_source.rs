@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use admin::statistics::{self, OfInterface, Seen};
+use engine::first_bytes::HeaderCounts;
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
 use engine::vars::Vars;
@@ -50,6 +51,10 @@ impl Process for MetricsSource {
 
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
         self.publisher.certificates().current()
+    }
+
+    fn header_counts(&self) -> Arc<HeaderCounts> {
+        self.publisher.header_counts().clone()
     }
 
     fn look(&self, parts: Parts) -> View {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use engine::clusters;
 use engine::config_fault::ConfigFault;
+use engine::first_bytes::HeaderCounts;
 use engine::ids::HostgroupId;
 use engine::report::Printable;
 use engine::snapshot::Snapshot;
@@ -38,6 +39,8 @@ pub(crate) struct Publisher {
     limit: Duration,
     /// What checks came to, and what followed from them.
     logs: Arc<Mutex<Logs>>,
+    /// Headers of the PROXY protocol at the ports of administrators and of HTTP.
+    headers: Arc<HeaderCounts>,
 }
 
 /// Who holds a hostgroup: each releases what is its own.
@@ -109,8 +112,8 @@ impl Publisher {
             answer,
             answers,
         };
-        let (state, logs) = (Mutex::new(state), Arc::default());
-        Self { state, listening, certificates, limit: LIMIT, logs }
+        let (state, logs, headers) = (Mutex::new(state), Arc::default(), Arc::default());
+        Self { state, listening, certificates, limit: LIMIT, logs, headers }
     }
 
     /// The configuration in force.
@@ -277,6 +280,11 @@ impl Publisher {
     /// Certificates that clients are shown.
     pub(crate) fn certificates(&self) -> &Certificates {
         &self.certificates
+    }
+
+    /// Headers of the PROXY protocol that no worker counts.
+    pub(crate) fn header_counts(&self) -> &Arc<HeaderCounts> {
+        &self.headers
     }
 
     /// What checks came to, and what followed from them.

@@ -136,7 +136,8 @@ pub(crate) fn start(
     let checks = monitoring::start(publisher.clone(), (doubts, heard))
         .context("cannot start the threads that check servers")?;
     name_lookup::follow(publisher.clone(), asked).context("cannot start the thread of names")?;
-    let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone())));
+    let headers = publisher.header_counts().clone();
+    let collector = Arc::new(Mutex::new(Collector::new(mailboxes.clone(), headers)));
     let reporter = Reporter::new(collector.clone(), stats_file);
     let metrics_source =
         MetricsSource::new(collector.clone(), publisher.clone(), listening.clone());

@@ -108,19 +108,16 @@ pub(crate) async fn serve(shared: Arc<Shared>, bound: Bound, open: watch::Receiv
         tokio::spawn(async move {
             let place = Arc::new(shared.waiting.enter());
             let from = from.ip().to_canonical();
-            let begun = timeout(HEADER_LIMIT, stream::open(socket, shared.process.acceptor()));
+            let begun = stream::open(socket, from, &*shared.process);
+            let begun = timeout(HEADER_LIMIT, begun);
             let begun = tokio::select! {
                 begun = begun => begun,
                 () = place.must_go() => return,
                 () = closed(open.clone()) => return,
             };
             match begun {
-                Ok(Ok((socket, is_secure))) => {
-                    converse(shared, socket, Origin { from, is_secure }, place, open).await;
-                }
-                Ok(Err(why)) => {
-                    shared.log_refusal(&format!("TLS with {from}: {}", Printable(&why)))
-                }
+                Ok(Ok((socket, origin))) => converse(shared, socket, origin, place, open).await,
+                Ok(Err(why)) => shared.log_refusal(&Printable(&why).to_string()),
                 // as with a request's head, which does not come either
                 Err(_) => {}
             }

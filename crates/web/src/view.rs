@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::first_bytes::HeaderCounts;
 use engine::snapshot::Snapshot;
 use engine::stats::{Collected, Parts};
 
@@ -16,6 +17,9 @@ pub trait Process: Send + Sync {
 
     /// What clients have TLS from; `None` where they can have none.
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>>;
+
+    /// Where headers of the PROXY protocol are counted.
+    fn header_counts(&self) -> Arc<HeaderCounts>;
 }
 
 /// How things stand.

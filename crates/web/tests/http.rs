@@ -9,9 +9,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use engine::first_bytes::HeaderCounts;
 use engine::rows::{RestapiRouteRow, SchedulerRow};
 use engine::snapshot::{Draft, Snapshot};
-use engine::stats::{Collected, Parts};
+use engine::stats::{Collected, Counters, Parts};
 use web::{Process, Serving, System, View, Web};
 
 /// A process without servers, until it is broken.
@@ -19,11 +20,23 @@ use web::{Process, Serving, System, View, Web};
 struct Made {
     broken: AtomicBool,
     paused: AtomicBool,
+    /// Whether this machine may send headers of the PROXY protocol.
+    presents: AtomicBool,
+    headers: Arc<HeaderCounts>,
 }
 
 impl Process for Made {
     fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::new(Snapshot::compile(&Draft::default()).expect("valid"))
+        let mut draft = Draft::default();
+        if self.presents.load(Ordering::SeqCst) {
+            let networks = "192.0.2.0/24, 127.0.0.1".to_owned();
+            draft.variables.push(("admin-proxy_protocol_networks".to_owned(), networks));
+        }
+        Arc::new(Snapshot::compile(&draft).expect("valid"))
+    }
+
+    fn header_counts(&self) -> Arc<HeaderCounts> {
+        self.headers.clone()
     }
 
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
@@ -180,6 +193,62 @@ fn only_probes_are_answered_to_everybody() {
     }
 }
 
+/// A client counts by the address that a proxy in front tells, which makes nobody this machine.
+#[test]
+fn a_proxy_in_front_tells_whose_request_it_is() {
+    let stage = Stage::new();
+    let ask = |header: &[u8], user: &str, cut: bool| {
+        let mut stream = TcpStream::connect(("127.0.0.1", stage.port())).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        stream.set_nodelay(true).expect("set");
+        let head = format!(
+            "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: {user}\r\n\r\n"
+        );
+        let bytes = [header, head.as_bytes()].concat();
+        for piece in bytes.chunks(if cut { 1 } else { bytes.len() }) {
+            stream.write_all(piece).expect("it reads");
+        }
+        let mut text = String::new();
+        // a connection that is refused may end with a reset
+        let _ = stream.read_to_string(&mut text);
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let counted = || {
+        let mut counters = Counters::default();
+        stage.made.headers.add_to(&mut counters);
+        (counters.proxy_headers, counters.proxy_headers_refused)
+    };
+    let (stats, wrong) = ("Basic c3RhdHM6c3RhdHM=", "Basic bmFtZTp3cm9uZw==");
+    let line = b"PROXY TCP4 203.0.113.9 10.0.0.2 5 6\r\n";
+    assert_eq!(ask(line, stats, false), "", "nobody may send one");
+    let why = "HTTP: a PROXY protocol header from 127.0.0.1, which is not in \
+               admin-proxy_protocol_networks";
+    assert_eq!((stage.logged(), counted()), (why.to_owned(), (0, 1)));
+
+    stage.made.presents.store(true, Ordering::SeqCst);
+    assert_eq!(ask(b"", stats, true), "HTTP/1.1 200 OK", "none is needed");
+    assert_eq!(ask(line, wrong, true), "HTTP/1.1 401 Unauthorized");
+    let told = "HTTP: 203.0.113.9 is refused: account 'name' is wrong (1 in a row)";
+    assert_eq!(stage.logged(), told);
+    for (header, is_let_in) in [
+        // its own connection
+        (&b"PROXY UNKNOWN\r\n"[..], true),
+        (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", true),
+        // `stats` may come from this machine only, and whoever tells that is another one
+        (b"PROXY TCP4 203.0.113.9 10.0.0.2 5 6\r\n", false),
+        (b"PROXY TCP4 127.0.0.1 127.0.0.1 5 6\r\n", false),
+    ] {
+        let status = if is_let_in { "HTTP/1.1 200 OK" } else { "HTTP/1.1 401 Unauthorized" };
+        assert_eq!(ask(header, stats, false), status, "{}", header.escape_ascii());
+    }
+    assert_eq!(counted(), (5, 1));
+    assert_eq!(ask(b"PROXY TCP9 x\r\n", stats, false), "");
+    let lines: Vec<_> = (0..3).map(|_| stage.logged()).collect();
+    let why = "HTTP: a PROXY protocol header is malformed: its protocol is none of TCP4, TCP6, \
+               UNKNOWN";
+    assert_eq!((lines[2].as_str(), counted()), (why, (5, 2)));
+}
+
 #[test]
 fn a_scrape_has_the_format_of_prometheus_and_tells_of_the_scrapes_before() {
     let stage = Stage::new();
@@ -320,7 +389,7 @@ fn clients_that_say_nothing_keep_no_probe_out_and_are_let_go() {
         // an end, or a reset
         drop(stream.read_to_end(&mut rest));
     }
-    assert!(begin.elapsed() < Duration::from_secs(20), "and then they are let go");
+    assert!(begin.elapsed() < Duration::from_secs(10), "and then they are let go");
 }
 
 /// Routes of that method whose scripts are these, in a directory that is the test's to remove.

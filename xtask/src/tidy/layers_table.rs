@@ -156,6 +156,7 @@ pub(super) const ENGINE: &[&[&str]] = &[
     &["report"],
     &["orders"],
     &["stats"],
+    &["first_bytes"],
     &["cache", "stmt"],
     &["backend", "redirects"],
     &["lane"],

@@ -73,6 +73,11 @@ impl Origin {
         }
     }
 
+    /// The origin of a client whose address a proxy in front tells.
+    pub(super) fn told(from: IpAddr) -> Self {
+        Self::Ip(io::network_of(from))
+    }
+
     /// Whether it is this machine.
     fn is_local(self) -> bool {
         match self {

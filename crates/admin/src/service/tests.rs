@@ -50,13 +50,18 @@ struct Hall {
 
 impl Hall {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// One with these variables.
+    fn with(variables: &[(&str, &str)]) -> Self {
         let net = SimNet::new(7, Faults::none());
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);
         let report = move |report: &Report| {
             lines.lock().expect("no panic").push(report.to_string());
         };
-        let service = Service::new(crate::fake_process::admin(&[]), Box::new(report));
+        let service = Service::new(crate::fake_process::admin(variables), Box::new(report));
         let mut interface = Loop::new(net.driver(), service, Options::default());
         interface.add_listener(net.listen(&place()));
         let (service, edge) = interface.parts_mut();
@@ -200,6 +205,43 @@ fn before_the_login_a_packet_has_16_kib_at_most() {
     hall.send(sock, &[1, 0x40, 0, 1]);
     assert_eq!(hall.error(sock), 1153);
     assert_eq!(hall.packet(sock), None);
+}
+
+/// A client counts by the address that a proxy in front tells, which makes nobody this machine.
+#[test]
+fn a_proxy_in_front_tells_whose_client_it_is() {
+    let mut hall = Hall::with(&[("admin-proxy_protocol_networks", "*")]);
+    let mut come = |header: &[u8], password: &str, cut: usize| {
+        let (sock, greeting) = hall.greeted();
+        let bytes = [header, &credentials(&greeting, password)].concat();
+        for piece in [&bytes[..cut], &bytes[cut..]] {
+            hall.send(sock, piece);
+            hall.run(Micros::from_ms(1));
+        }
+        hall.packet(sock).expect("an answer")
+    };
+    // whoever tells that it is this machine is another one, and `admin` comes from here alone
+    for address in ["203.0.113.9", "127.0.0.1"] {
+        let line = format!("PROXY TCP4 {address} 10.0.0.2 5 6\r\n");
+        for cut in [0, 1, 3, line.len() - 1, line.len(), line.len() + 1] {
+            let answer = come(line.as_bytes(), "admin", cut);
+            let error = ErrPacket::parse(&answer).expect("an error");
+            let message = error.message.escape_ascii().to_string();
+            assert!(message.contains(&format!("@\\'{address}\\'")), "{message}");
+        }
+    }
+    // its own connection, however it says so
+    for header in [&b"PROXY UNKNOWN\r\n"[..], b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", b""] {
+        assert_eq!(come(header, "admin", 0).first(), Some(&0), "{}", header.escape_ascii());
+    }
+    let answer = come(b"PROXY TCP9\r\n", "admin", 0);
+    let error = ErrPacket::parse(&answer).expect("an error");
+    assert_eq!((error.code, &error.sqlstate), (1043, b"08S01"));
+    let mut elsewhere = Hall::new();
+    let (sock, _) = elsewhere.greeted();
+    elsewhere.send(sock, b"PROXY TCP4 203.0.113.9 10.0.0.2 5 6\r\n");
+    assert_eq!(elsewhere.error(sock), 1043);
+    assert_eq!(elsewhere.packet(sock), None);
 }
 
 #[test]

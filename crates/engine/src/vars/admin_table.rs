@@ -247,6 +247,14 @@ pub(super) const ROWS: &[Variable] = &[
         "Whether administrators and statistics accounts have to use TLS, except from this machine.",
     )
     .acts(Effect::AtOnce),
+    admin(
+        "proxy_protocol_networks",
+        Kind::Networks,
+        "",
+        "Networks whose connections to the ports of administrators and of HTTP may begin with a \
+         PROXY protocol header; * for all.",
+    )
+    .acts(Effect::NewConnections),
     admin("restapi_enabled", Kind::Bool, "false", "Whether REST calls and /metrics are served.")
         .acts(Effect::AtOnce),
     admin("restapi_port", int(1, 65_534), "6070", "Port of REST calls and /metrics.")

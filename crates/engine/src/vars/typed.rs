@@ -353,6 +353,9 @@ vars! {
     restapi_tokens: String = "admin-restapi_tokens",
     /// Whether administrators and HTTP clients of other machines have to use TLS.
     require_secure_transport: bool = "admin-require_secure_transport",
+    /// Whose connections to administrators' and HTTP ports may begin with a header of the PROXY
+    /// protocol.
+    admin_proxy_protocol_networks: Networks = "admin-proxy_protocol_networks",
     /// Whether tables of the admin interface are read-only.
     admin_read_only: bool = "admin-read_only",
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use admin::{Applied, Control, FailedClient, Kill, Runtime};
 use engine::config_fault::ConfigFault;
+use engine::first_bytes::HeaderCounts;
 use engine::ids::HostgroupId;
 use engine::orders::{KillRequest, Whose};
 use engine::rows::{RestapiRouteRow, SchedulerRow};
@@ -120,6 +121,10 @@ impl Runtime for Workers {
 
     fn acceptor(&self) -> Option<Arc<tls::Acceptor>> {
         self.reach.publisher.certificates().current()
+    }
+
+    fn header_counts(&self) -> Arc<HeaderCounts> {
+        self.reach.publisher.header_counts().clone()
     }
 
     fn failed_clients(&self, reset: bool) -> Vec<FailedClient> {

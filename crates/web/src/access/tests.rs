@@ -1,8 +1,12 @@
 use super::*;
 
-const ELSEWHERE: Origin =
-    Origin { from: IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 9)), is_secure: false };
-const HERE: Origin = Origin { from: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), is_secure: false };
+const ELSEWHERE: Origin = Origin {
+    from: IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 9)),
+    is_told: false,
+    is_secure: false,
+};
+const HERE: Origin =
+    Origin { from: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), is_told: false, is_secure: false };
 
 fn vars(set: &[(&str, &str)]) -> Vars {
     let pairs: Vec<_> =
@@ -122,7 +126,8 @@ fn addresses_of_one_network_guess_together_and_their_memory_has_an_end() {
     let vars = Vars::default();
     let guesses = Guesses::default();
     let now = Instant::now();
-    let from = |text: &str| Origin { from: text.parse().expect("one"), is_secure: true };
+    let from =
+        |text: &str| Origin { from: text.parse().expect("one"), is_told: false, is_secure: true };
     let ask =
         |origin, user: &str| guesses.judge(&vars, origin, Some(&basic(&format!("{user}:x"))), now);
     assert!(matches!(ask(from("2001:db8::1"), "a"), Verdict::Wrong(_, 1)));
@@ -137,7 +142,7 @@ fn addresses_of_one_network_guess_together_and_their_memory_has_an_end() {
     assert!(matches!(ask(ELSEWHERE, "new"), Verdict::Delayed(_)));
     for address in 0..2 * GUESSED_MAX {
         let address = IpAddr::from(u32::try_from(address).expect("small").to_be_bytes());
-        ask(Origin { from: address, is_secure: true }, "a");
+        ask(Origin { from: address, is_told: false, is_secure: true }, "a");
     }
     assert!(guesses.0.lock().expect("whole").len() <= GUESSED_MAX);
 }

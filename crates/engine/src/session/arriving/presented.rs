@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use wire::proxy_header::{Ends, First, ProxyHeader};
+use wire::proxy_header::{Ends, ProxyHeader};
 
 use crate::error;
+use crate::first_bytes::FirstBytes;
 use crate::ids::SessionId;
 use crate::orders::{End, Order};
 use crate::proxy::Proxy;
@@ -33,24 +34,16 @@ impl Proxy {
         if client.presenter.is_some() || client.tls.is_some() {
             return None;
         }
-        let header = match First::of(bytes) {
-            First::Other => return None,
-            First::Begun => return Some(0),
-            First::Header(header) => Ok(header),
-            First::Malformed(why) => Err(format!("a PROXY protocol header is malformed: {why}")),
-        };
-        let allowed = self.snapshot.vars.proxy_protocol_networks.have(client.ip());
-        let outside = || {
-            let from = &client.addr;
-            let networks = "mysql-proxy_protocol_networks";
-            format!("a PROXY protocol header from {from}, which is not in {networks}")
-        };
-        match header.and_then(|header| if allowed { Ok(header) } else { Err(outside()) }) {
-            Ok(header) => {
+        let networks = &self.snapshot.vars.proxy_protocol_networks;
+        let allowed = ("mysql-proxy_protocol_networks", networks);
+        match FirstBytes::read(bytes, || client.ip(), allowed) {
+            FirstBytes::Other => None,
+            FirstBytes::Begun => Some(0),
+            FirstBytes::Header(header) => {
                 self.present(id, scramble, header);
                 Some(header.len)
             }
-            Err(why) => {
+            FirstBytes::Refused(why) => {
                 self.stats.proxy_headers_refused += 1;
                 self.client_fault(id, &why);
                 self.refuse(id, 1, error::bad_handshake(&why));
