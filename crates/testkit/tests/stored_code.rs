@@ -33,8 +33,13 @@ fn never_read(draft: &mut Draft) {
 
 impl Room {
     fn open(amend: fn(&mut Draft)) -> Self {
+        Self::sharing(amend, 0)
+    }
+
+    /// One where so many commands may be on a connection at a time.
+    fn sharing(amend: fn(&mut Draft), depth: u64) -> Self {
         let faults = Faults::none();
-        let calm = Weather { faults, stored_code: true, ..Weather::cutting() };
+        let calm = Weather { faults, stored_code: true, depth, ..Weather::cutting() };
         let weather = Weather { max_connections: 1, amend, ..calm };
         let mut hall = Hall::in_weather(7, &Simulator::new(), &weather);
         let [client, other] = [1, 2].map(|_| hall.login(Caps::DEPRECATE_EOF));
@@ -79,18 +84,29 @@ impl Room {
 
     /// The same with the execution of a prepared one.
     fn lose_execution(&mut self, rest: &str) -> Option<u16> {
+        let statement = self.prepare(rest);
+        let bytes = self.execution(statement);
+        self.lose_with(&bytes)
+    }
+
+    /// Prepares a read of one parameter.
+    fn prepare(&mut self, rest: &str) -> [u8; 4] {
         let text = self.text("SELECT", rest, "prepare", -1);
         let mut bytes = Vec::new();
         command::write(&mut bytes, code::STMT_PREPARE, text.as_bytes());
         self.hall.send(self.client, &bytes);
         let told = [(); 3].map(|()| self.hall.packet(self.client).expect("prepared").0);
-        let mut body = [&told[0][1..5], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
+        *told[0][1..].first_chunk().expect("an id")
+    }
+
+    fn execution(&mut self, statement: [u8; 4]) -> Vec<u8> {
+        let mut body = [&statement[..], &[0, 1, 0, 0, 0, 0, 1, 0xfd, 0]].concat();
         let words = self.text("", "", "rows", -1);
         let words = words.trim_matches([' ', '/', '*']);
         lenenc::write_bytes(&mut body, words.as_bytes());
-        bytes.clear();
+        let mut bytes = Vec::new();
         command::write(&mut bytes, code::STMT_EXECUTE, &body);
-        self.lose_with(&bytes)
+        bytes
     }
 
     fn lose_with(&mut self, bytes: &[u8]) -> Option<u16> {
@@ -126,6 +142,33 @@ fn a_read_runs_again_unless_a_function_writes_in_it() {
     }
     // as long as nothing is known, each may be such a one
     assert_eq!(Room::open(never_read).lose("v FROM t"), Some(LOST));
+}
+
+/// Among other sessions' commands runs only what may run twice: after a stall each is sent again.
+#[test]
+fn what_may_write_shares_no_connection() {
+    for (rest, shares) in [
+        ("v FROM t", true),
+        ("pay(14)", false),
+        ("v FROM paying_t", false),
+        ("v FROM unseen_t", false),
+    ] {
+        let mut room = Room::sharing(as_it_is, 4);
+        let before = room.hall.counters();
+        (0..12).for_each(|_| drop(room.ask("SELECT", rest, "rows", -1)));
+        let statement = room.prepare(&format!("{} WHERE v=?", rest.replace("14", "v")));
+        for _ in 0..12 {
+            let bytes = room.execution(statement);
+            room.hall.send(room.client, &bytes);
+            room.hall.result(room.client);
+        }
+        let after = room.hall.counters();
+        let shared = [
+            after.shared_queries - before.shared_queries,
+            after.shared_executes - before.shared_executes,
+        ];
+        assert_eq!(shared.map(|commands| commands > 0), [shares; 2], "{rest}: {shared:?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub enum Said {
     Done,
     /// An error with this number.
     Refused(u16, &'static str),
+    /// It is prepared, with so many columns, each defined by so many bytes.
+    Defined(u16, usize),
     /// Rows of these columns.
     Rows(Vec<&'static str>, Vec<Vec<Option<String>>>),
 }
@@ -41,7 +43,7 @@ pub enum Login {
     Silent,
 }
 
-/// Serves until the process ends; `says` is asked for every statement.
+/// Serves until the process ends; `says` is asked for every statement, also to be prepared.
 pub fn scripted(
     at: IpAddr,
     port: u16,
@@ -104,7 +106,7 @@ fn serve(mut stream: TcpStream, logs_in: &LogsIn, says: &Says) -> io::Result<()>
         let seq = &mut seq.wrapping_add(1);
         let said = match payload.as_slice() {
             [code::QUIT, ..] => return Ok(()),
-            [code::QUERY, text @ ..] => says(&String::from_utf8_lossy(text)),
+            [code::QUERY | code::STMT_PREPARE, text @ ..] => says(&String::from_utf8_lossy(text)),
             _ => Said::Done,
         };
         match said {
@@ -112,6 +114,19 @@ fn serve(mut stream: TcpStream, logs_in: &LogsIn, says: &Says) -> io::Result<()>
             Said::Refused(code, message) => {
                 let (sqlstate, message) = (*b"HY000", message.as_bytes());
                 write_err(&mut out, seq, &ErrPacket { code, sqlstate, message });
+            }
+            Said::Defined(columns, bytes) => {
+                let [low, high] = columns.to_le_bytes();
+                let answer = [0, 1, 0, 0, 0, low, high, 0, 0, 0, 0, 0];
+                frame::write_with(&mut out, seq, |payload| payload.extend_from_slice(&answer));
+                let definition = vec![b'x'; bytes];
+                for _ in 0..columns {
+                    frame::write_with(&mut out, seq, |payload| {
+                        payload.extend_from_slice(&definition);
+                    });
+                    stream.write_all(&out)?;
+                    out.clear();
+                }
             }
             Said::Rows(names, rows) => {
                 let columns: Vec<_> =

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use lab::{Cluster, Flavour, SplitOptions};
-use live::{Program, Proxy, Raw, client, skip};
+use live::{Program, Proxy, Raw, Said, client, scripted, skip};
 use mysql::Conn;
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
@@ -58,6 +58,39 @@ fn sysbench(proxy: &Proxy, load: &str, seconds: u32, command: &str) {
         kept.is_none_or(|line| line.contains("reconnects:                          0")),
         "{said}"
     );
+}
+
+/// A server may answer a prepare as long as it likes: what comes goes to the client, and no more of
+/// it is kept than of any statement.
+#[test]
+fn an_answer_to_a_prepare_that_hardly_ends_fills_no_memory() {
+    const COLUMNS: u16 = 60_000;
+    let port = lab::free_port().expect("a port");
+    let local = std::net::Ipv4Addr::LOCALHOST.into();
+    scripted(local, port, |text| match text {
+        "SELECT long" => Said::Defined(COLUMNS, 4096),
+        _ => Said::Done,
+    })
+    .expect("it listens");
+    let proxy = Proxy::start(|interfaces| {
+        format!(
+            "[mysql_variables]\ninterfaces = \"{interfaces}\"\nthreads = 1\n\
+             monitor_enabled = false\n\n\
+             [[mysql_servers]]\nhostgroup_id = 0\nhostname = \"127.0.0.1\"\nport = {port}\n\n\
+             [[mysql_users]]\nusername = \"app\"\npassword = \"app\"\n"
+        )
+    })
+    .expect("tidegate starts");
+    let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+    let before = proxy.rss_bytes_max();
+    end.send(0, b"\x16SELECT long").expect("sent");
+    for number in 0..=u32::from(COLUMNS) {
+        let (_, packet) = end.receive().expect("answered");
+        let len = if number == 0 { 12 } else { 4096 };
+        assert_eq!(packet.len(), len, "packet {number}: {}", packet[..12].escape_ascii());
+    }
+    let more = proxy.rss_bytes_max() - before;
+    assert!(more < 48 << 20, "{more} bytes more for an answer of 240 MB");
 }
 
 #[test]

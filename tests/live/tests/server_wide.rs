@@ -290,6 +290,29 @@ fn bytes_are_read_as_servers_read_them_in_every_character_set() {
     }
 }
 
+/// MariaDB has a `KILL` for all sessions of an account, on any worker, which may only be one's own.
+#[test]
+fn a_kill_of_a_user_ends_its_own_sessions_alone() {
+    let Some(cluster) = live::cluster("KILL USER", Flavour::MariaDb, 0) else { return };
+    let proxy = sized(cluster.primary().port, 2, 12);
+    let log_in = |user: &str| Raw::login(proxy.port, user, "app").expect("logged in");
+    let (mut killer, mut other) = (log_in("app"), log_in("plain"));
+    let mut victims: Vec<Raw> = (0..6).map(|_| log_in("app")).collect();
+    let lives = |end: &mut Raw| {
+        end.send(0, b"\x0e").and_then(|()| end.receive()).is_ok_and(|(_, p)| p[0] == 0)
+    };
+    run(&mut other, "KILL USER app");
+    run(&mut other, "KILL HARD USER 'app'@'%'");
+    run(&mut killer, "KILL QUERY USER app");
+    run(&mut killer, "KILL USER ap");
+    assert!(victims.iter_mut().chain([&mut killer, &mut other]).all(lives));
+    run(&mut killer, "KILL USER 'app'");
+    for end in victims.iter_mut().chain([&mut killer]) {
+        end.rest().expect("it ends");
+    }
+    assert!(lives(&mut other), "another account's session");
+}
+
 /// What a client does to its character set in ways that nobody follows hides no `KILL`.
 #[test]
 fn no_character_set_hides_a_kill() {

@@ -156,6 +156,30 @@ fn memory_metrics_add_up_to_what_the_process_has() {
     });
 }
 
+/// Texts that are prepared have a row, as long as a client has them.
+#[test]
+fn the_memory_of_prepared_texts_is_told() {
+    let Some(cluster) = live::cluster("memory of prepared texts", Flavour::MariaDb, 0) else {
+        return;
+    };
+    let proxy = split(&cluster);
+    let mut admin = admin(&proxy);
+    let metric = "SELECT Variable_Value FROM stats_memory_metrics \
+                  WHERE Variable_Name = 'prepare_statement_metadata_memory'";
+    let before = number(&mut admin, metric);
+    let mut end = Raw::login(proxy.port, "app", "app").expect("logged in");
+    for number in 0..50 {
+        let text = format!("\x16DO {number} /*{}*/", "x".repeat(40_000));
+        end.send(0, text.as_bytes()).and_then(|()| end.receive()).expect("prepared");
+    }
+    let more = number(&mut admin, metric) - before;
+    assert!((2_000_000..4_200_000).contains(&more), "{more} bytes for 50 texts of 40,000");
+    drop(end);
+    eventually("the client's texts are given back", Duration::from_secs(10), || {
+        number(&mut admin, metric) < before + 100_000
+    });
+}
+
 #[test]
 fn what_clients_did_is_seen_by_server_by_account_and_by_error() {
     let Some(cluster) = live::cluster("statistics tables", Flavour::MariaDb, 1) else { return };
