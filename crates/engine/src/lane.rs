@@ -216,6 +216,8 @@ pub struct Marks {
     pub warned_by: Option<SessionId>,
     /// Its server ran an `init_connect` of its own when it began, which no reset repeats.
     pub init_connect: bool,
+    /// Schemas were altered while a session kept it: it leaves its own when that lets go of it.
+    pub schema_altered: bool,
 }
 
 /// What matters while a connection is shared.
@@ -283,6 +285,14 @@ pub struct Lane {
 pub type Spot = (usize, Option<SocketAddr>);
 
 impl Lane {
+    /// Chooses the schema that it is in again before it is used.
+    pub(crate) fn leave_schema(&mut self) {
+        self.marks.schema_altered = false;
+        if self.state.schema.is_some() {
+            self.state.choose_schema_again();
+        }
+    }
+
     /// Where it is: two connections of one server are told apart by the server's ids only there.
     pub fn spot(&self) -> Spot {
         (self.server.index, self.via.as_ref().map(|via| via.addr))

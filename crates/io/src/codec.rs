@@ -97,6 +97,8 @@ pub(crate) struct Coded {
     pub(crate) holds: bool,
     /// Bytes of the service are, or were, among those that are not sent.
     pub(crate) speaks: bool,
+    /// It has had its share of this turn, and goes on decoding in the next.
+    pub(crate) goes_on: bool,
 }
 
 impl fmt::Debug for Coded {
@@ -141,10 +143,15 @@ impl Coded {
         self.layers.iter_mut().for_each(|layer| layer.plain.clear(pool));
     }
 
+    /// Drops everything that arrived and is not decoded.
+    pub(crate) fn drop_wire(&mut self, pool: &mut BufferPool) {
+        self.layers.iter_mut().for_each(|layer| layer.wire.clear(pool));
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&mut self, pool: &mut BufferPool) {
         self.drop_plain(pool);
-        self.layers.iter_mut().for_each(|layer| layer.wire.clear(pool));
+        self.drop_wire(pool);
     }
 
     /// Decodes a stride of what arrived. Says how many bytes of the stream came of it, none when

@@ -1,7 +1,7 @@
 //! The loop: one turn after another of waiting, delivering and flushing.
 //!
 //! ```text
-//! turn:  wait → events → timers → mail → offers ⇄ ends → on_turn_end → flush → ends
+//! turn:  wait → events → codecs → timers → mail → offers ⇄ ends → on_turn_end → flush → ends
 //! ```
 //!
 //! Work that a callback causes for later is bounded a turn; what is left makes the next turn not
@@ -88,6 +88,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         self.edge.stats.turns += 1;
         self.edge.stats.events += events.len() as u64;
         self.unfinished = false;
+        let decoding = std::mem::take(&mut self.edge.decoding);
 
         self.edge.end_accept_rest();
         self.edge.end_overdue_drains();
@@ -95,6 +96,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
             self.dispatch(event);
         }
         self.events = events;
+        self.go_on_decoding(decoding);
         self.fire_timers();
         self.hand_over_mail();
         self.settle();
@@ -140,6 +142,7 @@ impl<D: Driver, S: Service> Loop<D, S> {
         self.unfinished
             || self.inbox.is_rung()
             || !edge.offers.is_empty()
+            || !edge.decoding.is_empty()
             || !edge.ended.is_empty()
             || !edge.connected.is_empty()
             || !edge.dirty.is_empty()

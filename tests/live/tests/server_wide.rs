@@ -250,6 +250,31 @@ fn tables_begin_with_what_their_schema_was_altered_to() {
     }
 }
 
+/// What a session keeps its connection for goes on, whatever becomes of schemas meanwhile.
+#[test]
+fn a_transaction_goes_on_while_schemas_come_and_go() {
+    for flavour in [Flavour::MariaDb, Flavour::MySql] {
+        let Some(cluster) = live::cluster("schemas beside a transaction", flavour, 0) else {
+            return;
+        };
+        let primary = cluster.primary();
+        primary.sql("CREATE DATABASE gone").expect("created");
+        primary.sql("CREATE TABLE test.kept (a INT)").expect("created");
+        let proxy = sized(primary.port, 1, 4);
+        let [mut end, mut other] =
+            [(); 2].map(|()| Raw::login(proxy.port, "app", "app").expect("logged in"));
+        end.send(0, b"\x02gone").and_then(|()| end.receive()).expect("in the schema");
+        run(&mut end, "BEGIN");
+        run(&mut end, "INSERT INTO test.kept VALUES (1)");
+        run(&mut other, "DROP DATABASE gone");
+        run(&mut other, "CREATE DATABASE new");
+        run(&mut end, "INSERT INTO test.kept VALUES (2)");
+        run(&mut end, "COMMIT");
+        let rows = primary.sql("SELECT COUNT(*) FROM test.kept").expect("counted");
+        assert_eq!(rows[0][0].as_deref(), Some("2"), "{}", flavour.name());
+    }
+}
+
 /// What a byte is in a client's character set, servers say: a blank is what may stand between two
 /// words, and a control character begins a comment behind two dashes.
 #[test]

@@ -49,6 +49,7 @@ const NOT_RECORDED: &[(&str, &str)] = &[
     ("mysql-shutdown_timeout_ms", "ours: a stop lets transactions end"),
     ("admin-restapi_address", "ours: ProxySQL serves on every address"),
     ("admin-require_secure_transport", "ours: TLS cannot be demanded there"),
+    ("admin-proxy_protocol_networks", "ours: no header is taken there"),
     ("admin-restapi_authentication", "ours: ProxySQL asks HTTP clients for nothing"),
     ("admin-restapi_tokens", "ours: see restapi_authentication"),
     ("mysql-topology_recording", "ours: decisions there cannot be made again"),

@@ -10,6 +10,9 @@ use crate::sockets::{Phase, Sock};
 
 /// The least room that bytes for a codec are received into.
 const RECV_ROOM_MIN: usize = 32 * 1024;
+/// How much is decoded of one socket in a turn before others have theirs: a few bytes may come to
+/// any number of them, and the service has something to do for each.
+const DECODED_BYTES_MAX: usize = 64 * 1024;
 
 impl<D: Driver> Edge<D> {
     /// Puts a codec on a socket, between those it has and the service. Bytes that arrived and were
@@ -100,11 +103,13 @@ impl<D: Driver> Edge<D> {
         self.drained_while_closing(sock);
     }
 
-    /// Decodes what has arrived for a draining socket, and drops it.
+    /// Decodes what has arrived for a draining socket, and drops it; more than the share of a turn
+    /// is not looked at, nor what comes behind that.
     pub(super) fn drop_arrived(&mut self, sock: Sock) {
         let Some(socket) = self.sockets.find_mut(sock) else { return };
         let Some(coded) = &mut socket.coded else { return };
-        loop {
+        let mut dropped = 0;
+        while dropped < DECODED_BYTES_MAX {
             let (given, decoded) = coded.decode(&mut socket.input, &mut self.pool);
             socket.input.clear(&mut self.pool);
             if decoded.is_err() {
@@ -113,7 +118,11 @@ impl<D: Driver> Edge<D> {
             if given == 0 {
                 return self.flush(sock);
             }
+            dropped += given;
         }
+        coded.drop_wire(&mut self.pool);
+        self.mute(sock);
+        self.flush(sock);
     }
 }
 
@@ -123,6 +132,9 @@ impl<D: Driver, S: Service> Loop<D, S> {
         let edge = &mut self.edge;
         let Some(socket) = edge.sockets.find_mut(sock) else { return Found::Nothing };
         let Some(coded) = &mut socket.coded else { return Found::Nothing };
+        if coded.goes_on {
+            return self.decode(sock);
+        }
         let wire = coded.wire(0);
         let result = edge.driver.recv(&socket.handle, wire.room(RECV_ROOM_MIN, &mut edge.pool));
         wire.fill(*result.as_ref().unwrap_or(&0));
@@ -139,8 +151,10 @@ impl<D: Driver, S: Service> Loop<D, S> {
         self.decode(sock)
     }
 
-    /// Decodes what has arrived, and offers it, until more has to arrive or the service pauses.
+    /// Decodes what has arrived, and offers it, until more has to arrive, the service pauses or the
+    /// share of a turn is reached.
     pub(super) fn decode(&mut self, sock: Sock) -> Found {
+        let mut shared = 0;
         loop {
             let edge = &mut self.edge;
             let Some(socket) = edge.sockets.find_mut(sock) else { return Found::Nothing };
@@ -148,9 +162,17 @@ impl<D: Driver, S: Service> Loop<D, S> {
             if socket.paused || !matches!(socket.phase, Phase::Open | Phase::Failed) {
                 return Found::Bytes;
             }
+            if shared >= DECODED_BYTES_MAX {
+                if !std::mem::replace(&mut coded.goes_on, true) {
+                    edge.decoding.push(sock);
+                }
+                edge.flush_later(sock);
+                return Found::Bytes;
+            }
             let (given, decoded) = coded.decode(&mut socket.input, &mut edge.pool);
             if given > 0 {
                 // an error behind these bytes comes again
+                shared += given;
                 self.offer(sock);
                 continue;
             }
@@ -165,6 +187,18 @@ impl<D: Driver, S: Service> Loop<D, S> {
                 (Ok(()), Some(whole)) => ended(whole),
                 (Ok(()), None) => Found::Bytes,
             };
+        }
+    }
+
+    /// Goes on with sockets that had their share of the turn before.
+    pub(super) fn go_on_decoding(&mut self, socks: Vec<Sock>) {
+        for sock in socks {
+            let socket = self.edge.sockets.find_mut(sock);
+            let Some(coded) = socket.and_then(|socket| socket.coded.as_mut()) else { continue };
+            coded.goes_on = false;
+            let found = self.decode(sock);
+            self.conclude(sock, found);
+            self.edge.receive_again(sock);
         }
     }
 

@@ -81,6 +81,10 @@ impl<D: Driver, S: Service> Loop<D, S> {
             Phase::Draining | Phase::Lingering => return self.discard(sock),
             Phase::Connecting | Phase::Failed | Phase::Ending => return,
         }
+        if socket.coded.as_ref().is_some_and(|coded| coded.goes_on) {
+            // it has enough to do, and is reported again behind that
+            return self.edge.mute(sock);
+        }
         if socket.paused {
             let keeps = socket.kept() > 0 || self.edge.driver.unread(&socket.handle) > 0;
             if keeps {
@@ -195,7 +199,12 @@ impl<D: Driver, S: Service> Loop<D, S> {
                 self.offer(sock);
             }
             let Some(socket) = self.edge.sockets.find(sock) else { continue };
-            if socket.coded.is_some() && !socket.ended {
+            if let Some(coded) = &socket.coded
+                && !socket.ended
+            {
+                if coded.goes_on {
+                    continue;
+                }
                 let found = self.decode(sock);
                 self.conclude(sock, found);
                 continue;

@@ -34,6 +34,8 @@ pub struct Edge<D: Driver> {
     pub(super) dirty: Vec<Sock>,
     /// Sockets whose kept bytes are to be offered again.
     pub(super) offers: Vec<Sock>,
+    /// Sockets whose codecs go on decoding in the next turn.
+    pub(super) decoding: Vec<Sock>,
     /// Connects that completed at once and are not reported yet.
     pub(super) connected: Vec<Sock>,
     /// Ends that are not reported yet.
@@ -67,6 +69,7 @@ impl<D: Driver> Edge<D> {
             timers: Timers::default(),
             dirty: Vec::new(),
             offers: Vec::new(),
+            decoding: Vec::new(),
             connected: Vec::new(),
             ended: Vec::new(),
             drained: Vec::new(),
@@ -146,6 +149,9 @@ impl<D: Driver> Edge<D> {
         let handle = self.driver.attach(detached.socket)?;
         let mut socket = Socket::new(handle, Phase::Open, Interest::NONE);
         socket.coded = detached.coded;
+        if let Some(coded) = &mut socket.coded {
+            coded.goes_on = false;
+        }
         let sock = self.sockets.insert(socket);
         if self.watch(sock, Interest::READ).is_err() {
             self.close(sock);
@@ -173,11 +179,19 @@ impl<D: Driver> Edge<D> {
         if !socket.reports() {
             return;
         }
-        if !socket.interest.read && !socket.ended {
+        self.receive_again(sock);
+        self.redeliver(sock);
+    }
+
+    /// Has bytes of a socket reported again that decodes no more of what came before.
+    pub(super) fn receive_again(&mut self, sock: Sock) {
+        let Some(socket) = self.sockets.find(sock) else { return };
+        let goes_on = socket.coded.as_ref().is_some_and(|coded| coded.goes_on);
+        let wants = socket.reports() && !socket.paused && !socket.ended && !goes_on;
+        if wants && !socket.interest.read {
             let to = Interest { read: true, ..socket.interest };
             self.watch_or_fail(sock, to);
         }
-        self.redeliver(sock);
     }
 
     /// Offers the kept bytes again this turn, if there are any; also when the socket is paused.

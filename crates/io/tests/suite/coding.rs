@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use io::{Codec, Failure, Op, Sock};
+use io::{Codec, Failure, Op, Sock, Step, StreamEnd};
 
 use super::masked::{ALERT, EPROTO, Masked};
 use super::recorder::{Habit, Seen, noise};
@@ -160,4 +160,63 @@ pub fn a_socket_takes_its_codecs_along<W: World>(world: &W) {
     pair.client_has(world, sock, 17);
     assert_eq!(pair.client.service().received(sock), b"before and behind");
     assert_eq!(pair.server.service().received(attached), b" and behind");
+}
+
+/// Makes a mebibyte of each byte.
+struct Swelling {
+    left: usize,
+}
+
+const SWOLLEN_BYTES: usize = 1 << 20;
+
+impl Codec for Swelling {
+    fn decode(&mut self, wire: &mut [u8], plain: &mut [u8]) -> Result<Step, i32> {
+        let taken = usize::from(self.left == 0 && !wire.is_empty());
+        self.left += taken * SWOLLEN_BYTES;
+        let given = self.left.min(plain.len());
+        plain[..given].fill(0);
+        self.left -= given;
+        Ok(Step { taken, given })
+    }
+
+    fn encode(&mut self, plain: &[u8], wire: &mut [u8]) -> Result<Step, i32> {
+        let count = plain.len().min(wire.len());
+        wire[..count].copy_from_slice(&plain[..count]);
+        Ok(Step { taken: count, given: count })
+    }
+
+    fn pending(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn close(&mut self, _: &mut [u8]) -> Result<usize, i32> {
+        Ok(0)
+    }
+
+    fn end(&self) -> StreamEnd {
+        if self.left > 0 { StreamEnd::Awaited } else { StreamEnd::Untold }
+    }
+}
+
+/// Others are served between, and nothing is lost, the end behind it included.
+pub fn what_makes_much_of_little_has_a_share_of_each_turn<W: World>(world: &W) {
+    const BYTES: usize = 16;
+    const SHARE_MAX: usize = 128 << 10;
+    let mut pair = pair(world, Habit::Take);
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.server.parts_mut();
+    io.put_on(server_sock, Box::new(Swelling { left: 0 }));
+    pair.send(sock, &[1; BYTES]);
+    pair.client.parts_mut().1.close_drained(sock);
+    let (mut turns, mut received) = (pair.server.service().turns, 0);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        let service = server.service();
+        let came = service.received(server_sock).len();
+        let between = usize::try_from(service.turns - turns).expect("few");
+        assert!(came - received <= between * SHARE_MAX, "{} in {between} turns", came - received);
+        (turns, received) = (service.turns, came);
+        service.gone(server_sock).is_some()
+    });
+    assert_eq!(received, BYTES * SWOLLEN_BYTES);
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
 }

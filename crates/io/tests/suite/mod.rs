@@ -67,6 +67,7 @@ macro_rules! every_coding_scenario {
             coding::bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew,
             coding::what_a_codec_holds_back_is_a_backlog,
             coding::a_socket_takes_its_codecs_along,
+            coding::what_makes_much_of_little_has_a_share_of_each_turn,
         }
     };
 }

@@ -98,7 +98,7 @@ impl Proxy {
             }
             what = What::Set;
         } else if facts.schema.is_some() && sql::parse_use_in(text, modes).is_some() {
-            what = What::Schema;
+            what = self.choosing_schema();
         } else if may_set_variables(facts.effects) {
             self.note_variables(id, text, false);
         }
@@ -402,7 +402,8 @@ impl Proxy {
 
     pub(crate) fn on_init_db(&mut self, id: SessionId, raw: &[u8]) {
         self.stats.init_dbs += 1;
-        let job = self.unrouted(What::Schema, ReplyKind::Simple);
+        let what = self.choosing_schema();
+        let job = self.unrouted(what, ReplyKind::Simple);
         self.begin_unrouted(id, raw, Job { repeatable: true, ..job });
     }
 

@@ -1,12 +1,15 @@
 //! What a schema's tables begin with was altered, or it was created anew: a server tells that to no
 //! connection that is in the schema. Those that were there before leave it and choose it again
-//! before they are used for anything.
+//! before they are used for anything: what a session keeps is left alone until it lets go of it, as
+//! choosing waits for locks, and takes warnings away.
 //!
 //! The worker that saw it does so at once, the others before they take a client or another
-//! worker's connection. A client that was there before may have what was before, as on a server.
+//! worker's connection, or a session chooses a schema. A client that was there
+//! before may have what was before, as on a server.
 
 use crate::lane::Lease;
 use crate::proxy::Proxy;
+use crate::session::What;
 
 /// Whether a text may alter what a schema's tables begin with.
 pub(crate) fn may_alter_schema(text: &[u8]) -> bool {
@@ -21,6 +24,12 @@ impl Proxy {
         self.follow_altered_schemas();
     }
 
+    /// What a command is that chooses a schema, which is as it is now.
+    pub(crate) fn choosing_schema(&mut self) -> What {
+        self.follow_altered_schemas();
+        What::Schema
+    }
+
     /// Has all connections choose their schemas again, if one was altered since the last look.
     pub(crate) fn follow_altered_schemas(&mut self) {
         let altered = self.offer.stmts.altered_schemas();
@@ -28,8 +37,16 @@ impl Proxy {
             return;
         }
         for lane in self.lanes.values_mut() {
-            if lane.state.schema.is_some() && !matches!(lane.lease, Lease::Relay(_)) {
-                lane.state.choose_schema_again();
+            match lane.lease {
+                Lease::Relay(_) => {}
+                Lease::Exclusive(_) => lane.marks.schema_altered = true,
+                Lease::Dialing(_)
+                | Lease::Idle
+                | Lease::Shared
+                | Lease::Freed
+                | Lease::Upkeep
+                | Lease::Clearing(_)
+                | Lease::Errand(_) => lane.leave_schema(),
             }
         }
     }

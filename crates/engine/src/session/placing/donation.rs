@@ -102,8 +102,8 @@ impl Proxy {
             lane.account = account.clone();
         }
         self.follow_altered_schemas();
-        if seen != self.altered_schemas && lane.state.schema.is_some() {
-            lane.state.choose_schema_again();
+        if seen != self.altered_schemas {
+            lane.leave_schema();
         }
         // ids are a worker's own
         lane.marks.warned_by = lane.marks.warned_by.map(|_| SessionId::NOBODY);

@@ -162,6 +162,9 @@ impl Proxy {
         let before = std::mem::replace(&mut lane.lease, Lease::Idle);
         lane.shared.closing = None;
         lane.times.used_us = self.now_us;
+        if lane.marks.schema_altered {
+            lane.leave_schema();
+        }
         let hostgroup = lane.server.hostgroup;
         if let Lease::Dialing(Some(dialer)) = before {
             self.forget_dial(dialer, lane_id);
