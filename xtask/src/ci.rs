@@ -27,7 +27,7 @@ pub(crate) fn run(fast: bool) -> Result<()> {
     report.run("G5 documentation builds", |_| documentation())?;
     report.run("G9 unit and property tests", unit_tests)?;
     report.run("G9 examples in documentation", documented_examples)?;
-    report.run("G10 simulator", |report| menu::sim_gate(report, SIM_SEEDS))?;
+    report.run("G10 simulated network", |report| menu::sim_gate(report, SIM_SEEDS))?;
     report.run("G11 generated reference", |_| reference::check())?;
     if !fast {
         report.run("configurations shown", |_| menu::shown_configurations())?;
@@ -49,8 +49,8 @@ fn documentation() -> Result<Outcome> {
     Ok(step("doc", 10, command).run()?.outcome("no broken link"))
 }
 
-/// Everything but the simulator, whose gate is the next, and the live tests, which need servers and
-/// the other profile.
+/// Everything but the tests on a simulated network, whose gate follows, and the live tests, which
+/// need servers and the built binary.
 fn unit_tests(report: &mut Report) -> Result<Outcome> {
     let mut command = selection::integration(Part::Unit)?;
     // Tests that could not run here say so on their output.

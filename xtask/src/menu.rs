@@ -17,23 +17,24 @@ fn build_fast() -> Result<Ran> {
     step("build", 15, cargo(&arguments)).run()
 }
 
-/// Builds it anew for its profile: that takes less time than a thousand seeds do without.
-fn simulate(seeds: u64) -> Result<Ran> {
-    let mut command = selection::integration(Part::Simulator)?;
-    command
+/// Runs these tests with so many seeds for the simulator. Builds them anew for their profile: that
+/// takes less time than a thousand seeds do without.
+fn simulate(mut tests: Command, seeds: u64) -> Result<Ran> {
+    tests
         .args(["--profile", "sim", "--", "--nocapture"])
         .env("TIDEGATE_SIM_SEEDS", seeds.to_string());
-    step("sim", 120, command).run()
+    step("sim", 120, tests).run()
 }
 
 pub(crate) fn sim_gate(report: &mut Report, seeds: u64) -> Result<Outcome> {
-    let ran = simulate(seeds)?;
+    let ran = simulate(selection::integration(Part::Simulated)?, seeds)?;
     Ok(ran.tests(report, &format!("tests, {seeds} seeds")))
 }
 
 pub(crate) fn sim(rest: &[String]) -> Result<()> {
     let seeds = number(rest, 100_000)?;
-    let ran = simulate(seeds)?;
+    let tests = cargo(&["test", "--workspace", "--locked", "--test", "simulator"]);
+    let ran = simulate(tests, seeds)?;
     ran.lines.iter().for_each(|line| println!("{line}"));
     if ran.success { Ok(()) } else { bail!("the simulator found something") }
 }

@@ -12,16 +12,17 @@ use crate::{manifests, tree};
 
 /// The package of the live tests.
 const LIVE_PACKAGE: &str = "tidegate-live";
-/// The integration test that is the simulator.
-const SIMULATOR: &str = "simulator";
+/// The package of the tests on a simulated network.
+const SIMULATED_PACKAGE: &str = "tidegate-testkit";
 
 /// What a gate runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// Needs nothing but this repository.
     Unit,
-    /// Many seeds of one test.
-    Simulator,
+    /// Runs on a simulated network, the simulator among them: in the quick profile that has every
+    /// assertion.
+    Simulated,
     /// Needs servers, drivers and the built binary.
     Live,
 }
@@ -30,7 +31,7 @@ impl Part {
     fn of(package: &str, test: &str) -> Self {
         match (package, test) {
             (LIVE_PACKAGE, _) => Self::Live,
-            (_, SIMULATOR) => Self::Simulator,
+            (SIMULATED_PACKAGE, _) => Self::Simulated,
             _ => Self::Unit,
         }
     }
@@ -70,11 +71,12 @@ mod tests {
 
     #[test]
     fn every_part_has_its_tests() {
-        assert_eq!(tests_of(Part::Simulator), [SIMULATOR]);
+        let simulated = tests_of(Part::Simulated);
+        assert!(["simulator", "placing"].iter().all(|name| simulated.contains(&(*name).into())));
         assert!(tests_of(Part::Live).contains(&"drivers".to_owned()));
         let unit = tests_of(Part::Unit);
         // files, and folders with a `main.rs`
-        assert!(unit.contains(&"layers".to_owned()) && unit.contains(&"allocations".to_owned()));
-        assert!(!unit.contains(&SIMULATOR.to_owned()) && !unit.contains(&"drivers".to_owned()));
+        assert!(unit.contains(&"layers".to_owned()) && unit.contains(&"secrets".to_owned()));
+        assert!(!unit.contains(&"simulator".to_owned()) && !unit.contains(&"drivers".to_owned()));
     }
 }
