@@ -25,12 +25,25 @@ pub enum FirstBytes {
 impl FirstBytes {
     /// Looks at them, as far as they have come; `from` gives the address of the connection, `None`
     /// for a Unix socket, and `allowed` the variable of the networks that may send a header.
+    #[inline]
     pub fn read(
         bytes: &[u8],
         from: impl Fn() -> Option<IpAddr>,
         allowed: (&str, &Networks),
     ) -> Self {
-        let (variable, networks) = allowed;
+        // what a header may begin with
+        match bytes.first() {
+            Some(b'P' | b'\r') | None => Self::read_header(bytes, from, allowed),
+            Some(_) => Self::Other,
+        }
+    }
+
+    #[cold]
+    fn read_header(
+        bytes: &[u8],
+        from: impl Fn() -> Option<IpAddr>,
+        (variable, networks): (&str, &Networks),
+    ) -> Self {
         match First::of(bytes) {
             First::Other => Self::Other,
             First::Begun => Self::Begun,
