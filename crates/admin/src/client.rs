@@ -67,10 +67,13 @@ impl Client {
         Self { from, local, connection, session: Session::new(Role::Reader, "", id) }
     }
 
-    /// A proxy in front tells where it comes from. What that proxy tells of this machine counts as
-    /// little as what it tells of any other.
-    pub(crate) fn present(&mut self, from: IpAddr) {
-        (self.from, self.local) = (from.to_canonical().to_string(), false);
+    /// A proxy in front tells where it comes from, or that it cannot. What that proxy tells of this
+    /// machine counts as little as what it tells of any other.
+    pub(crate) fn present(&mut self, from: Option<IpAddr>) {
+        self.local = false;
+        if let Some(from) = from {
+            self.from = from.to_canonical().to_string();
+        }
     }
 
     /// A whole packet and its number.

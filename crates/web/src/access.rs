@@ -50,7 +50,10 @@ enum Shown<'a> {
 
 /// Wrong accounts and tokens, by where they came from.
 #[derive(Default)]
-pub(crate) struct Guesses(Mutex<HashMap<(IpAddr, String), Wrong>>);
+pub(crate) struct Guesses(Mutex<HashMap<(Whence, String), Wrong>>);
+
+/// An address, and whether a proxy in front tells it.
+type Whence = (IpAddr, bool);
 
 #[derive(Clone, Copy)]
 struct Wrong {
@@ -83,7 +86,7 @@ impl Guesses {
         };
         // between two calls it is whole, whatever happened to a thread
         let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = key_of(&wrong, io::network_of(origin.from), name);
+        let key = key_of(&wrong, (io::network_of(origin.from), origin.is_told), name);
         let before = wrong.get(&key).copied().filter(|it| now < it.next_at + FORGOTTEN);
         if let Some(before) = before
             && now < before.next_at
@@ -115,10 +118,10 @@ impl Guesses {
 /// Under what a guess is counted: by its account, or with all others of an address that has tried
 /// many.
 fn key_of(
-    wrong: &HashMap<(IpAddr, String), Wrong>,
-    from: IpAddr,
+    wrong: &HashMap<(Whence, String), Wrong>,
+    from: Whence,
     name: String,
-) -> (IpAddr, String) {
+) -> (Whence, String) {
     let own = (from, name);
     if wrong.contains_key(&own) || own.1.is_empty() {
         return own;

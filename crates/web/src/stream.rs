@@ -22,9 +22,12 @@ struct Begun {
     stream: Box<dyn Stream>,
     /// Its first byte, if there is one.
     first: Option<u8>,
-    /// The address that a proxy in front tells.
-    told: Option<IpAddr>,
+    /// What a proxy in front tells of an address that is not its own.
+    told: Option<Told>,
 }
+
+/// An address that a proxy in front tells, if it can.
+struct Told(Option<IpAddr>);
 
 /// A client's stream, and where it comes from; an error says whose and why there is none.
 pub(crate) async fn open(
@@ -33,7 +36,8 @@ pub(crate) async fn open(
     process: &dyn Process,
 ) -> Result<(Box<dyn Stream>, Origin), String> {
     let Begun { stream, first, told } = begin(socket, from, process).await?;
-    let (from, is_told) = (told.unwrap_or(from), told.is_some());
+    let is_told = told.is_some();
+    let from = told.and_then(|Told(told)| told).unwrap_or(from);
     if first != Some(HANDSHAKE) {
         return Ok((stream, Origin { from, is_told, is_secure: false }));
     }
@@ -74,7 +78,7 @@ async fn begin(
             FirstBytes::Header(header) => {
                 process.header_counts().note(true);
                 let told = header.ends.map(|ends| ends.from.ip().to_canonical());
-                break (header.len, told);
+                break (header.len, (!header.is_own).then_some(Told(told)));
             }
             FirstBytes::Refused(why) => {
                 process.header_counts().note(false);

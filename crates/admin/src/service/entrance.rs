@@ -27,6 +27,8 @@ pub(super) enum Origin {
     Socket,
     /// An address; of IPv6 a network of 64 bits, which one owner has.
     Ip(IpAddr),
+    /// The same, as a proxy in front tells it: never this machine.
+    Told(IpAddr),
 }
 
 /// Whether a client that comes may wait.
@@ -75,7 +77,7 @@ impl Origin {
 
     /// The origin of a client whose address a proxy in front tells.
     pub(super) fn told(from: IpAddr) -> Self {
-        Self::Ip(io::network_of(from))
+        Self::Told(io::network_of(from))
     }
 
     /// Whether it is this machine.
@@ -83,6 +85,7 @@ impl Origin {
         match self {
             Self::Socket => true,
             Self::Ip(ip) => ip.is_loopback(),
+            Self::Told(_) => false,
         }
     }
 }

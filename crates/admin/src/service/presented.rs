@@ -1,7 +1,7 @@
 //! A client whose connection a proxy in front passes on: by a header of the PROXY protocol, which
 //! comes before everything else, it has the address that this tells.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use engine::first_bytes::FirstBytes;
 use io::{Addr, Driver, Edge, Sock};
@@ -31,8 +31,8 @@ impl Service {
             FirstBytes::Begun => None,
             FirstBytes::Header(header) => {
                 counts.note(true);
-                if let Some(ends) = header.ends {
-                    self.present(io, sock, ends.from.ip());
+                if !header.is_own {
+                    self.present(io, sock, header.ends.map(|ends| ends.from.ip()));
                 }
                 Some(header.len)
             }
@@ -45,11 +45,12 @@ impl Service {
         }
     }
 
-    /// From now on a client counts among those of that address.
-    fn present<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, from: IpAddr) {
+    /// From now on a client counts among those of that address, or of the proxy that tells none.
+    fn present<D: Driver>(&mut self, io: &mut Edge<D>, sock: Sock, from: Option<IpAddr>) {
         let clients = self.clients.len();
         let Some(connected) = self.clients.get_mut(&sock) else { return };
         connected.client.present(from);
+        let from = from.or(connected.ip).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let before = std::mem::replace(&mut connected.origin, Origin::told(from));
         let origin = connected.origin;
         self.entrance.leave(sock, before);

@@ -230,8 +230,12 @@ fn a_proxy_in_front_tells_whose_client_it_is() {
             assert!(message.contains(&format!("@\\'{address}\\'")), "{message}");
         }
     }
-    // its own connection, however it says so
-    for header in [&b"PROXY UNKNOWN\r\n"[..], b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", b""] {
+    // of whom it cannot tell anything
+    for header in [&b"PROXY UNKNOWN\r\n"[..], b"\r\n\r\n\0\r\nQUIT\n\x21\0\0\0"] {
+        assert_eq!(come(header, "admin", 0).first(), Some(&0xff), "{}", header.escape_ascii());
+    }
+    // its own connection
+    for header in [&b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"[..], b""] {
         assert_eq!(come(header, "admin", 0).first(), Some(&0), "{}", header.escape_ascii());
     }
     let answer = come(b"PROXY TCP9\r\n", "admin", 0);

@@ -208,9 +208,18 @@ impl<D: Driver, S: Service> Loop<D, S> {
             Found::Bytes => {}
             other => return other,
         }
-        let socket = self.edge.sockets.find(sock);
-        let coded = socket.and_then(|socket| socket.coded.as_ref());
-        coded.and_then(|coded| coded.end(true)).map_or(Found::Nothing, ended)
+        let Some(socket) = self.edge.sockets.find(sock) else { return Found::Nothing };
+        let Some(coded) = &socket.coded else { return Found::Nothing };
+        if coded.goes_on {
+            // it comes again behind what is decoded first
+            self.edge.mute(sock);
+            return Found::Nothing;
+        }
+        match coded.end(true) {
+            // what came before it is whole, and the service has not taken all of that
+            Some(false) if !socket.input.is_empty() => Found::End,
+            end => end.map_or(Found::Nothing, ended),
+        }
     }
 
     /// Tells what codecs held back and was sent since.

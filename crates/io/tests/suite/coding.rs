@@ -97,6 +97,29 @@ pub fn a_stream_without_a_farewell_is_cut_off<W: World>(world: &W) {
     }
 }
 
+/// As without a codec: the end waits for who has not taken all that came before it.
+pub fn who_takes_slowly_gets_all_of_a_stream_that_was_cut_off<W: World>(world: &W) {
+    let mut pair = pair(world, Habit::Leave);
+    pair.server.service_mut().stays_until = 7;
+    let (sock, server_sock) = pair.connect(world);
+    let (_, io) = pair.client.parts_mut();
+    io.put_on(sock, world.silent_codec());
+    io.send(sock, &[b"not all"]);
+    pair.server.parts_mut().1.put_on(server_sock, world.codec());
+    world.settle(&mut pair.server, &mut pair.client);
+    pair.client.parts_mut().1.close_drained(sock);
+    world.settle(&mut pair.server, &mut pair.client);
+    assert_eq!(pair.server.service().gone(server_sock), None);
+    let (service, io) = pair.server.parts_mut();
+    service.habit = Habit::Take;
+    io.redeliver(server_sock);
+    world.until(&mut pair.server, &mut pair.client, "the end", |server, _| {
+        server.service().gone(server_sock).is_some()
+    });
+    assert_eq!(pair.server.service().received(server_sock), b"not all");
+    assert_eq!(pair.server.service().gone(server_sock), Some(None));
+}
+
 pub fn bytes_that_no_codec_knows_end_the_socket_behind_those_it_knew<W: World>(world: &W) {
     let mut pair = pair(world, Habit::Take);
     let (sock, server_sock) = pair.connect(world);

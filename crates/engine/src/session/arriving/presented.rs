@@ -59,11 +59,11 @@ impl Proxy {
         let client = &mut session.client;
         let (addr, port) = (client.addr.clone(), client.port);
         client.presenter = Some(Box::new(Presenter { addr, port, header }));
+        // how it came to the proxy in front nobody knows
+        client.secure &= header.is_own;
         let Some(Ends { from, .. }) = header.ends else { return };
         client.addr = from.ip().to_canonical().to_string().into();
         client.port = from.port();
-        // how it came to the proxy in front nobody knows
-        client.secure = false;
         if counts {
             session.phase = Phase::Presented { scramble };
             let client = client.addr.clone();
