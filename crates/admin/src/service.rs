@@ -83,6 +83,11 @@ pub enum Report {
         /// Why.
         why: String,
     },
+    /// A header of the PROXY protocol was refused.
+    NotPresented {
+        /// Why.
+        why: String,
+    },
     /// Clients were refused without a line each.
     Untold {
         /// How many.
@@ -508,6 +513,7 @@ impl fmt::Display for Report {
             Report::NotSecured { from, why } => {
                 write!(f, "admin: TLS with a client from {from}: {}", Printable(why))
             }
+            Report::NotPresented { why } => write!(f, "admin: {}", Printable(why)),
             Report::Untold { clients } => {
                 write!(f, "admin: {clients} more clients were refused within a minute")
             }

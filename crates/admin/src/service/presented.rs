@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use engine::first_bytes::FirstBytes;
 use io::{Addr, Driver, Edge, Sock};
 
-use super::Service;
 use super::entrance::{Admission, Origin};
+use super::{Report, Service};
 use crate::fault::AdminFault;
 
 impl Service {
@@ -40,6 +40,9 @@ impl Service {
                 counts.note(false);
                 let fault = AdminFault::new(1043, *b"08S01", format!("Bad handshake: {why}"));
                 self.close_with(io, sock, fault);
+                if self.refusal_lines.admits(io.now().0) {
+                    (self.log)(&Report::NotPresented { why });
+                }
                 Some(bytes.len())
             }
         }

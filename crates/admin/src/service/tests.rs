@@ -246,6 +246,9 @@ fn a_proxy_in_front_tells_whose_client_it_is() {
     elsewhere.send(sock, b"PROXY TCP4 203.0.113.9 10.0.0.2 5 6\r\n");
     assert_eq!(elsewhere.error(sock), 1043);
     assert_eq!(elsewhere.packet(sock), None);
+    let why = "admin: a PROXY protocol header from a Unix socket, which is not in \
+               admin-proxy_protocol_networks";
+    assert_eq!(*elsewhere.log.lock().expect("no panic"), [why]);
 }
 
 #[test]
