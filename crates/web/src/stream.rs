@@ -22,7 +22,7 @@ struct Begun {
     stream: Box<dyn Stream>,
     /// Its first byte, if there is one.
     first: Option<u8>,
-    /// What a proxy in front tells of an address that is not its own.
+    /// What a proxy in front tells.
     told: Option<Told>,
 }
 
@@ -78,7 +78,7 @@ async fn begin(
             FirstBytes::Header(header) => {
                 process.header_counts().note(true);
                 let told = header.ends.map(|ends| ends.from.ip().to_canonical());
-                break (header.len, (!header.is_own).then_some(Told(told)));
+                break (header.len, Some(Told(told)));
             }
             FirstBytes::Refused(why) => {
                 process.header_counts().note(false);

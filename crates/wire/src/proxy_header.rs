@@ -20,8 +20,6 @@ pub struct Ends {
 pub struct ProxyHeader {
     /// 1 or 2.
     pub version: u8,
-    /// The connection is the proxy's own, as when it looks whether somebody is there.
-    pub is_own: bool,
     /// Whose connection it is; `None` for the proxy's own, or one that it cannot tell of.
     pub ends: Option<Ends>,
     /// Its length in bytes.
@@ -78,7 +76,7 @@ fn of_text(rest: &[u8]) -> First {
         return if over { First::Malformed("its line does not end") } else { First::Begun };
     };
     let len = TEXT.len() + end + 2;
-    let header = |ends| First::Header(ProxyHeader { version: 1, is_own: false, ends, len });
+    let header = |ends| First::Header(ProxyHeader { version: 1, ends, len });
     let line = seen.get(..end).and_then(|line| str::from_utf8(line).ok());
     let Some(line) = line else { return First::Malformed("its line is no text") };
     let mut words = line.split(' ');
@@ -141,7 +139,7 @@ fn of_bytes(bytes: &[u8]) -> First {
         },
         _ => return First::Malformed("its family of addresses is unknown"),
     };
-    First::Header(ProxyHeader { version: 2, is_own: is_local, ends, len })
+    First::Header(ProxyHeader { version: 2, ends, len })
 }
 
 /// Two addresses of so many bytes, and two ports.
@@ -163,7 +161,7 @@ mod tests {
 
     fn header(version: u8, from: &str, to: &str, len: usize) -> First {
         let ends = Ends { from: from.parse().unwrap(), to: to.parse().unwrap() };
-        First::Header(ProxyHeader { version, is_own: false, ends: Some(ends), len })
+        First::Header(ProxyHeader { version, ends: Some(ends), len })
     }
 
     fn bytes(command: u8, family: u8, told: &[u8]) -> Vec<u8> {
@@ -184,7 +182,7 @@ mod tests {
         assert_eq!(First::of(line), header(1, "[2001:db8::7]:65535", "[::1]:0", line.len()));
         let longest: &[u8] = b"PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n";
         for line in [b"PROXY UNKNOWN\r\n".as_slice(), longest] {
-            let header = ProxyHeader { version: 1, is_own: false, ends: None, len: line.len() };
+            let header = ProxyHeader { version: 1, ends: None, len: line.len() };
             assert_eq!(First::of(line), First::Header(header));
         }
     }
@@ -207,8 +205,7 @@ mod tests {
             [(0x20, 0x11), (0x20, 0xff), (0x21, 0x00), (0x21, 0x12), (0x21, 0x31)]
         {
             let local = bytes(command, family, b"more");
-            let is_own = command == 0x20;
-            let header = ProxyHeader { version: 2, is_own, ends: None, len: local.len() };
+            let header = ProxyHeader { version: 2, ends: None, len: local.len() };
             assert_eq!(First::of(&local), First::Header(header), "{command:x}, {family:x}");
         }
     }

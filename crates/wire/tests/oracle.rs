@@ -98,7 +98,8 @@ fn value_of(kind: ColumnKind, bits: u64, text: &[u8]) -> Value<'_> {
             micro: u32::from(a % 2) * 1_000,
         }),
         ColumnKind::TIME => Value::Time(TimeSpan {
-            negative: a % 2 == 1,
+            // no time at all has no sign on the wire
+            negative: a % 2 == 1 && b % 34 + c % 24 > 0,
             days: u32::from(b % 34),
             hours: c % 24,
             minutes: d % 60,

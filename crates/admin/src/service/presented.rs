@@ -31,9 +31,7 @@ impl Service {
             FirstBytes::Begun => None,
             FirstBytes::Header(header) => {
                 counts.note(true);
-                if !header.is_own {
-                    self.present(io, sock, header.ends.map(|ends| ends.from.ip()));
-                }
+                self.present(io, sock, header.ends.map(|ends| ends.from.ip()));
                 Some(header.len)
             }
             FirstBytes::Refused(why) => {

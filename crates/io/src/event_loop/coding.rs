@@ -210,13 +210,13 @@ impl<D: Driver, S: Service> Loop<D, S> {
         }
         let Some(socket) = self.edge.sockets.find(sock) else { return Found::Nothing };
         let Some(coded) = &socket.coded else { return Found::Nothing };
-        if coded.goes_on {
+        if coded.goes_on || socket.paused && coded.undecoded() > 0 {
             // it comes again behind what is decoded first
             self.edge.mute(sock);
             return Found::Nothing;
         }
         match coded.end(true) {
-            // what came before it is whole, and the service has not taken all of that
+            // the service has not taken all that came before it
             Some(false) if !socket.input.is_empty() => Found::End,
             end => end.map_or(Found::Nothing, ended),
         }

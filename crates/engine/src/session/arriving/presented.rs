@@ -60,7 +60,7 @@ impl Proxy {
         let (addr, port) = (client.addr.clone(), client.port);
         client.presenter = Some(Box::new(Presenter { addr, port, header }));
         // how it came to the proxy in front nobody knows
-        client.secure &= header.is_own;
+        client.secure = false;
         let Some(Ends { from, .. }) = header.ends else { return };
         client.addr = from.ip().to_canonical().to_string().into();
         client.port = from.port();
